@@ -1,0 +1,1 @@
+"""The command line: joins everything; nothing else does."""

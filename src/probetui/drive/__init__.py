@@ -1,0 +1,1 @@
+"""Who waits: real time, simulation, replay."""

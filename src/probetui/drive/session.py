@@ -1,0 +1,35 @@
+"""What a front end holds: it cannot tell which driver is behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from probetui.kubelet.inputs import Command
+from probetui.kubelet.journal import Entry
+from probetui.kubelet.snapshot import Snapshot
+
+
+class Session(Protocol):
+    """A running engine, seen from the front end's side."""
+
+    @property
+    def runtime_name(self) -> str:
+        """The runtime and its version, for people."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state at this moment; made afresh only if something changed."""
+
+    @property
+    def journal(self) -> Sequence[Entry]:
+        """Every entry of the session, oldest first; it only grows."""
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Be called, on the event loop, after something changed.
+
+        At most 20 times a second. Returns what ends the subscription.
+        """
+
+    def send(self, command: Command) -> None:
+        """Hand a command to the engine; it acts as soon as it can."""

@@ -1,0 +1,105 @@
+"""Every exception that probetui raises on purpose.
+
+    ProbetuiError                     one sentence for a person; has an exit status
+    ├── UsageError                    an option or a file is wrong (2)
+    ├── ManifestError                 pod YAML that cannot be used, all problems (2)
+    ├── NothingToDoError              no pod, no probe, selector matched nothing (5)
+    ├── RuntimeUnavailableError       no daemon or socket answers; what was tried (3)
+    ├── ContainerRuntimeError         a runtime refused one call
+    │   └── ImageNotFoundError        the image is not there and was not pulled
+    ├── ExecTimeoutError              an exec ran longer than its limit
+    └── RecordError                   a record cannot be written or read (2)
+
+A probe that fails is a value (`ProbeOutcome`), never an exception.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class ProbetuiError(Exception):
+    """The root: a sentence for a person and the exit status it leads to."""
+
+    exit_status = 1
+
+
+class UsageError(ProbetuiError):
+    """An option, a file name or a configuration value cannot be used."""
+
+    exit_status = 2
+
+
+class ManifestError(ProbetuiError):
+    """Pod YAML that cannot be used; every problem found, in file and line order.
+
+    Args:
+        problems: one finished line each, `file:line:col: path: message`.
+    """
+
+    exit_status = 2
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class NothingToDoError(ProbetuiError):
+    """There is no pod, no probe, or the selector matched nothing."""
+
+    exit_status = 5
+
+
+class RuntimeUnavailableError(ProbetuiError):
+    """No container runtime answers.
+
+    Args:
+        message: what is the matter and what to do, one line.
+        tried: each endpoint tried, in order, with what came of it.
+    """
+
+    exit_status = 3
+
+    def __init__(self, message: str, tried: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.tried = tuple(tried)
+
+
+class ContainerRuntimeError(ProbetuiError):
+    """A runtime refused one call, or could not be reached for it.
+
+    Args:
+        message: the runtime's own words.
+        unreachable: the runtime did not answer at all (daemon gone).
+    """
+
+    exit_status = 6
+
+    def __init__(self, message: str, *, unreachable: bool = False) -> None:
+        super().__init__(message)
+        self.unreachable = unreachable
+
+
+class ImageNotFoundError(ContainerRuntimeError):
+    """The image does not exist, here or where it was pulled from."""
+
+
+class ExecTimeoutError(ProbetuiError):
+    """A command in a container ran longer than its limit.
+
+    Args:
+        killed: its process was killed; False when it had to be left running.
+    """
+
+    def __init__(self, message: str, *, killed: bool) -> None:
+        super().__init__(message)
+        self.killed = killed
+
+
+class RecordError(ProbetuiError):
+    """A record cannot be written or read."""
+
+    exit_status = 2

@@ -1,0 +1,1 @@
+"""Lines or JSON on standard output, and the exit status."""

@@ -1,0 +1,1 @@
+"""The object model: frozen values with Kubernetes' names."""

@@ -1,0 +1,30 @@
+"""Events as a cluster would record them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class EventType(StrEnum):
+    """How bad an event is."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One occurrence of an event; occurrences are never merged here.
+
+    `field_path` is `spec.containers{app}` and the like, empty for the pod itself.
+    """
+
+    type: EventType
+    reason: str
+    message: str
+    pod_uid: str
+    field_path: str
+    at: datetime
+    container_name: str = ""

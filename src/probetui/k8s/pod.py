@@ -1,0 +1,169 @@
+"""A pod and its containers, as much of the spec as probes and restarts need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+
+from probetui.k8s.probe import LifecycleHandler, Probe, ProbeType
+
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
+
+
+class RestartPolicy(StrEnum):
+    """When an exited container of a pod is started again."""
+
+    ALWAYS = "Always"
+    ON_FAILURE = "OnFailure"
+    NEVER = "Never"
+
+
+class PullPolicy(StrEnum):
+    """When an image is pulled."""
+
+    ALWAYS = "Always"
+    IF_NOT_PRESENT = "IfNotPresent"
+    NEVER = "Never"
+
+
+@dataclass(frozen=True, slots=True)
+class EnvVar:
+    """One environment variable.
+
+    `has_value_from` marks a variable with a source instead of a value; exec probes
+    see it with an empty value.
+    """
+
+    name: str
+    value: str = ""
+    has_value_from: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPort:
+    """A declared port; probes may name it."""
+
+    container_port: int
+    name: str = ""
+    protocol: str = "TCP"
+    host_port: int = 0
+    host_ip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeMount:
+    """Where a volume appears in a container."""
+
+    name: str
+    mount_path: str
+    read_only: bool = False
+    sub_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container of the spec, with the API server's defaults applied.
+
+    `restart_policy` is ALWAYS for a sidecar (a restartable init container) and None
+    for all others.
+    """
+
+    name: str
+    image: str = ""
+    image_pull_policy: PullPolicy = PullPolicy.IF_NOT_PRESENT
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: tuple[EnvVar, ...] = ()
+    working_dir: str = ""
+    ports: tuple[ContainerPort, ...] = ()
+    startup_probe: Probe | None = None
+    liveness_probe: Probe | None = None
+    readiness_probe: Probe | None = None
+    post_start: LifecycleHandler | None = None
+    pre_stop: LifecycleHandler | None = None
+    restart_policy: RestartPolicy | None = None
+    termination_message_path: str = "/dev/termination-log"
+    termination_message_policy: str = "File"
+    volume_mounts: tuple[VolumeMount, ...] = ()
+
+    @property
+    def is_sidecar(self) -> bool:
+        """Whether this is a restartable init container."""
+        return self.restart_policy is RestartPolicy.ALWAYS
+
+    def probe(self, probe_type: ProbeType) -> Probe | None:
+        """Return the probe of that type, or None."""
+        match probe_type:
+            case ProbeType.LIVENESS:
+                return self.liveness_probe
+            case ProbeType.READINESS:
+                return self.readiness_probe
+            case ProbeType.STARTUP:
+                return self.startup_probe
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod as the kubelet sees it: spec and metadata, never its status.
+
+    `termination_grace_period_seconds` is None only for a spec that was not
+    defaulted. `readiness_gates` are condition types.
+    """
+
+    uid: str
+    name: str
+    namespace: str = "default"
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    annotations: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    restart_policy: RestartPolicy = RestartPolicy.ALWAYS
+    termination_grace_period_seconds: int | None = 30
+    active_deadline_seconds: int | None = None
+    init_containers: tuple[Container, ...] = ()
+    containers: tuple[Container, ...] = ()
+    host_network: bool = False
+    share_process_namespace: bool = False
+    hostname: str = ""
+    readiness_gates: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    deletion_requested_at: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+
+    @property
+    def full_name(self) -> str:
+        """Name and namespace as the kubelet's messages write them."""
+        return f"{self.name}_{self.namespace}"
+
+    @property
+    def sidecars(self) -> tuple[Container, ...]:
+        """The restartable init containers, in order."""
+        return tuple(each for each in self.init_containers if each.is_sidecar)
+
+    def all_containers(self) -> Iterator[Container]:
+        """Yield the init containers in order, then the regular ones."""
+        yield from self.init_containers
+        yield from self.containers
+
+    def container(self, name: str) -> Container | None:
+        """Return the container of that name, regular ones first, or None."""
+        for each in (*self.containers, *self.init_containers):
+            if each.name == name:
+                return each
+        return None
+
+    def field_path(self, container_name: str) -> str:
+        """Return the path that events about a container refer to.
+
+        Source: kubelet/container/ref.go, v1.32.10, fieldPath.
+        """
+        for index, each in enumerate(self.containers):
+            if each.name == container_name:
+                here = f"{{{each.name}}}" if each.name else f"[{index}]"
+                return f"spec.containers{here}"
+        for index, each in enumerate(self.init_containers):
+            if each.name == container_name:
+                here = f"{{{each.name}}}" if each.name else f"[{index}]"
+                return f"spec.initContainers{here}"
+        return "implicitly required container " + container_name

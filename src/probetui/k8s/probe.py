@@ -1,0 +1,100 @@
+"""Probes and their handlers, as `pod.spec.containers[].*Probe` has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class ProbeType(StrEnum):
+    """Which of a container's three probes; the value is the word in events."""
+
+    LIVENESS = "Liveness"
+    READINESS = "Readiness"
+    STARTUP = "Startup"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecAction:
+    """Run a command in the container; 0 is success."""
+
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HTTPHeader:
+    """One header as written in the manifest."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class HTTPGetAction:
+    """Send a GET request; 200 to 399 is success.
+
+    `port` is a number or the name of a container port. An empty `host` means the
+    pod's IP.
+    """
+
+    port: int | str
+    path: str = "/"
+    host: str = ""
+    scheme: str = "HTTP"
+    http_headers: tuple[HTTPHeader, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TCPSocketAction:
+    """Open a connection; a completed handshake is success."""
+
+    port: int | str
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GRPCAction:
+    """Ask `grpc.health.v1.Health`; SERVING is success."""
+
+    port: int
+    service: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SleepAction:
+    """Wait (lifecycle hooks only)."""
+
+    seconds: int
+
+
+ProbeHandler = ExecAction | HTTPGetAction | TCPSocketAction | GRPCAction
+LifecycleHandler = ExecAction | HTTPGetAction | TCPSocketAction | SleepAction
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A probe with the API server's defaults applied.
+
+    `handler` is None only for a spec that validation would refuse; the prober then
+    reports an error at every tick, as the kubelet does.
+    """
+
+    handler: ProbeHandler | None
+    initial_delay_seconds: int = 0
+    timeout_seconds: int = 1
+    period_seconds: int = 10
+    success_threshold: int = 1
+    failure_threshold: int = 3
+    termination_grace_period_seconds: int | None = None
+
+
+class ProbeKey(NamedTuple):
+    """What identifies a worker: one container's probe of one type.
+
+    Source: prober_manager.go, v1.32.10, probeKey.
+    """
+
+    pod_uid: str
+    container_name: str
+    probe_type: ProbeType

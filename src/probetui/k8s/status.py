@@ -1,0 +1,130 @@
+"""What a pod's status says: `v1.PodStatus` as frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class PodPhase(StrEnum):
+    """Where a pod is in its life."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the pod has ended."""
+        return self in {PodPhase.SUCCEEDED, PodPhase.FAILED}
+
+
+class ConditionStatus(StrEnum):
+    """True, False or Unknown, as the API spells them."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class PodCondition:
+    """One condition; `type` is free text, as readiness gates may name any."""
+
+    type: str
+    status: ConditionStatus
+    reason: str = ""
+    message: str = ""
+    last_transition_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Not running yet, or not running again yet."""
+
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Running; `started_at` is None where the runtime gave no time."""
+
+    started_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terminated:
+    """Ended, by itself or by a signal."""
+
+    exit_code: int
+    reason: str = ""
+    message: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    container_id: str = ""
+
+
+ContainerState = Waiting | Running | Terminated
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeMountStatus:
+    """A mount as the status lists it."""
+
+    name: str
+    mount_path: str
+    read_only: bool = False
+    recursive_read_only: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStatus:
+    """A container's status; `started` None means not set, which is not False."""
+
+    name: str
+    container_id: str = ""
+    state: ContainerState | None = None
+    last_state: ContainerState | None = None
+    ready: bool = False
+    started: bool | None = None
+    restart_count: int = 0
+    image: str = ""
+    image_id: str = ""
+    volume_mounts: tuple[VolumeMountStatus, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodStatus:
+    """A pod's status; statuses are None where the API would have null."""
+
+    phase: PodPhase = PodPhase.PENDING
+    conditions: tuple[PodCondition, ...] = ()
+    reason: str = ""
+    message: str = ""
+    pod_ip: str = ""
+    pod_ips: tuple[str, ...] = ()
+    qos_class: str = ""
+    start_time: datetime | None = None
+    init_container_statuses: tuple[ContainerStatus, ...] | None = ()
+    container_statuses: tuple[ContainerStatus, ...] | None = ()
+
+    def condition(self, condition_type: str) -> PodCondition | None:
+        """Return the condition of that type, or None."""
+        for each in self.conditions:
+            if each.type == condition_type:
+                return each
+        return None
+
+    def container(self, name: str) -> ContainerStatus | None:
+        """Return the status of the container of that name, regular ones first."""
+        for each in (
+            *(self.container_statuses or ()),
+            *(self.init_container_statuses or ()),
+        ):
+            if each.name == name:
+                return each
+        return None

@@ -1,0 +1,1 @@
+"""The kubelet's decisions: no I/O, no clock, no threads, no async."""

@@ -1,0 +1,159 @@
+"""What can come out of the engine: what it wants done in the world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import LifecycleHandler, Probe, ProbeKey
+from probetui.k8s.runtime import ContainerID
+
+
+@dataclass(frozen=True, slots=True)
+class RunProbe:
+    """Probe once (up to three attempts) and answer with `ProbeFinished`.
+
+    `pod_ip` is the one in the status the kubelet holds; empty dials this machine, as
+    Go does.
+    """
+
+    probe_id: int
+    key: ProbeKey
+    pod: Pod
+    container: Container
+    probe: Probe
+    container_id: ContainerID
+    pod_ip: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPodSandbox:
+    """Create and start a pod's sandbox; the value is its ID."""
+
+    pod: Pod
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class GetPodSandboxStatus:
+    """Look at a sandbox that was just made; the value is a `SandboxStatus`."""
+
+    sandbox_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopPodSandbox:
+    """Stop a sandbox and its network; what is gone already is no error."""
+
+    sandbox_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemovePodSandbox:
+    """Remove a stopped sandbox."""
+
+    sandbox_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class GetImageStatus:
+    """Ask whether an image is here; the value is its ID, or None."""
+
+    image: str
+
+
+@dataclass(frozen=True, slots=True)
+class PullImage:
+    """Pull an image; the value is an `PulledImage`."""
+
+    pod: Pod
+    image: str
+
+
+@dataclass(frozen=True, slots=True)
+class PulledImage:
+    """What a pull brought."""
+
+    image_id: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateContainer:
+    """Create a container in a sandbox; the value is its `ContainerID`.
+
+    `attempt` is the restart count of the new instance. `image_id` is what the pull
+    or the look-up gave.
+    """
+
+    pod: Pod
+    container: Container
+    sandbox_id: str
+    attempt: int
+    image_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartContainer:
+    """Start a created container."""
+
+    container_id: ContainerID
+
+
+@dataclass(frozen=True, slots=True)
+class StopContainer:
+    """Send the stop signal, then kill after the grace period (seconds)."""
+
+    container_id: ContainerID
+    container_name: str
+    grace_period_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveContainer:
+    """Remove a container that does not run."""
+
+    container_id: ContainerID
+
+
+@dataclass(frozen=True, slots=True)
+class RunHook:
+    """Run a lifecycle hook; the value is its output, also beside an error."""
+
+    pod: Pod
+    container: Container
+    container_id: ContainerID
+    handler: LifecycleHandler
+    pod_ip: str
+
+
+Operation = (
+    RunPodSandbox
+    | GetPodSandboxStatus
+    | StopPodSandbox
+    | RemovePodSandbox
+    | GetImageStatus
+    | PullImage
+    | CreateContainer
+    | StartContainer
+    | StopContainer
+    | RemoveContainer
+    | RunHook
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOperation:
+    """Do one thing with the runtime and answer with `OperationFinished`."""
+
+    operation_id: int
+    pod_uid: str
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Relist:
+    """List all pods of ours and answer with `Relisted` or `RelistFailed`."""
+
+
+Effect = RunProbe | RunOperation | Relist

@@ -1,0 +1,259 @@
+"""What happened, in order: what the screen, the plain lines and the record say.
+
+Every entry has a sequence number that grows by one, and the instant it happened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from probetui.k8s.event import Event
+from probetui.k8s.probe import ProbeKey
+from probetui.k8s.runtime import ContainerID
+from probetui.k8s.status import PodStatus
+from probetui.kubelet.outcome import Attempt, Result
+
+
+class Skip(StrEnum):
+    """Why a tick probed nothing and the worker goes on."""
+
+    NO_STATUS = "no-status"
+    CONTAINER_MISSING = "container-missing"
+    ON_HOLD = "on-hold"
+    NOT_RUNNING = "not-running"
+    INITIAL_DELAY = "initial-delay"
+    NOT_STARTED = "not-started"
+    ALREADY_STARTED = "already-started"
+
+
+class Exit(StrEnum):
+    """Why a tick was the worker's last."""
+
+    POD_ENDED = "pod-ended"
+    CONTAINER_WILL_NOT_RESTART = "container-will-not-restart"
+    POD_DELETED = "pod-deleted"
+    STOPPED = "stopped"
+
+
+class Trigger(StrEnum):
+    """What made a tick happen."""
+
+    PERIODIC = "periodic"
+    READINESS = "readiness"
+    USER = "user"
+
+
+class Action(StrEnum):
+    """What the outcome of a tick led to."""
+
+    NONE = "no-action"
+    DISCARDED = "discarded"
+    KILL = "kill"
+    READY = "ready"
+    NOT_READY = "not-ready"
+    STARTED = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One question a tick asked, in the kubelet's order, and the answer."""
+
+    name: str
+    value: str
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TickEntry:
+    """One tick of a worker, probed or skipped; written when it is over.
+
+    `at` is when it was over, `started_at` when the tick fired. `run` counts equal
+    results in a row, `threshold` is the one that applies to `result`. `n` counts the
+    ticks of this worker from 1. `new_container` says that this tick was the first to
+    see its container.
+    """
+
+    sequence: int
+    at: datetime
+    key: ProbeKey
+    n: int
+    trigger: Trigger
+    started_at: datetime
+    duration: timedelta
+    container_id: ContainerID
+    new_container: bool
+    gates: tuple[Gate, ...]
+    skip: Skip | None
+    exit: Exit | None
+    attempts: tuple[Attempt, ...]
+    result: Result | None
+    injected: bool
+    run: int
+    threshold: int
+    stored_before: Result | None
+    stored_after: Result | None
+    hold_before: bool
+    hold_after: bool
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class EventEntry:
+    """An event as a cluster would record it; `tick` is the tick that caused it."""
+
+    sequence: int
+    at: datetime
+    event: Event
+    tick: TickEntry | None = None
+
+
+class What(StrEnum):
+    """What of a pod or container changed."""
+
+    READY = "ready"
+    STARTED = "started"
+    HOLD = "hold"
+    RESULT = "result"
+    PHASE = "phase"
+    CONDITION = "condition"
+
+
+@dataclass(frozen=True, slots=True)
+class StateEntry:
+    """Something that a cluster keeps to itself, or shows only in a status.
+
+    `cause` is the sequence number of the tick behind it. `subject` names the probe
+    type or the condition, where there is one.
+    """
+
+    sequence: int
+    at: datetime
+    pod_uid: str
+    container_name: str
+    subject: str
+    what: What
+    before: str
+    after: str
+    cause: int | None = None
+
+
+class Lifecycle(StrEnum):
+    """A step in the life of a container instance."""
+
+    CREATED = "created"
+    STARTED = "started"
+    STOPPING = "stopping"
+    KILLED = "killed"
+    EXITED = "exited"
+    REMOVED = "removed"
+
+
+class By(StrEnum):
+    """Who asked for a container's end."""
+
+    LIVENESS = "liveness"
+    STARTUP = "startup"
+    ITSELF = "itself"
+    USER = "user"
+    DELETE = "delete"
+    DEFINITION = "definition"
+    POD = "pod"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerEntry:
+    """A step in the life of one container instance.
+
+    `grace_period_seconds` is set while stopping and for an end that was asked for;
+    `grace_source` says where it came from ("pod", "liveness probe", …).
+    """
+
+    sequence: int
+    at: datetime
+    pod_uid: str
+    container_name: str
+    container_id: ContainerID
+    restart_count: int
+    what: Lifecycle
+    exit_code: int | None = None
+    signal: int | None = None
+    oom_killed: bool = False
+    grace_period_seconds: int | None = None
+    grace_source: str = ""
+    by: By | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffEntry:
+    """What crash-loop back-off said when a container was about to start.
+
+    `window` is the whole wait that was in force (zero: none yet), `since` the end of
+    the exited instance it is reckoned from (None: there is none), `until` the end of
+    the wait if it waits. `next_window` is the one for the next restart.
+    """
+
+    sequence: int
+    at: datetime
+    pod_uid: str
+    container_name: str
+    window: timedelta
+    since: datetime | None
+    waits: bool
+    until: datetime | None
+    next_window: timedelta
+    is_reset: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatusEntry:
+    """A pod's whole status, whenever it changed."""
+
+    sequence: int
+    at: datetime
+    pod_uid: str
+    status: PodStatus
+
+
+@dataclass(frozen=True, slots=True)
+class UserEntry:
+    """Something a person asked for; `target` is in words."""
+
+    sequence: int
+    at: datetime
+    command: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteEntry:
+    """Something to tell a person, of the runtime or of probetui itself."""
+
+    sequence: int
+    at: datetime
+    text: str
+    is_fault: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodGoneEntry:
+    """A pod has ended for good: nothing of it runs or will run."""
+
+    sequence: int
+    at: datetime
+    pod_uid: str
+
+
+Entry = (
+    TickEntry
+    | EventEntry
+    | StateEntry
+    | ContainerEntry
+    | BackoffEntry
+    | StatusEntry
+    | UserEntry
+    | NoteEntry
+    | PodGoneEntry
+)

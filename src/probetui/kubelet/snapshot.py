@@ -1,0 +1,153 @@
+"""What may be seen of the engine: frozen, and shared where nothing changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import Probe, ProbeKey
+from probetui.k8s.runtime import ContainerID
+from probetui.k8s.status import ContainerStatus, PodStatus
+from probetui.kubelet.journal import By, Entry, Skip, TickEntry
+from probetui.kubelet.outcome import Result
+
+
+class PodWorkerState(StrEnum):
+    """Where the pod worker is.
+
+    Source: pod_workers.go, v1.32.10, PodWorkerState.
+    """
+
+    SYNC = "sync"
+    TERMINATING = "terminating"
+    TERMINATED = "terminated"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSnapshot:
+    """One worker as it stands.
+
+    `believed` is what the results manager holds for the container in sight, None if
+    nothing. `upcoming_skip` is what the next tick would do if nothing changed: None
+    means probe. `delay_until` is set while the initial delay runs. `is_held_back`
+    marks a tick that is due while probes are paused. `history` is newest last, at
+    most 60. `worker_alive` is False before the worker exists and after it left.
+    """
+
+    key: ProbeKey
+    probe: Probe
+    worker_alive: bool
+    believed: Result | None
+    last_result: Result
+    result_run: int
+    on_hold: bool
+    in_flight_since: datetime | None
+    next_tick_at: datetime | None
+    is_held_back: bool
+    upcoming_skip: Skip | None
+    delay_until: datetime | None
+    ticks: int
+    successes: int
+    failures: int
+    errors: int
+    skips: int
+    last_run: TickEntry | None
+    history: tuple[TickEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingSnapshot:
+    """A container that is being stopped."""
+
+    since: datetime
+    grace_period_seconds: int
+    grace_source: str
+    by: By
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffSnapshot:
+    """What crash-loop back-off holds for a container.
+
+    `until` is set while the container waits for its next start.
+    """
+
+    window: timedelta
+    since: datetime | None
+    until: datetime | None
+    next_window: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class LastExit:
+    """How the instance before this one, or this one, ended."""
+
+    at: datetime
+    exit_code: int
+    by: By
+    reason: str
+    oom_killed: bool
+    container_id: ContainerID
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSnapshot:
+    """One container of a pod, with its probes in the order liveness, readiness,
+    startup (only those that are defined).
+    """
+
+    container: Container
+    is_init: bool
+    status: ContainerStatus | None
+    probes: tuple[ProbeSnapshot, ...]
+    stopping: StoppingSnapshot | None
+    backoff: BackoffSnapshot | None
+    last_exit: LastExit | None
+
+
+@dataclass(frozen=True, slots=True)
+class PodSnapshot:
+    """One pod; the same object as before where nothing of it changed.
+
+    `operation` says in words what is being done for it now ("pulling busybox 40%").
+    """
+
+    pod: Pod
+    status: PodStatus
+    state: PodWorkerState
+    operation: str
+    containers: tuple[ContainerSnapshot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTick:
+    """A tick to come, in the order `.` would run them."""
+
+    key: ProbeKey
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All there is to see at one instant.
+
+    `sequence` is that of the newest journal entry; `entries` are the newest ones,
+    at most 500, oldest first. `runtime_lost_since` is set while the runtime does not
+    answer, `runtime_error` says why.
+    """
+
+    taken_at: datetime
+    started_at: datetime
+    sequence: int
+    pods: tuple[PodSnapshot, ...]
+    entries: tuple[Entry, ...]
+    queue: tuple[QueuedTick, ...]
+    is_paused: bool
+    restarts: int
+    faults: int
+    runtime_lost_since: datetime | None
+    runtime_error: str
+    lateness: timedelta = timedelta()

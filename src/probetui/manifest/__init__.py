@@ -1,0 +1,1 @@
+"""Pod YAML to pods, or an error that says line and path."""

@@ -1,0 +1,151 @@
+"""What probetui needs of the world: a clock, a container runtime, a prober."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
+from probetui.kubelet.effects import (
+    CreateContainer,
+    PulledImage,
+    PullImage,
+    RunPodSandbox,
+    RunProbe,
+)
+from probetui.kubelet.outcome import ProbeOutcome
+
+
+class Clock(Protocol):
+    """Where the time comes from."""
+
+    def now(self) -> datetime:
+        """Return the instant, in UTC; it never goes backwards."""
+
+    async def sleep_until(self, deadline: datetime) -> None:
+        """Return at that instant or soon after; at once if it has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """What a command in a container did."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+
+Progress = Callable[[str], None]
+"""Told what to show of a long operation, in a few words; must not block."""
+
+
+class Runtime(Protocol):
+    """A container runtime, with as much of the CRI as probes need.
+
+    Every call may be cancelled. Calls that remove or stop are idempotent: what is
+    already gone is not an error. Nothing but `ContainerRuntimeError` (and, from
+    `exec_sync`, `ExecTimeoutError`) is raised. Only what carries probetui's own label
+    is ever listed, stopped or removed. IDs of containers are `<name>://<id>`.
+    """
+
+    @property
+    def name(self) -> str:
+        """The runtime's word in container IDs: docker, containerd, process."""
+
+    async def version(self) -> str:
+        """Return name and version for people; raises when nobody answers."""
+
+    async def relist(self) -> tuple[RuntimePodStatus, ...]:
+        """Return every pod of ours, dead containers too, each list newest first."""
+
+    async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
+        """Create and start a sandbox and return its ID."""
+
+    async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
+        """Return a sandbox's state and IP."""
+
+    async def stop_pod_sandbox(self, sandbox_id: str) -> None:
+        """Stop a sandbox; containers still running in it are killed."""
+
+    async def remove_pod_sandbox(self, sandbox_id: str) -> None:
+        """Remove a sandbox, with containers that are left in it."""
+
+    async def image_status(self, image: str) -> str | None:
+        """Return the ID of an image, None if it is not here."""
+
+    async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
+        """Pull an image and return its ID and size."""
+
+    async def create_container(self, operation: CreateContainer) -> ContainerID:
+        """Create a container in a sandbox and return its ID."""
+
+    async def start_container(self, container_id: ContainerID) -> None:
+        """Start a created container."""
+
+    async def stop_container(
+        self, container_id: ContainerID, grace_period_seconds: int
+    ) -> None:
+        """Send the stop signal, kill after the grace period, return when it ended."""
+
+    async def remove_container(self, container_id: ContainerID) -> None:
+        """Remove a container; one that runs is killed first."""
+
+    async def exec_sync(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        timeout_seconds: int,
+    ) -> ExecResult:
+        """Run a command in a container; 0 seconds is no limit.
+
+        The command's bytes are its text with surrogateescape. Raises
+        `ExecTimeoutError` past the limit, `ContainerRuntimeError` when it could not be
+        run at all (also when the executable does not exist).
+        """
+
+    async def close(self) -> None:
+        """Let go of connections and tasks; containers are left as they are."""
+
+
+class Prober(Protocol):
+    """Carries out one `RunProbe`, retries included; never raises for the world."""
+
+    async def probe(self, effect: RunProbe) -> ProbeOutcome:
+        """Return what it came to."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line a container printed."""
+
+    at: datetime | None
+    text: str
+    is_stderr: bool = False
+
+
+@runtime_checkable
+class LogSource(Protocol):
+    """A runtime that keeps what containers print."""
+
+    def follow_logs(
+        self, container_id: ContainerID, *, tail: int, follow: bool
+    ) -> AsyncIterator[LogLine]:
+        """Yield the last `tail` lines, then, if asked, what comes."""
+
+
+@runtime_checkable
+class EventSource(Protocol):
+    """A runtime that says when something happened to a container of ours."""
+
+    def watch(self) -> AsyncIterator[None]:
+        """Yield once per happening; ends or raises when the connection breaks."""
+
+
+@runtime_checkable
+class DialAddress(Protocol):
+    """A runtime whose pod IPs may not be reachable from here."""
+
+    def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
+        """Return where to connect instead of `pod_ip:port`."""

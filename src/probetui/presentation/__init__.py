@@ -1,0 +1,1 @@
+"""Snapshots and journal entries as words and cells; pure."""

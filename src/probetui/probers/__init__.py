@@ -1,0 +1,1 @@
+"""One handler per module; they know sockets, not pods."""

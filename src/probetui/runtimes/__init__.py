@@ -1,0 +1,1 @@
+"""Adapters behind `ports.Runtime`."""

@@ -1,0 +1,1 @@
+"""The screen: shows snapshots, sends commands."""
