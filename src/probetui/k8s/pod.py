@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 
 from probetui.k8s.probe import LifecycleHandler, Probe, ProbeType
 
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
+NO_QUANTITIES: Mapping[str, Decimal] = MappingProxyType({})
 
 
 class RestartPolicy(StrEnum):
@@ -64,6 +66,24 @@ class VolumeMount:
 
 
 @dataclass(frozen=True, slots=True)
+class Resources:
+    """What a container asks for and may use, in base units by resource name.
+
+    CPU is in cores, memory in bytes.
+    """
+
+    requests: Mapping[str, Decimal] = field(
+        default_factory=lambda: NO_QUANTITIES, hash=False
+    )
+    limits: Mapping[str, Decimal] = field(
+        default_factory=lambda: NO_QUANTITIES, hash=False
+    )
+
+
+NO_RESOURCES = Resources()
+
+
+@dataclass(frozen=True, slots=True)
 class Container:
     """A container of the spec, with the API server's defaults applied.
 
@@ -88,6 +108,10 @@ class Container:
     termination_message_path: str = "/dev/termination-log"
     termination_message_policy: str = "File"
     volume_mounts: tuple[VolumeMount, ...] = ()
+    resources: Resources = NO_RESOURCES
+    stdin: bool = False
+    stdin_once: bool = False
+    tty: bool = False
 
     @property
     def is_sidecar(self) -> bool:
@@ -123,6 +147,7 @@ class Pod:
     active_deadline_seconds: int | None = None
     init_containers: tuple[Container, ...] = ()
     containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[Container, ...] = ()
     host_network: bool = False
     share_process_namespace: bool = False
     hostname: str = ""

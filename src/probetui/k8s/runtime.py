@@ -57,6 +57,7 @@ class RuntimeContainerStatus:
     restart_count: int = 0
     hash: int = 0
     oom_killed: bool = False
+    image_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
