@@ -1,0 +1,50 @@
+"""Every period, cap and default of the kubelet, in one frozen value.
+
+Source: kubelet.go, pod_workers.go, pleg/generic.go, v1.32.10 (constants).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+LONG_AGO = timedelta(seconds=1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletConfig:
+    """How this kubelet behaves; the defaults are those of 1.32.
+
+    Differences between kubelet versions are named switches here, one each.
+
+    Attributes:
+        version: the `major.minor` that probes show in their user agent.
+        seed: of the one random source of the engine (start jitter, resync jitter, the
+            choice between things that are ready at the same time).
+        age: how long the kubelet has been running at the start. A kubelet younger than
+            a probe's period delays that probe's first tick by a random part of it.
+        sidecar_probes_end_with_never: in a pod with restartPolicy Never, a sidecar's
+            probe workers leave for good when it terminates, although the sidecar is
+            restarted. True in 1.32; later versions keep probing.
+    """
+
+    version: str = "1.32"
+    seed: int = 0
+    age: timedelta = LONG_AGO
+    sidecar_probes_end_with_never: bool = True
+
+    sync_tick: timedelta = timedelta(seconds=1)
+    housekeeping_tick: timedelta = timedelta(seconds=2)
+    relist_period: timedelta = timedelta(seconds=1)
+    sync_frequency: timedelta = timedelta(seconds=60)
+    retry_after_error: timedelta = timedelta(seconds=10)
+    retry_after_network_error: timedelta = timedelta(seconds=1)
+    jitter: float = 0.5
+
+    backoff_initial: timedelta = timedelta(seconds=10)
+    backoff_max: timedelta = timedelta(seconds=300)
+    backoff_expiry: timedelta = timedelta(seconds=600)
+
+    minimum_grace_period_seconds: int = 2
+    dead_instances_kept: int = 1
+    container_gc_period: timedelta = timedelta(minutes=1)

@@ -1,0 +1,112 @@
+"""What a tick looked at, in words: the questions of `doProbe` and their answers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID
+from probetui.k8s.status import (
+    ContainerState,
+    ContainerStatus,
+    PodPhase,
+    Running,
+    Terminated,
+    Waiting,
+)
+from probetui.kubelet.journal import Exit, Gate, Skip
+
+
+class Considered(NamedTuple):
+    """The facts behind one decision, as far as it got."""
+
+    phase: PodPhase | None = None
+    container: ContainerStatus | None = None
+    container_id: ContainerID = NO_CONTAINER
+    new_container: bool = False
+    on_hold: bool = False
+    deleting: bool = False
+    initial_delay_seconds: int = 0
+    age_seconds: int | None = None
+
+
+def gates_of(facts: Considered, decision: Skip | Exit | None) -> tuple[Gate, ...]:
+    """Return the questions asked, in order; the last one decided unless it passed.
+
+    `decision` None means that all were passed and the container was probed.
+    """
+    gates = [
+        Gate(
+            "pod status known", "yes" if facts.phase else "no", facts.phase is not None
+        )
+    ]
+    if facts.phase is None:
+        return tuple(gates)
+    gates.append(Gate("phase", facts.phase, decision is not Exit.POD_ENDED))
+    if decision is Exit.POD_ENDED:
+        return tuple(gates)
+    if facts.container is None:
+        return (*gates, Gate("container id", "none yet", passed=False))
+    which = "new" if facts.new_container else "same as last tick"
+    gates.append(
+        Gate("container id", f"{short_id(facts.container_id)}, {which}", passed=True)
+    )
+    return (*gates, *_container_gates(facts, facts.container, decision))
+
+
+def short_id(container_id: str) -> str:
+    """Return the first twelve characters of the runtime's own ID."""
+    return container_id.rpartition("://")[2][:12]
+
+
+def _container_gates(
+    facts: Considered, container: ContainerStatus, decision: Skip | Exit | None
+) -> tuple[Gate, ...]:
+    hold = Gate("on hold", "yes" if facts.on_hold else "no", not facts.on_hold)
+    if decision is Skip.ON_HOLD:
+        return (hold,)
+    running = Gate(
+        "container running",
+        _state_words(container.state),
+        isinstance(container.state, Running),
+    )
+    if decision in {Skip.NOT_RUNNING, Exit.CONTAINER_WILL_NOT_RESTART}:
+        return hold, running
+    deleting = Gate(
+        "pod being deleted",
+        "yes" if facts.deleting else "no",
+        decision is not Exit.POD_DELETED,
+    )
+    if decision is Exit.POD_DELETED:
+        return hold, running, deleting
+    delay = Gate(
+        "initial delay", _delay_words(facts), decision is not Skip.INITIAL_DELAY
+    )
+    if decision is Skip.INITIAL_DELAY:
+        return hold, running, deleting, delay
+    startup = Gate(
+        "startup gate",
+        "started" if container.started else "not started",
+        decision not in {Skip.NOT_STARTED, Skip.ALREADY_STARTED},
+    )
+    return hold, running, deleting, delay, startup
+
+
+def _state_words(state: ContainerState | None) -> str:
+    match state:
+        case Running():
+            return "yes"
+        case Waiting(reason):
+            return f"waiting ({reason})" if reason else "waiting"
+        case Terminated(exit_code):
+            return f"terminated (exit {exit_code})"
+        case None:
+            return "no"
+
+
+def _delay_words(facts: Considered) -> str:
+    delay = facts.initial_delay_seconds
+    if facts.age_seconds is None:
+        return "start time unknown"
+    if facts.age_seconds >= delay:
+        return f"{delay}s, over"
+    return f"{facts.age_seconds} of {delay}s"

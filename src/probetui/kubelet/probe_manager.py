@@ -1,0 +1,519 @@
+"""Which workers exist, when they step, and what their results mean for a pod.
+
+Source: prober/prober_manager.go, v1.32.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from random import Random
+
+from probetui.k8s.event import EventType
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import parse_container_id
+from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.gates import gates_of
+from probetui.kubelet.inputs import ProbeFinished
+from probetui.kubelet.journal import Action, Exit, Gate, Skip, TickEntry, Trigger
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.prober import judge_outcome
+from probetui.kubelet.results import ResultsManager
+from probetui.kubelet.timers import Timers
+from probetui.kubelet.turn import Ledger
+from probetui.kubelet.worker import Recorded, Run, Worker
+from probetui.kubelet.worker_loop import InFlight, Stop, WorkerLoop
+
+ORDER = (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS)
+"""In which the kubelet looks at a container's probes."""
+
+NOTHING_RECORDED = Recorded(0, 0, stored=False)
+
+
+def _no_status(_pod_uid: str) -> None:
+    """Know of no pod."""
+
+
+class ProbeManager:
+    """All workers of all pods; owned by the engine.
+
+    Args:
+        config: the kubelet's periods and switches.
+        started_at: when the kubelet's clock of this session began.
+        status_of: the pod status as the status manager holds it, by pod UID.
+        ledger: where effects and journal entries go.
+        rng: the engine's random source.
+    """
+
+    def __init__(
+        self,
+        config: KubeletConfig,
+        started_at: datetime,
+        *,
+        status_of: Callable[[str], PodStatus | None] = _no_status,
+        ledger: Ledger | None = None,
+        rng: Random | None = None,
+    ) -> None:
+        self.results = {each: ResultsManager(each) for each in ProbeType}
+        self.paused = False
+        self.changed_pods: set[str] = set()
+        """Pods whose workers changed since the owner last emptied this set."""
+        self._config = config
+        self._born_at = started_at - config.age
+        self._status_of = status_of
+        self._ledger = ledger or Ledger()
+        self._rng = rng or Random(config.seed)  # noqa: S311  # jitter, not secrets
+        self._loops: dict[ProbeKey, WorkerLoop] = {}
+        self._timers: Timers[ProbeKey] = Timers()
+        self._probes: dict[int, ProbeKey] = {}
+        self._woken: dict[ProbeKey, None] = {}
+
+    # -- workers come and go
+
+    def add_pod(self, pod: Pod, now: datetime) -> None:
+        """Make the workers of a pod that do not exist yet.
+
+        Quirk, kept: the whole call ends at the first worker that exists, so a container
+        behind one that has workers never gets its own.
+
+        Source: prober_manager.go, v1.32.10, AddPod.
+        """
+        for container in (*pod.containers, *pod.sidecars):
+            for probe_type in ORDER:
+                probe = container.probe(probe_type)
+                if probe is None:
+                    continue
+                key = ProbeKey(pod.uid, container.name, probe_type)
+                if key in self._loops:
+                    return
+                worker = Worker(
+                    key,
+                    pod,
+                    container,
+                    probe,
+                    sidecar_ends_with_never=self._config.sidecar_probes_end_with_never,
+                )
+                loop = WorkerLoop(worker, now + self._start_jitter(worker, now))
+                self._loops[key] = loop
+                self._schedule(loop)
+                self.changed_pods.add(pod.uid)
+
+    def replace_pod(self, pod: Pod) -> None:
+        """Let the workers of a pod see its changed definition."""
+        for loop in self._of_pod(pod.uid):
+            loop.worker.pod = pod
+
+    def stop_liveness_and_startup(self, pod: Pod) -> None:
+        """Stop these workers of the regular containers; sidecars are not reached.
+
+        Source: prober_manager.go, v1.32.10, StopLivenessAndStartup.
+        """
+        for container in pod.containers:
+            for probe_type in (ProbeType.LIVENESS, ProbeType.STARTUP):
+                self._stop(ProbeKey(pod.uid, container.name, probe_type))
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Stop all workers of the containers and sidecars of this pod object.
+
+        Source: prober_manager.go, v1.32.10, RemovePod.
+        """
+        for container in (*pod.containers, *pod.sidecars):
+            for probe_type in ProbeType:
+                self._stop(ProbeKey(pod.uid, container.name, probe_type))
+
+    def cleanup_pods(self, desired_pod_uids: Collection[str]) -> None:
+        """Stop every worker of a pod that is not wanted any more.
+
+        Source: prober_manager.go, v1.32.10, CleanupPods.
+        """
+        for key in self._loops:
+            if key.pod_uid not in desired_pod_uids:
+                self._stop(key)
+
+    def workers(self) -> Iterator[WorkerLoop]:
+        """Yield every worker there is, oldest first."""
+        yield from self._loops.values()
+
+    def worker(self, key: ProbeKey) -> WorkerLoop | None:
+        """Return one worker, None if it does not exist."""
+        return self._loops.get(key)
+
+    # -- time
+
+    def next_deadline(self) -> datetime | None:
+        """Return when a worker next has something to do; None while paused."""
+        return None if self.paused else self._timers.next_deadline()
+
+    def run_due(self, now: datetime) -> None:
+        """Step every worker that is due or was woken."""
+        while (key := self._pop_ready(now)) is not None:
+            self._select(key, now)
+
+    def trigger(self, key: ProbeKey, trigger: Trigger = Trigger.USER) -> bool:
+        """Ask a worker to probe at once; False if it has no free slot, or is not there.
+
+        A trigger that waits moves the ticker when it is taken.
+        """
+        loop = self._loops.get(key)
+        if loop is None or loop.trigger is not None:
+            return False
+        loop.trigger = trigger
+        self._woken[key] = None
+        self.changed_pods.add(key.pod_uid)
+        return True
+
+    def pause(self) -> None:
+        """Hold back all ticks from now on; a probe in flight goes on."""
+        self.paused = True
+        self.changed_pods.update(key.pod_uid for key in self._loops)
+
+    def resume(self) -> None:
+        """Let ticks go; each worker runs at most one that was held back."""
+        self.paused = False
+        self._woken.update(
+            (key, None) for key, loop in self._loops.items() if loop.trigger
+        )
+        self.changed_pods.update(key.pod_uid for key in self._loops)
+
+    def step(self, now: datetime) -> bool:
+        """Run exactly one tick, the next in time; False if there is none."""
+        upcoming = self.queue(now)
+        if not upcoming:
+            return False
+        loop = self._loops[upcoming[0][1]]
+        self._step(loop, loop.run_early(now), now)
+        return True
+
+    def queue(self, now: datetime) -> list[tuple[datetime, ProbeKey]]:
+        """Return the ticks to come, next first; one per worker that is not busy."""
+        waiting = [
+            (now if loop.trigger else loop.next_tick_at, key)
+            for key, loop in self._loops.items()
+            if loop.in_flight is None
+        ]
+        # The kubelet has no order among equal instants; ours is that of creation.
+        return sorted(waiting, key=lambda each: each[0])
+
+    # -- one probe
+
+    def finish(self, finished: ProbeFinished, now: datetime) -> None:
+        """Take in what a probe came to, and go on with that worker's loop.
+
+        Source: worker.go, v1.32.10, doProbe (after the probe); prober.go, probe.
+        """
+        key = self._probes.pop(finished.probe_id)
+        loop = self._loops[key]
+        flight = loop.in_flight
+        if flight is None:
+            msg = f"{key} has no probe in flight"
+            raise AssertionError(msg)
+        loop.in_flight = None
+        worker = loop.worker
+        results = self.results[key.probe_type]
+        judged = judge_outcome(key.probe_type, finished.outcome)
+        hold_before = worker.on_hold
+        if judged.error is None:
+            recorded = worker.record(judged.result, results)
+        else:
+            recorded = NOTHING_RECORDED
+        loop.ticks += 1
+        result = None if judged.error is not None else judged.result
+        _count(loop, result)
+        stored_after = results.get(worker.container_id)
+        entry = TickEntry(
+            self._ledger.next_sequence(),
+            now,
+            key,
+            loop.ticks,
+            flight.trigger,
+            flight.started_at,
+            now - flight.started_at,
+            worker.container_id,
+            flight.new_container,
+            flight.gates,
+            None,
+            None,
+            finished.outcome.attempts,
+            result,
+            finished.outcome.injected,
+            recorded.run if result is not None else worker.result_run,
+            recorded.threshold or worker.threshold(Result.FAILURE),
+            flight.stored_before,
+            stored_after,
+            hold_before,
+            worker.on_hold,
+            _action(key.probe_type, result, recorded, flight.stored_before),
+        )
+        self._write(loop, entry)
+        loop.last_run = entry
+        if judged.reason is not None:
+            self._ledger.event(
+                worker.pod,
+                EventType.WARNING,
+                judged.reason,
+                judged.message or "",
+                now=now,
+                container_name=key.container_name,
+                tick=entry,
+            )
+        self._go_on(loop, now)
+
+    # -- what the results mean
+
+    def update_pod_status(self, pod: Pod, status: PodStatus) -> PodStatus:
+        """Return the status with `started` and `ready` of its containers filled in.
+
+        A started container that is not ready, and has a readiness worker, makes that
+        worker probe at once.
+
+        Source: prober_manager.go, v1.32.10, UpdatePodStatus.
+        """
+        regular = tuple(
+            self._with_readiness(pod.uid, self._with_started(pod.uid, each))
+            for each in status.container_statuses or ()
+        )
+        init = tuple(
+            self._init_status(pod, index, self._with_started(pod.uid, each))
+            for index, each in enumerate(status.init_container_statuses or ())
+        )
+        return replace(
+            status,
+            container_statuses=None if status.container_statuses is None else regular,
+            init_container_statuses=(
+                None if status.init_container_statuses is None else init
+            ),
+        )
+
+    def _with_started(self, pod_uid: str, status: ContainerStatus) -> ContainerStatus:
+        if not isinstance(status.state, Running):
+            started = False
+        else:
+            believed = self.results[ProbeType.STARTUP].get(
+                parse_container_id(status.container_id)
+            )
+            if believed is not None:
+                started = believed is Result.SUCCESS
+            else:
+                key = ProbeKey(pod_uid, status.name, ProbeType.STARTUP)
+                started = key not in self._loops
+        return status if status.started is started else replace(status, started=started)
+
+    def _with_readiness(self, pod_uid: str, status: ContainerStatus) -> ContainerStatus:
+        if not status.started:
+            return status
+        believed = self.results[ProbeType.READINESS].get(
+            parse_container_id(status.container_id)
+        )
+        key = ProbeKey(pod_uid, status.name, ProbeType.READINESS)
+        if believed is Result.SUCCESS:
+            ready = True
+        elif key in self._loops:
+            ready = False
+            self.trigger(key, Trigger.READINESS)
+        else:
+            ready = True
+        return status if status.ready is ready else replace(status, ready=ready)
+
+    def _init_status(
+        self, pod: Pod, index: int, status: ContainerStatus
+    ) -> ContainerStatus:
+        """Return an init container's status with `ready` filled in.
+
+        Quirk, kept: the container is looked up by its place in the list.
+        """
+        spec: Container | None = None
+        if index < len(pod.init_containers):
+            spec = pod.init_containers[index]
+        if spec is None or spec.name != status.name:
+            return status
+        if spec.is_sidecar:
+            return self._with_readiness(pod.uid, status)
+        if isinstance(status.state, Terminated) and status.state.exit_code == 0:
+            return replace(status, ready=True)
+        return status
+
+    # -- inside
+
+    def _start_jitter(self, worker: Worker, now: datetime) -> timedelta:
+        """Return how long a worker waits before its first step.
+
+        Quirk, kept: the random part is of the whole period, however old the kubelet is
+        already; and only a kubelet younger than the period waits at all.
+        """
+        period = timedelta(seconds=worker.probe.period_seconds)
+        if period <= now - self._born_at:
+            return timedelta()
+        return self._rng.random() * period
+
+    def _of_pod(self, pod_uid: str) -> list[WorkerLoop]:
+        return [loop for key, loop in self._loops.items() if key.pod_uid == pod_uid]
+
+    def _stop(self, key: ProbeKey) -> None:
+        loop = self._loops.get(key)
+        if loop is not None and not loop.stop:
+            loop.stop = True
+            self._woken[key] = None
+            self.changed_pods.add(key.pod_uid)
+
+    def _schedule(self, loop: WorkerLoop) -> None:
+        self._timers.set(loop.worker.key, loop.next_tick_at)
+
+    def _pop_ready(self, now: datetime) -> ProbeKey | None:
+        if self._woken:
+            key = next(iter(self._woken))
+            del self._woken[key]
+            return key
+        return None if self.paused else self._timers.pop_due(now)
+
+    def _select(self, key: ProbeKey, now: datetime) -> None:
+        """Let a worker take one of the things that are ready for it."""
+        loop = self._loops.get(key)
+        if loop is None:
+            return
+        chosen = (
+            loop.select_while_paused(now)
+            if self.paused
+            else loop.select(now, self._rng)
+        )
+        if chosen is None:
+            if loop.in_flight is None:
+                self._schedule(loop)
+        elif isinstance(chosen, Stop):
+            self._leave(loop)
+        else:
+            self._step(loop, chosen, now)
+
+    def _step(self, loop: WorkerLoop, trigger: Trigger, now: datetime) -> None:
+        worker = loop.worker
+        key = worker.key
+        status = self._status_of(key.pod_uid)
+        results = self.results[key.probe_type]
+        before = results.get(worker.container_id)
+        hold_before = worker.on_hold
+        self.changed_pods.add(key.pod_uid)
+        decision = worker.decide(status, results, now)
+        if isinstance(decision, Run):
+            probe_id = self._ledger.next_id()
+            gates = gates_of(worker.considered, None)
+            loop.in_flight = InFlight(
+                probe_id,
+                trigger,
+                now,
+                gates,
+                worker.new_container,
+                results.get(worker.container_id),
+            )
+            self._timers.cancel(key)
+            self._probes[probe_id] = key
+            self._ledger.emit(
+                RunProbe(
+                    probe_id,
+                    key,
+                    worker.pod,
+                    worker.container,
+                    worker.probe,
+                    decision.container_id,
+                    "" if status is None else status.pod_ip,
+                )
+            )
+            return
+        loop.ticks += 1
+        loop.skips += 1
+        self._write(
+            loop,
+            self._skipped(loop, decision, trigger, before, hold_before, now),
+        )
+        if isinstance(decision, Exit):
+            self._leave(loop)
+        else:
+            self._go_on(loop, now)
+
+    def _skipped(
+        self,
+        loop: WorkerLoop,
+        decision: Skip | Exit,
+        trigger: Trigger,
+        before: Result | None,
+        hold_before: bool,  # noqa: FBT001  # a fact of the tick, not a choice
+        now: datetime,
+    ) -> TickEntry:
+        worker = loop.worker
+        gates: tuple[Gate, ...] = gates_of(worker.considered, decision)
+        return TickEntry(
+            self._ledger.next_sequence(),
+            now,
+            worker.key,
+            loop.ticks,
+            trigger,
+            now,
+            timedelta(),
+            worker.container_id,
+            worker.new_container,
+            gates,
+            None if isinstance(decision, Exit) else decision,
+            decision if isinstance(decision, Exit) else None,
+            (),
+            None,
+            injected=False,
+            run=worker.result_run,
+            threshold=worker.threshold(Result.FAILURE),
+            stored_before=before,
+            stored_after=self.results[worker.key.probe_type].get(worker.container_id),
+            hold_before=hold_before,
+            hold_after=worker.on_hold,
+            action=Action.NONE,
+        )
+
+    def _write(self, loop: WorkerLoop, entry: TickEntry) -> None:
+        self._ledger.write(entry)
+        loop.history.append(entry)
+        self.changed_pods.add(entry.key.pod_uid)
+
+    def _go_on(self, loop: WorkerLoop, now: datetime) -> None:
+        """Look at the slots again, now that a step is over."""
+        if loop.stop or loop.trigger is not None or loop.next_tick_at <= now:
+            self._woken[loop.worker.key] = None
+        self._schedule(loop)
+
+    def _leave(self, loop: WorkerLoop) -> None:
+        key = loop.worker.key
+        self._timers.cancel(key)
+        if loop.worker.container_id:
+            self.results[key.probe_type].remove(loop.worker.container_id)
+        del self._loops[key]
+        self.changed_pods.add(key.pod_uid)
+
+
+def _count(loop: WorkerLoop, result: Result | None) -> None:
+    match result:
+        case Result.SUCCESS:
+            loop.successes += 1
+        case Result.FAILURE:
+            loop.failures += 1
+        case _:
+            loop.errors += 1
+
+
+def _action(
+    probe_type: ProbeType,
+    result: Result | None,
+    recorded: Recorded,
+    stored_before: Result | None,
+) -> Action:
+    """Say what a tick led to; to believe what was believed is no action."""
+    if result is None:
+        return Action.DISCARDED
+    if not recorded.stored:
+        return Action.NONE
+    failed = result is Result.FAILURE
+    if failed and probe_type is not ProbeType.READINESS:
+        return Action.KILL
+    if result is stored_before or probe_type is ProbeType.LIVENESS:
+        return Action.NONE
+    if probe_type is ProbeType.STARTUP:
+        return Action.STARTED
+    return Action.NOT_READY if failed else Action.READY

@@ -1,0 +1,40 @@
+"""What one probe means: success or failure, and the event that is worth.
+
+Source: prober/prober.go, v1.32.10, probe.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.outcome import ProbeOutcome, ProbeResult, Result
+
+
+class Judged(NamedTuple):
+    """The result of a probe and its Warning event, if it has one.
+
+    With an `error` the result counts for nothing: the worker throws it away.
+    """
+
+    result: Result
+    error: str | None
+    reason: str | None
+    message: str | None
+
+
+def judge_outcome(probe_type: ProbeType, outcome: ProbeOutcome) -> Judged:
+    """Judge the last attempt of a probe; an error outweighs any result beside it."""
+    last = outcome.last
+    if last.error is not None:
+        message = f"{probe_type} probe errored: {last.error}"
+        return Judged(Result.FAILURE, last.error, "Unhealthy", message)
+    match last.result:
+        case ProbeResult.SUCCESS:
+            return Judged(Result.SUCCESS, None, None, None)
+        case ProbeResult.WARNING:
+            message = f"{probe_type} probe warning: {last.output}"
+            return Judged(Result.SUCCESS, None, "ProbeWarning", message)
+        case ProbeResult.FAILURE | ProbeResult.UNKNOWN:
+            message = f"{probe_type} probe failed: {last.output}"
+            return Judged(Result.FAILURE, None, "Unhealthy", message)

@@ -1,0 +1,68 @@
+"""Deadlines in order: what is to happen when."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from datetime import datetime
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Timers(Generic[Key]):
+    """At most one deadline per key; equal instants come out in the order they went in.
+
+    A deadline that was moved or cancelled stays in the heap until its turn comes and
+    is passed over then.
+    """
+
+    __slots__ = ("_count", "_heap", "_ticket")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[datetime, int, Key]] = []
+        self._ticket: dict[Key, tuple[datetime, int]] = {}
+        self._count = 0
+
+    def set(self, key: Key, at: datetime) -> None:
+        """Set or move the deadline of `key`."""
+        self._count += 1
+        self._ticket[key] = (at, self._count)
+        heappush(self._heap, (at, self._count, key))
+
+    def cancel(self, key: Key) -> None:
+        """Forget the deadline of `key`, if there is one."""
+        self._ticket.pop(key, None)
+
+    def deadline(self, key: Key) -> datetime | None:
+        """Return the deadline of `key`, or None."""
+        ticket = self._ticket.get(key)
+        return None if ticket is None else ticket[0]
+
+    def next_deadline(self) -> datetime | None:
+        """Return the earliest deadline, or None."""
+        self._drop_stale()
+        return self._heap[0][0] if self._heap else None
+
+    def pop_due(self, now: datetime) -> Key | None:
+        """Take the earliest key whose deadline is not after `now`, or None."""
+        self._drop_stale()
+        if not self._heap or self._heap[0][0] > now:
+            return None
+        _, _, key = heappop(self._heap)
+        del self._ticket[key]
+        return key
+
+    def in_order(self) -> list[tuple[datetime, Key]]:
+        """Return all deadlines, earliest first."""
+        ordered = sorted((at, count, key) for key, (at, count) in self._ticket.items())
+        return [(at, key) for at, _, key in ordered]
+
+    def _drop_stale(self) -> None:
+        heap = self._heap
+        tickets = self._ticket
+        while heap:
+            at, count, key = heap[0]
+            if tickets.get(key) == (at, count):
+                return
+            heappop(heap)

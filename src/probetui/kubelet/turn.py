@@ -1,0 +1,90 @@
+"""What came of one input, and the book in which it is written while it happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from probetui.k8s.event import Event, EventType
+from probetui.k8s.pod import Pod
+from probetui.kubelet.effects import Effect
+from probetui.kubelet.journal import Entry, EventEntry, TickEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the engine wants done, and what happened, each in order."""
+
+    effects: tuple[Effect, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+
+NOTHING = Turn()
+
+
+class Ledger:
+    """The turn in progress; owned by the engine, written by all of its parts.
+
+    Sequence numbers of entries start at 1 and grow by one; so do the IDs of effects.
+    """
+
+    __slots__ = ("_effects", "_entries", "faults", "last_id", "sequence")
+
+    def __init__(self) -> None:
+        self.sequence = 0
+        self.last_id = 0
+        self.faults = 0
+        self._effects: list[Effect] = []
+        self._entries: list[Entry] = []
+
+    def next_sequence(self) -> int:
+        """Return the number of the entry that is written next."""
+        return self.sequence + 1
+
+    def next_id(self) -> int:
+        """Return an ID that no effect had before."""
+        self.last_id += 1
+        return self.last_id
+
+    def write(self, entry: Entry) -> None:
+        """Add an entry, numbered by `next_sequence`."""
+        self.sequence += 1
+        self._entries.append(entry)
+
+    def emit(self, effect: Effect) -> None:
+        """Ask for something to be done."""
+        self._effects.append(effect)
+
+    def event(
+        self,
+        pod: Pod,
+        event_type: EventType,
+        reason: str,
+        message: str,
+        *,
+        now: datetime,
+        container_name: str = "",
+        tick: TickEntry | None = None,
+    ) -> None:
+        """Record an event about a pod, or one of its containers if named."""
+        if event_type is EventType.WARNING:
+            self.faults += 1
+        event = Event(
+            event_type,
+            reason,
+            message,
+            pod.uid,
+            pod.field_path(container_name) if container_name else "",
+            now,
+            container_name,
+        )
+        self.write(EventEntry(self.next_sequence(), now, event, tick))
+
+    def take(self) -> Turn:
+        """Close the turn and begin the next one."""
+        if not self._effects and not self._entries:
+            return NOTHING
+        turn = Turn(tuple(self._effects), tuple(self._entries))
+        self._effects.clear()
+        self._entries.clear()
+        return turn

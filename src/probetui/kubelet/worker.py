@@ -1,0 +1,237 @@
+"""When one container is probed by one probe, and how its results are counted.
+
+The kubelet's `doProbe` is one function around a blocking call; here it is cut at
+that call: `decide` before it, `record` after it.
+
+Source: prober/worker.go, v1.32.10, doProbe, newWorker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import Probe, ProbeKey, ProbeType
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID, parse_container_id
+from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
+from probetui.kubelet.gates import Considered
+from probetui.kubelet.journal import Exit, Skip
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.results import ResultsManager
+
+ONE_SECOND = timedelta(seconds=1)
+
+INITIAL_RESULT = {
+    ProbeType.LIVENESS: Result.SUCCESS,
+    ProbeType.READINESS: Result.FAILURE,
+    ProbeType.STARTUP: Result.UNKNOWN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Probe this container now."""
+
+    container_id: ContainerID
+
+
+Decision = Run | Skip | Exit
+
+
+class Recorded(NamedTuple):
+    """What counting one result did.
+
+    `stored` says that the threshold was reached and the result went to the results
+    manager (where only a change has consequences).
+    """
+
+    run: int
+    threshold: int
+    stored: bool
+
+
+class Worker:
+    """The state of one worker; owned by the probe manager.
+
+    `pod` is replaced when the pod's definition changes; `container` and `probe` stay
+    what they were when the worker was made, as in the kubelet.
+    """
+
+    __slots__ = (
+        "considered",
+        "container",
+        "container_id",
+        "initial_result",
+        "key",
+        "last_result",
+        "new_container",
+        "on_hold",
+        "pod",
+        "probe",
+        "result_run",
+        "sidecar_ends_with_never",
+    )
+
+    def __init__(
+        self,
+        key: ProbeKey,
+        pod: Pod,
+        container: Container,
+        probe: Probe,
+        *,
+        sidecar_ends_with_never: bool = True,
+    ) -> None:
+        self.key = key
+        self.pod = pod
+        self.container = container
+        self.probe = probe
+        self.sidecar_ends_with_never = sidecar_ends_with_never
+        self.initial_result = INITIAL_RESULT[key.probe_type]
+        self.container_id = NO_CONTAINER
+        self.last_result = Result.SUCCESS
+        self.result_run = 0
+        self.on_hold = False
+        self.new_container = False
+        """Whether the last `decide` was the first to see its container."""
+        self.considered = Considered()
+        """What the last `decide` looked at, for the screen and the record."""
+
+    def decide(
+        self, status: PodStatus | None, results: ResultsManager, now: datetime
+    ) -> Decision:
+        """Decide what this tick does; the order of the questions is the kubelet's.
+
+        `status` is the pod's status as the status manager holds it, None if it has
+        none. Beliefs about a container seen first, or not running, are stored here.
+
+        Quirk, kept: a new container lifts the hold but does not reset `result_run`.
+        Quirk, kept: liveness and startup of a container that is not running become
+        Failure too, without an event.
+        """
+        self.new_container = False
+        if status is None:
+            self.considered = Considered()
+            return Skip.NO_STATUS
+        if status.phase.is_terminal:
+            self.considered = Considered(status.phase)
+            return Exit.POD_ENDED
+        container = self._find_container(status)
+        if container is None:
+            self.considered = Considered(status.phase)
+            return Skip.CONTAINER_MISSING
+        if (self.container_id or "://") != container.container_id:
+            self._take_over(container.container_id, results)
+        decision, age_seconds = self._pass_gates(container, results, now)
+        self.considered = Considered(
+            status.phase,
+            container,
+            self.container_id,
+            self.new_container,
+            self.on_hold,
+            self.pod.deletion_requested_at is not None,
+            self.probe.initial_delay_seconds,
+            age_seconds,
+        )
+        return decision
+
+    def record(self, result: Result, results: ResultsManager) -> Recorded:
+        """Count a result and, at its threshold, believe it.
+
+        Quirk, kept: a startup worker goes on hold whatever it stored, a liveness worker
+        only on Failure; both start counting anew then.
+        """
+        if result is self.last_result:
+            self.result_run += 1
+        else:
+            self.last_result = result
+            self.result_run = 1
+        run = self.result_run
+        threshold = self.threshold(result)
+        if run < threshold:
+            return Recorded(run, threshold, stored=False)
+        results.set(self.container_id, result, self.key.pod_uid)
+        kind = self.key.probe_type
+        if kind is ProbeType.STARTUP or (
+            kind is ProbeType.LIVENESS and result is Result.FAILURE
+        ):
+            self.on_hold = True
+            self.result_run = 0
+        return Recorded(run, threshold, stored=True)
+
+    def threshold(self, result: Result) -> int:
+        """Return how many equal results in a row make `result` believed."""
+        if result is Result.FAILURE:
+            return self.probe.failure_threshold
+        return self.probe.success_threshold
+
+    def _find_container(self, status: PodStatus) -> ContainerStatus | None:
+        name = self.key.container_name
+        for statuses in (status.container_statuses, status.init_container_statuses):
+            for each in statuses or ():
+                if each.name == name:
+                    if each.container_id:
+                        return each
+                    break
+        return None
+
+    def _take_over(self, text: str, results: ResultsManager) -> None:
+        if self.container_id:
+            results.remove(self.container_id)
+        self.container_id = parse_container_id(text)
+        results.set(self.container_id, self.initial_result, self.key.pod_uid)
+        self.on_hold = False
+        self.new_container = True
+
+    def _pass_gates(
+        self, container: ContainerStatus, results: ResultsManager, now: datetime
+    ) -> tuple[Decision, int | None]:
+        """Return the decision, and the container's age where it was asked for."""
+        if self.on_hold:
+            return Skip.ON_HOLD, None
+        state = container.state
+        if not isinstance(state, Running):
+            if self.container_id:
+                results.set(self.container_id, Result.FAILURE, self.key.pod_uid)
+            if isinstance(state, Terminated) and self._ends_with_container():
+                return Exit.CONTAINER_WILL_NOT_RESTART, None
+            return Skip.NOT_RUNNING, None
+        if self.pod.deletion_requested_at is not None and (
+            self.key.probe_type is not ProbeType.READINESS
+        ):
+            results.set(self.container_id, Result.SUCCESS, self.key.pod_uid)
+            return Exit.POD_DELETED, None
+        if state.started_at is None:
+            # Go's age of the zero time is the most negative one: it never passes.
+            return Skip.INITIAL_DELAY, None
+        age_seconds = whole_seconds(now - state.started_at)
+        return self._pass_time_gates(container, age_seconds), age_seconds
+
+    def _pass_time_gates(
+        self, container: ContainerStatus, age_seconds: int
+    ) -> Decision:
+        if age_seconds < self.probe.initial_delay_seconds:
+            return Skip.INITIAL_DELAY
+        if self.key.probe_type is ProbeType.STARTUP:
+            if container.started:
+                return Skip.ALREADY_STARTED
+        elif not container.started:
+            return Skip.NOT_STARTED
+        return Run(self.container_id)
+
+    def _ends_with_container(self) -> bool:
+        if self.pod.restart_policy is not RestartPolicy.NEVER:
+            return False
+        return self.sidecar_ends_with_never or not self.container.is_sidecar
+
+
+def whole_seconds(age: timedelta) -> int:
+    """Cut a length of time to whole seconds, towards zero.
+
+    Quirk, kept: an age of 4.999 s has not passed a delay of 5 s, and a start less than
+    a second in the future counts as now.
+    """
+    if age < timedelta():
+        return -(-age // ONE_SECOND)
+    return age // ONE_SECOND

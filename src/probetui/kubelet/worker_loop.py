@@ -1,0 +1,152 @@
+"""One worker's loop: start jitter, ticker, and the slots that wake it.
+
+The kubelet's loop is a goroutine that selects on three channels of one slot each;
+here the slots are fields, and whoever owns the loop asks what is ready.
+
+Source: prober/worker.go, v1.32.10, run.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+
+from probetui.kubelet.journal import Gate, TickEntry, Trigger
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.worker import Worker
+
+HISTORY = 60
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """A probe that has been asked for and not been answered yet."""
+
+    probe_id: int
+    trigger: Trigger
+    started_at: datetime
+    gates: tuple[Gate, ...]
+    new_container: bool
+    stored_before: Result | None
+
+
+class Stop:
+    """The one thing a loop can be woken for that is not a tick."""
+
+
+STOP = Stop()
+
+
+class WorkerLoop:
+    """A worker and when it steps; owned by the probe manager.
+
+    Attributes:
+        first_at: when the first step is due.
+        ticker_at: the next tick; None until the first step.
+        trigger: a manual trigger that waits, if any; a second one is dropped.
+        stop: whether a stop waits.
+    """
+
+    __slots__ = (
+        "errors",
+        "failures",
+        "first_at",
+        "history",
+        "in_flight",
+        "last_run",
+        "period",
+        "skips",
+        "stop",
+        "successes",
+        "ticker_at",
+        "ticks",
+        "trigger",
+        "worker",
+    )
+
+    def __init__(self, worker: Worker, first_at: datetime) -> None:
+        self.worker = worker
+        self.period = timedelta(seconds=worker.probe.period_seconds)
+        self.first_at = first_at
+        self.ticker_at: datetime | None = None
+        self.trigger: Trigger | None = None
+        self.stop = False
+        self.in_flight: InFlight | None = None
+        self.ticks = self.successes = self.failures = self.errors = self.skips = 0
+        self.last_run: TickEntry | None = None
+        self.history: deque[TickEntry] = deque(maxlen=HISTORY)
+
+    @property
+    def next_tick_at(self) -> datetime:
+        """When the next step is due, triggers aside."""
+        return self.first_at if self.ticker_at is None else self.ticker_at
+
+    def select(self, now: datetime, rng: Random) -> Trigger | Stop | None:
+        """Take one of the things that are ready, at random if there are several.
+
+        Nothing is ready while a step runs. Until the first step only that step is.
+        """
+        if self.in_flight is not None:
+            return None
+        if self.ticker_at is None:
+            if now < self.first_at:
+                return None
+            self.ticker_at = self._start_of_ticker(now) + self.period
+            return Trigger.PERIODIC
+        ready: list[Trigger | Stop] = []
+        if self.stop:
+            ready.append(STOP)
+        if self.ticker_at <= now:
+            ready.append(Trigger.PERIODIC)
+        if self.trigger is not None:
+            ready.append(self.trigger)
+        if not ready:
+            return None
+        chosen = ready[0] if len(ready) == 1 else rng.choice(ready)
+        self._take(chosen, now)
+        return chosen
+
+    def select_while_paused(self, now: datetime) -> Trigger | Stop | None:
+        """Take a stop, or a trigger by a person: a pause holds back nothing else."""
+        if self.in_flight is not None or self.ticker_at is None:
+            return None
+        if self.stop:
+            self.stop = False
+            return STOP
+        if self.trigger is Trigger.USER:
+            self._take(Trigger.USER, now)
+            return Trigger.USER
+        return None
+
+    def run_early(self, now: datetime) -> Trigger:
+        """Take the next thing although it is not due; the phase of the ticker stays."""
+        if self.trigger is not None and self.ticker_at is not None:
+            taken = self.trigger
+            self._take(taken, now)
+            return taken
+        if self.ticker_at is None:
+            self.ticker_at = now + self.period
+        else:
+            self._take(Trigger.PERIODIC, max(now, self.ticker_at))
+        return Trigger.PERIODIC
+
+    def _start_of_ticker(self, now: datetime) -> datetime:
+        """Return where the ticker's phase begins; a late wake-up does not move it."""
+        return self.first_at if now - self.first_at < self.period else now
+
+    def _take(self, chosen: Trigger | Stop, now: datetime) -> None:
+        if chosen is Trigger.PERIODIC:
+            # One tick is kept while a step runs, the others are lost; the phase stays.
+            ticker_at = self.ticker_at or now
+            ticker_at += self.period
+            if ticker_at <= now:
+                ticker_at += (now - ticker_at) // self.period * self.period
+                ticker_at += self.period
+            self.ticker_at = ticker_at
+        elif chosen is STOP:
+            self.stop = False
+        else:
+            self.trigger = None
+            self.ticker_at = now + self.period

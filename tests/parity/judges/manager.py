@@ -1,0 +1,224 @@
+"""The probe manager: which workers exist, `started` and `ready`, and triggers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
+from probetui.k8s.runtime import parse_container_id
+from probetui.k8s.status import (
+    ContainerState,
+    ContainerStatus,
+    PodPhase,
+    PodStatus,
+    Running,
+    Terminated,
+    Waiting,
+)
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.inputs import ProbeFinished
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
+from probetui.kubelet.probe_manager import ORDER, ProbeManager
+from probetui.kubelet.turn import Ledger
+
+START = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
+LOOK_AFTER_MS = 40
+
+
+def judge(case: dict[str, Any]) -> None:
+    match case["kind"]:
+        case "status":
+            judge_status(case["in"], case["out"])
+        case "lifecycle":
+            judge_lifecycle(case["ops"])
+        case "timeline":
+            judge_timeline(case["in"], case["ops"])
+        case other:
+            raise AssertionError(other)
+
+
+def judge_status(given: dict[str, Any], expected: dict[str, Any]) -> None:
+    pod = decode_pod(given["pod"])
+    manager = ProbeManager(KubeletConfig(), START)
+    if given.get("addPod"):
+        manager.add_pod(pod, START)
+    for gone in given.get("workersGone", ()):
+        loop = manager.worker(_key(gone))
+        assert loop is not None
+        manager._leave(loop)
+    for believed in given.get("results", ()):
+        manager.results[ProbeType(believed["probeType"])].set(
+            parse_container_id(believed["containerID"]),
+            Result[believed["result"].upper()],
+            pod.uid,
+        )
+    for pending in given.get("pendingTriggers", ()):
+        assert manager.trigger(_key(pending))
+    given_status = given.get("status", {})
+    status = PodStatus(
+        container_statuses=_statuses(given_status.get("containerStatuses")),
+        init_container_statuses=_statuses(given_status.get("initContainerStatuses")),
+    )
+    asked = decode_pod(given["statusPod"]) if "statusPod" in given else pod
+
+    updated = manager.update_pod_status(asked, status)
+
+    assert {
+        "containerStatuses": _flags(updated.container_statuses),
+        "initContainerStatuses": _flags(updated.init_container_statuses),
+        "workers": _workers(manager),
+        "triggered": _sorted(
+            each.worker.key for each in manager.workers() if each.trigger is not None
+        ),
+    } == {
+        "containerStatuses": expected["containerStatuses"],
+        "initContainerStatuses": expected["initContainerStatuses"],
+        "workers": expected.get("workers", []),
+        "triggered": expected["triggered"],
+    }
+
+
+def judge_lifecycle(operations: list[dict[str, Any]]) -> None:
+    statuses: dict[str, PodStatus] = {}
+    manager = ProbeManager(KubeletConfig(), START, status_of=statuses.get)
+    now = START
+    for number, operation in enumerate(operations):
+        now += timedelta(milliseconds=60)
+        match operation["op"]:
+            case "addPod":
+                manager.add_pod(decode_pod(operation["pod"]), now)
+            case "removePod":
+                manager.remove_pod(decode_pod(operation["pod"]))
+            case "stopLivenessAndStartup":
+                manager.stop_liveness_and_startup(decode_pod(operation["pod"]))
+            case "cleanupPods":
+                manager.cleanup_pods(operation.get("desiredPodUIDs") or ())
+            case "podPhase":
+                uid = operation["podUID"]
+                statuses[uid] = PodStatus(PodPhase(operation["phase"]))
+                for loop in manager.workers():
+                    if loop.worker.key.pod_uid == uid:
+                        manager.trigger(loop.worker.key)
+            case other:
+                raise AssertionError(other)
+        manager.run_due(now)
+        assert _workers(manager) == operation["workers"], number
+
+
+def judge_timeline(given: dict[str, Any], operations: list[dict[str, Any]]) -> None:
+    pod = decode_pod(given["pod"], given["restartPolicy"])
+    status = PodStatus(
+        PodPhase(given["phase"]),
+        container_statuses=_statuses(given["containerStatuses"]),
+    )
+    ledger = Ledger()
+    manager = ProbeManager(
+        KubeletConfig(), START, status_of=lambda _uid: status, ledger=ledger
+    )
+    flights: list[tuple[int, RunProbe]] = []
+    updates: list[str] = []
+    looks = {each["atMs"] + LOOK_AFTER_MS: each for each in operations}
+    acts = {each["atMs"]: each for each in operations}
+    for ms in range(max(looks) + 1):
+        now = START + timedelta(milliseconds=ms)
+        match acts.get(ms, {}).get("op"):
+            case "addPod":
+                manager.add_pod(pod, now)
+            case "removePod":
+                manager.remove_pod(pod)
+            case None | "look":
+                pass
+            case other:
+                raise AssertionError(other)
+        manager.run_due(now)
+        for effect in ledger.take().effects:
+            assert isinstance(effect, RunProbe)
+            flights.append((ms + given["probeLastsMs"], effect))
+        for due in [each for each in flights if each[0] <= ms]:
+            flights.remove(due)
+            outcome = ProbeOutcome((Attempt(ProbeResult.SUCCESS),), started_at=now)
+            manager.finish(ProbeFinished(due[1].probe_id, outcome), now)
+        manager.run_due(now)
+        for probe_type in ORDER:
+            updates += [
+                f"{probe_type} {each.container_id}={each.result}"
+                for each in manager.results[probe_type].take_updates()
+            ]
+        if ms in looks:
+            assert _workers(manager) == looks[ms]["workers"], ms
+            assert updates == looks[ms]["updates"], ms
+            updates.clear()
+
+
+def decode_pod(pod: dict[str, Any], restart_policy: str = "Always") -> Pod:
+    return Pod(
+        pod["uid"],
+        "p",
+        restart_policy=RestartPolicy(restart_policy),
+        containers=tuple(_container(each) for each in pod.get("containers") or ()),
+        init_containers=tuple(
+            _container(each) for each in pod.get("initContainers") or ()
+        ),
+    )
+
+
+def _container(container: dict[str, Any]) -> Container:
+    probe = Probe(ExecAction(("x",)), period_seconds=3600)
+    return Container(
+        container["name"],
+        restart_policy=(
+            RestartPolicy.ALWAYS if container.get("restartPolicy") == "Always" else None
+        ),
+        **{f"{each.lower()}_probe": probe for each in container.get("probes") or ()},
+    )
+
+
+def _statuses(statuses: list[dict[str, Any]] | None) -> tuple[ContainerStatus, ...]:
+    return tuple(
+        ContainerStatus(
+            each["name"],
+            each.get("containerID", ""),
+            _state(each.get("state") or {}),
+            ready=each.get("ready", False),
+            started=each.get("started"),
+        )
+        for each in statuses or ()
+    )
+
+
+def _state(state: dict[str, Any]) -> ContainerState | None:
+    if "running" in state:
+        age = timedelta(seconds=state["running"].get("startedAgeSeconds", 0))
+        return Running(START - age)
+    if "terminated" in state:
+        return Terminated(state["terminated"].get("exitCode", 0))
+    if "waiting" in state:
+        return Waiting()
+    return None
+
+
+def _flags(statuses: tuple[ContainerStatus, ...] | None) -> list[dict[str, Any]]:
+    return [
+        {"name": each.name, "started": each.started, "ready": each.ready}
+        for each in statuses or ()
+    ]
+
+
+def _key(worker: dict[str, str]) -> ProbeKey:
+    return ProbeKey(
+        worker["podUID"], worker["container"], ProbeType(worker["probeType"])
+    )
+
+
+def _workers(manager: ProbeManager) -> list[dict[str, str]]:
+    return _sorted(each.worker.key for each in manager.workers())
+
+
+def _sorted(keys: Any) -> list[dict[str, str]]:
+    return [
+        {"podUID": uid, "container": name, "probeType": str(kind)}
+        for uid, name, kind in sorted(keys)
+    ]

@@ -1,0 +1,196 @@
+"""The worker's whole loop on virtual time, against the kubelet's in real time."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
+from probetui.k8s.status import ContainerStatus, PodPhase, PodStatus, Running
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.inputs import ProbeFinished
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.kubelet.probe_manager import ProbeManager
+from probetui.kubelet.turn import Ledger
+
+START = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
+TOLERANCE_MS = 60
+SEEDS = range(24)
+"""Enough for every choice that the kubelet makes at random to come up."""
+
+FIELDS = ("resultsAtEnd", "workersAtEnd", "metricSeriesAtEnd", "updates")
+
+
+def judge(case: dict[str, Any]) -> None:
+    observed = case["observed"]
+    ours = [Bench(case, seed).run() for seed in SEEDS]
+    if case["desc"].startswith("start jitter"):
+        period_ms = case["periodSeconds"] * 1000
+        firsts = {each["callsMs"][0] for each in ours}
+        assert len(firsts) == len(SEEDS)
+        assert all(0 <= first <= period_ms for first in firsts)
+        for each in ours:
+            assert _gaps(each["callsMs"]) == [period_ms] * (len(each["callsMs"]) - 1)
+        return
+    for each in ours:
+        assert any(_agree(each, one) for one in observed), (each, observed)
+    for one in observed:
+        assert any(_agree(each, one) for each in ours), (one, ours)
+
+
+def _gaps(calls: list[int]) -> list[int]:
+    return [after - before for before, after in itertools.pairwise(calls)]
+
+
+def _agree(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    calls, expected = ours["callsMs"], theirs["callsMs"] or []
+    if len(calls) != len(expected):
+        return False
+    if any(abs(a - b) > TOLERANCE_MS for a, b in zip(calls, expected, strict=True)):
+        return False
+    if (ours["exitMs"] is None) != (theirs["exitMs"] is None):
+        return False
+    if ours["exitMs"] is not None and abs(ours["exitMs"] - theirs["exitMs"]) > (
+        TOLERANCE_MS
+    ):
+        return False
+    if ours["triggerTaken"] != theirs.get("triggerTaken", []):
+        return False
+    return all(
+        ours[field] == (theirs.get(field) or type(ours[field])()) for field in FIELDS
+    )
+
+
+class Bench:
+    """One worker under one seed, and a handler that answers from the case."""
+
+    def __init__(self, case: dict[str, Any], seed: int) -> None:
+        self.case = case
+        self.probe_type = ProbeType(case["probeType"])
+        spec = case["probe"]
+        probe = Probe(
+            ExecAction(("x",)),
+            initial_delay_seconds=spec.get("initialDelaySeconds", 0),
+            success_threshold=spec.get("successThreshold", 1),
+            failure_threshold=spec.get("failureThreshold", 1),
+            period_seconds=case["periodSeconds"],
+        )
+        slot = f"{self.probe_type.lower()}_probe"
+        self.pod = Pod("u1", "p", containers=(Container("c", **{slot: probe}),))
+        self.key = ProbeKey("u1", "c", self.probe_type)
+        self.status: PodStatus | None = self._status("containerd://a1")
+        self.ledger = Ledger()
+        config = KubeletConfig(
+            seed=seed, age=timedelta(seconds=case["managerAgeSeconds"])
+        )
+        self.manager = ProbeManager(
+            config, START, status_of=lambda _uid: self.status, ledger=self.ledger
+        )
+        self.answers: list[tuple[int, RunProbe, Attempt]] = []
+        self.calls: list[int] = []
+        self.taken: list[bool] = []
+        self.exit_ms: int | None = None
+        self.updates: list[str] = []
+
+    def run(self) -> dict[str, Any]:
+        self.manager.add_pod(self.pod, START)
+        actions = {each["atMs"]: each for each in self.case["actions"] or ()}
+        for ms in range(self.case["observeMs"] + 1):
+            if ms in actions:
+                self._act(actions[ms])
+            self._advance(ms)
+        results = self.manager.results[self.probe_type]
+        loops = list(self.manager.workers())
+        seen = {each.partition("=")[0] for each in self.updates}
+        return {
+            "callsMs": self.calls,
+            "exitMs": self.exit_ms,
+            "triggerTaken": self.taken,
+            "resultsAtEnd": {
+                each: str(believed)
+                for each in sorted(seen)
+                if (believed := results.get(each)) is not None  # type: ignore[arg-type]  # IDs are their texts
+            },
+            "workersAtEnd": len(loops),
+            # One series per result label seen, and one for the durations of successes.
+            "metricSeriesAtEnd": sum(
+                2 * (each.successes > 0) + (each.failures > 0) for each in loops
+            ),
+            "updates": self.updates,
+        }
+
+    def _advance(self, ms: int) -> None:
+        now = START + timedelta(milliseconds=ms)
+        progress = True
+        while progress:
+            progress = False
+            self.manager.run_due(now)
+            for effect in self.ledger.take().effects:
+                assert isinstance(effect, RunProbe)
+                self._ask(effect, ms)
+            due = [each for each in self.answers if each[0] <= ms]
+            self.answers = [each for each in self.answers if each[0] > ms]
+            for _, effect, attempt in due:
+                progress = True
+                if self._retries(attempt):
+                    self._ask(effect, ms)
+                    continue
+                self.attempts = 0
+                outcome = ProbeOutcome((attempt,), started_at=now)
+                self.manager.finish(ProbeFinished(effect.probe_id, outcome), now)
+        for each in self.manager.results[self.probe_type].take_updates():
+            self.updates.append(f"{each.container_id}={each.result}")
+        if self.exit_ms is None and self.manager.worker(self.key) is None:
+            self.exit_ms = ms
+
+    attempts = 0
+
+    def _retries(self, attempt: Attempt) -> bool:
+        return attempt.error not in {None, "panic"} and self.attempts < 3
+
+    def _ask(self, effect: RunProbe, ms: int) -> None:
+        script = self.case["attempts"]
+        answer = script[min(len(self.calls), len(script) - 1)]
+        self.attempts += 1
+        self.calls.append(ms)
+        outcome = answer["outcome"]
+        if outcome in {"error", "panic"}:
+            attempt = Attempt(ProbeResult.UNKNOWN, error=outcome)
+        else:
+            attempt = Attempt(ProbeResult(outcome))
+        self.answers.append((ms + answer["lastsMs"], effect, attempt))
+
+    def _act(self, action: dict[str, Any]) -> None:
+        match action["op"]:
+            case "trigger":
+                self.taken.append(self.manager.trigger(self.key))
+            case "stop":
+                self.manager.remove_pod(self.pod)
+            case "newContainer":
+                self.status = self._status(action["containerID"])
+            case "phaseFailed":
+                self.status = self._status("containerd://a1", PodPhase.FAILED)
+            case "statusGone":
+                self.status = None
+            case "statusBack":
+                self.status = self._status("containerd://a1")
+            case other:
+                raise AssertionError(other)
+
+    def _status(
+        self, container_id: str, phase: PodPhase = PodPhase.RUNNING
+    ) -> PodStatus:
+        return PodStatus(
+            phase,
+            container_statuses=(
+                ContainerStatus(
+                    "c",
+                    container_id,
+                    Running(START - timedelta(seconds=3600.5)),
+                    started=self.probe_type is not ProbeType.STARTUP,
+                ),
+            ),
+        )
