@@ -1,0 +1,282 @@
+"""Recordings read back: records to journal entries; of a cut-off file what is whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from probetui.drive.recording import VERSION
+from probetui.drive.status_json import Json, decode_pod_status
+from probetui.errors import RecordError
+from probetui.k8s.event import Event, EventType
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.journal import (
+    Action,
+    BackoffEntry,
+    By,
+    ContainerEntry,
+    Entry,
+    EventEntry,
+    Exit,
+    Gate,
+    Lifecycle,
+    NoteEntry,
+    PodGoneEntry,
+    Skip,
+    StateEntry,
+    StatusEntry,
+    TickEntry,
+    Trigger,
+    UserEntry,
+    What,
+)
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recording, as far as it could be read.
+
+    `session` and `end` are their records as they stand in the file; `end` is None for
+    a session that did not close its recording. `problem` says how much could not be
+    read and why, empty if all could.
+    """
+
+    session: Mapping[str, Any]
+    entries: tuple[Entry, ...]
+    end: Mapping[str, Any] | None
+    problem: str = ""
+
+
+def read_recording(path: Path) -> Recording:
+    """Read a recording; of one that was cut off, what is whole.
+
+    Raises:
+        RecordError: the file cannot be read, is not a recording, or was written by a
+            newer version of probetui.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror or error}") from error
+    records, problem = _whole_records(data)
+    if not records or records[0].get("type") != "session":
+        raise RecordError(f"{path}: is not a recording: no session record comes first")
+    end = records[-1] if records[-1]["type"] == "end" else None
+    try:
+        entries = decode_entries(records)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"{path}: is not a recording: {error!r}") from error
+    return Recording(records[0], entries, end, problem)
+
+
+def decode_entries(records: Iterable[Mapping[str, Any]]) -> tuple[Entry, ...]:
+    """Return the journal entries among some records, in order.
+
+    Records of other types are passed over. Raises `KeyError`, `TypeError` or
+    `ValueError` for records that are not ours.
+    """
+    kept = [each for each in records if each["type"] in _DECODERS]
+    # An event may be written before the tick that caused it is over.
+    ticks = {each["seq"]: _tick(each, {}) for each in kept if each["type"] == "tick"}
+    return tuple(_DECODERS[each["type"]](each, ticks) for each in kept)
+
+
+def _whole_records(data: bytes) -> tuple[list[Json], str]:
+    records: list[Json] = []
+    read = 0
+    for line in data.splitlines(keepends=True):
+        record = _whole_record(line)
+        if record is None:
+            lost = len(data) - read
+            return (
+                records,
+                f"line {len(records) + 1}: {lost} bytes are cut off or spoilt",
+            )
+        if record["v"] > VERSION:
+            raise RecordError(
+                f"the recording has version {record['v']}, "
+                f"this probetui reads up to version {VERSION}"
+            )
+        records.append(record)
+        read += len(line)
+    return records, ""
+
+
+def _whole_record(line: bytes) -> Json | None:
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    is_record = (
+        isinstance(record, dict)
+        and isinstance(record.get("v"), int)
+        and isinstance(record.get("type"), str)
+    )
+    return record if is_record else None
+
+
+Ticks = Mapping[int, TickEntry]
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def _tick(record: Mapping[str, Any], _ticks: Ticks) -> TickEntry:
+    return TickEntry(
+        sequence=record["seq"],
+        at=_instant(record["ts"]),
+        key=ProbeKey(
+            record["podUID"],
+            record["container"],
+            ProbeType(record["probe"].capitalize()),
+        ),
+        n=record["n"],
+        trigger=Trigger(record["trigger"]),
+        started_at=_instant(record["startedAt"]),
+        duration=_from_milliseconds(record["ms"]),
+        container_id=ContainerID(record["containerID"]),
+        new_container=record["newContainer"],
+        gates=tuple(Gate(**each) for each in record["gates"]),
+        skip=_optional(Skip, record["skipped"]),
+        exit=_optional(Exit, record["exit"]),
+        attempts=tuple(_attempt(each) for each in record["attempts"]),
+        result=_result(record["result"]),
+        injected=record["injected"],
+        run=record["run"]["count"],
+        threshold=record["run"]["threshold"],
+        stored_before=_result(record["stored"]["before"]),
+        stored_after=_result(record["stored"]["after"]),
+        hold_before=record["hold"]["before"],
+        hold_after=record["hold"]["after"],
+        action=Action(record["action"]),
+    )
+
+
+def _attempt(json: Mapping[str, Any]) -> Attempt:
+    return Attempt(
+        result=ProbeResult(json["result"]),
+        output=json["output"],
+        error=json["error"],
+        duration=_from_milliseconds(json["ms"]),
+        detail=json["detail"],
+    )
+
+
+def _event(record: Mapping[str, Any], ticks: Ticks) -> EventEntry:
+    event = Event(
+        type=EventType(record["eventType"]),
+        reason=record["reason"],
+        message=record["message"],
+        pod_uid=record["object"]["uid"],
+        field_path=record["object"]["fieldPath"],
+        at=_instant(record["eventTime"]),
+        container_name=record["container"],
+    )
+    cause = record["cause"]
+    tick = None if cause is None else ticks.get(cause)
+    return EventEntry(record["seq"], _instant(record["ts"]), event, tick)
+
+
+def _state(record: Mapping[str, Any], _ticks: Ticks) -> StateEntry:
+    return StateEntry(
+        sequence=record["seq"],
+        at=_instant(record["ts"]),
+        pod_uid=record["podUID"],
+        container_name=record["container"],
+        subject=record["subject"],
+        what=What(record["what"]),
+        before=record["from"],
+        after=record["to"],
+        cause=record["cause"],
+    )
+
+
+def _container(record: Mapping[str, Any], _ticks: Ticks) -> ContainerEntry:
+    return ContainerEntry(
+        sequence=record["seq"],
+        at=_instant(record["ts"]),
+        pod_uid=record["podUID"],
+        container_name=record["container"],
+        container_id=ContainerID(record["containerID"]),
+        restart_count=record["restartCount"],
+        what=Lifecycle(record["what"]),
+        exit_code=record["exitCode"],
+        signal=record["signal"],
+        oom_killed=record["oom"],
+        grace_period_seconds=record["grace"],
+        grace_source=record["graceSource"],
+        by=_optional(By, record["by"]),
+        reason=record["reason"],
+    )
+
+
+def _backoff(record: Mapping[str, Any], _ticks: Ticks) -> BackoffEntry:
+    return BackoffEntry(
+        sequence=record["seq"],
+        at=_instant(record["ts"]),
+        pod_uid=record["podUID"],
+        container_name=record["container"],
+        window=timedelta(seconds=record["window"]),
+        since=_optional(_instant, record["since"]),
+        waits=record["waits"],
+        until=_optional(_instant, record["until"]),
+        next_window=timedelta(seconds=record["nextWindow"]),
+        is_reset=record["reset"],
+    )
+
+
+def _status(record: Mapping[str, Any], _ticks: Ticks) -> StatusEntry:
+    status = decode_pod_status(record["status"])
+    return StatusEntry(record["seq"], _instant(record["ts"]), record["podUID"], status)
+
+
+def _user(record: Mapping[str, Any], _ticks: Ticks) -> UserEntry:
+    return UserEntry(
+        record["seq"], _instant(record["ts"]), record["command"], record["target"]
+    )
+
+
+def _note(record: Mapping[str, Any], _ticks: Ticks) -> NoteEntry:
+    return NoteEntry(
+        record["seq"], _instant(record["ts"]), record["text"], record["fault"]
+    )
+
+
+def _gone(record: Mapping[str, Any], _ticks: Ticks) -> PodGoneEntry:
+    return PodGoneEntry(record["seq"], _instant(record["ts"]), record["podUID"])
+
+
+_DECODERS: Mapping[str, Callable[[Mapping[str, Any], Ticks], Entry]] = {
+    "tick": _tick,
+    "event": _event,
+    "state": _state,
+    "container": _container,
+    "backoff": _backoff,
+    "status": _status,
+    "user": _user,
+    "note": _note,
+    "gone": _gone,
+}
+
+
+def _optional(convert: Callable[[A], B], value: A | None) -> B | None:
+    return None if value is None else convert(value)
+
+
+def _result(name: str | None) -> Result | None:
+    return None if name is None else Result[name.upper()]
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _from_milliseconds(number: float) -> timedelta:
+    return timedelta(milliseconds=number)

@@ -1,0 +1,309 @@
+"""Journal entries as records: one JSON object per entry, with fixed field names.
+
+Every record has `v` (the version of this format), `seq` (grows by one, journal
+entries keep their own number), `ts` (wall time, UTC, microseconds), `t` (seconds since
+the session began) and `type`. Lengths of time are seconds, except `ms`. Fields may be
+added; none is ever renamed. `record_reader` is the way back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from probetui.drive.masking import Mask
+from probetui.k8s.pod import Pod
+from probetui.k8s.status import PodStatus
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    Entry,
+    EventEntry,
+    NoteEntry,
+    PodGoneEntry,
+    StateEntry,
+    StatusEntry,
+    TickEntry,
+    UserEntry,
+)
+from probetui.kubelet.outcome import Attempt, Result
+
+VERSION = 1
+
+Record = dict[str, object]
+"""One line of a recording, as `json.dumps` takes it."""
+
+_FREE_TEXT = frozenset({"output", "error", "detail", "message", "text"})
+"""Fields that repeat what containers and servers say: the only ones to mask. A secret
+that happens to be called like a pod must not take the pod's name out of the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContext:
+    """What an entry does not carry, but its record does.
+
+    `started_at` is the zero of `t`. `pods` are those of the session by uid; a pod that
+    is not there is recorded by its uid alone. `status_to_json` spells a status as the
+    API does; it comes from above, where the screen has it from too.
+    """
+
+    started_at: datetime
+    pods: Mapping[str, Pod]
+    status_to_json: Callable[[PodStatus], Mapping[str, object]]
+    mask: Mask = field(default_factory=Mask)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHeader:
+    """What the first record of a session says of it.
+
+    `manifests` are pairs of file name and whole text, as they were run.
+    """
+
+    probetui: str
+    runtime: str
+    kubelet: str
+    options: Mapping[str, object]
+    manifests: Sequence[tuple[str, str]]
+    seed: int | None
+
+
+def encode_session(
+    header: SessionHeader, sequence: int, context: RecordContext
+) -> Record:
+    """Return the record that opens a session."""
+    return {
+        **_common("session", sequence, context.started_at, context),
+        "probetui": header.probetui,
+        "runtime": header.runtime,
+        "kubelet": header.kubelet,
+        "options": dict(header.options),
+        "manifests": [{"name": name, "text": text} for name, text in header.manifests],
+        "seed": header.seed,
+    }
+
+
+def encode_end(
+    reason: str, exit_status: int, sequence: int, at: datetime, context: RecordContext
+) -> Record:
+    """Return the record that closes a session."""
+    return {
+        **_common("end", sequence, at, context),
+        "reason": reason,
+        "exit": exit_status,
+    }
+
+
+def encode_entry(entry: Entry, context: RecordContext) -> Record:
+    """Return the record of one journal entry, secrets masked."""
+    kind, body = _encode(entry, context)
+    record = {**_common(kind, entry.sequence, entry.at, context), **body}
+    if context.mask.is_empty:
+        return record
+    return {key: _masked(key, value, context.mask) for key, value in record.items()}
+
+
+def _encode(entry: Entry, context: RecordContext) -> tuple[str, Record]:
+    match entry:
+        case TickEntry():
+            return "tick", _tick(entry, context)
+        case EventEntry():
+            return "event", _event(entry, context)
+        case StateEntry():
+            return "state", _state(entry, context)
+        case ContainerEntry():
+            return "container", _container(entry, context)
+        case BackoffEntry():
+            return "backoff", _backoff(entry, context)
+        case StatusEntry():
+            return "status", _status(entry, context)
+        case UserEntry():
+            return "user", {"command": entry.command, "target": entry.target}
+        case NoteEntry():
+            return "note", {"text": entry.text, "fault": entry.is_fault}
+        case PodGoneEntry():
+            return "gone", _pod(entry.pod_uid, context)
+
+
+def to_line(record: Record) -> bytes:
+    """Return a record as one line of UTF-8, newline included.
+
+    What a terminal would obey, what would break the line for a reader who splits at
+    every Unicode line break, and lone surrogates (bytes of a container's output that
+    were not UTF-8, which have no UTF-8 form) are escaped; they read back unchanged.
+    """
+    text = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", _JSON.encode(record))
+    return (text + "\n").encode()
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def timestamp(at: datetime) -> str:
+    """Return an instant as RFC 3339 in UTC, with all six digits of the second."""
+    text = at.astimezone(UTC).isoformat(timespec="microseconds")
+    return text.removesuffix("+00:00") + "Z"
+
+
+def _common(kind: str, sequence: int, at: datetime, context: RecordContext) -> Record:
+    return {
+        "v": VERSION,
+        "seq": sequence,
+        "ts": timestamp(at),
+        "t": _seconds(at - context.started_at),
+        "type": kind,
+    }
+
+
+def _pod(uid: str, context: RecordContext) -> Record:
+    pod = context.pods.get(uid)
+    if pod is None:
+        return {"pod": uid, "namespace": "", "podUID": uid}
+    return {"pod": pod.name, "namespace": pod.namespace, "podUID": uid}
+
+
+def _tick(entry: TickEntry, context: RecordContext) -> Record:
+    return {
+        **_pod(entry.key.pod_uid, context),
+        "container": entry.key.container_name,
+        "containerID": entry.container_id,
+        "newContainer": entry.new_container,
+        "probe": entry.key.probe_type.lower(),
+        "n": entry.n,
+        "trigger": entry.trigger,
+        "startedAt": timestamp(entry.started_at),
+        "ms": _milliseconds(entry.duration),
+        "gates": [
+            {"name": each.name, "value": each.value, "passed": each.passed}
+            for each in entry.gates
+        ],
+        "skipped": entry.skip,
+        "exit": entry.exit,
+        "attempts": [_attempt(each) for each in entry.attempts],
+        "result": _result(entry.result),
+        "injected": entry.injected,
+        "run": {
+            "result": _result(entry.result),
+            "count": entry.run,
+            "threshold": entry.threshold,
+        },
+        "stored": {
+            "before": _result(entry.stored_before),
+            "after": _result(entry.stored_after),
+        },
+        "hold": {"before": entry.hold_before, "after": entry.hold_after},
+        "action": entry.action,
+    }
+
+
+def _attempt(attempt: Attempt) -> Record:
+    return {
+        "result": attempt.result,
+        "ms": _milliseconds(attempt.duration),
+        "detail": attempt.detail,
+        "output": attempt.output,
+        "error": attempt.error,
+    }
+
+
+def _event(entry: EventEntry, context: RecordContext) -> Record:
+    event = entry.event
+    pod = _pod(event.pod_uid, context)
+    return {
+        **pod,
+        "container": event.container_name,
+        "eventType": event.type,
+        "reason": event.reason,
+        "message": event.message,
+        "object": {
+            "kind": "Pod",
+            "namespace": pod["namespace"],
+            "name": pod["pod"],
+            "uid": event.pod_uid,
+            "fieldPath": event.field_path,
+        },
+        "eventTime": timestamp(event.at),
+        "cause": None if entry.tick is None else entry.tick.sequence,
+    }
+
+
+def _state(entry: StateEntry, context: RecordContext) -> Record:
+    return {
+        **_pod(entry.pod_uid, context),
+        "container": entry.container_name,
+        "subject": entry.subject,
+        "what": entry.what,
+        "from": entry.before,
+        "to": entry.after,
+        "cause": entry.cause,
+    }
+
+
+def _container(entry: ContainerEntry, context: RecordContext) -> Record:
+    return {
+        **_pod(entry.pod_uid, context),
+        "container": entry.container_name,
+        "containerID": entry.container_id,
+        "restartCount": entry.restart_count,
+        "what": entry.what,
+        "exitCode": entry.exit_code,
+        "signal": entry.signal,
+        "oom": entry.oom_killed,
+        "grace": entry.grace_period_seconds,
+        "graceSource": entry.grace_source,
+        "by": entry.by,
+        "reason": entry.reason,
+    }
+
+
+def _backoff(entry: BackoffEntry, context: RecordContext) -> Record:
+    return {
+        **_pod(entry.pod_uid, context),
+        "container": entry.container_name,
+        "window": _seconds(entry.window),
+        "since": _optional_timestamp(entry.since),
+        "sinceWhat": None if entry.since is None else "previous-exit",
+        "waits": entry.waits,
+        "until": _optional_timestamp(entry.until),
+        "nextWindow": _seconds(entry.next_window),
+        "reset": entry.is_reset,
+    }
+
+
+def _status(entry: StatusEntry, context: RecordContext) -> Record:
+    return {
+        **_pod(entry.pod_uid, context),
+        "status": context.status_to_json(entry.status),
+    }
+
+
+def _result(result: Result | None) -> str | None:
+    return None if result is None else str(result)
+
+
+def _optional_timestamp(at: datetime | None) -> str | None:
+    return None if at is None else timestamp(at)
+
+
+def _seconds(length: timedelta) -> float:
+    return length.total_seconds()
+
+
+def _milliseconds(length: timedelta) -> float:
+    return length / timedelta(milliseconds=1)
+
+
+def _masked(key: str, value: object, mask: Mask) -> object:
+    match value:
+        case str():
+            return mask.text(value) if key in _FREE_TEXT else value
+        case Mapping():
+            return {inner: _masked(inner, each, mask) for inner, each in value.items()}
+        case list():
+            return [_masked(key, each, mask) for each in value]
+        case _:
+            return value

@@ -1,0 +1,81 @@
+"""Secrets, known by the names of their variables and headers."""
+
+from __future__ import annotations
+
+import pytest
+
+from probetui.drive.masking import Mask, is_secret_name, secrets_of
+from probetui.k8s.pod import Container, EnvVar, Pod
+from probetui.k8s.probe import HTTPGetAction, HTTPHeader, Probe
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "API_TOKEN",
+        "apiKey",
+        "DB_PASSWORD",
+        "PGPASSWD",
+        "CLIENT_SECRET",
+        "Authorization",
+        "X-Auth-Token",
+        "Cookie",
+    ],
+)
+def test_a_name_that_holds_secrets_is_known(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", ["PATH", "PORT", "LOG_LEVEL", "Accept", "Host"])
+def test_any_other_name_is_not_secret(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+def test_secrets_are_found_in_variables_and_in_headers_of_probes_and_hooks() -> None:
+    def get(secret: str) -> HTTPGetAction:
+        headers = (HTTPHeader("Authorization", secret), HTTPHeader("Accept", "text"))
+        return HTTPGetAction(port=80, http_headers=headers)
+
+    pod = Pod(
+        uid="1",
+        name="demo",
+        init_containers=(Container("first", env=(EnvVar("API_KEY", "in init"),)),),
+        containers=(
+            Container(
+                "web",
+                env=(EnvVar("DB_PASSWORD", "in env"), EnvVar("MODE", "plain")),
+                liveness_probe=Probe(get("in liveness")),
+                readiness_probe=Probe(get("in readiness")),
+                startup_probe=Probe(get("in startup")),
+                post_start=get("in postStart"),
+                pre_stop=get("in preStop"),
+            ),
+        ),
+    )
+
+    assert sorted(secrets_of([pod])) == [
+        "in env",
+        "in init",
+        "in liveness",
+        "in postStart",
+        "in preStop",
+        "in readiness",
+        "in startup",
+    ]
+
+
+def test_a_secret_is_replaced_wherever_it_occurs() -> None:
+    mask = Mask(["hunter22", "hunter22-and-more"])
+
+    masked = mask.text("a hunter22-and-more b hunter22 c")
+
+    assert masked == "a *** b *** c"
+
+
+def test_a_secret_is_taken_literally() -> None:
+    assert Mask(["a.c(d)e"]).text("abc(d)e a.c(d)e") == "abc(d)e ***"
+
+
+def test_a_short_value_is_not_searched_for() -> None:
+    assert Mask(["1", ""]).text("HTTP 1.1") == "HTTP 1.1"
+    assert Mask(["1", ""]).is_empty

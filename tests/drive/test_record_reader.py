@@ -1,0 +1,109 @@
+"""Recordings read back from files, good and bad."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from probetui.drive.record_reader import read_recording
+from probetui.drive.record_writer import Recorder, RecordWriter
+from probetui.drive.recording import RecordContext, SessionHeader
+from probetui.errors import RecordError
+from probetui.kubelet.journal import NoteEntry
+
+START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
+JOURNAL = (NoteEntry(1, START, "one"), NoteEntry(2, START, "two"))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "session.jsonl"
+    context = RecordContext(START, pods={}, status_to_json=lambda _: {})
+    recorder = Recorder(RecordWriter.open(path), context)
+    recorder.begin(SessionHeader("0.1.0", "process", "v1.32", {}, [], seed=3))
+    recorder.drain(JOURNAL)
+    recorder.end("left", 0, START)
+    return path
+
+
+def test_a_whole_recording_reads_back(path: Path) -> None:
+    recording = read_recording(path)
+
+    assert recording.session["seed"] == 3
+    assert recording.entries == JOURNAL
+    assert recording.end is not None
+    assert recording.end["reason"] == "left"
+    assert recording.problem == ""
+
+
+def test_of_a_cut_off_recording_what_is_whole_is_read_and_the_rest_counted(
+    path: Path,
+) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + lines[2][:20])
+
+    recording = read_recording(path)
+
+    assert recording.entries == JOURNAL[:1]
+    assert recording.end is None
+    assert recording.problem == "line 3: 20 bytes are cut off or spoilt"
+
+
+def test_a_last_line_without_its_newline_counts_as_cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes().removesuffix(b"\n"))
+
+    recording = read_recording(path)
+
+    assert recording.end is None
+    assert recording.problem.startswith("line 4: ")
+
+
+def test_records_of_a_later_kind_are_passed_over(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(
+        lines[0] + b'{"v":1,"seq":0,"type":"input"}\n' + b"".join(lines[1:])
+    )
+
+    assert read_recording(path).entries == JOURNAL
+
+
+def test_a_recording_of_a_newer_version_is_refused(path: Path) -> None:
+    first, rest = path.read_text().split("\n", 1)
+    newer = {**json.loads(first), "v": 2}
+    path.write_text(json.dumps(newer) + "\n" + rest)
+
+    with pytest.raises(RecordError, match="has version 2, this probetui reads up to"):
+        read_recording(path)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"kind: Pod\n", id="YAML"),
+        pytest.param(b'{"kind": "Pod"}\n', id="other JSON"),
+        pytest.param(b"[1]\n", id="a list"),
+        pytest.param(b'{"v":1,"type":"note"}\n', id="no session first"),
+        pytest.param(
+            b'{"v":1,"type":"session"}\n{"v":1,"type":"tick"}\n', id="a tick of nothing"
+        ),
+        pytest.param(b"\xff\xfe\n", id="not text"),
+    ],
+)
+def test_what_is_not_a_recording_is_refused_with_its_name(
+    path: Path, data: bytes
+) -> None:
+    path.write_bytes(data)
+
+    with pytest.raises(RecordError, match="is not a recording") as caught:
+        read_recording(path)
+
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"gone\.jsonl: No such file"):
+        read_recording(tmp_path / "gone.jsonl")

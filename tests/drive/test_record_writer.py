@@ -1,0 +1,149 @@
+"""Recordings on their way to a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from probetui.drive.record_reader import read_recording
+from probetui.drive.record_writer import Recorder, RecordWriter
+from probetui.drive.recording import RecordContext, SessionHeader
+from probetui.errors import RecordError
+from probetui.kubelet.journal import Entry, NoteEntry
+
+START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
+CONTEXT = RecordContext(START, pods={}, status_to_json=lambda _: {})
+HEADER = SessionHeader("0.1.0", "process", "v1.32", {}, [], seed=None)
+
+
+def note(sequence: int, text: str = "hello") -> NoteEntry:
+    return NoteEntry(sequence, START + timedelta(seconds=sequence), text)
+
+
+@contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """Let files grow to so many bytes only, as a full disk would."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_session_is_written_as_it_grows(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    journal: list[Entry] = [note(1)]
+    recorder = Recorder(RecordWriter.open(path), CONTEXT)
+
+    recorder.begin(HEADER)
+    recorder.drain(journal)
+    on_disk_meanwhile = path.read_text().count("\n")
+    journal.append(note(2))
+    recorder.drain(journal)
+    recorder.end("left", 0, START + timedelta(seconds=9))
+
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert on_disk_meanwhile == 2
+    assert [(each["seq"], each["type"]) for each in records] == [
+        (0, "session"),
+        (1, "note"),
+        (2, "note"),
+        (3, "end"),
+    ]
+    assert recorder.problem == ""
+
+
+def test_a_recording_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+
+    RecordWriter.open(path).close()
+
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("no-such-folder/session.jsonl", id="folder is missing"),
+        pytest.param(".", id="a folder"),
+    ],
+)
+def test_a_target_that_cannot_be_written_is_refused_with_its_name(
+    tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(RecordError, match=r"--record .*: ") as caught:
+        RecordWriter.open(tmp_path / name)
+
+    assert caught.value.exit_status == 2
+    assert str(tmp_path / name) in str(caught.value)
+
+
+def test_a_full_disk_ends_the_recording_and_says_so_once() -> None:
+    recorder = Recorder(RecordWriter.open(Path("/dev/full")), CONTEXT)
+
+    recorder.begin(HEADER)
+    recorder.drain([note(1)])
+    recorder.end("left", 0, START)
+
+    assert recorder.problem == "/dev/full: No space left on device"
+
+
+def test_a_line_that_did_not_fit_is_taken_back_whole(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT)
+    recorder.begin(HEADER)
+    journal = [note(1), note(2, "x" * 5000), note(3)]
+
+    with file_size_limit(path.stat().st_size + 1000):
+        recorder.drain(journal)
+    recorder.end("left", 0, START)
+
+    assert recorder.problem == f"{path}: File too large"
+    recording = read_recording(path)
+    assert recording.entries == (note(1),)
+    assert recording.problem == ""
+
+
+def test_nothing_is_recorded_after_a_failure_though_there_is_room_again(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT)
+    with file_size_limit(0):
+        recorder.begin(HEADER)
+
+    recorder.drain([note(1)])
+    recorder.end("left", 0, START)
+
+    assert path.read_bytes() == b""
+
+
+def test_a_reader_that_went_away_is_told_apart_from_a_full_disk() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    recorder = Recorder(RecordWriter(writing, "stdout", owned=True), CONTEXT)
+
+    with pytest.raises(BrokenPipeError):
+        recorder.begin(HEADER)
+
+    assert recorder.problem == ""
+    os.close(writing)
+
+
+def test_a_descriptor_of_others_stays_open() -> None:
+    reading, writing = os.pipe()
+    recorder = Recorder(RecordWriter(writing, "stdout", owned=False), CONTEXT)
+
+    recorder.end("left", 0, START)
+
+    assert os.write(writing, b"still open") == len(b"still open")
+    os.close(reading)
+    os.close(writing)
