@@ -1,0 +1,154 @@
+"""What runtimes must do that have more than `ports.Runtime` asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from probetui.errors import (
+    ContainerRuntimeError,
+    ImageNotFoundError,
+)
+from probetui.k8s.pod import Container
+from probetui.kubelet.effects import CreateContainer, PullImage
+from probetui.ports import (
+    DialAddress,
+    EventSource,
+    LogSource,
+)
+from tests.builders import a_pod, a_tcp_probe
+from tests.runtimes.bench import (
+    FAILS,
+    POLITE,
+    SPEAKS,
+    SPEAKS_LATER,
+    Bench,
+    sh,
+)
+
+
+class ImageContract:
+    """For runtimes with images: what is not there is said to be so."""
+
+    missing_image = "registry.invalid/no/such/image:1"
+
+    async def test_an_image_that_is_not_here_has_no_id(self, bench: Bench) -> None:
+        assert await bench.runtime.image_status(self.missing_image) is None
+
+    async def test_an_image_that_does_not_exist_cannot_be_pulled(
+        self, bench: Bench
+    ) -> None:
+        operation = PullImage(a_pod(), self.missing_image)
+
+        with pytest.raises(ContainerRuntimeError):
+            await bench.runtime.pull_image(operation, lambda _text: None)
+
+    async def test_no_container_is_created_from_an_image_that_is_not_here(
+        self, bench: Bench
+    ) -> None:
+        pod = a_pod(Container("app", self.missing_image, command=sh(POLITE)))
+        sandbox_id = await bench.sandbox(pod)
+
+        with pytest.raises(ImageNotFoundError):
+            await bench.runtime.create_container(
+                CreateContainer(
+                    pod, pod.containers[0], sandbox_id, 0, self.missing_image
+                )
+            )
+
+
+class NetworkContract:
+    """For runtimes with real sockets: a pod's address answers."""
+
+    @pytest.fixture
+    def server(self) -> Callable[[int], tuple[str, ...]]:
+        """Return how to run a program that accepts connections to the pod's IP."""
+        raise AssertionError("a subclass says which program it is")
+
+    async def test_a_server_in_a_container_is_reached_at_the_pods_address(
+        self, bench: Bench, server: Callable[[int], tuple[str, ...]]
+    ) -> None:
+        port = 18080
+        container = Container(
+            "app",
+            bench.image,
+            command=server(port),
+            readiness_probe=a_tcp_probe(port),
+        )
+        await bench.runtime.start_container(await bench.create(container))
+        (address,) = (await bench.pod()).ips
+        target = (address, port)
+        if isinstance(bench.runtime, DialAddress):
+            target = bench.runtime.dial_address(address, port)
+
+        async def accepts() -> bool:
+            try:
+                _, writer = await asyncio.open_connection(*target)
+            except OSError:
+                return False
+            writer.close()
+            await writer.wait_closed()
+            return True
+
+        await bench.until(accepts)
+
+
+class LogContract:
+    """For runtimes that keep what containers print."""
+
+    async def test_the_last_lines_of_a_container_can_be_read(
+        self, bench: Bench
+    ) -> None:
+        assert isinstance(bench.runtime, LogSource)
+        container_id = await bench.run(SPEAKS)
+        await bench.ended(container_id)
+
+        lines = bench.runtime.follow_logs(container_id, tail=2, follow=False)
+
+        assert [line.text async for line in lines] == ["two", "three"]
+
+    async def test_lines_can_be_followed_until_the_container_ends(
+        self, bench: Bench
+    ) -> None:
+        assert isinstance(bench.runtime, LogSource)
+        container_id = await bench.run(SPEAKS_LATER)
+
+        lines = bench.runtime.follow_logs(container_id, tail=10, follow=True)
+
+        assert [line.text async for line in lines] == ["first", "last"]
+
+    async def test_the_lines_of_a_container_that_is_gone_are_refused(
+        self, bench: Bench
+    ) -> None:
+        assert isinstance(bench.runtime, LogSource)
+        container_id = await bench.create(bench.container(POLITE))
+        await bench.runtime.remove_container(container_id)
+
+        with pytest.raises(ContainerRuntimeError):
+            await anext(bench.runtime.follow_logs(container_id, tail=10, follow=False))
+
+
+class EventContract:
+    """For runtimes that say when something happened."""
+
+    async def test_a_watcher_is_told_that_something_happened(
+        self, bench: Bench
+    ) -> None:
+        assert isinstance(bench.runtime, EventSource)
+        sandbox_id = await bench.sandbox(a_pod())
+        told = asyncio.Event()
+        source = bench.runtime
+
+        async def listen() -> None:
+            async for _ in source.watch():
+                told.set()
+
+        async def is_told() -> bool:
+            # The watch may not have begun yet when the first containers end.
+            await bench.ended(await bench.run(FAILS, sandbox_id=sandbox_id))
+            return told.is_set()
+
+        async with bench.meanwhile(listen()):
+            await bench.until(is_told)
