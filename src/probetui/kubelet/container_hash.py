@@ -1,0 +1,68 @@
+"""What makes a container another container: the hash of its definition.
+
+Source: kubelet/container/helpers.go, kuberuntime/helpers.go, v1.32.10,
+HashContainer, GetStableKey.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.runtime import RuntimeContainerStatus
+
+FNV_OFFSET = 0x811C9DC5
+FNV_PRIME = 0x01000193
+
+_AS_GO_WRITES = str.maketrans(
+    {
+        "<": "\\u003c",
+        ">": "\\u003e",
+        "&": "\\u0026",
+        "\u2028": "\\u2028",
+        "\u2029": "\\u2029",
+        # A byte that is not UTF-8 is a lone surrogate here, a replacement in Go.
+        **dict.fromkeys(map(chr, range(0xD800, 0xE000)), "\\ufffd"),
+    }
+)
+
+
+def container_hash(container: Container) -> int:
+    """Return the hash of a container's definition, 32 bits.
+
+    Only the image and the name count; whatever else changes in a spec, the container
+    stays the same one.
+    """
+    return _hash(container.image, container.name)
+
+
+def has_changed(container: Container, status: RuntimeContainerStatus) -> bool:
+    """Tell whether an instance was made from another definition than this one."""
+    return _hash(container.image, container.name) != status.hash
+
+
+def stable_key(pod: Pod, container: Container) -> str:
+    """Return the key under which crash-loop back-off knows a container.
+
+    A container whose image changes gets another key, and so starts afresh.
+    """
+    hash_hex = f"{container_hash(container):x}"
+    return f"{pod.name}_{pod.namespace}_{pod.uid}_{container.name}_{hash_hex}"
+
+
+# Every sync asks for every container, and the answer depends on the texts alone.
+@lru_cache(maxsize=4096)
+def _hash(image: str, name: str) -> int:
+    """Return the 32-bit FNV-1a of how Go prints the JSON of both."""
+    printed = " ".join(map(str, _json_bytes({"image": image, "name": name})))
+    value = FNV_OFFSET
+    for byte in f"([]uint8)[{printed}]".encode():
+        value = ((value ^ byte) * FNV_PRIME) & 0xFFFFFFFF
+    return value
+
+
+def _json_bytes(fields: dict[str, str]) -> bytes:
+    """Return compact JSON as Go's encoder writes it."""
+    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+    return text.translate(_AS_GO_WRITES).encode()

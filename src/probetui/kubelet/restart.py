@@ -1,0 +1,65 @@
+"""Whether a container that does not run is started again.
+
+Source: kubelet/container/helpers.go, kuberuntime/kuberuntime_container.go, v1.32.10,
+ShouldContainerBeRestarted, shouldRestartOnFailure, isInitContainerFailed.
+"""
+
+from __future__ import annotations
+
+from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.runtime import (
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+)
+
+OOM_KILLED = "OOMKilled"
+
+
+def should_container_be_restarted(
+    container_name: str, pod: Pod, status: RuntimePodStatus
+) -> bool:
+    """Tell whether a container is to be started, judged by its newest instance.
+
+    Quirk, kept: an instance that was created but never ran, or whose state is not
+    known, is replaced even if the restart policy is Never.
+    """
+    if pod.deletion_requested_at is not None:
+        return False
+    newest = status.newest(container_name)
+    if newest is None:
+        return True
+    match newest.state:
+        case RuntimeState.RUNNING:
+            return False
+        case RuntimeState.CREATED | RuntimeState.UNKNOWN:
+            return True
+        case RuntimeState.EXITED:
+            return _restarts_after(newest.exit_code, pod.restart_policy)
+
+
+def should_restart_on_failure(pod: Pod) -> bool:
+    """Tell whether a container that failed is started again."""
+    return pod.restart_policy is not RestartPolicy.NEVER
+
+
+def is_init_container_failed(status: RuntimeContainerStatus) -> bool:
+    """Tell whether an instance of a plain init container counts as failed.
+
+    Quirk, kept: OOMKilled counts in any state and with any exit code.
+    """
+    if status.reason == OOM_KILLED:
+        return True
+    if status.state is RuntimeState.EXITED:
+        return status.exit_code != 0
+    return status.state is RuntimeState.UNKNOWN
+
+
+def _restarts_after(exit_code: int, policy: RestartPolicy) -> bool:
+    match policy:
+        case RestartPolicy.ALWAYS:
+            return True
+        case RestartPolicy.ON_FAILURE:
+            return exit_code != 0
+        case RestartPolicy.NEVER:
+            return False
