@@ -1,0 +1,84 @@
+"""How Go prints what ends up in messages: durations, lists, quoted texts.
+
+Source: Go 1.23, time.Duration.String, strconv.Quote, and fmt's %v of a []string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+MICROSECOND = timedelta(microseconds=1)
+MILLISECOND_US = 1_000
+SECOND_US = 1_000_000
+MINUTE_US = 60_000_000
+_ESCAPES = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    '"': '\\"',
+    "\\": "\\\\",
+}
+_FIRST_LONE_BYTE, _LAST_LONE_BYTE = 0xDC80, 0xDCFF
+_DELETE = 0x7F
+_LAST_OF_FOUR_DIGITS = 0xFFFF
+
+
+def go_duration(length: timedelta) -> str:
+    """Print a length of time: `0s`, `10s`, `1m20s`, `5m0s`, `1h0m0.5s`, `1.5ms`."""
+    total = length // MICROSECOND
+    sign = "-" if total < 0 else ""
+    total = abs(total)
+    if total == 0:
+        return "0s"
+    if total < MILLISECOND_US:
+        return f"{sign}{total}µs"
+    if total < SECOND_US:
+        return f"{sign}{_decimal(total, 3)}ms"
+    minutes, rest = divmod(total, MINUTE_US)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{_decimal(rest, 6)}s"
+    if hours:
+        return f"{sign}{hours}h{minutes}m{seconds}"
+    if minutes:
+        return f"{sign}{minutes}m{seconds}"
+    return f"{sign}{seconds}"
+
+
+def go_list(texts: Iterable[str]) -> str:
+    """Print texts as `[a b]`."""
+    return f"[{' '.join(texts)}]"
+
+
+def go_quote(text: str) -> str:
+    """Print a text as a Go string in double quotes, all on one line.
+
+    A lone surrogate stands for the byte that is not UTF-8 and prints as such.
+    """
+    return f'"{"".join(map(_quoted, text))}"'
+
+
+def _decimal(value: int, digits: int) -> str:
+    whole, fraction = divmod(value, 10**digits)
+    if not fraction:
+        return str(whole)
+    return f"{whole}.{fraction:0{digits}d}".rstrip("0")
+
+
+def _quoted(character: str) -> str:
+    if (escape := _ESCAPES.get(character)) is not None:
+        return escape
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if _FIRST_LONE_BYTE <= code <= _LAST_LONE_BYTE:
+        return f"\\x{code & 0xFF:02x}"
+    if code < ord(" ") or code == _DELETE:
+        return f"\\x{code:02x}"
+    if code <= _LAST_OF_FOUR_DIGITS:
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"
