@@ -1,0 +1,69 @@
+"""A session whose journal is written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from probetui.k8s.pod import Pod
+from probetui.k8s.status import PodStatus
+from probetui.kubelet.inputs import Command
+from probetui.kubelet.journal import Entry, StatusEntry
+from probetui.kubelet.snapshot import PodSnapshot, PodWorkerState, Snapshot
+from tests.builders import START
+
+
+class FakeSession:
+    """Tells its subscribers at once; the snapshot follows the statuses written."""
+
+    runtime_name = "fake 1.0"
+
+    def __init__(self, *pods: Pod) -> None:
+        self.entries: list[Entry] = []
+        self.sent: list[Command] = []
+        self._pods = {each.uid: (each, PodStatus()) for each in pods}
+        self._callbacks: list[Callable[[], None]] = []
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return a_snapshot(*self._pods.values())
+
+    @property
+    def journal(self) -> Sequence[Entry]:
+        return self.entries
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback)
+
+    def send(self, command: Command) -> None:
+        self.sent.append(command)
+
+    def write(self, *entries: Entry) -> None:
+        """Add entries to the journal and tell the subscribers."""
+        for each in entries:
+            self.entries.append(each)
+            if isinstance(each, StatusEntry):
+                pod, _ = self._pods[each.pod_uid]
+                self._pods[each.pod_uid] = (pod, each.status)
+        for callback in tuple(self._callbacks):
+            callback()
+
+
+def a_snapshot(*pods: tuple[Pod, PodStatus], runtime_error: str = "") -> Snapshot:
+    """Return a snapshot of pods with these statuses."""
+    return Snapshot(
+        taken_at=START,
+        started_at=START,
+        sequence=0,
+        pods=tuple(
+            PodSnapshot(pod, status, PodWorkerState.SYNC, "", ())
+            for pod, status in pods
+        ),
+        entries=(),
+        queue=(),
+        is_paused=False,
+        restarts=0,
+        faults=0,
+        runtime_lost_since=START if runtime_error else None,
+        runtime_error=runtime_error,
+    )

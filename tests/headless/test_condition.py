@@ -1,0 +1,324 @@
+"""What `--until` waits for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from probetui.errors import UsageError
+from probetui.headless.condition import (
+    Condition,
+    ConditionWatch,
+    Kind,
+    parse_condition,
+)
+from probetui.k8s.event import Event, EventType
+from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.runtime import ContainerID
+from probetui.k8s.status import (
+    ConditionStatus,
+    ContainerStatus,
+    PodCondition,
+    PodPhase,
+    PodStatus,
+)
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    By,
+    ContainerEntry,
+    Entry,
+    EventEntry,
+    Lifecycle,
+    PodGoneEntry,
+    StatusEntry,
+)
+from tests.builders import a_container, a_pod, a_probe, at
+
+WEB = a_pod(
+    a_container("app", liveness_probe=a_probe()), a_container("log"), name="web"
+)
+DB = a_pod(a_container("db", readiness_probe=a_probe()), name="db")
+
+
+def status(pod: Pod, *containers: ContainerStatus, ready: bool = False) -> StatusEntry:
+    condition = PodCondition(
+        "Ready", ConditionStatus.TRUE if ready else ConditionStatus.FALSE
+    )
+    pod_status = PodStatus(
+        phase=PodPhase.RUNNING, conditions=(condition,), container_statuses=containers
+    )
+    return StatusEntry(1, at(1), pod.uid, pod_status)
+
+
+def ended(pod: Pod, phase: PodPhase) -> StatusEntry:
+    return StatusEntry(1, at(1), pod.uid, PodStatus(phase=phase))
+
+
+def stopping(pod: Pod, container: str, by: By = By.LIVENESS) -> ContainerEntry:
+    return ContainerEntry(
+        1, at(1), pod.uid, container, ContainerID("x://1"), 0, Lifecycle.STOPPING, by=by
+    )
+
+
+def backoff(pod: Pod, container: str, *, waits: bool) -> BackoffEntry:
+    return BackoffEntry(
+        1, at(1), pod.uid, container, timedelta(), None, waits, None, timedelta()
+    )
+
+
+def event(pod: Pod, reason: str, container: str = "") -> EventEntry:
+    return EventEntry(
+        1, at(1), Event(EventType.NORMAL, reason, "", pod.uid, "", at(1), container)
+    )
+
+
+def watch(text: str, *pods: Pod) -> ConditionWatch:
+    return ConditionWatch(parse_condition(text), pods or (WEB, DB))
+
+
+def is_met(text: str, *entries: Entry) -> bool:
+    watching = watch(text)
+    for each in entries:
+        watching.see(each)
+    return watching.is_met
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("ready", Condition(Kind.READY)),
+        ("started", Condition(Kind.STARTED)),
+        ("killed", Condition(Kind.KILLED)),
+        ("killed=3", Condition(Kind.KILLED, 3)),
+        ("restarts=2", Condition(Kind.RESTARTS, 2)),
+        ("backoff", Condition(Kind.BACKOFF)),
+        ("event=Unhealthy", Condition(Kind.EVENT, reason="Unhealthy")),
+        ("web:ready", Condition(Kind.READY, pod="web")),
+        ("web/app:killed=2", Condition(Kind.KILLED, 2, pod="web", container="app")),
+    ],
+)
+def test_a_condition_is_read_and_written_alike(text: str, condition: Condition) -> None:
+    assert parse_condition(text) == condition
+    assert str(condition) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("redy", "nearest: ready", id="misspelt"),
+        pytest.param("", "is not one of ready, started", id="nothing"),
+        pytest.param("ready=1", "ready takes no number", id="number too many"),
+        pytest.param("restarts", "restarts needs a number", id="number missing"),
+        pytest.param("restarts=0", "not a number from 1", id="zero"),
+        pytest.param("killed=-1", "not a number from 1", id="negative"),
+        pytest.param("killed=x", "not a number from 1", id="no number"),
+        pytest.param("event", "event needs a reason", id="reason missing"),
+        pytest.param(":ready", "is not POD or POD/CONTAINER", id="empty target"),
+        pytest.param("web/:ready", "is not POD or POD/", id="empty container"),
+        pytest.param("a/b/c:ready", "is not POD or POD/", id="too many parts"),
+    ],
+)
+def test_what_is_no_condition_is_refused_with_what_would_be_one(
+    text: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_condition(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("wed:ready", r'no pod is called "wed" \(has: web, db\)', id="pod"),
+        pytest.param(
+            "web/ap:ready",
+            r'pod "web" has no container "ap" \(has: app, log\)',
+            id="container",
+        ),
+    ],
+)
+def test_a_target_that_does_not_exist_is_refused_with_those_that_do(
+    text: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        watch(text)
+
+
+def test_ready_needs_every_pod() -> None:
+    assert not is_met("ready", status(WEB, ready=True))
+    assert is_met("ready", status(WEB, ready=True), status(DB, ready=True))
+
+
+def test_ready_needs_them_at_the_same_time() -> None:
+    entries = [status(WEB, ready=True), status(WEB), status(DB, ready=True)]
+
+    assert not is_met("ready", *entries)
+
+
+def test_a_condition_that_was_met_once_stays_met() -> None:
+    assert is_met("web:ready", status(WEB, ready=True), status(WEB))
+
+
+def test_ready_of_a_pod_does_not_ask_for_the_others() -> None:
+    assert is_met("web:ready", status(WEB, ready=True))
+    assert not is_met("web:ready", status(DB, ready=True))
+
+
+def test_ready_of_a_container_is_its_own() -> None:
+    entry = status(WEB, ContainerStatus("app", ready=True), ContainerStatus("log"))
+
+    assert is_met("web/app:ready", entry)
+    assert not is_met("web/log:ready", entry)
+
+
+def test_started_needs_every_container_and_not_set_is_not_started() -> None:
+    app = ContainerStatus("app", started=True)
+
+    assert not is_met("web:started", status(WEB, app, ContainerStatus("log")))
+    assert not is_met("web:started", status(WEB, app))
+    assert is_met("web:started", status(WEB, app, ContainerStatus("log", started=True)))
+
+
+def test_killed_counts_kills_by_probes_over_all_pods() -> None:
+    kills = [stopping(WEB, "app"), stopping(DB, "db", By.STARTUP)]
+
+    assert is_met("killed", kills[0])
+    assert not is_met("killed=2", kills[0])
+    assert is_met("killed=2", *kills)
+
+
+@pytest.mark.parametrize("by", [By.DELETE, By.USER, By.ITSELF, By.POD])
+def test_killed_does_not_count_ends_for_other_reasons(by: By) -> None:
+    assert not is_met("killed", stopping(WEB, "app", by))
+
+
+def test_killed_of_a_container_does_not_count_others() -> None:
+    assert not is_met("web/app:killed", stopping(WEB, "log"))
+    assert not is_met("web/app:killed", stopping(DB, "app"))
+    assert is_met("web/app:killed", stopping(WEB, "app"))
+
+
+def test_restarts_are_added_up_over_containers() -> None:
+    web = status(
+        WEB,
+        ContainerStatus("app", restart_count=1),
+        ContainerStatus("log", restart_count=2),
+    )
+
+    assert is_met("restarts=3", web)
+    assert not is_met("restarts=4", web)
+    assert is_met("restarts=4", web, status(DB, ContainerStatus("db", restart_count=1)))
+    assert not is_met("web/app:restarts=2", web)
+
+
+def test_restarts_of_an_old_status_are_not_counted_again() -> None:
+    once = status(WEB, ContainerStatus("app", restart_count=1))
+
+    assert not is_met("restarts=2", once, once)
+
+
+def test_backoff_is_met_when_a_container_waits() -> None:
+    assert not is_met("backoff", backoff(WEB, "app", waits=False))
+    assert is_met("backoff", backoff(WEB, "app", waits=True))
+
+
+def test_an_event_is_known_by_its_reason_and_its_container() -> None:
+    unhealthy = event(WEB, "Unhealthy", "app")
+
+    assert is_met("event=Unhealthy", unhealthy)
+    assert is_met("web/app:event=Unhealthy", unhealthy)
+    assert not is_met("web/log:event=Unhealthy", unhealthy)
+    assert not is_met("event=Killing", unhealthy)
+
+
+NEVER = a_pod(
+    a_container("job", liveness_probe=a_probe()),
+    name="job",
+    restart_policy=RestartPolicy.NEVER,
+)
+SIDECAR = a_container("proxy", restart_policy=RestartPolicy.ALWAYS)
+
+
+@pytest.mark.parametrize(
+    ("text", "pod", "reason"),
+    [
+        pytest.param(
+            "killed",
+            DB,
+            "no liveness probe and no startup probe in db",
+            id="nothing can kill",
+        ),
+        pytest.param(
+            "web/log:killed", WEB, "startup probe in web/log", id="not that container"
+        ),
+        pytest.param(
+            "restarts=1", NEVER, "nothing in job is restarted", id="policy Never"
+        ),
+        pytest.param(
+            "backoff", NEVER, "nothing in job is restarted", id="no back-off then"
+        ),
+        pytest.param(
+            "ready",
+            a_pod(name="gated", readiness_gates=("example.com/lb",)),
+            "nothing sets the readiness gate of gated: example.com/lb",
+            id="a readiness gate",
+        ),
+    ],
+)
+def test_what_can_never_come_true_is_known_at_once(
+    text: str, pod: Pod, reason: str
+) -> None:
+    assert reason in watch(text, pod).impossible
+
+
+@pytest.mark.parametrize(
+    ("text", "pod"),
+    [
+        pytest.param("killed", WEB, id="a liveness probe"),
+        pytest.param(
+            "killed", a_pod(a_container(startup_probe=a_probe())), id="a startup probe"
+        ),
+        pytest.param("ready", DB, id="a readiness probe"),
+        pytest.param("ready", a_pod(), id="ready without a probe"),
+        pytest.param("restarts=1", WEB, id="policy Always"),
+        pytest.param(
+            "restarts=1",
+            a_pod(init_containers=(SIDECAR,), restart_policy=RestartPolicy.NEVER),
+            id="a sidecar is restarted even with Never",
+        ),
+        pytest.param("event=Anything", NEVER, id="any event"),
+    ],
+)
+def test_what_may_come_true_is_waited_for(text: str, pod: Pod) -> None:
+    assert watch(text, pod).impossible == ""
+
+
+def test_ready_is_out_of_reach_once_a_pod_has_ended() -> None:
+    watching = watch("ready")
+
+    watching.see(ended(WEB, PodPhase.SUCCEEDED))
+
+    assert watching.impossible == "web has ended: Succeeded"
+
+
+def test_a_count_is_out_of_reach_once_everything_is_gone() -> None:
+    watching = watch("killed=2")
+    watching.see(stopping(WEB, "app"))
+    watching.see(PodGoneEntry(1, at(2), WEB.uid))
+    still_possible = watching.impossible
+
+    watching.see(PodGoneEntry(2, at(3), DB.uid))
+
+    assert still_possible == ""
+    assert watching.impossible == "nothing of web, db runs or will run again"
+
+
+def test_what_was_met_is_never_out_of_reach() -> None:
+    watching = watch("event=Completed")
+
+    watching.see(event(WEB, "Completed"))
+    watching.see(PodGoneEntry(1, at(2), WEB.uid))
+    watching.see(PodGoneEntry(2, at(3), DB.uid))
+
+    assert watching.is_met
+    assert watching.impossible == ""

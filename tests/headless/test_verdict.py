@@ -1,0 +1,99 @@
+"""The exit status that a session comes to."""
+
+from __future__ import annotations
+
+import pytest
+
+from probetui.headless.verdict import Verdict, final_verdict
+from probetui.k8s.status import ContainerStatus, PodStatus, Running, Waiting
+from tests.builders import a_pod
+from tests.headless.fake_session import a_snapshot
+
+WEB = a_pod(name="web")
+
+
+def waiting(reason: str, message: str = "") -> PodStatus:
+    status = ContainerStatus("app", state=Waiting(reason, message))
+    return PodStatus(container_statuses=(status,))
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        Verdict("pods ended", 0),
+        Verdict("pods ended", 1, "ended as Failed: db"),
+        Verdict("timeout", 4),
+        Verdict("left", 0),
+    ],
+    ids=str,
+)
+def test_a_container_that_could_not_be_started_makes_it_6(verdict: Verdict) -> None:
+    snapshot = a_snapshot((WEB, waiting("ErrImageNeverPull", "image is not here")))
+
+    final = final_verdict(verdict, snapshot)
+
+    assert final.exit_status == 6
+    assert final.message == (
+        "web/app could not be started: ErrImageNeverPull: image is not here"
+    )
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        Verdict("until", 0),
+        Verdict("interrupted", 130),
+        Verdict("terminated", 143),
+    ],
+    ids=str,
+)
+def test_a_condition_that_was_met_and_a_signal_stay_the_answer(
+    verdict: Verdict,
+) -> None:
+    snapshot = a_snapshot(
+        (WEB, waiting("ErrImagePull")), runtime_error="connection refused"
+    )
+
+    assert final_verdict(verdict, snapshot) == verdict
+
+
+def test_a_runtime_that_is_gone_makes_it_3() -> None:
+    snapshot = a_snapshot(
+        (WEB, waiting("ErrImagePull")), runtime_error="connection refused"
+    )
+
+    final = final_verdict(Verdict("timeout", 4), snapshot)
+
+    assert final.exit_status == 3
+    assert final.message == "the runtime does not answer: connection refused"
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param(waiting("ContainerCreating"), id="being created"),
+        pytest.param(waiting("CrashLoopBackOff"), id="started often enough"),
+        pytest.param(
+            PodStatus(container_statuses=(ContainerStatus("app", state=Running()),)),
+            id="running",
+        ),
+        pytest.param(PodStatus(container_statuses=None), id="no statuses"),
+    ],
+)
+def test_a_container_that_waits_for_something_else_changes_nothing(
+    status: PodStatus,
+) -> None:
+    verdict = Verdict("timeout", 4)
+
+    assert final_verdict(verdict, a_snapshot((WEB, status))) == verdict
+
+
+def test_init_containers_count_as_well() -> None:
+    init = ContainerStatus("first", state=Waiting("CreateContainerError", "no"))
+
+    final = final_verdict(
+        Verdict("left", 0),
+        a_snapshot((WEB, PodStatus(init_container_statuses=(init,)))),
+    )
+
+    assert "web/first" in final.message
