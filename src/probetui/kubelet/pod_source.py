@@ -1,0 +1,24 @@
+"""Where a pod came from, as its annotations say.
+
+Source: kubelet/types/pod_update.go, v1.32.10.
+"""
+
+from __future__ import annotations
+
+from probetui.k8s.pod import Pod
+
+CONFIG_SOURCE = "kubernetes.io/config.source"
+CONFIG_SEEN = "kubernetes.io/config.seen"
+CONFIG_MIRROR = "kubernetes.io/config.mirror"
+CONFIG_HASH = "kubernetes.io/config.hash"
+
+API_SOURCE = "api"
+FILE_SOURCE = "file"
+
+
+def is_static_pod(pod: Pod) -> bool:
+    """Tell whether a pod came from anywhere but the API server.
+
+    A pod without the annotation is not static.
+    """
+    return pod.annotations.get(CONFIG_SOURCE, API_SOURCE) != API_SOURCE

@@ -1,0 +1,46 @@
+"""The conditions that the kubelet owns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probetui.k8s.pod import Pod
+from probetui.k8s.status import PodCondition, PodPhase
+from probetui.kubelet.conditions import (
+    containers_ready,
+    initialized,
+    pod_ready,
+    ready_to_start_containers,
+)
+from tests.parity import api_json
+
+
+def judge(case: dict[str, Any]) -> None:
+    pod = api_json.pod({"spec": case["spec"]})
+
+    answer = _conditions(pod, case)
+
+    assert [
+        {
+            "type": each.type,
+            "status": each.status,
+            "reason": each.reason,
+            "message": each.message,
+        }
+        for each in answer
+    ] == case["expect"]
+
+
+def _conditions(pod: Pod, case: dict[str, Any]) -> list[PodCondition]:
+    if case["kind"] == "sandbox":
+        status = api_json.runtime_pod_status(case)
+        return [ready_to_start_containers(pod, status)]
+    assert case["kind"] == "containers"
+    phase = PodPhase(case["phase"])
+    statuses = api_json.container_statuses(case["containerStatuses"])
+    existing = [api_json.condition(each) for each in case["conditions"]]
+    return [
+        initialized(pod, statuses, phase),
+        pod_ready(pod, existing, statuses, phase),
+        containers_ready(pod, statuses, phase),
+    ]
