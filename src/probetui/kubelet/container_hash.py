@@ -6,26 +6,14 @@ HashContainer, GetStableKey.
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import RuntimeContainerStatus
+from probetui.kubelet.go_text import go_json
 
 FNV_OFFSET = 0x811C9DC5
 FNV_PRIME = 0x01000193
-
-_AS_GO_WRITES = str.maketrans(
-    {
-        "<": "\\u003c",
-        ">": "\\u003e",
-        "&": "\\u0026",
-        "\u2028": "\\u2028",
-        "\u2029": "\\u2029",
-        # A byte that is not UTF-8 is a lone surrogate here, a replacement in Go.
-        **dict.fromkeys(map(chr, range(0xD800, 0xE000)), "\\ufffd"),
-    }
-)
 
 
 def container_hash(container: Container) -> int:
@@ -55,14 +43,9 @@ def stable_key(pod: Pod, container: Container) -> str:
 @lru_cache(maxsize=4096)
 def _hash(image: str, name: str) -> int:
     """Return the 32-bit FNV-1a of how Go prints the JSON of both."""
-    printed = " ".join(map(str, _json_bytes({"image": image, "name": name})))
+    definition = go_json({"image": image, "name": name}).encode()
+    printed = " ".join(map(str, definition))
     value = FNV_OFFSET
     for byte in f"([]uint8)[{printed}]".encode():
         value = ((value ^ byte) * FNV_PRIME) & 0xFFFFFFFF
     return value
-
-
-def _json_bytes(fields: dict[str, str]) -> bytes:
-    """Return compact JSON as Go's encoder writes it."""
-    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
-    return text.translate(_AS_GO_WRITES).encode()

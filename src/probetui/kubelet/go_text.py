@@ -1,10 +1,12 @@
-"""How Go prints what ends up in messages: durations, lists, quoted texts.
+"""How Go prints what ends up in messages: durations, lists, quoted texts, JSON.
 
-Source: Go 1.23, time.Duration.String, strconv.Quote, and fmt's %v of a []string.
+Source: Go 1.23, time.Duration.String, strconv.Quote, fmt's %v of a []string,
+encoding/json.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -23,6 +25,17 @@ _ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",
 }
+_IN_JSON = str.maketrans(
+    {
+        "<": "\\u003c",
+        ">": "\\u003e",
+        "&": "\\u0026",
+        "\u2028": "\\u2028",
+        "\u2029": "\\u2029",
+        # A byte that is not UTF-8 is a lone surrogate here, a replacement in Go.
+        **dict.fromkeys(map(chr, range(0xD800, 0xE000)), "\\ufffd"),
+    }
+)
 _FIRST_LONE_BYTE, _LAST_LONE_BYTE = 0xDC80, 0xDCFF
 _DELETE = 0x7F
 _LAST_OF_FOUR_DIGITS = 0xFFFF
@@ -60,6 +73,12 @@ def go_quote(text: str) -> str:
     A lone surrogate stands for the byte that is not UTF-8 and prints as such.
     """
     return f'"{"".join(map(_quoted, text))}"'
+
+
+def go_json(value: object) -> str:
+    """Print a value as compact JSON, its keys in the order given."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text.translate(_IN_JSON)
 
 
 def _decimal(value: int, digits: int) -> str:

@@ -1,0 +1,76 @@
+"""What a sandbox and a container are created with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probetui.k8s.pod import Container, Pod
+from probetui.kubelet.labels import (
+    container_annotations,
+    container_labels,
+    container_log_path,
+    legacy_log_symlink,
+    port_mappings,
+    sandbox_labels,
+    sandbox_log_directory,
+)
+from probetui.probers.expansion import expand_command
+from tests.parity import api_json
+
+
+def judge(case: dict[str, Any]) -> None:
+    pod = api_json.pod(case["pod"])
+    container = pod.container(case["container"])
+    assert container is not None
+
+    assert {
+        "sandbox": _sandbox(pod, case),
+        "container": _container(pod, container, case),
+        "legacyLogSymlink": legacy_log_symlink(pod, container, case["containerID"]),
+    } == case["expect"]
+
+
+def _sandbox(pod: Pod, case: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "uid": pod.uid,
+            "attempt": case["sandboxAttempt"],
+        },
+        "labels": sandbox_labels(pod),
+        "annotations": pod.annotations,
+        "logDirectory": sandbox_log_directory(pod),
+        "portMappings": [
+            {
+                "protocol": each.protocol,
+                "containerPort": each.container_port,
+                "hostPort": each.host_port,
+                "hostIP": each.host_ip,
+            }
+            for each in port_mappings(pod)
+        ],
+        "namespaceOptions": {
+            "network": "NODE" if pod.host_network else "POD",
+            "ipc": "POD",
+            "pid": "POD" if pod.share_process_namespace else "CONTAINER",
+        },
+    }
+
+
+def _container(pod: Pod, container: Container, case: dict[str, Any]) -> dict[str, Any]:
+    restart_count = case["restartCount"]
+    return {
+        "metadata": {"name": container.name, "attempt": restart_count},
+        "labels": container_labels(pod, container),
+        "annotations": container_annotations(pod, container, restart_count),
+        "logPath": container_log_path(container, restart_count),
+        "command": list(expand_command(container.command, ())),
+        "args": list(expand_command(container.args, ())),
+        "workingDir": container.working_dir,
+        "image": case["imageRef"],
+        "userSpecifiedImage": container.image,
+        "stdin": container.stdin,
+        "stdinOnce": container.stdin_once,
+        "tty": container.tty,
+    }
