@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin
 from hypothesis import strategies as st
 
 lone_surrogates = st.integers(0xDC80, 0xDCFF).map(chr)
-texts = st.text(st.characters(exclude_categories=["Cs"]) | lone_surrogates)
+texts = st.text(st.characters(exclude_categories=["Cs"]) | lone_surrogates, max_size=6)
 instants = st.integers(0, 4_000_000_000_000_000).map(
     lambda microseconds: (
         datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
@@ -43,7 +43,7 @@ def values_of(
     if get_origin(kind) in {types.UnionType, typing.Union}:
         return st.one_of(*(values_of(each, leaves) for each in get_args(kind)))
     if get_origin(kind) is tuple:
-        return st.lists(values_of(get_args(kind)[0], leaves), max_size=3).map(tuple)
+        return st.lists(values_of(get_args(kind)[0], leaves), max_size=2).map(tuple)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return st.sampled_from(kind)
     hints = typing.get_type_hints(kind)

@@ -26,7 +26,7 @@ from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
-from probetui.k8s.status import PodStatus
+from probetui.k8s.status import ContainerStatus, PodStatus
 from probetui.kubelet.journal import (
     Action,
     BackoffEntry,
@@ -47,7 +47,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.presentation.api_json import pod_status_to_json
-from tests.drive.strategies import instants, values_of
+from tests.drive.strategies import LEAVES, instants, texts, values_of, whole_seconds
 
 START = datetime(2026, 11, 20, 8, 18, 0, 100_000, tzinfo=UTC)
 FAILED_AT = START + timedelta(minutes=3, seconds=5, microseconds=2_345)
@@ -341,6 +341,24 @@ def test_what_is_written_reads_back_as_it_was(journal: list[Entry]) -> None:
     records = [through_json(encode_entry(each, CONTEXT)) for each in journal]
 
     assert list(decode_entries(records)) == journal
+
+
+# What JSON of the API cannot say: fractions of seconds, null lists, empty strings.
+API_LEAVES = {
+    **LEAVES,
+    datetime: whole_seconds,
+    str | None: st.none() | texts.filter(bool),
+}
+API_LEAVES[tuple[ContainerStatus, ...] | None] = values_of(
+    tuple[ContainerStatus, ...], API_LEAVES
+)
+
+
+@given(values_of(StatusEntry, {**LEAVES, PodStatus: values_of(PodStatus, API_LEAVES)}))
+def test_a_status_reads_back_from_the_form_of_the_api(entry: StatusEntry) -> None:
+    record = through_json(encode_entry(entry, CONTEXT))
+
+    assert decode_entries([record]) == (entry,)
 
 
 @given(values_of(Event), instants)

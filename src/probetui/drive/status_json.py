@@ -88,7 +88,7 @@ def _state(json: Json | None) -> ContainerState | None:
 
 def _condition(json: Json) -> PodCondition:
     return PodCondition(
-        type=json["type"],
+        type=json.get("type", ""),
         status=ConditionStatus(json["status"]),
         reason=json.get("reason", ""),
         message=json.get("message", ""),
