@@ -167,12 +167,15 @@ def decode_pod(pod: dict[str, Any], restart_policy: str = "Always") -> Pod:
 
 def _container(container: dict[str, Any]) -> Container:
     probe = Probe(ExecAction(("x",)), period_seconds=3600)
+    probes = container.get("probes") or ()
     return Container(
         container["name"],
         restart_policy=(
             RestartPolicy.ALWAYS if container.get("restartPolicy") == "Always" else None
         ),
-        **{f"{each.lower()}_probe": probe for each in container.get("probes") or ()},
+        startup_probe=probe if "Startup" in probes else None,
+        liveness_probe=probe if "Liveness" in probes else None,
+        readiness_probe=probe if "Readiness" in probes else None,
     )
 
 

@@ -78,8 +78,14 @@ class Bench:
             failure_threshold=spec.get("failureThreshold", 1),
             period_seconds=case["periodSeconds"],
         )
-        slot = f"{self.probe_type.lower()}_probe"
-        self.pod = Pod("u1", "p", containers=(Container("c", **{slot: probe}),))
+        kinds = {self.probe_type: probe}
+        container = Container(
+            "c",
+            startup_probe=kinds.get(ProbeType.STARTUP),
+            liveness_probe=kinds.get(ProbeType.LIVENESS),
+            readiness_probe=kinds.get(ProbeType.READINESS),
+        )
+        self.pod = Pod("u1", "p", containers=(container,))
         self.key = ProbeKey("u1", "c", self.probe_type)
         self.status: PodStatus | None = self._status("containerd://a1")
         self.ledger = Ledger()

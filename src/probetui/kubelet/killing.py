@@ -1,0 +1,242 @@
+"""Stopping containers: grace periods, preStop hooks, and the order within a pod.
+
+Source: kuberuntime_container.go, kuberuntime_termination_order.go, v1.32.10,
+killContainer, killContainersWithSyncResult, newTerminationOrdering.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from probetui.k8s.event import EventType
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import SleepAction, TCPSocketAction
+from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus, RuntimeState
+from probetui.kubelet.effects import RunHook, StopContainer, StopPodSandbox
+from probetui.kubelet.grace_period import (
+    GraceSource,
+    KillReason,
+    termination_grace_period,
+)
+from probetui.kubelet.journal import By
+from probetui.kubelet.lifetimes import Lifetimes
+from probetui.kubelet.routine import Await, Latch, Limited, Outcome, Routine, Together
+from probetui.kubelet.turn import Ledger
+
+ONE_SECOND = timedelta(seconds=1)
+CANNOT_RUN_HANDLER = "invalid handler"
+"""A hook may be written with tcpSocket, but cannot be run.
+
+Source: kubelet/lifecycle/handlers.go, v1.32.10, Run.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One container to stop, and why.
+
+    `message` is that of the Killing event, empty for the usual one. `override_seconds`
+    replaces the grace period. Without `is_announced` there is no event: it was not
+    the kubelet that wanted the end.
+    """
+
+    instance: RuntimeContainerStatus
+    message: str = ""
+    reason: KillReason = KillReason.NONE
+    by: By = By.POD
+    override_seconds: int | None = None
+    is_announced: bool = True
+
+
+class KilledPod(NamedTuple):
+    """What came of killing a pod: errors by container, and of the sandboxes."""
+
+    errors: tuple[tuple[str, str | None], ...]
+    sandbox_error: str | None
+
+    @property
+    def error(self) -> str | None:
+        """The errors in one text, None if there were none."""
+        texts = [text for _, text in self.errors if text is not None]
+        if self.sandbox_error is not None:
+            texts.append(self.sandbox_error)
+        return ", ".join(texts) or None
+
+
+class TerminationOrder:
+    """Whose turn it is to be stopped: sidecars last to first, after all others.
+
+    What does not run when the killing begins counts as stopped.
+
+    Source: kuberuntime_termination_order.go, v1.32.10, terminationOrdering.
+    """
+
+    def __init__(self, pod: Pod, running: frozenset[str]) -> None:
+        self._stopped = {each.name: Latch() for each in pod.all_containers()}
+        for name, latch in self._stopped.items():
+            if name not in running:
+                latch.set()
+        self._before: dict[str, tuple[Latch, ...]] = {}
+        regular = tuple(self._stopped[each.name] for each in pod.containers)
+        later: tuple[Latch, ...] = ()
+        for sidecar in reversed(pod.sidecars):
+            self._before[sidecar.name] = (*regular, *later)
+            later = (self._stopped[sidecar.name],)
+
+    def must_wait_for(self, name: str) -> tuple[Latch, ...]:
+        """Return what has to have stopped before this container."""
+        return self._before.get(name, ())
+
+    def has_stopped(self, name: str) -> None:
+        """Let those go on that wait for this container."""
+        latch = self._stopped.get(name)
+        if latch is not None:
+            latch.set()
+
+
+class Killer:
+    """Writes the routines that stop containers and pods; owned by the engine."""
+
+    def __init__(
+        self, ledger: Ledger, lifetimes: Lifetimes, minimum_seconds: int = 2
+    ) -> None:
+        self._ledger = ledger
+        self._lifetimes = lifetimes
+        self._minimum_seconds = minimum_seconds
+
+    def kill_container(
+        self,
+        pod: Pod,
+        kill: Kill,
+        pod_ip: str,
+        now: datetime,
+        order: TerminationOrder | None = None,
+    ) -> Routine[str | None]:
+        """Stop one container and return the runtime's error, if it had one.
+
+        A container that is gone already has been stopped. Whole seconds spent on the
+        preStop hook and on waiting for its turn are taken off the grace period.
+
+        Source: kuberuntime_container.go, v1.32.10, killContainer.
+        """
+        name = kill.instance.name
+        container = pod.container(name)
+        if container is None:
+            return (
+                f'failed to get containerSpec "{name}" '
+                f'(id="{kill.instance.container_id}") in pod '
+                f'"{pod.full_name}({pod.uid})" '
+                f'when killing container for reason "{kill.message}"'
+            )
+        seconds, source = termination_grace_period(pod, container, kill.reason)
+        if kill.is_announced:
+            message = kill.message or f"Stopping container {name}"
+            self._ledger.event(
+                pod,
+                EventType.NORMAL,
+                "Killing",
+                message,
+                now=now,
+                container_name=name,
+            )
+        if kill.override_seconds is not None:
+            seconds, source = kill.override_seconds, GraceSource.DELETION
+        self._lifetimes.stopping(
+            pod, kill.instance, kill.by, seconds, source.value, now
+        )
+        if container.pre_stop is not None and seconds > 0:
+            spent = yield from self._run_pre_stop(
+                pod, container, kill.instance, pod_ip, seconds, now
+            )
+            seconds -= spent // ONE_SECOND
+            now += spent
+        if order is not None and seconds > 0:
+            waits_for = order.must_wait_for(name)
+            if waits_for:
+                turn = yield Await(waits_for, now + timedelta(seconds=seconds))
+                seconds -= (turn.at - now) // ONE_SECOND
+        seconds = max(seconds, self._minimum_seconds)
+        stopped = yield StopContainer(kill.instance.container_id, name, seconds)
+        if order is not None:
+            order.has_stopped(name)
+        return None if stopped.not_found else stopped.error
+
+    def kill_pod(
+        self,
+        pod: Pod,
+        status: RuntimePodStatus,
+        now: datetime,
+        *,
+        by: By = By.POD,
+        override_seconds: int | None = None,
+    ) -> Routine[KilledPod]:
+        """Stop all running containers side by side, then every sandbox of the pod.
+
+        Source: kuberuntime_manager.go, v1.32.10, killPodWithSyncResult.
+        """
+        running = [
+            each for each in status.containers if each.state is RuntimeState.RUNNING
+        ]
+        order = TerminationOrder(pod, frozenset(each.name for each in running))
+        pod_ip = status.ips[0] if status.ips else ""
+        kills = [
+            Kill(each, by=by, override_seconds=override_seconds) for each in running
+        ]
+        outcome = yield Together(
+            tuple(
+                self.kill_container(
+                    pod, each, pod_ip, now, order if pod.sidecars else None
+                )
+                for each in kills
+            )
+        )
+        errors = tuple(
+            (each.name, error)
+            for each, error in zip(running, outcome.results, strict=True)
+        )
+        for sandbox in status.sandboxes:
+            stopped = yield StopPodSandbox(sandbox.sandbox_id)
+            if stopped.error is not None and not stopped.not_found:
+                return KilledPod(errors, stopped.error)
+        return KilledPod(errors, None)
+
+    def _run_pre_stop(
+        self,
+        pod: Pod,
+        container: Container,
+        instance: RuntimeContainerStatus,
+        pod_ip: str,
+        seconds: int,
+        now: datetime,
+    ) -> Routine[timedelta]:
+        """Run the hook for at most the grace period and return the time it took.
+
+        Quirk, kept: a hook that takes longer is abandoned, not stopped, and is no
+        failure.
+        """
+        until = now + timedelta(seconds=seconds)
+        handler = container.pre_stop
+        outcome: Outcome
+        if handler is None:
+            return timedelta()
+        if isinstance(handler, SleepAction):
+            wanted = now + timedelta(seconds=handler.seconds)
+            outcome = yield Await((), min(wanted, until))
+            return outcome.at - now
+        if isinstance(handler, TCPSocketAction):
+            outcome = Outcome(now, error=CANNOT_RUN_HANDLER)
+        else:
+            hook = RunHook(pod, container, instance.container_id, handler, pod_ip)
+            outcome = yield Limited(hook, until)
+        if outcome.error is not None:
+            self._ledger.event(
+                pod,
+                EventType.WARNING,
+                "FailedPreStopHook",
+                "PreStopHook failed",
+                now=outcome.at,
+                container_name=container.name,
+            )
+        return outcome.at - now

@@ -1,0 +1,217 @@
+"""Sequences that wait: generators that yield what they want and are sent the outcome.
+
+A routine reads like the kubelet's blocking code and does no I/O. It yields a `Step`
+and is sent an `Outcome`; what it returns goes to whoever started it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
+
+from probetui.kubelet.effects import Operation, RunOperation
+from probetui.kubelet.inputs import OperationFinished, OperationValue
+from probetui.kubelet.timers import Timers
+from probetui.kubelet.turn import Ledger
+
+T = TypeVar("T")
+
+
+class Outcome(NamedTuple):
+    """What came of a step, and when.
+
+    `results` are those of the routines of a `Together`, in order. `timed_out` says
+    that a `Limited` operation or an `Await` ended by its limit.
+    """
+
+    at: datetime
+    value: OperationValue = None
+    error: str | None = None
+    not_found: bool = False
+    timed_out: bool = False
+    results: tuple[Any, ...] = ()
+
+
+class Latch:
+    """Something that happens once; routines of one runner can wait for it."""
+
+    __slots__ = ("is_set",)
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def set(self) -> None:
+        """Let it have happened."""
+        self.is_set = True
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """An operation that is waited for until an instant, and then left to itself."""
+
+    operation: Operation
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """Wait until all latches are set, or the instant has come."""
+
+    latches: tuple[Latch, ...]
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Run routines side by side and wait for all of them."""
+
+    routines: tuple[Routine[Any], ...]
+
+
+NOW = Await((), datetime.min.replace(tzinfo=UTC))
+"""A step that waits for nothing: its outcome tells the time."""
+
+Step = Operation | Limited | Await | Together
+Routine = Generator[Step, Outcome, T]
+
+
+@dataclass(slots=True)
+class _Task:
+    """A routine under way; owned by the runner."""
+
+    number: int
+    pod_uid: str
+    routine: Routine[Any]
+    done: Callable[[Any, datetime], None]
+    operation_id: int | None = None
+    latches: tuple[Latch, ...] | None = None
+    results: list[Any] = field(default_factory=list)
+    missing: int = 0
+
+
+class Runner:
+    """Carries routines from step to step; owned by the engine.
+
+    Args:
+        ledger: where the effects go.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._tasks: dict[int, _Task] = {}
+        self._by_operation: dict[int, int] = {}
+        self._limits: Timers[int] = Timers()
+        self._last_number = 0
+
+    def start(
+        self,
+        pod_uid: str,
+        routine: Routine[T],
+        done: Callable[[T, datetime], None],
+        now: datetime,
+    ) -> None:
+        """Run a routine to its first wait; `done` is told what it returns, and when."""
+        self._last_number += 1
+        task = _Task(self._last_number, pod_uid, routine, done)
+        self._tasks[task.number] = task
+        self._advance(task, None, now)
+        self._look_at_latches(now)
+
+    def finish(self, finished: OperationFinished, now: datetime) -> bool:
+        """Hand an operation's outcome to its routine; False if nobody waits for it."""
+        number = self._by_operation.pop(finished.operation_id, None)
+        if number is None:
+            return False
+        task = self._tasks[number]
+        task.operation_id = None
+        self._limits.cancel(number)
+        outcome = Outcome(now, finished.value, finished.error, finished.not_found)
+        self._advance(task, outcome, now)
+        self._look_at_latches(now)
+        return True
+
+    def next_deadline(self) -> datetime | None:
+        """Return when a limit comes next, or None."""
+        return self._limits.next_deadline()
+
+    def run_due(self, now: datetime) -> None:
+        """Let go on what has reached its limit."""
+        while (number := self._limits.pop_due(now)) is not None:
+            task = self._tasks[number]
+            if task.operation_id is not None:
+                del self._by_operation[task.operation_id]
+                task.operation_id = None
+            task.latches = None
+            self._advance(task, Outcome(now, timed_out=True), now)
+            self._look_at_latches(now)
+
+    def _advance(self, task: _Task, outcome: Outcome | None, now: datetime) -> None:
+        """Run a routine until it has to wait for something, or ends."""
+        while True:
+            try:
+                step = (
+                    next(task.routine)
+                    if outcome is None
+                    else task.routine.send(outcome)
+                )
+            except StopIteration as end:
+                del self._tasks[task.number]
+                task.done(end.value, now)
+                return
+            if self._wait_for(task, step, now):
+                return
+            outcome = Outcome(now, results=tuple(task.results))
+
+    def _wait_for(self, task: _Task, step: Step, now: datetime) -> bool:
+        """Set a task up to wait; False if there is nothing to wait for."""
+        match step:
+            case Together(routines):
+                return self._begin_together(task, routines, now)
+            case Await(latches, until):
+                if until <= now or (latches and all(each.is_set for each in latches)):
+                    return False
+                task.latches = latches
+                self._limits.set(task.number, until)
+            case Limited(operation, until):
+                self._emit(task, operation)
+                self._limits.set(task.number, until)
+            case _:
+                self._emit(task, step)
+        return True
+
+    def _begin_together(
+        self, task: _Task, routines: tuple[Routine[Any], ...], now: datetime
+    ) -> bool:
+        task.results = [None] * len(routines)
+        # One more than there are: the task must not go on before all have begun.
+        task.missing = len(routines) + 1
+
+        def collect(index: int) -> Callable[[Any, datetime], None]:
+            def done(value: Any, at: datetime) -> None:
+                task.results[index] = value
+                task.missing -= 1
+                if task.missing == 0:
+                    self._advance(task, Outcome(at, results=tuple(task.results)), at)
+
+            return done
+
+        for index, routine in enumerate(routines):
+            self.start(task.pod_uid, routine, collect(index), now)
+        task.missing -= 1
+        return task.missing > 0
+
+    def _emit(self, task: _Task, operation: Operation) -> None:
+        operation_id = self._ledger.next_id()
+        task.operation_id = operation_id
+        self._by_operation[operation_id] = task.number
+        self._ledger.emit(RunOperation(operation_id, task.pod_uid, operation))
+
+    def _look_at_latches(self, now: datetime) -> None:
+        for task in tuple(self._tasks.values()):
+            latches = task.latches
+            if latches and all(each.is_set for each in latches):
+                task.latches = None
+                self._limits.cancel(task.number)
+                self._advance(task, Outcome(now), now)

@@ -1,0 +1,203 @@
+"""The whole of SyncPod against the runtime manager's own, calls and events in order."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from probetui.k8s.pod import Pod
+from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.kubelet.backoff import Backoff
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.images import ImageManager
+from probetui.kubelet.killing import Killer
+from probetui.kubelet.lifetimes import Lifetimes
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.sync_pod import PodSyncer, PodSyncResult
+from tests.parity import api_json
+from tests.parity.fake_cri import START, FakeCRI
+
+TOGETHER = {"StopContainer", "StopPodSandbox", "RemoveContainer"}
+"""Done side by side or in no order by the kubelet: compared as a multiset."""
+
+STATES = {
+    RuntimeState.CREATED: "CONTAINER_CREATED",
+    RuntimeState.RUNNING: "CONTAINER_RUNNING",
+    RuntimeState.EXITED: "CONTAINER_EXITED",
+    RuntimeState.UNKNOWN: "CONTAINER_UNKNOWN",
+}
+
+
+def judge(case: dict[str, Any]) -> None:
+    bench = Bench(api_json.pod(case["pod"]))
+    for number, step in enumerate(case["steps"]):
+        if step["op"] != "sync":
+            bench.act(step)
+            continue
+        expected = step["expect"]
+        result = bench.sync(step["at"])
+        where = f"step {number}"
+        assert comparable(bench.taken()) == comparable(expected["ops"]), where
+        assert comparable_results(_results(result)) == comparable_results(
+            expected["results"]
+        ), where
+        assert result.error == expected["error"], where
+        assert bench.containers() == _sorted(expected["containersAfter"]), where
+
+
+class Bench:
+    """A pod, a fake CRI and a syncer; what the steps of a case act upon."""
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self.cri = FakeCRI(pod.uid)
+        self.liveness: dict[ContainerID, Result] = {}
+        self.startup: dict[ContainerID, Result] = {}
+        config = KubeletConfig()
+        windows = (config.backoff_initial, config.backoff_max, config.backoff_expiry)
+        ledger = self.cri.ledger
+        lifetimes = Lifetimes(ledger)
+        self.syncer = PodSyncer(
+            ledger,
+            Killer(ledger, lifetimes),
+            ImageManager(ledger, Backoff(*windows)),
+            Backoff(*windows),
+            lifetimes,
+            self.liveness,
+            self.startup,
+        )
+
+    def sync(self, at: float) -> PodSyncResult:
+        self.cri.now = START + timedelta(seconds=at)
+        status = self.cri.status(self.pod)
+        result = self.cri.run(self.syncer.sync_pod(self.pod, status, self.cri.now))
+        assert isinstance(result, PodSyncResult)
+        return result
+
+    def taken(self) -> list[dict[str, Any]]:
+        log = [{k: v for k, v in each.items() if k != "t"} for each in self.cri.log]
+        self.cri.log.clear()
+        return log
+
+    def containers(self) -> list[dict[str, Any]]:
+        return _sorted(
+            {
+                "attempt": each.restart_count,
+                "id": each.container_id.rpartition("://")[2],
+                "name": each.name,
+                "state": STATES[each.state],
+            }
+            for each in self.cri.containers
+        )
+
+    def act(  # noqa: C901, PLR0912  # one arm per kind of step
+        self, step: dict[str, Any]
+    ) -> None:
+        cri = self.cri
+        match step["op"]:
+            case "advance":
+                cri.now += timedelta(seconds=step["seconds"])
+            case "exit":
+                cri.exit(
+                    self._newest(step["container"], RuntimeState.RUNNING),
+                    step.get("exitCode", 0),
+                    step.get("reason", ""),
+                )
+            case "image":
+                if step["present"]:
+                    cri.images[step["image"]] = 1234
+                else:
+                    cri.images.pop(step["image"], None)
+            case "injectError":
+                cri.errors[step["call"]] = step["error"]
+            case "execError":
+                cri.exec_errors[step["command"]] = step["error"]
+            case "liveness" | "startup" as which:
+                beliefs = self.liveness if which == "liveness" else self.startup
+                newest = self._newest(step["container"])
+                beliefs[newest] = Result[step["result"].upper()]
+            case "setImage":
+                self.pod = replace(
+                    self.pod,
+                    containers=self._with_image(self.pod.containers, step),
+                    init_containers=self._with_image(self.pod.init_containers, step),
+                )
+            case "sandboxDies":
+                cri.sandboxes = [
+                    replace(each, is_ready=False) for each in cri.sandboxes
+                ]
+                for each in cri.containers:
+                    if each.state is RuntimeState.RUNNING:
+                        cri.exit(each.container_id, 137, "Error")
+            case "removeContainer":
+                newest = self._newest(step["container"])
+                cri.containers = [
+                    each for each in cri.containers if each.container_id != newest
+                ]
+            case "setDeletionTimestamp":
+                self.pod = replace(self.pod, deletion_requested_at=cri.now)
+            case other:
+                raise AssertionError(other)
+
+    def _newest(self, name: str, state: RuntimeState | None = None) -> ContainerID:
+        return next(
+            each.container_id
+            for each in self.cri.containers
+            if each.name == name and state in {None, each.state}
+        )
+
+    def _with_image(self, containers: Any, step: dict[str, Any]) -> Any:
+        return tuple(
+            replace(each, image=step["image"])
+            if each.name == step["container"]
+            else each
+            for each in containers
+        )
+
+
+def _results(result: PodSyncResult) -> list[dict[str, str]]:
+    return [
+        {
+            "action": action,
+            "target": target,
+            **({"error": reason} if reason else {}),
+            **({"message": message} if message else {}),
+        }
+        for action, target, reason, message in result.results
+    ]
+
+
+def _is_unordered(call: dict[str, Any]) -> bool:
+    return call["op"] in TOGETHER or call.get("reason") == "Killing"
+
+
+def comparable(calls: Iterable[dict[str, Any]]) -> list[Any]:
+    groups = itertools.groupby(map(_without_duration, calls), key=_is_unordered)
+    listed: list[Any] = []
+    for unordered, group in groups:
+        found = list(group)
+        listed += _sorted(found) if unordered else found
+    return listed
+
+
+def comparable_results(results: Iterable[dict[str, Any]]) -> list[Any]:
+    groups = itertools.groupby(results, key=lambda each: each["action"])
+    return [_sorted(group) for _, group in groups]
+
+
+def _without_duration(call: dict[str, Any]) -> dict[str, Any]:
+    if call.get("reason") != "Pulled":
+        return call
+    message = re.sub(
+        r" in \S+ \(\S+ including", " in <D> (<D> including", call["message"]
+    )
+    return {**call, "message": message}
+
+
+def _sorted(items: Iterable[Any]) -> list[Any]:
+    return sorted(items, key=lambda each: json.dumps(each, sort_keys=True))

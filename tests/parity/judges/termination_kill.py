@@ -1,0 +1,121 @@
+"""Killing one container and a whole pod, call by call and second by second."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import TCPSocketAction
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimeState,
+    SandboxStatus,
+)
+from probetui.kubelet.grace_period import KillReason
+from probetui.kubelet.killing import Kill, Killer
+from probetui.kubelet.lifetimes import Lifetimes
+from tests.parity import api_json
+from tests.parity.fake_cri import FakeCRI
+
+TOLERANCE = 0.2
+
+
+def judge(case: dict[str, Any]) -> None:
+    match case["kind"]:
+        case "killContainer":
+            judge_container(case)
+        case "killPod":
+            judge_pod(case)
+        case other:
+            raise AssertionError(other)
+
+
+def judge_container(case: dict[str, Any]) -> None:
+    pod = api_json.pod(case["pod"])
+    if {"preStop": {}} in [
+        each.get("lifecycle") for each in case["pod"]["spec"]["containers"]
+    ]:
+        # A hook without a handler cannot be had from a valid manifest, and has no
+        # value of its own here: it is as impossible to run as a tcpSocket one.
+        pod = replace(
+            pod,
+            containers=tuple(
+                replace(each, pre_stop=TCPSocketAction(0)) for each in pod.containers
+            ),
+        )
+    if not case["podSpecAvailable"]:
+        pod = _as_restored_from_labels(pod)
+    cri = FakeCRI(pod.uid)
+    name = case["containerName"]
+    cri.hook_seconds = {name: case["preStopSeconds"]}
+    if case["preStopError"]:
+        cri.exec_errors["bye"] = case["preStopError"]
+    if case["stopError"]:
+        cri.errors["StopContainer"] = case["stopError"]
+    killer = Killer(cri.ledger, Lifetimes(cri.ledger))
+    instance = RuntimeContainerStatus(
+        ContainerID(case["containerID"]), name, RuntimeState.RUNNING
+    )
+    kill = Kill(
+        instance,
+        case["message"],
+        KillReason(case["reason"]),
+        override_seconds=case["gracePeriodOverride"],
+        # An orphan's containers are in no spec, so events about them are not recorded.
+        is_announced=case["podSpecAvailable"],
+    )
+
+    error = cri.run(killer.kill_container(pod, kill, "", cri.now))
+
+    assert error == case["expect"]["error"]
+    calls = [_bare(each) for each in cri.log]
+    assert calls == [_bare(each) for each in case["expect"]["ops"]]
+
+
+def judge_pod(case: dict[str, Any]) -> None:
+    pod = api_json.pod(case["pod"])
+    cri = FakeCRI(pod.uid)
+    cri.stop_seconds = case.get("stopSeconds") or {}
+    cri.hook_seconds = case.get("preStopSeconds") or {}
+    cri.sandboxes = [SandboxStatus("sb0", is_ready=True, ip="10.0.0.1")]
+    cri.containers = [
+        RuntimeContainerStatus(
+            ContainerID(f"containerd://id-{name}"), name, RuntimeState.RUNNING
+        )
+        for name in case["running"]
+    ]
+    killer = Killer(cri.ledger, Lifetimes(cri.ledger))
+    override = case["gracePeriodOverride"]
+
+    killed = cri.run(
+        killer.kill_pod(pod, cri.status(pod), cri.now, override_seconds=override)
+    )
+
+    assert killed.error == case["expect"]["error"]
+    ours = sorted(cri.log, key=_name)
+    theirs = sorted(case["expect"]["ops"], key=_name)
+    assert [_bare(each) for each in ours] == [_bare(each) for each in theirs]
+    for mine, other in zip(ours, theirs, strict=True):
+        assert abs(mine["t"] - other["t"]) <= TOLERANCE, (mine, other)
+
+
+def _as_restored_from_labels(pod: Pod) -> Pod:
+    """Return what the labels of an orphan's containers tell: no probes."""
+    return replace(
+        pod,
+        containers=tuple(
+            replace(each, liveness_probe=None, startup_probe=None)
+            for each in pod.containers
+        ),
+    )
+
+
+def _bare(call: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in call.items() if key != "t"}
+
+
+def _name(call: dict[str, Any]) -> str:
+    return json.dumps(_bare(call), sort_keys=True)
