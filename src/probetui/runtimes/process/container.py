@@ -1,0 +1,250 @@
+"""One container: its main process, the commands in it, its record on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from probetui.errors import ContainerRuntimeError, ExecTimeoutError
+from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
+from probetui.ports import Clock, ExecResult
+from probetui.runtimes.process import logs, records, translate
+from probetui.runtimes.process.child import (
+    UNKNOWN_EXIT_CODE,
+    kill_group,
+    reap,
+    send,
+    spawn,
+    watch_end,
+)
+from probetui.runtimes.process.command import Command
+from probetui.runtimes.process.identity import is_alive, kill_marked
+from probetui.runtimes.process.records import ContainerRecord
+
+logger = logging.getLogger(__name__)
+
+START_ERROR_EXIT_CODE = 128
+"""What containerd answers for a container that could not be started."""
+
+
+class ProcessContainer:
+    """A container that is made here, or was found on disk.
+
+    Owned by its `ProcessSandbox`. `is_anothers` tells whether another probetui looks
+    after it, `on_change` is called whenever its status may have changed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        record: ContainerRecord,
+        *,
+        clock: Clock,
+        is_anothers: Callable[[], bool],
+        on_change: Callable[[], None],
+    ) -> None:
+        self.folder = folder
+        self.log = folder / f"{record.attempt}.log"
+        self.record = record
+        self.status: RuntimeContainerStatus = translate.container_status(record)
+        self._file = folder / records.CONTAINER_FILE
+        self._signature = records.signature(self._file)
+        self._clock = clock
+        self._is_anothers = is_anothers
+        self._on_change = on_change
+        self._is_child = False
+        self._has_ended = asyncio.Event()
+        self._stop_watching: Callable[[], None] | None = None
+        self._commands: set[Command] = set()
+        self._follow()
+
+    @property
+    def state(self) -> RuntimeState:
+        """The state that was last seen."""
+        return self.status.state
+
+    def refresh(self) -> bool:
+        """Take over what another probetui wrote; False when the container is gone."""
+        found = records.signature(self._file)
+        if found == self._signature:
+            return found is not None
+        record = records.read_container(self._file)
+        if record is None:
+            return False
+        self._signature = found
+        self._take(record)
+        return True
+
+    def start(self) -> None:
+        """Start the main process, once.
+
+        One that cannot be started leaves an exited container, as with containerd.
+        """
+        if self.state is not RuntimeState.CREATED:
+            raise ContainerRuntimeError(f"container is {self._cri_state}")
+        log = logs.open_log(self.log)
+        try:
+            process = spawn(
+                self.record.command,
+                env=self.record.env,
+                cwd=Path(self.record.working_dir),
+                stdout=log,
+                stderr=log,
+            )
+        except ContainerRuntimeError as error:
+            self._end(START_ERROR_EXIT_CODE, "StartError", str(error))
+            raise
+        finally:
+            os.close(log)
+        self._is_child = True
+        self._take(replace(self.record, process=process, started_at=self._clock.now()))
+        try:
+            self._save()
+        except OSError:
+            self.kill()
+            raise
+
+    async def stop(self, grace_period_seconds: int) -> None:
+        """Ask the main process to end, then kill everything, and wait for the end."""
+        process = self.record.process
+        if self.state is not RuntimeState.RUNNING or process is None:
+            return
+        if grace_period_seconds > 0:
+            send(process, signal.SIGTERM)
+            try:
+                async with asyncio.timeout(grace_period_seconds):
+                    await self._has_ended.wait()
+            except TimeoutError:
+                pass
+        self.kill()
+        await self._has_ended.wait()
+
+    def kill(self) -> None:
+        """Kill all that runs in the container, if it runs."""
+        process = self.record.process
+        if self.state is RuntimeState.RUNNING and process and is_alive(process):
+            kill_group(process.pid)
+
+    async def exec_sync(
+        self, command: tuple[str, ...], timeout_seconds: int
+    ) -> ExecResult:
+        """Run a command beside the main process; see `ports.Runtime`."""
+        if self.state is not RuntimeState.RUNNING:
+            raise ContainerRuntimeError(
+                f"failed to exec in container: container is {self._cri_state}"
+            )
+        try:
+            running = Command(
+                command,
+                self.record.env,
+                Path(self.record.working_dir),
+                self._commands.discard,
+            )
+        except ContainerRuntimeError as error:
+            raise ContainerRuntimeError(
+                f"failed to exec in container: {error}"
+            ) from error
+        self._commands.add(running)
+        try:
+            return await running.wait(timeout_seconds)
+        except TimeoutError:
+            raise ExecTimeoutError(
+                f"command timed out after {timeout_seconds}s", killed=True
+            ) from None
+
+    def close(self) -> None:
+        """Let go of the container; what runs in it goes on."""
+        self._unfollow()
+        for each in tuple(self._commands):
+            each.close()
+        self._commands.clear()
+
+    @property
+    def _cri_state(self) -> str:
+        return f"in CONTAINER_{self.state.name} state"
+
+    def _take(self, record: ContainerRecord) -> None:
+        self.record = record
+        self.status = translate.container_status(record)
+        self._follow()
+        self._on_change()
+
+    def _save(self) -> None:
+        records.write(self._file, self.record)
+        self._signature = records.signature(self._file)
+
+    def _follow(self) -> None:
+        """Wait for the end of the main process, if it runs."""
+        process = self.record.process
+        if self.state is RuntimeState.RUNNING and process:
+            if self._stop_watching is None:
+                self._stop_watching = watch_end(process, self._main_process_ended)
+        else:
+            self._unfollow()
+        if self.state is RuntimeState.EXITED:
+            self._has_ended.set()
+
+    def _unfollow(self) -> None:
+        if self._stop_watching:
+            self._stop_watching()
+        self._stop_watching = None
+
+    def _main_process_ended(self) -> None:
+        """Take all others in the container along, as the end of a PID 1 does."""
+        self._stop_watching = None
+        process = self.record.process
+        assert process is not None, "it was watched"  # noqa: S101  # for the type
+        if self._is_child:
+            kill_group(process.pid)
+        for each in self._commands:
+            each.kill()
+        kill_marked(translate.marker(self.record.container_id))
+        exit_code = reap(process.pid)
+        if exit_code is None:
+            self._end_unseen()
+        else:
+            self._end(exit_code, "Error" if exit_code else "Completed")
+
+    def _end_unseen(self) -> None:
+        """Say how a process ended that was not ours to reap."""
+        if self.refresh() and self.state is RuntimeState.EXITED:
+            return  # who reaped it has written it down
+        unknown = replace(
+            self.record,
+            finished_at=self._clock.now(),
+            exit_code=UNKNOWN_EXIT_CODE,
+            reason="Unknown",
+            message="it ended while no probetui looked after it",
+        )
+        if self._is_anothers():
+            self._take(unknown)  # until the other one writes what it was
+        else:
+            self._finish(unknown)
+
+    def _end(self, exit_code: int, reason: str, message: str = "") -> None:
+        if exit_code and not message and self.record.is_message_from_log:
+            message = logs.last_message(self.log)
+        self._finish(
+            replace(
+                self.record,
+                finished_at=self._clock.now(),
+                exit_code=exit_code,
+                reason=reason,
+                message=message,
+            )
+        )
+
+    def _finish(self, record: ContainerRecord) -> None:
+        try:
+            self.record = record
+            self._save()
+        except FileNotFoundError:
+            pass  # another probetui has removed the container
+        except OSError:
+            logger.warning("cannot write down the end of %s", record, exc_info=True)
+        self._take(record)

@@ -1,0 +1,129 @@
+"""What containers print: one file each, bounded, read from its end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncGenerator, Callable
+from datetime import timedelta
+from pathlib import Path
+
+from probetui.ports import Clock, LogLine
+
+MAX_FILE_BYTES = 10 * 1024 * 1024
+BLOCK_BYTES = 64 * 1024
+MAX_LINE_BYTES = 16 * 1024
+"""A longer line comes in parts, as from container runtimes."""
+
+POLL = timedelta(milliseconds=100)
+MESSAGE_LINES = 80
+MESSAGE_BYTES = 2048
+
+
+def open_log(path: Path) -> int:
+    """Open a log to be written at its end, also after it was made shorter."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def rotate(path: Path) -> None:
+    """Move what a log holds to `<name>.1`, if it has become too long.
+
+    The container goes on writing to the same file; a line that it prints just now
+    may be lost.
+    """
+    try:
+        if path.stat().st_size <= MAX_FILE_BYTES:
+            return
+        shutil.copyfile(path, _rotated(path))
+        os.truncate(path, 0)
+    except FileNotFoundError:  # it has just been removed
+        return
+
+
+def last_message(path: Path) -> str:
+    """Return the end of a log, as the kubelet makes a termination message from it.
+
+    Source: kuberuntime_container.go, v1.32.10, readLastStringFromContainerLogs.
+    """
+    lines, _, rest = _tail(path, MESSAGE_LINES)
+    text = b"".join(line + b"\n" for line in lines) + rest
+    return text[-MESSAGE_BYTES:].decode("utf-8", "surrogateescape")
+
+
+async def follow(
+    path: Path, *, tail: int, has_ended: Callable[[], bool] | None, clock: Clock
+) -> AsyncGenerator[LogLine]:
+    """Yield the last `tail` lines, then those to come until the container has ended.
+
+    With `has_ended` None it does not wait for more. Processes do not say when they
+    printed a line, nor, in one file, to which stream.
+    """
+    lines, offset, rest = _tail(path, tail)
+    for line in lines:
+        yield _line(line)
+    is_done = has_ended is None
+    while not is_done:
+        # Asked before reading: what was printed before the end is in the file then.
+        is_over = has_ended is None or has_ended()
+        before = offset
+        lines, offset, rest = _read_on(path, offset, rest)
+        for line in lines:
+            yield _line(line)
+        is_done = is_over and offset == before
+        if offset == before and not is_done:
+            await clock.sleep_until(clock.now() + POLL)
+    if rest and (tail or has_ended):
+        yield _line(rest)
+
+
+def _line(line: bytes) -> LogLine:
+    return LogLine(None, line.decode("utf-8", "surrogateescape"))
+
+
+def _rotated(path: Path) -> Path:
+    return path.with_name(f"{path.name}.1")
+
+
+def _tail(path: Path, count: int) -> tuple[list[bytes], int, bytes]:
+    """Return the last lines, where the file ends, and the last line if unfinished."""
+    text, end = _last_bytes(path, count)
+    if text.count(b"\n") < count:
+        text = _last_bytes(_rotated(path), count)[0] + text
+    *lines, rest = text.split(b"\n")
+    first = max(0, len(lines) + bool(rest) - count)
+    return lines[first:], end, rest
+
+
+def _last_bytes(path: Path, lines: int) -> tuple[bytes, int]:
+    """Return enough of a file's end to hold that many lines, and where it ends."""
+    if not path.exists():
+        return b"", 0
+    text = b""
+    with path.open("rb") as file:
+        end = start = file.seek(0, os.SEEK_END)
+        while start > 0 and text.count(b"\n") <= lines:
+            size = min(BLOCK_BYTES, start)
+            start -= size
+            file.seek(start)
+            text = file.read(size) + text
+    return text, end
+
+
+def _read_on(path: Path, offset: int, rest: bytes) -> tuple[list[bytes], int, bytes]:
+    """Return whole lines after `offset`, the offset behind them, what is unfinished."""
+    if not path.exists():  # not started yet, or removed
+        return [], offset, rest
+    text = rest
+    with path.open("rb") as file:
+        if file.seek(0, os.SEEK_END) < offset:  # rotated since
+            with _rotated(path).open("rb") as rotated:
+                rotated.seek(offset)
+                text += rotated.read()
+            offset = 0
+        file.seek(offset)
+        fresh = file.read(BLOCK_BYTES)
+    *lines, rest = (text + fresh).split(b"\n")
+    while len(rest) > MAX_LINE_BYTES:
+        lines.append(rest[:MAX_LINE_BYTES])
+        rest = rest[MAX_LINE_BYTES:]
+    return lines, offset + len(fresh), rest

@@ -1,0 +1,129 @@
+"""What is on disk of sandboxes and containers, so that any probetui can find them.
+
+The folder of the runtime has one folder per sandbox, in it `sandbox.json` and one
+folder per container with `container.json`, the log `<attempt>.log`, and the folders
+`home` and `tmp` that the container gets. Files are replaced, never rewritten, so that
+a reader never sees half of one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from probetui.runtimes.process.identity import Process
+
+SANDBOX_FILE = "sandbox.json"
+CONTAINER_FILE = "container.json"
+
+Signature = tuple[int, int, int]
+"""What tells a file from the one that replaced it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxRecord:
+    """A sandbox; `owner` is the probetui that looks after it."""
+
+    sandbox_id: str
+    pod_uid: str
+    pod_name: str
+    namespace: str
+    attempt: int
+    host_network: bool
+    ip: str
+    is_ready: bool
+    created_at: datetime
+    owner: Process
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRecord:
+    """A container; `process` is its main process once it was started.
+
+    `command`, `env` and `working_dir` are finished: they can be run as they are.
+    """
+
+    container_id: str
+    name: str
+    image: str
+    attempt: int
+    hash: int
+    command: tuple[str, ...]
+    env: dict[str, str]
+    working_dir: str
+    is_message_from_log: bool
+    created_at: datetime
+    process: Process | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+Record = TypeVar("Record", SandboxRecord, ContainerRecord)
+
+
+def new_folder(parent: Path) -> Path:
+    """Make a folder with a name that nothing has; it is the ID of what is in it.
+
+    Names are short because paths of unix sockets have to be.
+    """
+    while True:
+        folder = parent / secrets.token_hex(6)
+        try:
+            folder.mkdir(mode=0o700, parents=True)
+        except FileExistsError:
+            continue
+        return folder
+
+
+def write(path: Path, record: SandboxRecord | ContainerRecord) -> None:
+    """Replace a record's file; raises `OSError` when its folder is gone."""
+    text = json.dumps(asdict(record), default=datetime.isoformat, indent=1)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.touch(0o600)  # environments may hold secrets
+    fresh.write_text(text, encoding="ascii")
+    fresh.replace(path)
+
+
+def signature(path: Path) -> Signature | None:
+    """Return what changes whenever a file is replaced, None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+def read_sandbox(path: Path) -> SandboxRecord | None:
+    """Read a sandbox's record, None if there is none that can be read."""
+    return _read(path, SandboxRecord)
+
+
+def read_container(path: Path) -> ContainerRecord | None:
+    """Read a container's record, None if there is none that can be read."""
+    return _read(path, ContainerRecord)
+
+
+def _read(path: Path, kind: type[Record]) -> Record | None:
+    try:
+        fields = json.loads(path.read_text("ascii"))
+        return kind(**{name: _decode(name, value) for name, value in fields.items()})
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None  # not ours, or of another version
+
+
+def _decode(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if name.endswith("_at"):
+        return datetime.fromisoformat(value)
+    if name in {"owner", "process"}:
+        return Process(**value)
+    return tuple(value) if name == "command" else value
