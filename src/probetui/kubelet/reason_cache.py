@@ -5,8 +5,9 @@ Source: kubelet/reason_cache.go, v1.32.10.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import NamedTuple
+
+from probetui.kubelet.recently_used import RecentlyUsed
 
 MAX_REASONS = 1000
 
@@ -24,28 +25,21 @@ class ReasonCache:
     Holds a limited number; the one not asked for or set the longest is forgotten.
     """
 
-    __slots__ = ("_failures", "_limit")
+    __slots__ = ("_failures",)
 
     def __init__(self, limit: int = MAX_REASONS) -> None:
-        self._limit = limit
-        self._failures: OrderedDict[tuple[str, str], StartFailure] = OrderedDict()
+        self._failures: RecentlyUsed[tuple[str, str], StartFailure] = RecentlyUsed(
+            limit
+        )
 
     def get(self, pod_uid: str, container_name: str) -> StartFailure | None:
         """Return why the last start failed, None if it did not."""
-        key = (pod_uid, container_name)
-        failure = self._failures.get(key)
-        if failure is not None:
-            self._failures.move_to_end(key)
-        return failure
+        return self._failures.get((pod_uid, container_name))
 
     def set(self, pod_uid: str, container_name: str, failure: StartFailure) -> None:
         """Remember that a start failed."""
-        key = (pod_uid, container_name)
-        self._failures[key] = failure
-        self._failures.move_to_end(key)
-        if len(self._failures) > self._limit:
-            self._failures.popitem(last=False)
+        self._failures.set((pod_uid, container_name), failure)
 
     def remove(self, pod_uid: str, container_name: str) -> None:
         """Forget a container: it was started."""
-        self._failures.pop((pod_uid, container_name), None)
+        self._failures.remove((pod_uid, container_name))
