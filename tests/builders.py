@@ -16,6 +16,14 @@ from probetui.k8s.probe import (
     ProbeType,
     TCPSocketAction,
 )
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+    SandboxStatus,
+)
+from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 
 START = datetime(2025, 1, 1, 12, 0, tzinfo=UTC)
@@ -98,3 +106,53 @@ def an_outcome(
     """Return what one probe with one attempt came to; `fields` are the attempt's."""
     attempt = Attempt(result, duration=duration, **fields)
     return ProbeOutcome((attempt,), started_at=started_at, duration=duration)
+
+
+def an_instance(
+    container: Container | None = None,
+    state: RuntimeState = RuntimeState.RUNNING,
+    number: int = 0,
+    **fields: Any,
+) -> RuntimeContainerStatus:
+    """Return an instance of a container as the runtime tells of it.
+
+    The instances of a container are `number`ed in the order of their creation, 100 s
+    apart; each starts a second after its creation and lives for 10 s.
+    """
+    container = container or a_container()
+    created = 100 * number
+    times: dict[str, datetime] = {"created_at": at(created)}
+    if state is not RuntimeState.CREATED:
+        times["started_at"] = at(created + 1)
+    if state is RuntimeState.EXITED:
+        times["finished_at"] = at(created + 11)
+    return RuntimeContainerStatus(
+        container_id=ContainerID(f"fake://{container.name}-{number}"),
+        name=container.name,
+        state=state,
+        **{
+            "image": container.image,
+            "restart_count": number,
+            "hash": container_hash(container),
+            **times,
+            **fields,
+        },
+    )
+
+
+def a_sandbox(**fields: Any) -> SandboxStatus:
+    """Return a sandbox that is ready and has an address."""
+    return SandboxStatus(
+        **{"sandbox_id": "sandbox", "is_ready": True, "ip": "10.0.0.2", **fields}
+    )
+
+
+def a_runtime_status(
+    *instances: RuntimeContainerStatus, pod: str = "web", **fields: Any
+) -> RuntimePodStatus:
+    """Return what the runtime says of `a_pod(name=pod)`, the newest instance first."""
+    return RuntimePodStatus(
+        pod_uid=f"uid-of-{pod}",
+        containers=instances,
+        **{"sandboxes": (a_sandbox(),), "ips": ("10.0.0.2",), **fields},
+    )
