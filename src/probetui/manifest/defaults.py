@@ -1,0 +1,195 @@
+"""The values that the API server fills in where a manifest is silent.
+
+The model is changed in place; whoever decoded it owns it.
+
+Source: pkg/apis/core/v1/defaults.go and zz_generated.defaults.go, v1.32.10,
+SetObjectDefaults_Pod.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from lightkube.models import core_v1, meta_v1
+
+DEFAULT_GRACE_PERIOD_SECONDS = 30
+_FILE_MODE = 0o644
+_TOKEN_LIFETIME_SECONDS = 3600
+_VOLUME_NAME_FIELD = "name"
+_PATH_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_HOST_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_HOST = re.compile(
+    rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?"
+)
+_REPOSITORY = re.compile(
+    rf"{_PATH_PART}(?:/{_PATH_PART})*"
+    r"(?::(?P<tag>\w[\w.-]{0,127}))?"
+    r"(?P<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?",
+    re.ASCII,
+)
+
+
+def set_defaults(pod: core_v1.Pod) -> None:
+    """Fill in every default of a pod that this program looks at or shows.
+
+    Defaults of volumes other than emptyDir, hostPath, secret, configMap, downwardAPI
+    and projected are left out: nothing here depends on them.
+    """
+    if pod.metadata is None:
+        pod.metadata = meta_v1.ObjectMeta()
+    if pod.spec is None:
+        pod.spec = core_v1.PodSpec(containers=[])
+    spec = pod.spec
+    spec.restartPolicy = spec.restartPolicy or "Always"
+    spec.dnsPolicy = spec.dnsPolicy or "ClusterFirst"
+    spec.schedulerName = spec.schedulerName or "default-scheduler"
+    if spec.terminationGracePeriodSeconds is None:
+        spec.terminationGracePeriodSeconds = DEFAULT_GRACE_PERIOD_SECONDS
+    if spec.enableServiceLinks is None:
+        spec.enableServiceLinks = True
+    if spec.securityContext is None:
+        spec.securityContext = core_v1.PodSecurityContext()
+    for volume in spec.volumes or ():
+        _set_volume(volume)
+    for container in (*spec.containers, *(spec.initContainers or ())):
+        _set_container(container, host_network=bool(spec.hostNetwork))
+
+
+def pull_policy(image: str) -> str:
+    """Return when an image is pulled if the manifest does not say.
+
+    Source: pkg/util/parsers/parsers.go, v1.32.10, ParseImageName; defaults.go,
+    SetDefaults_Container.
+    """
+    return "Always" if _tag(image) == "latest" else "IfNotPresent"
+
+
+def _tag(image: str) -> str:
+    """Return an image's tag, `latest` where nothing is written.
+
+    Empty for an image by digest alone, and for what is no image name at all.
+
+    Source: github.com/distribution/reference v0.6.0, normalize.go,
+    ParseNormalizedNamed.
+    """
+    host, slash, rest = image.partition("/")
+    is_host = {".", ":"} & set(host) or host == "localhost" or host != host.lower()
+    if slash and is_host:
+        if not _HOST.fullmatch(host):
+            return ""
+    else:
+        rest = image
+    match = _REPOSITORY.fullmatch(rest)
+    if match is None:
+        return ""
+    return match["tag"] or ("" if match["digest"] else "latest")
+
+
+def _set_container(container: core_v1.Container, *, host_network: bool) -> None:
+    if not container.imagePullPolicy:
+        container.imagePullPolicy = pull_policy(container.image or "")
+    container.terminationMessagePath = (
+        container.terminationMessagePath or "/dev/termination-log"
+    )
+    container.terminationMessagePolicy = container.terminationMessagePolicy or "File"
+    for port in container.ports or ():
+        port.protocol = port.protocol or "TCP"
+        if host_network and not port.hostPort:
+            port.hostPort = port.containerPort
+    for variable in container.env or ():
+        _set_field_source(variable.valueFrom)
+    for probe in (
+        container.livenessProbe,
+        container.readinessProbe,
+        container.startupProbe,
+    ):
+        if probe is not None:
+            _set_probe(probe)
+    if container.lifecycle is not None:
+        for hook in (container.lifecycle.postStart, container.lifecycle.preStop):
+            _set_http(hook.httpGet if hook is not None else None)
+    if container.resources is not None:
+        _set_requests(container.resources)
+
+
+def _set_probe(probe: core_v1.Probe) -> None:
+    """Fill in a probe; a written 0 counts as not written.
+
+    Source: defaults.go, v1.32.10, SetDefaults_Probe.
+    """
+    probe.timeoutSeconds = probe.timeoutSeconds or 1
+    probe.periodSeconds = probe.periodSeconds or 10
+    probe.successThreshold = probe.successThreshold or 1
+    probe.failureThreshold = probe.failureThreshold or 3
+    _set_http(probe.httpGet)
+    if probe.grpc is not None and probe.grpc.service is None:
+        probe.grpc.service = ""
+
+
+def _set_http(action: core_v1.HTTPGetAction | None) -> None:
+    if action is not None:
+        action.path = action.path or "/"
+        action.scheme = action.scheme or "HTTP"
+
+
+def _set_field_source(source: core_v1.EnvVarSource | None) -> None:
+    if source is None:
+        return
+    if source.fieldRef is not None:
+        source.fieldRef.apiVersion = source.fieldRef.apiVersion or "v1"
+    if source.resourceFieldRef is not None:
+        source.resourceFieldRef.divisor = source.resourceFieldRef.divisor or "0"
+
+
+def _set_requests(resources: core_v1.ResourceRequirements) -> None:
+    limits: Mapping[str, str] = resources.limits or {}
+    if limits:
+        resources.requests = {**limits, **(resources.requests or {})}
+
+
+def _set_volume(volume: core_v1.Volume) -> None:
+    """Fill in a volume; one without a source is an emptyDir."""
+    if not volume_sources(volume):
+        volume.emptyDir = core_v1.EmptyDirVolumeSource()
+    if volume.hostPath is not None and volume.hostPath.type is None:
+        volume.hostPath.type = ""
+    for source in (
+        volume.secret,
+        volume.configMap,
+        volume.downwardAPI,
+        volume.projected,
+    ):
+        if source is not None and source.defaultMode is None:
+            source.defaultMode = _FILE_MODE
+    if volume.downwardAPI is not None:
+        _set_downward(volume.downwardAPI.items)
+    if volume.projected is not None:
+        for projection in volume.projected.sources or ():
+            _set_projection(projection)
+
+
+def _set_projection(projection: core_v1.VolumeProjection) -> None:
+    if projection.downwardAPI is not None:
+        _set_downward(projection.downwardAPI.items)
+    token = projection.serviceAccountToken
+    if token is not None and token.expirationSeconds is None:
+        token.expirationSeconds = _TOKEN_LIFETIME_SECONDS
+
+
+def _set_downward(items: Iterable[core_v1.DownwardAPIVolumeFile] | None) -> None:
+    for item in items or ():
+        if item.fieldRef is not None:
+            item.fieldRef.apiVersion = item.fieldRef.apiVersion or "v1"
+        if item.resourceFieldRef is not None:
+            item.resourceFieldRef.divisor = item.resourceFieldRef.divisor or "0"
+
+
+def volume_sources(volume: core_v1.Volume) -> tuple[str, ...]:
+    """Return the names of the sources that a volume has, in the model's order."""
+    return tuple(
+        each.name
+        for each in msgspec.structs.fields(core_v1.Volume)
+        if each.name != _VOLUME_NAME_FIELD and getattr(volume, each.name) is not None
+    )

@@ -1,0 +1,205 @@
+"""Manifest files to pods, with everything there is to say about them at once.
+
+    sources ── parse ──► documents ── classify ──► objects ── --set ──► changed objects
+      ── decode, defaults ──► drafts ── names, uids ──► validate ──► translate ──► pods
+
+Nothing here reads a file: whoever may do I/O hands over names and contents.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from probetui.manifest import objects
+from probetui.manifest.draft import Draft, FoundPod, draft, finish, identify
+from probetui.manifest.manifests import Manifests, RawObject, Validation
+from probetui.manifest.nodes import Document, MapNode, Node, join, to_plain
+from probetui.manifest.objects import ListObject, OtherObject, PodObject
+from probetui.manifest.parse import Source, parse
+from probetui.manifest.problem import Problem, Severity, clipped
+from probetui.manifest.settings import (
+    Setting,
+    SettingError,
+    applies_to,
+    container_names,
+    no_container,
+    parse_setting,
+)
+
+_KEPT = frozenset({"ConfigMap", "Secret"})
+
+
+def load_manifests(
+    sources: Sequence[Source],
+    *,
+    namespace: str | None = None,
+    validation: Validation = Validation.WARN,
+    settings: Sequence[str] = (),
+    host: str = "localhost",
+) -> Manifests:
+    """Read the pods of some files.
+
+    Args:
+        sources: the files, in the order in which they were named.
+        namespace: the namespace of every pod, whatever its manifest says.
+        validation: what becomes of unknown fields and double keys.
+        settings: `PATH=VALUE` each, made in this order before decoding.
+        host: this machine's name; it goes into the uid of pods that have none.
+    """
+    reader = _Reader(validation, namespace)
+    for source in sources:
+        reader.read(source)
+    found, problems = _with_settings(reader.pods, settings)
+    drafts = [draft(each, validation, namespace) for each in found]
+    problems += _name(drafts, host)
+    loaded = [finish(each) for each in drafts]
+    problems += reader.problems
+    problems += (problem for each in drafts for problem in each.problems)
+    order = {source.name: index for index, source in enumerate(sources)}
+
+    def place(problem: Problem) -> tuple[int, int, int]:
+        return order.get(problem.file, len(order)), problem.line, problem.column
+
+    return Manifests(
+        loaded=tuple(each for each in loaded if each is not None),
+        objects=tuple(reader.objects),
+        problems=tuple(sorted(problems, key=place)),
+        documents=reader.documents,
+    )
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Sorts what is in the files into pods, raw objects and problems."""
+
+    validation: Validation
+    namespace: str | None
+    pods: list[FoundPod] = field(default_factory=list)
+    objects: list[RawObject] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    documents: int = 0
+
+    def read(self, source: Source) -> None:
+        """Take in one file."""
+        parsed = parse(source)
+        self.problems += parsed.problems
+        self.documents += len(parsed.documents)
+        for document in parsed.documents:
+            self.problems += self._duplicates(document)
+            self._take(document.root, "", document, source)
+
+    def _take(self, node: Node, path: str, document: Document, source: Source) -> None:
+        found = objects.classify(node, path)
+        match found:
+            case Problem():
+                self.problems.append(found)
+            case PodObject():
+                self.pods.append(FoundPod(found, document, source))
+            case OtherObject():
+                self._other(found)
+            case ListObject(items=items):
+                for index, item in enumerate(items):
+                    where = join(f"{path}.items" if path else "items", index)
+                    self._take(item, where, document, source)
+
+    def _other(self, found: OtherObject) -> None:
+        position = found.node.position
+        if found.kind in _KEPT and found.api_version == "v1":
+            self.objects.append(_raw(found, self.namespace))
+        message = f"{_titled(found.kind, found.name)} has no pod template, skipped"
+        self.problems.append(
+            Problem(position, "", message, Severity.NOTE, "kind-skipped")
+        )
+
+    def _duplicates(self, document: Document) -> Iterator[Problem]:
+        severity = self.validation.severity
+        if severity is None:
+            return
+        for each in document.duplicates:
+            message = f"is there already in line {each.first.line}, the last one counts"
+            path = join(each.path, each.key)
+            yield Problem(each.position, path, message, severity, "duplicate-key")
+
+
+def _raw(found: OtherObject, namespace: str | None) -> RawObject:
+    metadata = found.node.get("metadata")
+    written = metadata.text("namespace") if isinstance(metadata, MapNode) else ""
+    plain = to_plain(found.node)
+    return RawObject(
+        kind=found.kind,
+        name=found.name,
+        namespace=namespace or written or "default",
+        data=plain if isinstance(plain, dict) else {},
+        position=found.node.position,
+    )
+
+
+def _with_settings(
+    pods: Sequence[FoundPod], settings: Iterable[str]
+) -> tuple[list[FoundPod], list[Problem]]:
+    """Make every `--set` in every pod that it is about."""
+    changed, problems = list(pods), []
+    for text in settings:
+        try:
+            setting = parse_setting(text)
+            changed = _with_setting(changed, setting)
+        except SettingError as error:
+            problems.append(Problem(error.position, "", str(error), rule="set"))
+    return changed, problems
+
+
+def _with_setting(pods: Sequence[FoundPod], setting: Setting) -> list[FoundPod]:
+    templates = [each.template or each.object.node for each in pods]
+    concerned = [applies_to(setting, each) for each in templates]
+    if pods and setting.container is not None and not any(concerned):
+        known = [name for each in templates for name in container_names(each)]
+        raise SettingError(setting.text, no_container(setting.container, known))
+    return [
+        each.changed(setting) if is_concerned else each
+        for each, is_concerned in zip(pods, concerned, strict=True)
+    ]
+
+
+def _name(drafts: Sequence[Draft], host: str) -> list[Problem]:
+    """Give every pod a name and uid of its own, or say why that cannot be."""
+    names = Counter(each.key for each in drafts)
+    for each in drafts:
+        if each.is_derived and names[each.key] > 1:
+            # a cluster keeps a Deployment's and a Job's pods apart by random endings
+            kind = each.found.object.workload.kind.lower()
+            each.metadata.name = f"{each.metadata.name}-{kind}"
+    problems = []
+    seen: dict[tuple[str, str], Draft] = {}
+    for each in drafts:
+        identify(each, host)
+        if each.is_derived:
+            problems.append(_template_note(each))
+        for key, path, what in (
+            (each.key, "metadata.name", "name"),
+            (("", each.metadata.uid or ""), "metadata.uid", "uid"),
+        ):
+            first = seen.setdefault(key, each)
+            if first is not each and key[1]:
+                message = (
+                    f"{clipped(key[1])} is the {what} of another pod"
+                    f" ({first.position(path)})"
+                )
+                problems.append(each.problem(path, message, Severity.ERROR, "twice"))
+    return problems
+
+
+def _template_note(made: Draft) -> Problem:
+    own = made.found.object
+    instead = "" if made.replicas == 1 else f" instead of {made.replicas}"
+    message = (
+        f"{_titled(own.workload.kind, own.name)} is run as one pod"
+        f"{instead}, named {clipped(made.metadata.name or '')}"
+    )
+    position = own.node.position
+    return Problem(position, "", message, Severity.NOTE, "template-used")
+
+
+def _titled(kind: str, name: str) -> str:
+    return f"{clipped(kind)[1:-1]} {clipped(name)}" if name else clipped(kind)[1:-1]

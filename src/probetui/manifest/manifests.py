@@ -1,0 +1,113 @@
+"""What loading manifests gives: pods, raw objects and everything there is to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from probetui.errors import ManifestError
+from probetui.k8s.pod import Pod
+from probetui.manifest.problem import Position, Problem, Severity
+
+
+class Validation(StrEnum):
+    """What becomes of unknown fields and of keys that are there twice."""
+
+    STRICT = "strict"
+    WARN = "warn"
+    IGNORE = "ignore"
+
+    @property
+    def severity(self) -> Severity | None:
+        """How bad such a field is, None if it is not worth a word."""
+        match self:
+            case Validation.STRICT:
+                return Severity.ERROR
+            case Validation.WARN:
+                return Severity.WARNING
+            case Validation.IGNORE:
+                return None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The object that a pod was made from: itself, or the workload around it."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPod:
+    """A pod that can be run, and what it came from.
+
+    `document` is the text that was read, before `--set`; `manifest` the whole pod as
+    YAML with `--set`, defaults, name and uid in it: loaded again it is the same pod.
+    `unsupported` warns of each field that probetui does not carry out.
+    """
+
+    pod: Pod
+    origin: Origin
+    position: Position
+    document: str
+    manifest: str
+    unsupported: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RawObject:
+    """A ConfigMap or Secret as plain data, for pods that refer to it."""
+
+    kind: str
+    name: str
+    namespace: str
+    data: Mapping[str, object]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """All that the files held; `problems` stand in the order of files and lines.
+
+    A pod with an error is not among `loaded`. `documents` counts those that said
+    anything: none means that no YAML was received.
+    """
+
+    loaded: tuple[LoadedPod, ...] = ()
+    objects: tuple[RawObject, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    documents: int = 0
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        """The pods, in the order of the files."""
+        return tuple(each.pod for each in self.loaded)
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """What keeps anything from being started."""
+        return self._of(Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What is likely not meant so."""
+        return self._of(Severity.WARNING)
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """What was done with documents that are not plain pods."""
+        return self._of(Severity.NOTE)
+
+    @property
+    def unsupported(self) -> tuple[Problem, ...]:
+        """The fields in use that probetui does not carry out, of all pods."""
+        return tuple(each for loaded in self.loaded for each in loaded.unsupported)
+
+    def raise_for_errors(self) -> None:
+        """Raise `ManifestError` with every error's line, if there is one."""
+        if self.errors:
+            raise ManifestError([str(each) for each in self.errors])
+
+    def _of(self, severity: Severity) -> tuple[Problem, ...]:
+        return tuple(each for each in self.problems if each.severity is severity)

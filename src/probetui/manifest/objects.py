@@ -1,0 +1,278 @@
+"""Which Kubernetes object a document is, and where in it a pod is described."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from types import MappingProxyType, ModuleType
+from typing import cast
+
+import msgspec
+from lightkube.models import apps_v1, batch_v1, core_v1, meta_v1
+
+from probetui.manifest import schema
+from probetui.manifest.decode import nearest
+from probetui.manifest.field_error import FieldError, forbidden, not_supported, required
+from probetui.manifest.nodes import (
+    Entry,
+    ListNode,
+    MapNode,
+    Node,
+    ScalarNode,
+    locate,
+)
+from probetui.manifest.problem import Position, Problem, clipped, quote
+
+_VERSION = re.compile(
+    r"(?:(?P<group>[a-z0-9.-]+)/)?v[1-9][0-9]*(?:(?:alpha|beta)[0-9]+)?"
+)
+_LIST = "List"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A kind that describes a pod.
+
+    `template` leads to the pod's description, `replicas` to how many there are to be;
+    both are empty where there is none.
+    """
+
+    kind: str
+    api_version: str
+    model: type[msgspec.Struct]
+    template: tuple[str, ...] = ("spec", "template")
+    replicas: tuple[str, ...] = ("spec", "replicas")
+
+    @property
+    def is_pod(self) -> bool:
+        """Whether the document is a pod itself."""
+        return not self.template
+
+
+_JOB_TEMPLATE = ("spec", "jobTemplate", "spec")
+WORKLOADS: Mapping[str, Workload] = MappingProxyType({
+    each.kind: each
+    for each in (
+        Workload("Pod", "v1", core_v1.Pod, (), ()),
+        Workload("PodTemplate", "v1", core_v1.PodTemplate, ("template",), ()),
+        Workload("ReplicationController", "v1", core_v1.ReplicationController),
+        Workload("Deployment", "apps/v1", apps_v1.Deployment),
+        Workload("StatefulSet", "apps/v1", apps_v1.StatefulSet),
+        Workload("DaemonSet", "apps/v1", apps_v1.DaemonSet, replicas=()),
+        Workload("ReplicaSet", "apps/v1", apps_v1.ReplicaSet),
+        Workload("Job", "batch/v1", batch_v1.Job, replicas=("spec", "parallelism")),
+        Workload(
+            "CronJob",
+            "batch/v1",
+            batch_v1.CronJob,
+            (*_JOB_TEMPLATE, "template"),
+            (*_JOB_TEMPLATE, "parallelism"),
+        ),
+    )
+})  # fmt: skip
+_MODULES: Mapping[str, ModuleType] = MappingProxyType(
+    {"v1": core_v1, "apps/v1": apps_v1, "batch/v1": batch_v1}
+)
+_OWN_GROUPS = frozenset({"", "apps", "batch", "extensions"})
+_JOBS = frozenset({"Job", "CronJob"})
+
+
+@dataclass(frozen=True, slots=True)
+class PodObject:
+    """An object with a pod in it, not decoded yet; `path` is where it stands."""
+
+    workload: Workload
+    node: MapNode
+    path: str = ""
+
+    @property
+    def name(self) -> str:
+        """The object's own name, as written."""
+        return name_of(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherObject:
+    """An object without a pod in it."""
+
+    api_version: str
+    kind: str
+    node: MapNode
+
+    @property
+    def name(self) -> str:
+        """The object's name, as written."""
+        return name_of(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class ListObject:
+    """Objects in a list, each as if it had a document of its own."""
+
+    items: tuple[Node, ...]
+
+
+Classified = PodObject | OtherObject | ListObject | Problem
+
+
+def classify(node: Node, path: str = "") -> Classified:
+    """Say what an object is by its `apiVersion` and `kind`, or what is wrong there."""
+    if not isinstance(node, MapNode):
+        message = (
+            "a Kubernetes object is a mapping that begins with apiVersion and kind"
+        )
+        return Problem(node.position, path, message, rule="kind")
+    for field, example in (("kind", "Pod"), ("apiVersion", "v1")):
+        if not node.text(field):
+            return _missing(node, path, field, example)
+    api_version, kind = node.text("apiVersion"), node.text("kind")
+    version = _VERSION.fullmatch(api_version)
+    if version is None or (version["group"] or "") in _OWN_GROUPS:
+        return _own(node, path, api_version, kind)
+    return OtherObject(api_version, kind, node)
+
+
+def pod_template(workload: Workload, decoded: msgspec.Struct) -> core_v1.Pod:
+    """Return the pod that a workload describes, with its name and namespace."""
+    if workload.is_pod:
+        return cast("core_v1.Pod", decoded)
+    template = cast("core_v1.PodTemplateSpec | None", _dig(decoded, workload.template))
+    template = template or core_v1.PodTemplateSpec()
+    own = cast("meta_v1.ObjectMeta | None", _dig(decoded, ("metadata",)))
+    own = own or meta_v1.ObjectMeta()
+    written = template.metadata or meta_v1.ObjectMeta()
+    metadata = meta_v1.ObjectMeta(
+        name=_pod_name(workload, decoded, own.name or ""),
+        namespace=own.namespace,
+        labels=written.labels,
+        annotations=written.annotations,
+    )
+    return core_v1.Pod(
+        apiVersion="v1", kind="Pod", metadata=metadata, spec=template.spec
+    )
+
+
+def replicas_of(workload: Workload, decoded: msgspec.Struct) -> int:
+    """Return how many pods the workload asks for, 1 where it does not say."""
+    count = _dig(decoded, workload.replicas) if workload.replicas else 1
+    return count if isinstance(count, int) else 1
+
+
+def template_errors(workload: Workload, pod: core_v1.Pod) -> tuple[FieldError, ...]:
+    """Return what workloads do not allow in their pods; `pod` has its defaults.
+
+    Source: pkg/apis/apps/validation/validation.go, pkg/apis/batch/validation/
+    validation.go, v1.32.10.
+    """
+    if workload.template in {(), ("template",)} or pod.spec is None:
+        return ()
+    policy = pod.spec.restartPolicy or ""
+    if workload.kind in _JOBS:
+        if policy != "Always":
+            return ()
+        return (required("spec.restartPolicy", 'valid values: "OnFailure", "Never"'),)
+    found = []
+    if policy != "Always":
+        found.append(not_supported("spec.restartPolicy", policy, ("Always",)))
+    if pod.spec.activeDeadlineSeconds is not None:
+        detail = f"activeDeadlineSeconds in {workload.kind} is not Supported"
+        found.append(forbidden("spec.activeDeadlineSeconds", detail))
+    return tuple(found)
+
+
+def object_path(workload: Workload, field: str) -> str:
+    """Return where in the workload's document a field of its pod stands."""
+    if field in {"metadata.name", "metadata.namespace"}:
+        return field
+    return ".".join((*workload.template, field))
+
+
+def name_of(node: MapNode) -> str:
+    """Return `metadata.name` as written, empty where there is none."""
+    metadata = node.get("metadata")
+    return metadata.text("name") if isinstance(metadata, MapNode) else ""
+
+
+def _own(node: MapNode, path: str, api_version: str, kind: str) -> Classified:
+    """Classify an object of Kubernetes' own, where every kind is known."""
+    workload = WORKLOADS.get(kind)
+    if workload is not None:
+        if api_version == workload.api_version:
+            return PodObject(workload, node, path)
+        message = (
+            f"is {clipped(api_version)}, must be {quote(workload.api_version)}"
+            f" for a {kind}"
+        )
+        return _at(node, path, "apiVersion", message)
+    module = _MODULES.get(api_version)
+    if module is None:
+        message = f"no version {clipped(api_version)} of Kubernetes' objects is known"
+        return _at(node, path, "apiVersion", message)
+    if kind == _LIST or (kind.endswith(_LIST) and _is_kind(module, kind)):
+        return _list(node, path, api_version, kind)
+    if not _is_kind(module, kind):
+        known = nearest(kind, (each for each in dir(module) if _is_kind(module, each)))
+        hint = f" (did you mean {quote(known)}?)" if known else ""
+        message = f"no kind {clipped(kind)} in {api_version}{hint}"
+        return _at(node, path, "kind", message)
+    return OtherObject(api_version, kind, node)
+
+
+def _list(node: MapNode, path: str, api_version: str, kind: str) -> Classified:
+    items = node.get("items")
+    if items is None:
+        return ListObject(())
+    if not isinstance(items, ListNode):
+        return _at(node, path, "items", "must be a list (lines that begin with `- `)")
+    if kind == _LIST:
+        return ListObject(items.items)
+    given = {"apiVersion": api_version, "kind": kind.removesuffix(_LIST)}
+    return ListObject(tuple(_with_kind(each, given) for each in items.items))
+
+
+def _with_kind(node: Node, given: Mapping[str, str]) -> Node:
+    """Add to an item of a typed list what it does not repeat."""
+    if not isinstance(node, MapNode):
+        return node
+    for key, value in given.items():
+        if node.get(key) is None:
+            scalar = ScalarNode(value, value, node.position)
+            node = node.with_entry(Entry(key, node.position, scalar))
+    return node
+
+
+def _missing(node: MapNode, path: str, field: str, example: str) -> Problem:
+    if node.get(field) is not None:
+        return _at(node, path, field, "must be a string")
+    message = f"is missing, must be there as in `{field}: {example}`"
+    return _at(node, path, field, message)
+
+
+def _at(node: MapNode, path: str, field: str, message: str) -> Problem:
+    position: Position = locate(node, field)
+    whole = f"{path}.{field}" if path else field
+    return Problem(position, whole, message, rule="kind")
+
+
+def _is_kind(module: ModuleType, name: str) -> bool:
+    model = getattr(module, name, None)
+    if not isinstance(model, type) or not issubclass(model, msgspec.Struct):
+        return False
+    return {"apiVersion", "kind", "metadata"} <= schema.fields_of(model).keys()
+
+
+def _dig(value: object, attributes: tuple[str, ...]) -> object:
+    return reduce(lambda found, name: getattr(found, name, None), attributes, value)
+
+
+def _pod_name(workload: Workload, decoded: msgspec.Struct, name: str) -> str:
+    """Name a workload's pod after it, and a StatefulSet's as a cluster names its first.
+
+    What a cluster adds to the others is random.
+    """
+    if workload.kind != "StatefulSet" or not name:
+        return name
+    start = _dig(decoded, ("spec", "ordinals", "start"))
+    return f"{name}-{start if isinstance(start, int) else 0}"

@@ -1,0 +1,82 @@
+"""A pod back to YAML that reads as the same pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from lightkube.models import core_v1
+
+from probetui.manifest import scalars
+
+_FIRST = (
+    "apiVersion", "kind", "metadata", "spec", "name", "namespace", "uid", "image",
+    "imagePullPolicy", "command", "args", "workingDir", "env", "ports", "exec",
+    "httpGet", "tcpSocket", "grpc", "initialDelaySeconds", "periodSeconds",
+    "timeoutSeconds", "successThreshold", "failureThreshold",
+)  # fmt: skip
+_LAST = ("initContainers", "containers")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text that Go would read as something else, and folds no lines."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # PyYAML's signature
+        """Write everything out; readers of a manifest expect no anchors."""
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  # PyYAML's signature
+        """Indent lists below their key."""
+        super().increase_indent(flow, indentless=False)
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    if "\n" in text:
+        style = "|"
+    elif scalars.resolve(text, None, is_plain=True) == text and text != "<<":
+        style = None
+    else:
+        style = "'"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def as_dict(pod: core_v1.Pod) -> dict[str, Any]:
+    """Return a pod as plain data, without its status, in the order people write it."""
+    plain = pod.to_dict()
+    plain.pop("status", None)
+    ordered: dict[str, Any] = _ordered(plain)
+    return ordered
+
+
+def as_yaml(pod: core_v1.Pod) -> str:
+    """Return a pod as YAML; loaded again it is the same pod."""
+    text: str = yaml.dump(
+        as_dict(pod),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=10_000,
+    )
+    return text
+
+
+def _ordered(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _ordered(value[key]) for key in sorted(value, key=_rank)}
+        case list():
+            return [_ordered(each) for each in value]
+        case _:
+            return value
+
+
+def _rank(key: str) -> tuple[int, str]:
+    if key in _FIRST:
+        return _FIRST.index(key), ""
+    if key in _LAST:
+        return len(_FIRST) + 1 + _LAST.index(key), ""
+    return len(_FIRST), key

@@ -1,0 +1,152 @@
+"""Which fields of a pod probetui carries out, which mean nothing here, and the rest.
+
+One table. Whoever teaches a runtime a new field adds it here, and the warning about
+it is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum, auto
+from types import MappingProxyType
+
+from probetui.manifest.nodes import (
+    Entry,
+    ListNode,
+    MapNode,
+    Node,
+    ScalarNode,
+    is_null,
+    join,
+)
+from probetui.manifest.problem import Problem, Severity
+
+
+class Support(Enum):
+    """What a field is to probetui; both stand for everything below it, too."""
+
+    CARRIED_OUT = auto()
+    WITHOUT_MEANING = auto()
+    """For a scheduler, an API server or a cluster network: one machine has none."""
+
+
+Table = Mapping[str, "Support | Table"]
+
+_YES = Support.CARRIED_OUT
+_NOTHING = Support.WITHOUT_MEANING
+
+
+def _all(*names: str) -> Table:
+    return dict.fromkeys(names, _YES)
+
+
+def _none(*names: str) -> Table:
+    return dict.fromkeys(names, _NOTHING)
+
+
+_HTTP = _all("host", "httpHeaders", "path", "port", "scheme")
+_TCP = _all("host", "port")
+_PROBE: Table = {
+    **_all(
+        "exec", "failureThreshold", "grpc", "initialDelaySeconds", "periodSeconds",
+        "successThreshold", "terminationGracePeriodSeconds", "timeoutSeconds",
+    ),
+    "httpGet": _HTTP,
+    "tcpSocket": _TCP,
+}  # fmt: skip
+_HOOK: Table = {**_all("exec", "sleep"), "httpGet": _HTTP, "tcpSocket": _TCP}
+_CONTAINER: Table = {
+    **_all(
+        "args", "command", "image", "imagePullPolicy", "name", "ports",
+        "restartPolicy", "terminationMessagePath", "terminationMessagePolicy",
+        "workingDir",
+    ),
+    "env": _all("name", "value"),
+    "lifecycle": {"postStart": _HOOK, "preStop": _HOOK},
+    "livenessProbe": _PROBE,
+    "readinessProbe": _PROBE,
+    "resources": _none("requests"),
+    "startupProbe": _PROBE,
+}  # fmt: skip
+_METADATA: Table = {
+    **_all("annotations", "generateName", "labels", "name", "namespace", "uid"),
+    **_none(
+        "creationTimestamp", "finalizers", "generation", "managedFields",
+        "ownerReferences", "resourceVersion", "selfLink",
+    ),
+}  # fmt: skip
+_SPEC: Table = {
+    **_all(
+        "activeDeadlineSeconds", "hostname", "readinessGates", "restartPolicy",
+        "shareProcessNamespace", "terminationGracePeriodSeconds",
+    ),
+    **_none(
+        "affinity", "automountServiceAccountToken", "enableServiceLinks", "nodeName",
+        "nodeSelector", "preemptionPolicy", "priority", "priorityClassName",
+        "schedulerName", "schedulingGates", "serviceAccount", "serviceAccountName",
+        "tolerations", "topologySpreadConstraints",
+    ),
+    "containers": _CONTAINER,
+    "initContainers": _CONTAINER,
+}  # fmt: skip
+SUPPORT: Table = MappingProxyType({
+    **_all("apiVersion", "kind"),
+    **_none("status"),
+    "metadata": _METADATA,
+    "spec": _SPEC,
+})  # fmt: skip
+_DEFAULTS = MappingProxyType({"dnsPolicy": "ClusterFirst"})
+"""Fields that say no more than silence does when they hold this."""
+
+
+def unsupported_fields(pod: Node, path: str = "") -> tuple[Problem, ...]:
+    """Return a warning for every field in use that probetui does not carry out.
+
+    Args:
+        pod: the document of a pod, or a workload's template.
+        path: where it stands in its document, for the messages.
+
+    A field that is empty, false or null is not in use. Unknown fields are not
+    reported here, nor what stands below a field that is.
+    """
+    return tuple(_unsupported(pod, SUPPORT, path))
+
+
+def _unsupported(node: Node, table: Table, path: str) -> Iterator[Problem]:
+    match node:
+        case ListNode(items=items):
+            for index, item in enumerate(items):
+                yield from _unsupported(item, table, join(path, index))
+        case MapNode(entries=entries):
+            for entry in entries:
+                yield from _entry(entry, table, join(path, entry.key))
+        case ScalarNode():
+            return
+
+
+def _entry(entry: Entry, table: Table, path: str) -> Iterator[Problem]:
+    support = table.get(entry.key)
+    if isinstance(support, Support) or not _is_used(entry):
+        return
+    if support is not None:
+        yield from _unsupported(entry.value, support, path)
+        return
+    yield Problem(
+        entry.position,
+        path,
+        "is not carried out by probetui, the pod runs without it",
+        Severity.WARNING,
+        "unsupported",
+    )
+
+
+def _is_used(entry: Entry) -> bool:
+    match entry.value:
+        case ListNode(items=items):
+            return bool(items)
+        case MapNode(entries=entries):
+            return any(_is_used(each) for each in entries) or entry.key == "emptyDir"
+        case ScalarNode(value=value):
+            if is_null(entry.value) or value is False or value == "":
+                return False
+            return _DEFAULTS.get(entry.key) != value

@@ -1,0 +1,159 @@
+"""A valid pod of lightkube's models to the frozen values that everything else uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from lightkube.models import core_v1, meta_v1
+
+from probetui.k8s.pod import (
+    NO_LABELS,
+    Container,
+    ContainerPort,
+    EnvVar,
+    Pod,
+    PullPolicy,
+    RestartPolicy,
+    VolumeMount,
+)
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    HTTPHeader,
+    LifecycleHandler,
+    Probe,
+    SleepAction,
+    TCPSocketAction,
+)
+
+
+def translate(pod: core_v1.Pod) -> Pod:
+    """Return a pod that has its defaults and breaks no rule as our own value."""
+    metadata = pod.metadata or meta_v1.ObjectMeta()
+    spec = pod.spec or core_v1.PodSpec(containers=[])
+    return Pod(
+        uid=metadata.uid or "",
+        name=metadata.name or "",
+        namespace=metadata.namespace or "default",
+        labels=_frozen(metadata.labels),
+        annotations=_frozen(metadata.annotations),
+        restart_policy=RestartPolicy(spec.restartPolicy or "Always"),
+        termination_grace_period_seconds=spec.terminationGracePeriodSeconds,
+        active_deadline_seconds=spec.activeDeadlineSeconds,
+        init_containers=tuple(_container(each) for each in spec.initContainers or ()),
+        containers=tuple(_container(each) for each in spec.containers),
+        host_network=bool(spec.hostNetwork),
+        share_process_namespace=bool(spec.shareProcessNamespace),
+        hostname=spec.hostname or "",
+        readiness_gates=tuple(each.conditionType for each in spec.readinessGates or ()),
+    )
+
+
+def _container(container: core_v1.Container) -> Container:
+    lifecycle = container.lifecycle or core_v1.Lifecycle()
+    policy = container.restartPolicy
+    return Container(
+        name=container.name,
+        image=container.image or "",
+        image_pull_policy=PullPolicy(container.imagePullPolicy or "IfNotPresent"),
+        command=tuple(container.command or ()),
+        args=tuple(container.args or ()),
+        env=tuple(_variable(each) for each in container.env or ()),
+        working_dir=container.workingDir or "",
+        ports=tuple(_port(each) for each in container.ports or ()),
+        startup_probe=_probe(container.startupProbe),
+        liveness_probe=_probe(container.livenessProbe),
+        readiness_probe=_probe(container.readinessProbe),
+        post_start=_hook(lifecycle.postStart),
+        pre_stop=_hook(lifecycle.preStop),
+        restart_policy=RestartPolicy(policy) if policy else None,
+        termination_message_path=container.terminationMessagePath or "",
+        termination_message_policy=container.terminationMessagePolicy or "",
+        volume_mounts=tuple(_mount(each) for each in container.volumeMounts or ()),
+    )
+
+
+def _variable(variable: core_v1.EnvVar) -> EnvVar:
+    return EnvVar(
+        name=variable.name,
+        value=variable.value or "",
+        has_value_from=variable.valueFrom is not None,
+    )
+
+
+def _port(port: core_v1.ContainerPort) -> ContainerPort:
+    return ContainerPort(
+        container_port=port.containerPort,
+        name=port.name or "",
+        protocol=port.protocol or "TCP",
+        host_port=port.hostPort or 0,
+        host_ip=port.hostIP or "",
+    )
+
+
+def _mount(mount: core_v1.VolumeMount) -> VolumeMount:
+    return VolumeMount(
+        name=mount.name,
+        mount_path=mount.mountPath,
+        read_only=bool(mount.readOnly),
+        sub_path=mount.subPath or "",
+    )
+
+
+def _probe(probe: core_v1.Probe | None) -> Probe | None:
+    if probe is None:
+        return None
+    common = _common_handler(probe.exec, probe.httpGet, probe.tcpSocket)
+    return Probe(
+        handler=common or (_grpc(probe.grpc) if probe.grpc is not None else None),
+        initial_delay_seconds=probe.initialDelaySeconds or 0,
+        timeout_seconds=probe.timeoutSeconds or 1,
+        period_seconds=probe.periodSeconds or 10,
+        success_threshold=probe.successThreshold or 1,
+        failure_threshold=probe.failureThreshold or 3,
+        termination_grace_period_seconds=probe.terminationGracePeriodSeconds,
+    )
+
+
+def _hook(hook: core_v1.LifecycleHandler | None) -> LifecycleHandler | None:
+    if hook is None:
+        return None
+    common = _common_handler(hook.exec, hook.httpGet, hook.tcpSocket)
+    return common or (SleepAction(hook.sleep.seconds) if hook.sleep else None)
+
+
+def _common_handler(
+    command: core_v1.ExecAction | None,
+    http: core_v1.HTTPGetAction | None,
+    tcp: core_v1.TCPSocketAction | None,
+) -> ExecAction | HTTPGetAction | TCPSocketAction | None:
+    if command is not None:
+        return ExecAction(tuple(command.command or ()))
+    if http is not None:
+        return _http(http)
+    if tcp is not None:
+        return TCPSocketAction(port=tcp.port, host=tcp.host or "")
+    return None
+
+
+def _http(action: core_v1.HTTPGetAction) -> HTTPGetAction:
+    return HTTPGetAction(
+        port=action.port,
+        path=action.path or "/",
+        host=action.host or "",
+        scheme=action.scheme or "HTTP",
+        http_headers=tuple(
+            HTTPHeader(name=each.name, value=each.value)
+            for each in action.httpHeaders or ()
+        ),
+    )
+
+
+def _grpc(action: core_v1.GRPCAction) -> GRPCAction:
+    return GRPCAction(port=action.port, service=action.service or "")
+
+
+def _frozen(mapping: Mapping[str, str] | None) -> Mapping[str, str]:
+    return MappingProxyType(dict(mapping)) if mapping else NO_LABELS

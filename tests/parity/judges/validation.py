@@ -1,0 +1,155 @@
+"""Judge of `validation.jsonl`: decoding, defaulting and validating one manifest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lightkube.models import core_v1, meta_v1
+
+from probetui.manifest import api_warnings, defaults, objects, validate
+from probetui.manifest.decode import Decoded, decode
+from probetui.manifest.field_error import FieldError
+from probetui.manifest.nodes import Document
+from probetui.manifest.parse import Source, parse
+
+_NODE = "node1"
+_POD_FIELDS = (
+    "restartPolicy",
+    "terminationGracePeriodSeconds",
+    "dnsPolicy",
+    "schedulerName",
+    "enableServiceLinks",
+    "volumes",
+)
+_CONTAINER_FIELDS = (
+    "name",
+    "image",
+    "imagePullPolicy",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+    "ports",
+    "env",
+    "restartPolicy",
+)
+
+
+def judge(case: dict[str, Any]) -> None:
+    """Compare what we make of a manifest with what the real code made of it."""
+    expect = case["expect"]
+    document, decoded = _read(case["yaml"])
+
+    assert (decoded is None) == (expect["decodeError"] is not None)
+    assert expect["staticPodFile"]["parsed"] == (decoded is not None)
+    if document is None or decoded is None:
+        return
+    pod = decoded.value
+    defaults.set_defaults(pod)
+    strict_errors = _strict_errors(document, decoded)
+    errors = list(validate.validate_pod(pod))
+    strict_names = list(validate.validate_pod(pod, strict_env_names=True))
+
+    assert expect["gvk"] == f"/{pod.apiVersion}, Kind={pod.kind}"
+    assert strict_errors == expect["strictErrors"]
+    assert [_plain(each) for each in errors] == expect["errors"]
+    assert [_plain(each) for each in strict_names] == expect.get(
+        "errorsKubeletOptions", expect["errors"]
+    )
+    assert expect["valid"] == (not errors and not strict_errors)
+    assert _static_pod(pod) == _without_words(expect["staticPodFile"])
+    if not errors:
+        assert _same(_defaults(pod), expect["defaults"])
+        assert [f"{path}: {text}" for path, text in api_warnings.warnings_for(pod)] == (
+            expect["warnings"]
+        )
+
+
+def _read(text: str) -> tuple[Document | None, Decoded[core_v1.Pod] | None]:
+    """Return document and pod; without a pod there was a decoding error."""
+    parsed = parse(Source("case.yaml", text))
+    if parsed.problems or not parsed.documents:
+        return None, None
+    document = parsed.documents[0]
+    found = objects.classify(document.root)
+    if not isinstance(found, objects.PodObject) or found.workload.kind != "Pod":
+        return document, None
+    decoded = decode(document.root, core_v1.Pod)
+    return document, None if decoded.problems else decoded
+
+
+def _strict_errors(document: Document, decoded: Decoded[core_v1.Pod]) -> list[str]:
+    doubled = [
+        f'  line {each.value.line}: key "{each.key}" already set in map'
+        for each in document.duplicates
+    ]
+    found = ["\n".join(["yaml: unmarshal errors:", *doubled])] if doubled else []
+    return found + [f'unknown field "{each.path}"' for each in decoded.unknown]
+
+
+def _plain(error: FieldError) -> dict[str, object]:
+    return {
+        "type": error.type.value,
+        "field": error.field,
+        "badValue": error.bad_value,
+        "detail": error.detail,
+        "message": error.message,
+    }
+
+
+def _static_pod(pod: core_v1.Pod) -> dict[str, object]:
+    """Judge the pod as the kubelet's file source would on that node."""
+    metadata = pod.metadata or meta_v1.ObjectMeta()
+    if not metadata.name:
+        return {"accepted": False, "errors": None}
+    name = f"{metadata.name}-{_NODE}"
+    renamed = core_v1.Pod(
+        metadata=meta_v1.ObjectMeta(
+            name=name,
+            namespace=metadata.namespace,
+            labels=metadata.labels,
+            annotations=metadata.annotations,
+        ),
+        spec=pod.spec,
+    )
+    messages = [
+        each.message for each in validate.validate_pod(renamed, strict_env_names=True)
+    ]
+    if messages:
+        return {"accepted": False, "errors": f"invalid pod: [{' '.join(messages)}]"}
+    namespace = metadata.namespace or "default"
+    return {"accepted": True, "name": name, "namespace": namespace}
+
+
+def _without_words(expected: dict[str, Any]) -> dict[str, object]:
+    """Keep what is comparable: the pod's name, or its field errors."""
+    if expected["error"] is None:
+        return {"accepted": True} | {k: expected[k] for k in ("name", "namespace")}
+    is_listed = expected["error"].startswith("invalid pod: [")
+    return {"accepted": False, "errors": expected["error"] if is_listed else None}
+
+
+def _defaults(pod: core_v1.Pod) -> dict[str, object]:
+    spec = pod.spec or core_v1.PodSpec(containers=[])
+    plain = spec.to_dict()
+    return {name: plain.get(name) for name in _POD_FIELDS} | {
+        group: [
+            {name: each.get(name) for name in _CONTAINER_FIELDS}
+            for each in plain.get(group) or ()
+        ]
+        for group in ("containers", "initContainers")
+    }
+
+
+def _same(ours: object, theirs: object) -> bool:
+    """Compare, with what is absent equal to the zero value that Go leaves out."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        keys = ours.keys() | theirs.keys()
+        return all(_same(ours.get(key), theirs.get(key)) for key in keys)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(map(_same, ours, theirs))
+    if isinstance(ours, dict) and theirs is None:
+        return all(_same(value, None) for value in ours.values())
+    return ours == theirs or (not ours and not theirs)
