@@ -1,0 +1,1 @@
+"""Pods on a Docker engine, in sandboxes as the kubelet's dockershim made them."""

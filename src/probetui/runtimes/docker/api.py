@@ -1,0 +1,97 @@
+"""The SDK's client, with the few calls that it offers only in part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import docker
+import docker.auth
+import docker.types
+import docker.utils
+import requests
+from docker.utils.json_stream import json_stream
+
+PIECE_BYTES = 64 * 1024
+
+
+class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
+    """The low-level client; every call blocks, and may be made from any thread."""
+
+    def create_exec(
+        self,
+        container_id: str,
+        command: tuple[str, ...],
+        environment: Mapping[str, str],
+    ) -> str:
+        """Prepare a command and return the ID of its exec."""
+        created = self.exec_create(
+            container_id, list(command), environment=dict(environment)
+        )
+        return str(created["Id"])
+
+    def begin_exec(self, exec_id: str) -> requests.Response:
+        """Start a prepared command and return what its output comes on.
+
+        The SDK's own `exec_start` gives the socket below the response and thereby
+        drops what was already read behind the response's head.
+        """
+        response: requests.Response = self._post_json(
+            self._url("/exec/{0}/start", exec_id),
+            headers={"Connection": "Upgrade", "Upgrade": "tcp"},
+            data={"Tty": False, "Detach": False},
+            stream=True,
+        )
+        self._raise_for_status(response)
+        return response
+
+    def open_logs(
+        self, container_id: str, *, tail: int, follow: bool
+    ) -> docker.types.CancellableStream:
+        """Return a log's bytes as they come, both streams still in one.
+
+        The SDK's own `logs` drops which of the two a line came from.
+        """
+        parameters = {
+            "stdout": 1,
+            "stderr": 1,
+            "timestamps": 1,
+            "follow": int(follow),
+            "tail": tail,
+        }
+        response = self._get(
+            self._url("/containers/{0}/logs", container_id),
+            params=parameters,
+            stream=True,
+            timeout=None if follow else self.timeout,
+        )
+        return self._cancellable(response, _pieces(response))
+
+    def open_pull(self, image: str) -> docker.types.CancellableStream:
+        """Pull an image and return what the daemon says of it, as dictionaries.
+
+        The SDK's own `pull` gives a stream that cannot be cancelled.
+        """
+        repository, tag = docker.utils.parse_repository_tag(image)
+        registry, _ = docker.auth.resolve_repository_name(repository)
+        credentials = docker.auth.get_config_header(self, registry)
+        response = self._post(
+            self._url("/images/create"),
+            params={"fromImage": repository, "tag": tag or "latest"},
+            headers={"X-Registry-Auth": credentials} if credentials else {},
+            stream=True,
+            timeout=None,
+        )
+        return self._cancellable(response, json_stream(_pieces(response)))
+
+    def _cancellable(
+        self, response: requests.Response, pieces: Iterator[Any]
+    ) -> docker.types.CancellableStream:
+        self._raise_for_status(response)
+        return docker.types.CancellableStream(pieces, response)
+
+
+def _pieces(response: requests.Response) -> Iterator[bytes]:
+    """Yield a body as it comes, without waiting for a piece to be full."""
+    pieces: Iterator[bytes] = response.raw.stream(PIECE_BYTES, decode_content=False)
+    return pieces

@@ -1,0 +1,386 @@
+"""Pods on Docker, behind `ports.Runtime`."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from probetui.errors import ContainerRuntimeError, ImageNotFoundError
+from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
+from probetui.kubelet.effects import (
+    CreateContainer,
+    PulledImage,
+    PullImage,
+    RunPodSandbox,
+)
+from probetui.kubelet.labels import docker_container_name, docker_sandbox_name
+from probetui.ports import ExecResult, LogLine, Progress
+from probetui.runtimes.docker.api import Api
+from probetui.runtimes.docker.client import Client
+from probetui.runtimes.docker.execution import ExecErrors, Executor
+from probetui.runtimes.docker.faults import (
+    CONFLICT,
+    NOT_FOUND,
+    RefusedError,
+    refuse_undecodable,
+)
+from probetui.runtimes.docker.images import PAUSE_IMAGE, Images, SandboxImage
+from probetui.runtimes.docker.listing import Listing
+from probetui.runtimes.docker.processes import HostProcesses
+from probetui.runtimes.docker.reach import Daemon, Reach, ReachMode, publishing
+from probetui.runtimes.docker.streams import LogLines
+from probetui.runtimes.docker.translate import (
+    OWNER,
+    RUNTIME_NAME,
+    Seen,
+    container_request,
+    inside,
+    owned_by,
+    pod_statuses,
+    sandbox_request,
+    to_container_id,
+    to_docker_id,
+)
+
+SANDBOX_GRACE_SECONDS = 10
+"""For how long a sandbox may end by itself, should it not heed its stop signal."""
+
+HAPPENINGS = (
+    "create",
+    "destroy",
+    "die",
+    "oom",
+    "pause",
+    "restart",
+    "start",
+    "unpause",
+)
+"""The events that matter; those of execs, of which probes make many, do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class DockerOptions:
+    """How pods are run.
+
+    Attributes:
+        owner: the value of our own label; what another owner made is not ours.
+        sandbox_image: what sandboxes are made of.
+        exec_errors: whether a command that cannot be started is an error (`cri`) or
+            a result (`docker`).
+        reach: whether ports are published, or `auto`, where they must be.
+    """
+
+    owner: str = "probetui"
+    sandbox_image: str = PAUSE_IMAGE
+    exec_errors: ExecErrors = "cri"
+    reach: ReachMode = "auto"
+
+
+class DockerRuntime:
+    """`ports.Runtime`, `LogSource`, `EventSource` and `DialAddress` on Docker.
+
+    Made by `connection.connect`; an event loop must run. A daemon that goes away makes
+    calls fail with `unreachable`; when it is back they work again.
+
+    Args:
+        api: the SDK's client for a daemon that answered; closed together with this.
+        daemon: what is known of that daemon.
+        options: how pods are run.
+    """
+
+    def __init__(
+        self, api: Api, daemon: Daemon, options: DockerOptions | None = None
+    ) -> None:
+        self._options = options or DockerOptions()
+        self._daemon = daemon
+        self._client = Client(api)
+        self._images = Images(self._client)
+        self._sandbox_image = SandboxImage(self._images, self._options.sandbox_image)
+        self._listing = Listing(self._client, self._options.owner)
+        self._reach = Reach(publishing(daemon, self._options.reach))
+        processes = HostProcesses() if daemon.is_on_this_kernel else None
+        self._executor = Executor(self._client, processes, self._options.exec_errors)
+
+    @property
+    def name(self) -> str:
+        """The runtime's word in container IDs."""
+        return RUNTIME_NAME
+
+    @property
+    def pool_wait(self) -> timedelta:
+        """How long calls, those of probes among them, wait for a thread."""
+        return self._client.pool_wait
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return what people may want to know, as names and values."""
+        choice = self._sandbox_image.choice
+        sandbox = (
+            f"{choice.image} ({choice.reason})"
+            if choice
+            else self._options.sandbox_image
+        )
+        return (
+            ("endpoint", self._daemon.url),
+            ("operating system", self._daemon.operating_system),
+            ("sandbox image", sandbox),
+            ("network", str(self._reach)),
+        )
+
+    async def version(self) -> str:
+        """Return name and version for people; raises when nobody answers."""
+        found = await self._client.call(lambda api: api.version())
+        return f"Docker {found['Version']} (API {found['ApiVersion']})"
+
+    async def relist(self) -> tuple[RuntimePodStatus, ...]:
+        """Return every pod of ours, dead containers too, each list newest first."""
+        everything = await self._listing.everything()
+        self._reach.learn(everything)
+        return pod_statuses(everything)
+
+    # -- sandboxes
+
+    async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
+        """Create and start a sandbox and return its ID.
+
+        One that cannot be started is removed again.
+        """
+        pod, attempt = operation.pod, operation.attempt
+        choice = await self._sandbox_image.choose()
+        request = sandbox_request(
+            pod,
+            attempt,
+            image=choice.image,
+            command=choice.command,
+            owner=self._options.owner,
+            published=self._reach.needed_ports(pod),
+            publish_on=self._reach.publish_on,
+        )
+        try:
+            sandbox_id = await self._create(docker_sandbox_name(pod, attempt), request)
+        except ImageNotFoundError:
+            self._sandbox_image.forget()
+            raise
+        try:
+            await self._client.call(lambda api: api.start(sandbox_id))
+        except ContainerRuntimeError:
+            await self._remove(sandbox_id)
+            raise
+        if (found := await self._listing.look(sandbox_id)) is not None:
+            self._reach.add(found)
+        return sandbox_id
+
+    async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
+        """Return a sandbox's state and IP."""
+        found = await self._look(sandbox_id)
+        if found.sandbox is None:
+            raise ContainerRuntimeError(f"{sandbox_id} is not a sandbox")
+        self._reach.add(found)
+        return found.sandbox
+
+    async def stop_pod_sandbox(self, sandbox_id: str) -> None:
+        """Stop a sandbox; containers still running in it are killed."""
+        for each in await self._inside(sandbox_id, also_dead=False):
+            await self._stop(each, 0)
+        await self._stop(sandbox_id, SANDBOX_GRACE_SECONDS)
+
+    async def remove_pod_sandbox(self, sandbox_id: str) -> None:
+        """Remove a sandbox, with containers that are left in it."""
+        for each in await self._inside(sandbox_id, also_dead=True):
+            await self._remove(each)
+        await self._remove(sandbox_id)
+
+    async def _inside(self, sandbox_id: str, *, also_dead: bool) -> list[str]:
+        filters = inside(sandbox_id, self._options.owner)
+        listed = await self._client.call(
+            lambda api: api.containers(all=also_dead, filters=filters)
+        )
+        return [each["Id"] for each in listed]
+
+    # -- images
+
+    async def image_status(self, image: str) -> str | None:
+        """Return the ID of an image, None if it is not here."""
+        return await self._images.image_id(image)
+
+    async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
+        """Pull an image and return its ID and size."""
+        return await self._images.pull(operation.image, progress)
+
+    # -- containers
+
+    async def create_container(self, operation: CreateContainer) -> ContainerID:
+        """Create a container in a sandbox and return its ID."""
+        pod, container = operation.pod, operation.container
+        values = (each.value for each in container.env)
+        refuse_undecodable((*container.command, *container.args, *values))
+        name = docker_container_name(pod, container, operation.attempt)
+        request = container_request(operation, self._options.owner)
+        return to_container_id(await self._create(name, request))
+
+    async def start_container(self, container_id: ContainerID) -> None:
+        """Start a created container."""
+        docker_id = to_docker_id(container_id)
+        try:
+            await self._client.call(lambda api: api.start(docker_id))
+        finally:
+            self._listing.forget(docker_id)
+
+    async def stop_container(
+        self, container_id: ContainerID, grace_period_seconds: int
+    ) -> None:
+        """Send the stop signal, kill after the grace period, return when it ended.
+
+        Cancelling leaves the daemon to it: the container is killed all the same.
+        """
+        await self._stop(to_docker_id(container_id), grace_period_seconds)
+
+    async def remove_container(self, container_id: ContainerID) -> None:
+        """Remove a container; one that runs is killed first."""
+        await self._remove(to_docker_id(container_id))
+
+    async def exec_sync(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        timeout_seconds: int,
+    ) -> ExecResult:
+        """Run a command in a container; 0 seconds is no limit."""
+        return await self._executor.run(
+            to_docker_id(container_id), command, timeout_seconds
+        )
+
+    async def close(self) -> None:
+        """Let go of connections and threads; containers are left as they are."""
+        await self._client.close()
+
+    # -- what a runtime may have beyond the core
+
+    async def watch(self) -> AsyncIterator[None]:
+        """Yield once per happening; raises when the connection breaks."""
+        filters = {
+            **owned_by(self._options.owner),
+            "type": ["container"],
+            "event": list(HAPPENINGS),
+        }
+        events = self._client.follow(
+            lambda api: api.events(filters=filters, decode=True)
+        )
+        async for event in events:
+            self._listing.forget(event["Actor"]["ID"])
+            yield
+        raise ContainerRuntimeError("the event stream broke off", unreachable=True)
+
+    async def follow_logs(
+        self, container_id: ContainerID, *, tail: int, follow: bool
+    ) -> AsyncIterator[LogLine]:
+        """Yield the last `tail` lines, then, if asked, what comes."""
+        docker_id = to_docker_id(container_id)
+        lines = LogLines(has_terminal=(await self._look(docker_id)).has_terminal)
+        pieces = self._client.follow(
+            lambda api: api.open_logs(docker_id, tail=tail, follow=follow)
+        )
+        async for piece in pieces:
+            for line in lines.feed(piece):
+                yield line
+        for line in lines.rest():
+            yield line
+
+    def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
+        """Return where to connect instead of `pod_ip:port`."""
+        return self._reach.dial_address(pod_ip, port)
+
+    # -- Docker's side
+
+    async def _look(self, docker_id: str) -> Seen:
+        found = await self._listing.look(docker_id)
+        if found is None:
+            raise ContainerRuntimeError(f"no such container: {docker_id}")
+        return found
+
+    async def _create(self, name: str, request: dict[str, Any]) -> str:
+        """Create a container; names are for people, so a taken one is got around."""
+
+        def create(name: str) -> Callable[[Api], str]:
+            return lambda api: str(
+                api.create_container_from_config(request, name)["Id"]
+            )
+
+        try:
+            return await self._client.call(create(name))
+        except RefusedError as error:
+            if error.status == NOT_FOUND:
+                raise ImageNotFoundError(str(error)) from error
+            if error.status != CONFLICT:
+                raise
+        return await self._client.call(create(await self._free_name(name)))
+
+    async def _free_name(self, name: str) -> str:
+        """Return a name to use instead of one that is taken.
+
+        A dead leftover of ours makes room. Next to what lives, or is another owner's,
+        the name gets an ending, as dockershim did it.
+        """
+        found = await self._client.call(
+            lambda api: api.containers(all=True, filters={"name": [f"^/{name}$"]})
+        )
+        for each in found:
+            owner = each["Labels"].get(OWNER)
+            if owner is None:
+                raise ContainerRuntimeError(
+                    f"the name {name} is taken by container {each['Id'][:12]}, "
+                    "which probetui did not make"
+                )
+            if owner == self._options.owner and each["State"] in {"exited", "dead"}:
+                await self._remove(each["Id"])
+            else:
+                return f"{name}_{secrets.token_hex(4)}"
+        return name
+
+    async def _stop(self, docker_id: str, grace_period_seconds: int) -> None:
+        if not await self._is_there_and_ours(docker_id):
+            return
+        try:
+            await self._client.call_long(
+                lambda api: api.stop(docker_id, timeout=grace_period_seconds)
+            )
+        except RefusedError as error:
+            if error.status != NOT_FOUND:
+                raise
+        finally:
+            self._listing.forget(docker_id)
+
+    async def _remove(self, docker_id: str) -> None:
+        if not await self._is_there_and_ours(docker_id):
+            return
+
+        def remove(api: Api) -> None:
+            api.remove_container(docker_id, v=True, force=True)
+
+        def wait_until_gone(api: Api) -> None:
+            api.wait(docker_id, condition="removed", timeout=api.timeout)
+
+        try:
+            try:
+                await self._client.call_long(remove)
+            except RefusedError as error:
+                # Somebody else is at it.
+                if error.status != CONFLICT:
+                    raise
+                await self._client.call_long(wait_until_gone)
+        except RefusedError as error:
+            if error.status != NOT_FOUND:
+                raise
+        finally:
+            self._listing.forget(docker_id)
+
+    async def _is_there_and_ours(self, docker_id: str) -> bool:
+        """Tell whether there is something to act on; raises for what is not ours."""
+        is_ours = await self._listing.is_ours(docker_id)
+        if is_ours is False:
+            raise ContainerRuntimeError(
+                f"container {docker_id[:12]} was not made by probetui and is left alone"
+            )
+        return bool(is_ours)

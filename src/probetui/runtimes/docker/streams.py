@@ -1,0 +1,139 @@
+"""Docker's multiplexed streams taken apart, without I/O."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from probetui.ports import LogLine
+from probetui.runtimes.docker.instants import instant
+
+STDERR = 2
+
+HEADER = struct.Struct(">BxxxL")
+"""Stream number and length of what follows."""
+
+LONGEST_LINE_BYTES = 64 * 1024
+"""What is longer is cut into several lines; the daemon itself cuts at 16 KiB."""
+
+
+_NOTHING: tuple[datetime | None, bytes] = (None, b"")
+
+
+class Piece(NamedTuple):
+    """A piece of one of a container's two streams; `is_last` ends a frame."""
+
+    is_stderr: bool
+    payload: bytes
+    is_last: bool
+
+
+class Demultiplexer:
+    """Takes the frames off bytes as they come; a frame may come in many pieces."""
+
+    def __init__(self) -> None:
+        self._header = b""
+        self._is_stderr = False
+        self._left = 0
+
+    def feed(self, data: bytes) -> Iterator[Piece]:
+        """Yield what the bytes bring."""
+        at = 0
+        while at < len(data):
+            if not self._left:
+                missing = HEADER.size - len(self._header)
+                self._header += data[at : at + missing]
+                at += missing
+                if len(self._header) < HEADER.size:
+                    return
+                number, self._left = HEADER.unpack(self._header)
+                self._is_stderr = number == STDERR
+                self._header = b""
+                continue
+            payload = data[at : at + self._left]
+            at += len(payload)
+            self._left -= len(payload)
+            yield Piece(self._is_stderr, payload, is_last=not self._left)
+
+
+class Outputs:
+    """What a command wrote on each stream; what is beyond the limit is dropped.
+
+    Args:
+        limit_bytes: how much of each stream is kept.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit = limit_bytes
+        self._frames = Demultiplexer()
+        self._kept = {False: bytearray(), True: bytearray()}
+
+    @property
+    def stdout(self) -> bytes:
+        """The beginning of the standard output."""
+        return bytes(self._kept[False])
+
+    @property
+    def stderr(self) -> bytes:
+        """The beginning of the standard error."""
+        return bytes(self._kept[True])
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes as they came from the daemon."""
+        for piece in self._frames.feed(data):
+            kept = self._kept[piece.is_stderr]
+            kept += piece.payload[: self._limit - len(kept)]
+
+
+class LogLines:
+    """Turns a log's bytes into lines with their instants.
+
+    Docker writes the instant before every entry. A line that it had to cut is
+    several entries, of which only the last one ends with a line feed.
+
+    Args:
+        has_terminal: the container has a terminal, so that its log has no frames.
+    """
+
+    def __init__(self, *, has_terminal: bool) -> None:
+        self._frames = None if has_terminal else Demultiplexer()
+        self._entry = {False: b"", True: b""}
+        self._line = {False: _NOTHING, True: _NOTHING}
+
+    def feed(self, data: bytes) -> Iterator[LogLine]:
+        """Yield the lines that the bytes complete."""
+        if self._frames is None:
+            yield from self._without_frames(data)
+            return
+        for is_stderr, payload, is_last in self._frames.feed(data):
+            self._entry[is_stderr] += payload
+            if is_last:
+                entry, self._entry[is_stderr] = self._entry[is_stderr], b""
+                yield from self._add(entry, is_stderr=is_stderr)
+
+    def rest(self) -> Iterator[LogLine]:
+        """Yield what is left when the log ends: lines without an end."""
+        for is_stderr in (False, True):
+            if self._line[is_stderr] != _NOTHING:
+                yield self._finished(is_stderr=is_stderr)
+
+    def _without_frames(self, data: bytes) -> Iterator[LogLine]:
+        *entries, self._entry[False] = (self._entry[False] + data).split(b"\n")
+        for entry in entries:
+            yield from self._add(entry + b"\n", is_stderr=False)
+
+    def _add(self, entry: bytes, *, is_stderr: bool) -> Iterator[LogLine]:
+        stamp, _, text = entry.partition(b" ")
+        at, line = self._line[is_stderr]
+        line += text
+        self._line[is_stderr] = (at or instant(stamp.decode("ascii", "replace")), line)
+        if line.endswith(b"\n") or len(line) >= LONGEST_LINE_BYTES:
+            yield self._finished(is_stderr=is_stderr)
+
+    def _finished(self, *, is_stderr: bool) -> LogLine:
+        at, line = self._line[is_stderr]
+        self._line[is_stderr] = _NOTHING
+        text = line.removesuffix(b"\n").removesuffix(b"\r")
+        return LogLine(at, text.decode("utf-8", "surrogateescape"), is_stderr)
