@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
     context = RecordContext(START, pods={}, status_to_json=lambda _: {})
     recorder = Recorder(RecordWriter.open(path), context)
     recorder.begin(SessionHeader("0.1.0", "process", "v1.32", {}, [], seed=3))
-    recorder.drain(JOURNAL)
+    recorder.take(JOURNAL)
     recorder.end("left", 0, START)
     return path
 

@@ -16,7 +16,7 @@ from probetui.drive.record_reader import read_recording
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
 from probetui.errors import RecordError
-from probetui.kubelet.journal import Entry, NoteEntry
+from probetui.kubelet.journal import NoteEntry
 
 START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
 CONTEXT = RecordContext(START, pods={}, status_to_json=lambda _: {})
@@ -40,14 +40,12 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 def test_a_session_is_written_as_it_grows(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
-    journal: list[Entry] = [note(1)]
     recorder = Recorder(RecordWriter.open(path), CONTEXT)
 
     recorder.begin(HEADER)
-    recorder.drain(journal)
+    recorder.take([note(1)])
     on_disk_meanwhile = path.read_text().count("\n")
-    journal.append(note(2))
-    recorder.drain(journal)
+    recorder.take([note(2)])
     recorder.end("left", 0, START + timedelta(seconds=9))
 
     records = [json.loads(line) for line in path.read_text().splitlines()]
@@ -90,7 +88,7 @@ def test_a_full_disk_ends_the_recording_and_says_so_once() -> None:
     recorder = Recorder(RecordWriter.open(Path("/dev/full")), CONTEXT)
 
     recorder.begin(HEADER)
-    recorder.drain([note(1)])
+    recorder.take([note(1)])
     recorder.end("left", 0, START)
 
     assert recorder.problem == "/dev/full: No space left on device"
@@ -103,7 +101,7 @@ def test_a_line_that_did_not_fit_is_taken_back_whole(tmp_path: Path) -> None:
     journal = [note(1), note(2, "x" * 5000), note(3)]
 
     with file_size_limit(path.stat().st_size + 1000):
-        recorder.drain(journal)
+        recorder.take(journal)
     recorder.end("left", 0, START)
 
     assert recorder.problem == f"{path}: File too large"
@@ -120,7 +118,7 @@ def test_nothing_is_recorded_after_a_failure_though_there_is_room_again(
     with file_size_limit(0):
         recorder.begin(HEADER)
 
-    recorder.drain([note(1)])
+    recorder.take([note(1)])
     recorder.end("left", 0, START)
 
     assert path.read_bytes() == b""

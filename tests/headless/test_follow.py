@@ -27,15 +27,15 @@ class Collector:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
 
-    def drain(self, journal: Sequence[Entry]) -> None:
-        self.entries += journal[len(self.entries) :]
+    def take(self, entries: Sequence[Entry]) -> None:
+        self.entries += entries
 
 
 class ClosedPipe:
     """A sink whose reader has gone."""
 
-    def drain(self, journal: Sequence[Entry]) -> None:
-        if journal:
+    def take(self, entries: Sequence[Entry]) -> None:
+        if entries:
             raise BrokenPipeError
 
 

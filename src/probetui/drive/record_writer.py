@@ -86,7 +86,6 @@ class Recorder:
     def __init__(self, writer: RecordWriter, context: RecordContext) -> None:
         self._writer = writer
         self._context = context
-        self._next = 0
         self._sequence = 0
 
     @property
@@ -98,13 +97,11 @@ class Recorder:
         """Write the session record; its number is 0, journals begin at 1."""
         self._writer.write([encode_session(header, 0, self._context)])
 
-    def drain(self, journal: Sequence[Entry]) -> None:
-        """Write the entries that have been added since the last time."""
-        fresh = journal[self._next :]
-        self._next += len(fresh)
-        if fresh:
-            self._sequence = fresh[-1].sequence
-            self._writer.write(encode_entry(each, self._context) for each in fresh)
+    def take(self, entries: Sequence[Entry]) -> None:
+        """Write what has been added to the journal since the last time."""
+        if entries:
+            self._sequence = entries[-1].sequence
+            self._writer.write(encode_entry(each, self._context) for each in entries)
 
     def end(self, reason: str, exit_status: int, at: datetime) -> None:
         """Write the last record and let go of the file."""

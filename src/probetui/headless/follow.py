@@ -24,8 +24,8 @@ from probetui.kubelet.journal import Entry, PodGoneEntry
 class Sink(Protocol):
     """Takes a journal somewhere, each entry once."""
 
-    def drain(self, journal: Sequence[Entry]) -> None:
-        """Take what has been added since the last time."""
+    def take(self, entries: Sequence[Entry]) -> None:
+        """Take what has been added to the journal since the last time."""
 
 
 class Follower:
@@ -92,8 +92,7 @@ class Follower:
 
     def drain(self) -> None:
         """Pass on what has been added to the journal."""
-        journal = self._session.journal
-        fresh = journal[self._seen :]
+        fresh = self._session.journal[self._seen :]
         self._seen += len(fresh)
         for each in fresh:
             if isinstance(each, PodGoneEntry):
@@ -102,7 +101,7 @@ class Follower:
                 self._watch.see(each)
         for sink in tuple(self._sinks):
             try:
-                sink.drain(journal)
+                sink.take(fresh)
             except BrokenPipeError:
                 self._sinks.remove(sink)
                 self.end(Verdict("pipe closed", PIPE_CLOSED))
