@@ -168,29 +168,27 @@ class _Walk:
         self, index: int, newest: RuntimeContainerStatus, *, was_initialized: bool
     ) -> None:
         """Decide about a sidecar by its newest instance."""
-        match newest.state:
-            case RuntimeState.CREATED | RuntimeState.EXITED:
-                self.to_start.append(index)
-            case RuntimeState.UNKNOWN:
-                self._replace_unknown(index, newest)
-            case RuntimeState.RUNNING:
-                self._running_sidecar(index, newest, was_initialized=was_initialized)
+        if newest.state is RuntimeState.RUNNING:
+            self._running_sidecar(index, newest, was_initialized=was_initialized)
+        elif newest.state is RuntimeState.UNKNOWN:
+            self._replace_unknown(index, newest)
+        else:
+            self.to_start.append(index)
 
     def plain(self, index: int, newest: RuntimeContainerStatus) -> None:
         """Decide about the last plain init container that has an instance."""
-        match newest.state:
-            case RuntimeState.CREATED:
-                self.to_start.append(index)
-            case RuntimeState.RUNNING:
-                pass
-            case RuntimeState.EXITED if not is_init_container_failed(newest):
-                self._passed(index)
-            case RuntimeState.EXITED if should_restart_on_failure(self.pod):
-                self.to_start.append(index)
-            case RuntimeState.UNKNOWN if should_restart_on_failure(self.pod):
-                self._replace_unknown(index, newest)
-            case RuntimeState.EXITED | RuntimeState.UNKNOWN:
-                self.kills_pod = True
+        if newest.state is RuntimeState.RUNNING:
+            return
+        if newest.state is RuntimeState.CREATED:
+            self.to_start.append(index)
+        elif not is_init_container_failed(newest):
+            self._passed(index)
+        elif not should_restart_on_failure(self.pod):
+            self.kills_pod = True
+        elif newest.state is RuntimeState.UNKNOWN:
+            self._replace_unknown(index, newest)
+        else:
+            self.to_start.append(index)
 
     def _running_sidecar(
         self, index: int, newest: RuntimeContainerStatus, *, was_initialized: bool

@@ -29,13 +29,13 @@ def should_container_be_restarted(
     newest = status.newest(container_name)
     if newest is None:
         return True
-    match newest.state:
-        case RuntimeState.RUNNING:
-            return False
-        case RuntimeState.CREATED | RuntimeState.UNKNOWN:
-            return True
-        case RuntimeState.EXITED:
-            return _restarts_after(newest.exit_code, pod.restart_policy)
+    if newest.state is RuntimeState.RUNNING:
+        return False
+    if newest.state is not RuntimeState.EXITED:
+        return True
+    if pod.restart_policy is RestartPolicy.ON_FAILURE:
+        return newest.exit_code != 0
+    return pod.restart_policy is RestartPolicy.ALWAYS
 
 
 def should_restart_on_failure(pod: Pod) -> bool:
@@ -53,13 +53,3 @@ def is_init_container_failed(status: RuntimeContainerStatus) -> bool:
     if status.state is RuntimeState.EXITED:
         return status.exit_code != 0
     return status.state is RuntimeState.UNKNOWN
-
-
-def _restarts_after(exit_code: int, policy: RestartPolicy) -> bool:
-    match policy:
-        case RestartPolicy.ALWAYS:
-            return True
-        case RestartPolicy.ON_FAILURE:
-            return exit_code != 0
-        case RestartPolicy.NEVER:
-            return False
