@@ -16,7 +16,8 @@ from probetui.drive.record_reader import read_recording
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
 from probetui.errors import RecordError
-from probetui.kubelet.journal import NoteEntry
+from probetui.k8s.event import Event, EventType
+from probetui.kubelet.journal import EventEntry, NoteEntry
 
 START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
 CONTEXT = RecordContext(START, pods={}, status_to_json=lambda _: {})
@@ -57,6 +58,24 @@ def test_a_session_is_written_as_it_grows(tmp_path: Path) -> None:
         (3, "end"),
     ]
     assert recorder.problem == ""
+
+
+def test_events_say_how_a_cluster_would_count_them_and_which_it_would_drop(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT)
+    event = Event(EventType.WARNING, "Unhealthy", "no", "uid", "", START)
+
+    recorder.take([EventEntry(number, START, event) for number in range(1, 27)])
+
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert records[24]["folded"] == {
+        "count": 25,
+        "first": "2026-11-20T08:18:00.000000Z",
+        "last": "2026-11-20T08:18:00.000000Z",
+    }
+    assert [each["dropped"] for each in records] == [False] * 25 + [True]
 
 
 def test_a_recording_is_readable_by_its_owner_only(tmp_path: Path) -> None:

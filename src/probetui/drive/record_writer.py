@@ -14,11 +14,13 @@ from probetui.drive.recording import (
     SessionHeader,
     encode_end,
     encode_entry,
+    encode_folding,
     encode_session,
     to_line,
 )
 from probetui.errors import RecordError
-from probetui.kubelet.journal import Entry
+from probetui.kubelet.event_recorder import EventCorrelator
+from probetui.kubelet.journal import Entry, EventEntry
 
 
 class RecordWriter:
@@ -86,6 +88,7 @@ class Recorder:
     def __init__(self, writer: RecordWriter, context: RecordContext) -> None:
         self._writer = writer
         self._context = context
+        self._cluster = EventCorrelator()
         self._sequence = 0
 
     @property
@@ -101,7 +104,13 @@ class Recorder:
         """Write what has been added to the journal since the last time."""
         if entries:
             self._sequence = entries[-1].sequence
-            self._writer.write(encode_entry(each, self._context) for each in entries)
+            self._writer.write([self._record(each) for each in entries])
+
+    def _record(self, entry: Entry) -> Record:
+        record = encode_entry(entry, self._context)
+        if isinstance(entry, EventEntry):
+            record |= encode_folding(self._cluster.correlate(entry.event))
+        return record
 
     def end(self, reason: str, exit_status: int, at: datetime) -> None:
         """Write the last record and let go of the file."""

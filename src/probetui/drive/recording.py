@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from probetui.drive.masking import Mask
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodStatus
+from probetui.kubelet.event_recorder import ClusterEvent
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
@@ -126,6 +127,18 @@ def _encode(entry: Entry, context: RecordContext) -> tuple[str, Record]:
             return "note", {"text": entry.text, "fault": entry.is_fault}
         case PodGoneEntry():
             return "gone", _pod(entry.pod_uid, context)
+
+
+def encode_folding(shown: ClusterEvent | None) -> Record:
+    """Return what a cluster makes of an event, None for one that it drops."""
+    if shown is None:
+        return {"folded": None, "dropped": True}
+    folded: Record = {
+        "count": shown.count,
+        "first": timestamp(shown.first_seen_at),
+        "last": timestamp(shown.last_seen_at),
+    }
+    return {"folded": folded, "dropped": False}
 
 
 def to_line(record: Record) -> bytes:
