@@ -12,6 +12,7 @@ from probetui.kubelet.effects import (
     CreateContainer,
     PulledImage,
     PullImage,
+    RunHook,
     RunPodSandbox,
     RunProbe,
 )
@@ -149,3 +150,18 @@ class DialAddress(Protocol):
 
     def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
         """Return where to connect instead of `pod_ip:port`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookResult:
+    """What a lifecycle hook printed, and why it failed if it did."""
+
+    output: str = ""
+    error: str | None = None
+
+
+class HookRunner(Protocol):
+    """Carries out lifecycle hooks; never raises for the world."""
+
+    async def run(self, operation: RunHook) -> HookResult:
+        """Run the hook to its end, without a limit of its own."""

@@ -19,10 +19,14 @@ LAST_SIGNAL = 64
 
 
 class Lifetimes:
-    """The lives of container instances as far as they are told; owned by the engine."""
+    """The lives of container instances as far as they are told; owned by the engine.
 
-    def __init__(self, ledger: Ledger) -> None:
+    What ended before `began_at` is not told: it belongs to an earlier run.
+    """
+
+    def __init__(self, ledger: Ledger, began_at: datetime | None = None) -> None:
         self._ledger = ledger
+        self._began_at = began_at
         self._stopping: dict[ContainerID, StoppingSnapshot] = {}
         self._ended: set[ContainerID] = set()
         self._last_exits: dict[tuple[str, str], LastExit] = {}
@@ -152,8 +156,19 @@ class Lifetimes:
     ) -> None:
         """Tell of the ends among these instances that were not told yet."""
         for each in reversed(instances):
-            if each.state is RuntimeState.EXITED:
+            if each.state is not RuntimeState.EXITED:
+                continue
+            if each.container_id not in self._ended:
+                if self._is_of_an_earlier_run(each):
+                    self._ended.add(each.container_id)
                 self.exited(pod_uid, each, now)
+
+    def _is_of_an_earlier_run(self, instance: RuntimeContainerStatus) -> bool:
+        return (
+            self._began_at is not None
+            and instance.finished_at is not None
+            and instance.finished_at < self._began_at
+        )
 
     def forget_pod(self, pod_uid: str) -> None:
         """Drop what is kept of a pod that is gone."""

@@ -193,7 +193,7 @@ class PodWorkers:
         status.waits_for_name = False
         if (became_terminating or shortened) and status.call is not None:
             status.is_cancelled = True
-        self.run_ready(now)
+        self._start_if_ready(uid, status, now)
 
     def finish(self, pod_uid: str, result: CallResult, now: datetime) -> None:
         """Take in how a call ended, and go on to the next one.
@@ -220,7 +220,7 @@ class PodWorkers:
                 self._replay(status)
             delay = self._delay(result, has_moved_on=has_moved_on)
             self.queue.set(pod_uid, now + delay)
-        self.run_ready(now)
+            self._start_if_ready(pod_uid, status, now)
 
     def sync_known_pods(
         self, wanted: Mapping[str, Pod], now: datetime
@@ -241,15 +241,7 @@ class PodWorkers:
     def run_ready(self, now: datetime) -> None:
         """Begin the call of every free worker that has an update and fresh facts."""
         for uid, status in list(self._statuses.items()):
-            if status.pending is None or status.call is not None:
-                continue
-            if status.waits_for_name or not self._may_start(uid, status, now):
-                continue
-            if not status.pending.is_runtime_only and not self._is_fresh(
-                uid, status.synced_at
-            ):
-                continue
-            self._start(status, now)
+            self._start_if_ready(uid, status, now)
 
     # -- what can be asked
 
@@ -317,6 +309,15 @@ class PodWorkers:
         return self._has_synced_pods if status is None else status.finished
 
     # -- inside
+
+    def _start_if_ready(self, uid: str, status: _Status, now: datetime) -> None:
+        update = status.pending
+        if update is None or status.call is not None or status.waits_for_name:
+            return
+        if self._may_start(uid, status, now) and (
+            update.is_runtime_only or self._is_fresh(uid, status.synced_at)
+        ):
+            self._start(status, now)
 
     def _first_seen(self, uid: str, update: PodUpdate) -> _Status:
         status = _Status(update.pod.full_name, update.is_static)

@@ -19,7 +19,16 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.gates import gates_of
 from probetui.kubelet.inputs import ProbeFinished
-from probetui.kubelet.journal import Action, Exit, Gate, Skip, TickEntry, Trigger
+from probetui.kubelet.journal import (
+    Action,
+    Exit,
+    Gate,
+    Skip,
+    StateEntry,
+    TickEntry,
+    Trigger,
+    What,
+)
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober import judge_outcome
 from probetui.kubelet.results import ResultsManager
@@ -472,6 +481,29 @@ class ProbeManager:
         self._ledger.write(entry)
         loop.history.append(entry)
         self.changed_pods.add(entry.key.pod_uid)
+        if entry.stored_before is not entry.stored_after or entry.new_container:
+            before = "" if entry.stored_before is None else str(entry.stored_before)
+            self._write_state(entry, What.RESULT, before, str(entry.stored_after))
+        if entry.hold_before is not entry.hold_after:
+            words = ("off", "on") if entry.hold_after else ("on", "off")
+            self._write_state(entry, What.HOLD, *words)
+
+    def _write_state(
+        self, entry: TickEntry, what: What, before: str, after: str
+    ) -> None:
+        self._ledger.write(
+            StateEntry(
+                self._ledger.next_sequence(),
+                entry.at,
+                entry.key.pod_uid,
+                entry.key.container_name,
+                entry.key.probe_type,
+                what,
+                before,
+                after,
+                entry.sequence,
+            )
+        )
 
     def _go_on(self, loop: WorkerLoop, now: datetime) -> None:
         """Look at the slots again, now that a step is over."""

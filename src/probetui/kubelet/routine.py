@@ -6,9 +6,10 @@ and is sent an `Outcome`; what it returns goes to whoever started it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from probetui.kubelet.effects import Operation, RunOperation
@@ -17,6 +18,7 @@ from probetui.kubelet.timers import Timers
 from probetui.kubelet.turn import Ledger
 
 T = TypeVar("T")
+NO_OPERATIONS: Mapping[int, Operation] = MappingProxyType({})
 
 
 class Outcome(NamedTuple):
@@ -102,6 +104,7 @@ class Runner:
         self._ledger = ledger
         self._tasks: dict[int, _Task] = {}
         self._by_operation: dict[int, int] = {}
+        self._operations: dict[str, dict[int, Operation]] = {}
         self._limits: Timers[int] = Timers()
         self._last_number = 0
 
@@ -117,7 +120,7 @@ class Runner:
         task = _Task(self._last_number, pod_uid, routine, done)
         self._tasks[task.number] = task
         self._advance(task, None, now)
-        self._look_at_latches(now)
+        self.look_at_latches(now)
 
     def finish(self, finished: OperationFinished, now: datetime) -> bool:
         """Hand an operation's outcome to its routine; False if nobody waits for it."""
@@ -125,12 +128,16 @@ class Runner:
         if number is None:
             return False
         task = self._tasks[number]
-        task.operation_id = None
+        self._end_operation(task)
         self._limits.cancel(number)
         outcome = Outcome(now, finished.value, finished.error, finished.not_found)
         self._advance(task, outcome, now)
-        self._look_at_latches(now)
+        self.look_at_latches(now)
         return True
+
+    def operations(self, pod_uid: str) -> Mapping[int, Operation]:
+        """Return what is being done for a pod, oldest first, by operation ID."""
+        return self._operations.get(pod_uid, NO_OPERATIONS)
 
     def next_deadline(self) -> datetime | None:
         """Return when a limit comes next, or None."""
@@ -142,10 +149,10 @@ class Runner:
             task = self._tasks[number]
             if task.operation_id is not None:
                 del self._by_operation[task.operation_id]
-                task.operation_id = None
+                self._end_operation(task)
             task.latches = None
             self._advance(task, Outcome(now, timed_out=True), now)
-            self._look_at_latches(now)
+            self.look_at_latches(now)
 
     def _advance(self, task: _Task, outcome: Outcome | None, now: datetime) -> None:
         """Run a routine until it has to wait for something, or ends."""
@@ -206,9 +213,19 @@ class Runner:
         operation_id = self._ledger.next_id()
         task.operation_id = operation_id
         self._by_operation[operation_id] = task.number
+        self._operations.setdefault(task.pod_uid, {})[operation_id] = operation
         self._ledger.emit(RunOperation(operation_id, task.pod_uid, operation))
 
-    def _look_at_latches(self, now: datetime) -> None:
+    def _end_operation(self, task: _Task) -> None:
+        if task.operation_id is not None:
+            of_pod = self._operations[task.pod_uid]
+            del of_pod[task.operation_id]
+            if not of_pod:
+                del self._operations[task.pod_uid]
+        task.operation_id = None
+
+    def look_at_latches(self, now: datetime) -> None:
+        """Let those go on whose latches were set from outside of any routine."""
         for task in tuple(self._tasks.values()):
             latches = task.latches
             if latches and all(each.is_set for each in latches):

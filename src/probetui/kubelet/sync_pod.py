@@ -360,7 +360,9 @@ class PodSyncer:
         decision: BackoffDecision,
         now: datetime,
     ) -> None:
+        """Record what back-off said; the event comes every time, the entry if new."""
         key = (pod.uid, container.name)
+        before = self.waits.get(key)
         self.waits[key] = BackoffSnapshot(
             decision.window, decision.since, decision.until, decision.next_window
         )
@@ -373,7 +375,8 @@ class PodSyncer:
                 now=now,
                 container_name=container.name,
             )
-        if status.newest(container.name) is None:
+        is_first_start = status.newest(container.name) is None
+        if is_first_start or (decision.waits and before == self.waits[key]):
             return
         self._ledger.write(
             BackoffEntry(

@@ -117,7 +117,7 @@ class Worker:
         if status.phase.is_terminal:
             self.considered = Considered(status.phase)
             return Exit.POD_ENDED
-        container = self._find_container(status)
+        container = self.find_container(status)
         if container is None:
             self.considered = Considered(status.phase)
             return Skip.CONTAINER_MISSING
@@ -166,7 +166,8 @@ class Worker:
             return self.probe.failure_threshold
         return self.probe.success_threshold
 
-    def _find_container(self, status: PodStatus) -> ContainerStatus | None:
+    def find_container(self, status: PodStatus) -> ContainerStatus | None:
+        """Return the status of this worker's container, if it has an ID yet."""
         name = self.key.container_name
         for statuses in (status.container_statuses, status.init_container_statuses):
             for each in statuses or ():
@@ -206,11 +207,10 @@ class Worker:
             # Go's age of the zero time is the most negative one: it never passes.
             return Skip.INITIAL_DELAY, None
         age_seconds = whole_seconds(now - state.started_at)
-        return self._pass_time_gates(container, age_seconds), age_seconds
+        return self.pass_time_gates(container, age_seconds), age_seconds
 
-    def _pass_time_gates(
-        self, container: ContainerStatus, age_seconds: int
-    ) -> Decision:
+    def pass_time_gates(self, container: ContainerStatus, age_seconds: int) -> Decision:
+        """Decide by the initial delay and by whether the container has started up."""
         if age_seconds < self.probe.initial_delay_seconds:
             return Skip.INITIAL_DELAY
         if self.key.probe_type is ProbeType.STARTUP:
@@ -235,3 +235,25 @@ def whole_seconds(age: timedelta) -> int:
     if age < timedelta():
         return -(-age // ONE_SECOND)
     return age // ONE_SECOND
+
+
+def foresee(worker: Worker, status: PodStatus | None, at: datetime) -> Skip | None:
+    """Say what a tick at that instant would do if nothing changed; None is a probe.
+
+    Changes nothing, so it is for showing only.
+    """
+    if status is None:
+        return Skip.NO_STATUS
+    container = worker.find_container(status)
+    if container is None:
+        return Skip.CONTAINER_MISSING
+    is_new = (worker.container_id or "://") != container.container_id
+    if worker.on_hold and not is_new:
+        return Skip.ON_HOLD
+    if not isinstance(container.state, Running):
+        return Skip.NOT_RUNNING
+    if container.state.started_at is None:
+        return Skip.INITIAL_DELAY
+    age_seconds = whole_seconds(at - container.state.started_at)
+    decision = worker.pass_time_gates(container, age_seconds)
+    return decision if isinstance(decision, Skip) else None

@@ -1,0 +1,156 @@
+"""One effect, one await, one fact: where the engine's wishes meet the world."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from probetui.errors import ContainerRuntimeError, ImageNotFoundError
+from probetui.kubelet.effects import (
+    CreateContainer,
+    Effect,
+    GetImageStatus,
+    GetPodSandboxStatus,
+    Operation,
+    PullImage,
+    Relist,
+    RemoveContainer,
+    RemovePodSandbox,
+    RunHook,
+    RunOperation,
+    RunPodSandbox,
+    RunProbe,
+    StartContainer,
+    StopContainer,
+    StopPodSandbox,
+)
+from probetui.kubelet.inputs import (
+    Fact,
+    OperationFinished,
+    OperationProgress,
+    OperationValue,
+    ProbeFinished,
+    Relisted,
+    RelistFailed,
+)
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.ports import Clock, HookRunner, Prober, Runtime
+
+log = logging.getLogger(__name__)
+
+Report = Callable[[Fact], None]
+RuntimeOperation = (
+    RunPodSandbox
+    | GetPodSandboxStatus
+    | StopPodSandbox
+    | RemovePodSandbox
+    | GetImageStatus
+    | PullImage
+    | CreateContainer
+    | StartContainer
+    | StopContainer
+    | RemoveContainer
+)
+
+
+class Executor:
+    """Carries out effects; each ends in exactly one fact.
+
+    Args:
+        runtime: where containers live.
+        prober: carries out probes.
+        hooks: carries out lifecycle hooks.
+        clock: tells when a relist began.
+    """
+
+    def __init__(
+        self, runtime: Runtime, prober: Prober, hooks: HookRunner, clock: Clock
+    ) -> None:
+        self._runtime = runtime
+        self._prober = prober
+        self._hooks = hooks
+        self._clock = clock
+
+    async def carry_out(self, effect: Effect, report: Report) -> None:
+        """Do what an effect asks and report what came of it.
+
+        The one broad `except` of probetui is here: whatever goes wrong becomes the
+        error of this one effect, and the log keeps the traceback.
+        """
+        try:
+            await self._carry_out(effect, report)
+        except Exception as error:
+            log.exception("carrying out %r", effect)
+            report(_failed(effect, f"{type(error).__name__}: {error}", self._clock))
+
+    async def _carry_out(self, effect: Effect, report: Report) -> None:
+        match effect:
+            case RunProbe(probe_id=probe_id):
+                report(ProbeFinished(probe_id, await self._prober.probe(effect)))
+            case RunOperation(operation_id, _, operation):
+                report(await self._operate(operation_id, operation, report))
+            case Relist():
+                report(await self._relist())
+
+    async def _relist(self) -> Fact:
+        started_at = self._clock.now()
+        try:
+            return Relisted(await self._runtime.relist(), started_at)
+        except ContainerRuntimeError as error:
+            return RelistFailed(str(error))
+
+    async def _operate(
+        self, operation_id: int, operation: Operation, report: Report
+    ) -> OperationFinished:
+        def progress(text: str) -> None:
+            report(OperationProgress(operation_id, text))
+
+        try:
+            if isinstance(operation, RunHook):
+                hook = await self._hooks.run(operation)
+                return OperationFinished(operation_id, hook.output, hook.error)
+            value = await self._call(operation, progress)
+        except ImageNotFoundError as error:
+            return OperationFinished(operation_id, error=str(error), not_found=True)
+        except ContainerRuntimeError as error:
+            return OperationFinished(operation_id, error=str(error))
+        return OperationFinished(operation_id, value)
+
+    async def _call(  # noqa: C901  # one arm per operation
+        self, operation: RuntimeOperation, progress: Callable[[str], None]
+    ) -> OperationValue:
+        runtime = self._runtime
+        match operation:
+            case RunPodSandbox():
+                return await runtime.run_pod_sandbox(operation)
+            case GetPodSandboxStatus(sandbox_id):
+                return await runtime.pod_sandbox_status(sandbox_id)
+            case StopPodSandbox(sandbox_id):
+                await runtime.stop_pod_sandbox(sandbox_id)
+            case RemovePodSandbox(sandbox_id):
+                await runtime.remove_pod_sandbox(sandbox_id)
+            case GetImageStatus(image):
+                return await runtime.image_status(image)
+            case PullImage():
+                return await runtime.pull_image(operation, progress)
+            case CreateContainer():
+                return await runtime.create_container(operation)
+            case StartContainer(container_id):
+                await runtime.start_container(container_id)
+            case StopContainer(container_id, _, grace_period_seconds):
+                await runtime.stop_container(container_id, grace_period_seconds)
+            case RemoveContainer(container_id):
+                await runtime.remove_container(container_id)
+        return None
+
+
+def _failed(effect: Effect, error: str, clock: Clock) -> Fact:
+    """Return the fact that an effect could not be carried out at all."""
+    match effect:
+        case RunProbe(probe_id=probe_id):
+            attempt = Attempt(ProbeResult.UNKNOWN, error=error)
+            return ProbeFinished(probe_id, ProbeOutcome((attempt,), clock.now()))
+        case RunOperation(operation_id):
+            return OperationFinished(operation_id, error=error)
+        case Relist():
+            return RelistFailed(error)

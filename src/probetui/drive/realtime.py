@@ -1,0 +1,244 @@
+"""The engine in real time: one loop, one owning task, an inbox.
+
+Everything that reaches the engine goes through the inbox and is submitted by the one
+task that runs `RealtimeSession.run`; effects run beside it and put their facts there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from probetui.drive.executor import Executor
+from probetui.errors import ContainerRuntimeError
+from probetui.kubelet.effects import Effect
+from probetui.kubelet.engine import Engine
+from probetui.kubelet.inputs import Command, DeletePod, Input, RuntimeChanged
+from probetui.kubelet.journal import Entry
+from probetui.kubelet.snapshot import Snapshot
+from probetui.kubelet.turn import Turn
+from probetui.ports import Clock, EventSource
+
+log = logging.getLogger(__name__)
+
+NOTICE_PERIOD_SECONDS = 0.05
+"""Subscribers hear of changes at most this often."""
+
+WATCH_RETRY = timedelta(seconds=2)
+LATENESS_SHOWN = timedelta(milliseconds=100)
+LATENESS_KEPT = timedelta(seconds=10)
+PATIENCE = timedelta(seconds=15)
+"""How long after the longest grace period the end of all pods is waited for."""
+
+
+class RealtimeSession:
+    """A `Session` on a real clock.
+
+    Args:
+        engine: the decisions; owned by this session from now on.
+        executor: carries out what the engine wants.
+        clock: where the time comes from.
+        runtime_name: the runtime and its version, for people.
+        events: the runtime's own event stream, if it has one.
+        on_input: told of every input with its instant, before the engine sees it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        executor: Executor,
+        clock: Clock,
+        *,
+        runtime_name: str,
+        events: EventSource | None = None,
+        on_input: Callable[[Input, datetime], None] | None = None,
+    ) -> None:
+        self._engine = engine
+        self._executor = executor
+        self._clock = clock
+        self._runtime_name = runtime_name
+        self._events = events
+        self._on_input = on_input
+        self._inbox: deque[Input] = deque()
+        self._wake = asyncio.Event()
+        self._journal: list[Entry] = []
+        self._subscribers: list[Callable[[], None]] = []
+        self._notice: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._alarm: asyncio.Task[None] | None = None
+        self._alarm_at: datetime | None = None
+        self._is_stopping = False
+        self._lateness = timedelta()
+        self._late_at: datetime | None = None
+
+    # -- what a front end sees
+
+    @property
+    def runtime_name(self) -> str:
+        """The runtime and its version, for people."""
+        return self._runtime_name
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state at this moment; pods that did not change are the same objects."""
+        now = self._clock.now()
+        snapshot = self._engine.snapshot(now)
+        if self._late_at is None or now - self._late_at > LATENESS_KEPT:
+            return snapshot
+        return replace(snapshot, lateness=self._lateness)
+
+    @property
+    def journal(self) -> Sequence[Entry]:
+        """Every entry of the session, oldest first; it only grows."""
+        return self._journal
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Be called on the event loop after something changed; returns what ends it."""
+        self._subscribers.append(callback)
+
+        def end() -> None:
+            with contextlib.suppress(ValueError):
+                self._subscribers.remove(callback)
+
+        return end
+
+    def send(self, command: Command) -> None:
+        """Hand a command to the engine."""
+        self._put(command)
+
+    # -- running
+
+    async def run(self) -> None:
+        """Drive the engine until `stop`; what is under way then is cancelled."""
+        if self._events is not None:
+            self._spawn(self._watch(self._events))
+        try:
+            self._turn(self._clock.now())
+            while not self._is_stopping:
+                self._set_alarm(self._engine.next_deadline())
+                await self._wake.wait()
+                self._wake.clear()
+                now = self._clock.now()
+                self._note_lateness(now)
+                self._turn(now)
+        finally:
+            await self._end_tasks()
+
+    async def shutdown(self) -> bool:
+        """Delete every pod gracefully; True once nothing of them runs any more.
+
+        Gives up after the longest grace period and a while: then the runtime does not
+        answer, or does not do what it is told.
+        """
+        for uid in self._engine.pod_uids():
+            self._put(DeletePod(uid))
+        patience = self._engine.longest_grace_period() + PATIENCE
+        has_changed = asyncio.Event()
+        end = self.subscribe(has_changed.set)
+        try:
+            async with asyncio.timeout(patience.total_seconds()):
+                while self._inbox or self._engine.pod_uids():
+                    await has_changed.wait()
+                    has_changed.clear()
+        except TimeoutError:
+            return False
+        finally:
+            end()
+        return True
+
+    def stop(self) -> None:
+        """Let `run` return soon."""
+        self._is_stopping = True
+        self._wake.set()
+
+    # -- inside
+
+    def _put(self, item: Input) -> None:
+        self._inbox.append(item)
+        self._wake.set()
+
+    def _turn(self, now: datetime) -> None:
+        """Submit what is in the inbox and let time pass."""
+        while self._inbox:
+            item = self._inbox.popleft()
+            if self._on_input is not None:
+                self._on_input(item, now)
+            self._take(self._engine.submit(item, now))
+        self._take(self._engine.advance(now))
+        self._give_notice()
+
+    def _take(self, turn: Turn) -> None:
+        self._journal.extend(turn.entries)
+        for effect in turn.effects:
+            self._spawn(self._carry_out(effect))
+
+    async def _carry_out(self, effect: Effect) -> None:
+        await self._executor.carry_out(effect, self._put)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _set_alarm(self, deadline: datetime | None) -> None:
+        """Be woken at an instant; an alarm that is set for it stays."""
+        if deadline == self._alarm_at:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = deadline
+        self._alarm = None
+        if deadline is not None:
+            self._alarm = self._spawn(self._ring_at(deadline))
+
+    async def _ring_at(self, deadline: datetime) -> None:
+        await self._clock.sleep_until(deadline)
+        self._alarm = None
+        self._alarm_at = None
+        self._wake.set()
+
+    def _note_lateness(self, now: datetime) -> None:
+        """Remember by how much the engine was woken too late, if that is worth it."""
+        deadline = self._engine.next_deadline()
+        if deadline is not None and now - deadline > LATENESS_SHOWN:
+            self._lateness = now - deadline
+            self._late_at = now
+
+    def _give_notice(self) -> None:
+        if self._notice is None and self._subscribers:
+            loop = asyncio.get_running_loop()
+            self._notice = loop.call_later(NOTICE_PERIOD_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        self._notice = None
+        for callback in tuple(self._subscribers):
+            callback()
+
+    async def _watch(self, events: EventSource) -> None:
+        """Bring relists forward when the runtime says that something happened.
+
+        A stream that breaks is opened again after a while; until then the relist of
+        every second has to do.
+        """
+        while True:
+            try:
+                async for _ in events.watch():
+                    self._put(RuntimeChanged())
+            except ContainerRuntimeError as error:
+                log.info("the event stream of the runtime broke: %s", error)
+            await self._clock.sleep_until(self._clock.now() + WATCH_RETRY)
+
+    async def _end_tasks(self) -> None:
+        if self._notice is not None:
+            self._notice.cancel()
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

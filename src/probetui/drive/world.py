@@ -1,0 +1,347 @@
+"""A scripted world: containers that live as long as they are told, and their probes.
+
+It answers the engine's effects on virtual time; what takes time comes back later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+    SandboxStatus,
+)
+from probetui.kubelet.container_hash import container_hash
+from probetui.kubelet.effects import (
+    CreateContainer,
+    Effect,
+    GetImageStatus,
+    GetPodSandboxStatus,
+    Operation,
+    PulledImage,
+    PullImage,
+    Relist,
+    RemoveContainer,
+    RemovePodSandbox,
+    RunHook,
+    RunOperation,
+    RunPodSandbox,
+    RunProbe,
+    StartContainer,
+    StopContainer,
+    StopPodSandbox,
+)
+from probetui.kubelet.inputs import (
+    Fact,
+    OperationFinished,
+    OperationValue,
+    ProbeFinished,
+    Relisted,
+)
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+
+KILLED = 137
+NO_TIME = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """How one instance of a container lives.
+
+    Attributes:
+        lasts: until it ends by itself; None for ever.
+        exit_code: with which it does.
+        stops_after: how long it takes to end once it is asked to; None until it is
+            killed at the end of its grace period.
+        stop_code: its exit code when it ends on being asked.
+    """
+
+    lasts: timedelta | None = None
+    exit_code: int = 0
+    stops_after: timedelta | None = NO_TIME
+    stop_code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a probe meets: an attempt's result, and the time it takes."""
+
+    attempt: Attempt
+    takes: timedelta = NO_TIME
+
+
+Probing = Callable[[RunProbe, timedelta], Answer]
+"""Answers a probe; the second argument is the age of its container's instance."""
+
+HEALTHY = Answer(Attempt(ProbeResult.SUCCESS))
+
+
+def always_healthy(_effect: RunProbe, _age: timedelta) -> Answer:
+    """Let every probe succeed at once."""
+    return HEALTHY
+
+
+@dataclass(slots=True)
+class _Pod:
+    """What the world has of one pod."""
+
+    uid: str
+    name: str
+    namespace: str
+    host_network: bool
+    ip: str
+    sandboxes: list[SandboxStatus] = field(default_factory=list)
+    containers: list[RuntimeContainerStatus] = field(default_factory=list)
+    seen: RuntimePodStatus | None = None
+
+
+class World:
+    """Containers and probes by script; owned by the simulation.
+
+    Args:
+        lives: how the instances of each container live, by container name; the last
+            one repeats. A container that is not listed lives for ever.
+        probing: answers probes.
+        images: the images there are; None for every image.
+    """
+
+    def __init__(
+        self,
+        lives: Mapping[str, tuple[Life, ...]] | None = None,
+        probing: Probing = always_healthy,
+        images: frozenset[str] | None = None,
+    ) -> None:
+        self._lives = lives or {}
+        self._probing = probing
+        self._images = images
+        self._pods: dict[str, _Pod] = {}
+        self._pod_of: dict[ContainerID, str] = {}
+        self._ends: dict[ContainerID, tuple[datetime, int]] = {}
+        self._last_id = 0
+
+    def answer(self, effect: Effect, now: datetime) -> tuple[datetime, Fact]:
+        """Return the fact that comes of an effect, and when it does."""
+        match effect:
+            case Relist():
+                return now, Relisted(self.pods(now), now)
+            case RunProbe():
+                answer = self._probing(effect, self._age(effect.container_id, now))
+                at = now + answer.takes
+                tries = 1 if answer.attempt.error is None else 3
+                outcome = ProbeOutcome((answer.attempt,) * tries, now, answer.takes)
+                return at, ProbeFinished(effect.probe_id, outcome)
+            case RunOperation(operation_id, pod_uid, operation):
+                return self._operate(operation_id, pod_uid, operation, now)
+
+    def pods(self, now: datetime) -> tuple[RuntimePodStatus, ...]:
+        """Return everything there is; a pod that did not change is the same object."""
+        for container_id, (at, exit_code) in list(self._ends.items()):
+            if at <= now:
+                self._end(container_id, at, exit_code)
+        return tuple(_seen(each, now) for each in self._pods.values())
+
+    def next_end(self, now: datetime) -> datetime | None:
+        """Return when a container ends by itself next, None if none will."""
+        ends = [at for at, _ in self._ends.values() if at > now]
+        return min(ends, default=None)
+
+    def _operate(
+        self, operation_id: int, pod_uid: str, operation: Operation, now: datetime
+    ) -> tuple[datetime, Fact]:
+        at = now
+        error = None
+        if isinstance(operation, StopContainer):
+            at = self._stop(operation, now)
+        if isinstance(operation, PullImage) and not self._has(operation.image):
+            error = f"{operation.image}: not found"
+        value = None if error else self._change(pod_uid, operation, now)
+        return at, OperationFinished(operation_id, value, error, bool(error))
+
+    def _change(  # noqa: C901  # one arm per operation
+        self, pod_uid: str, operation: Operation, now: datetime
+    ) -> OperationValue:
+        match operation:
+            case RunPodSandbox():
+                return self._run_sandbox(operation, now)
+            case GetPodSandboxStatus(sandbox_id):
+                for each in self._pods[pod_uid].sandboxes:
+                    if each.sandbox_id == sandbox_id:
+                        return each
+            case StopPodSandbox(sandbox_id):
+                self._stop_sandbox(pod_uid, sandbox_id)
+            case RemovePodSandbox(sandbox_id):
+                self._remove_sandbox(pod_uid, sandbox_id)
+            case GetImageStatus(image):
+                return image if self._has(image) else None
+            case PullImage(_, image):
+                return PulledImage(image, 0)
+            case CreateContainer():
+                return self._create(operation, now)
+            case StartContainer(container_id):
+                self._start(container_id, now)
+            case RemoveContainer(container_id):
+                self._remove(container_id)
+            case StopContainer() | RunHook():
+                return None
+        return None
+
+    def _has(self, image: str) -> bool:
+        return self._images is None or image in self._images
+
+    def _age(self, container_id: ContainerID, now: datetime) -> timedelta:
+        started_at = self._container(container_id).started_at
+        return NO_TIME if started_at is None else now - started_at
+
+    # -- sandboxes
+
+    def _run_sandbox(self, operation: RunPodSandbox, now: datetime) -> str:
+        spec = operation.pod
+        if spec.uid not in self._pods:
+            ip = f"10.0.{len(self._pods) // 250}.{len(self._pods) % 250 + 1}"
+            self._pods[spec.uid] = _Pod(
+                spec.uid, spec.name, spec.namespace, spec.host_network, ip
+            )
+        pod = self._pods[spec.uid]
+        sandbox = SandboxStatus(
+            self._new_id("sandbox"),
+            is_ready=True,
+            attempt=operation.attempt,
+            created_at=now,
+            host_network=spec.host_network,
+            ip=pod.ip,
+        )
+        pod.sandboxes.insert(0, sandbox)
+        pod.seen = None
+        return sandbox.sandbox_id
+
+    def _stop_sandbox(self, pod_uid: str, sandbox_id: str) -> None:
+        pod = self._pods.get(pod_uid)
+        if pod is None:
+            return
+        pod.sandboxes = [
+            replace(each, is_ready=False) if each.sandbox_id == sandbox_id else each
+            for each in pod.sandboxes
+        ]
+        pod.seen = None
+
+    def _remove_sandbox(self, pod_uid: str, sandbox_id: str) -> None:
+        pod = self._pods.get(pod_uid)
+        if pod is None:
+            return
+        pod.sandboxes = [
+            each for each in pod.sandboxes if each.sandbox_id != sandbox_id
+        ]
+        pod.seen = None
+        if not pod.sandboxes and not pod.containers:
+            del self._pods[pod_uid]
+
+    # -- containers
+
+    def _create(self, operation: CreateContainer, now: datetime) -> ContainerID:
+        container_id = ContainerID(f"sim://{self._new_id('container')}")
+        pod = self._pods[operation.pod.uid]
+        pod.containers.insert(
+            0,
+            RuntimeContainerStatus(
+                container_id,
+                operation.container.name,
+                RuntimeState.CREATED,
+                created_at=now,
+                image=operation.container.image,
+                restart_count=operation.attempt,
+                hash=container_hash(operation.container),
+            ),
+        )
+        pod.seen = None
+        self._pod_of[container_id] = pod.uid
+        return container_id
+
+    def _start(self, container_id: ContainerID, now: datetime) -> None:
+        self._set(container_id, state=RuntimeState.RUNNING, started_at=now)
+        life = self._life(container_id)
+        if life.lasts is not None:
+            self._ends[container_id] = (now + life.lasts, life.exit_code)
+
+    def _stop(self, operation: StopContainer, now: datetime) -> datetime:
+        """Let a container end, and return when it has."""
+        container_id = operation.container_id
+        if container_id not in self._pod_of:
+            return now
+        container = self._container(container_id)
+        if container.state is not RuntimeState.RUNNING:
+            return now
+        life = self._life(container_id)
+        grace = timedelta(seconds=operation.grace_period_seconds)
+        if life.stops_after is None or life.stops_after > grace:
+            end, exit_code = now + grace, KILLED
+        else:
+            end, exit_code = now + life.stops_after, life.stop_code
+        by_itself = self._ends.get(container_id)
+        if by_itself is not None and by_itself[0] < end:
+            return max(by_itself[0], now)
+        self._ends[container_id] = (end, exit_code)
+        return end
+
+    def _end(self, container_id: ContainerID, at: datetime, exit_code: int) -> None:
+        del self._ends[container_id]
+        self._set(
+            container_id,
+            state=RuntimeState.EXITED,
+            finished_at=at,
+            exit_code=exit_code,
+            reason="Completed" if exit_code == 0 else "Error",
+        )
+
+    def _remove(self, container_id: ContainerID) -> None:
+        pod_uid = self._pod_of.pop(container_id, None)
+        self._ends.pop(container_id, None)
+        if pod_uid is None:
+            return
+        pod = self._pods[pod_uid]
+        pod.containers = [
+            each for each in pod.containers if each.container_id != container_id
+        ]
+        pod.seen = None
+
+    def _life(self, container_id: ContainerID) -> Life:
+        container = self._container(container_id)
+        lives = self._lives.get(container.name, (Life(),))
+        return lives[min(container.restart_count, len(lives) - 1)]
+
+    def _container(self, container_id: ContainerID) -> RuntimeContainerStatus:
+        pod = self._pods[self._pod_of[container_id]]
+        return next(
+            each for each in pod.containers if each.container_id == container_id
+        )
+
+    def _set(self, container_id: ContainerID, **fields: object) -> None:
+        pod = self._pods[self._pod_of[container_id]]
+        pod.containers = [
+            replace(each, **fields) if each.container_id == container_id else each  # type: ignore[arg-type]  # names of its fields
+            for each in pod.containers
+        ]
+        pod.seen = None
+
+    def _new_id(self, what: str) -> str:
+        self._last_id += 1
+        return f"{what}{self._last_id:06d}"
+
+
+def _seen(pod: _Pod, now: datetime) -> RuntimePodStatus:
+    if pod.seen is None:
+        ready = bool(pod.sandboxes) and pod.sandboxes[0].is_ready
+        pod.seen = RuntimePodStatus(
+            pod.uid,
+            pod.name,
+            pod.namespace,
+            tuple(pod.sandboxes),
+            tuple(pod.containers),
+            (pod.ip,) if ready and not pod.host_network else (),
+            now,
+        )
+    return pod.seen

@@ -1,0 +1,551 @@
+"""The engine: everything the kubelet decides, on instants that it is given.
+
+Give it every fact and command with the instant it happened, wake it at its deadline,
+do what it asks, tell it what came of it. It never waits and never looks. The same
+inputs at the same instants give the same turns.
+
+Source: kubelet.go, v1.32.10, syncLoopIteration, HandlePodCleanups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from random import Random
+
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
+from probetui.kubelet.api_status import past_active_deadline
+from probetui.kubelet.backoff import Backoff
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.disposal import Disposer
+from probetui.kubelet.effects import Relist
+from probetui.kubelet.images import ImageManager
+from probetui.kubelet.inputs import (
+    AddPod,
+    Command,
+    DeletePod,
+    Fact,
+    Input,
+    OperationFinished,
+    OperationProgress,
+    PauseProbes,
+    ProbeFinished,
+    Relisted,
+    RelistFailed,
+    RestartContainer,
+    ResumeProbes,
+    RuntimeChanged,
+    StepProbe,
+    TriggerProbe,
+)
+from probetui.kubelet.journal import By, NoteEntry, PodGoneEntry, UserEntry
+from probetui.kubelet.killing import Kill, Killer
+from probetui.kubelet.lifetimes import Lifetimes
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.pleg import LifecycleChange, Pleg, PodCache, PodLifecycleEvent
+from probetui.kubelet.pod_calls import PodCalls
+from probetui.kubelet.pod_worker import (
+    Call,
+    CallResult,
+    PodUpdate,
+    PodWorkers,
+    UpdateType,
+)
+from probetui.kubelet.probe_manager import ProbeManager
+from probetui.kubelet.reason_cache import ReasonCache
+from probetui.kubelet.results import Update
+from probetui.kubelet.routine import Latch, Runner
+from probetui.kubelet.snapshot import Snapshot
+from probetui.kubelet.snapshots import SnapshotMaker
+from probetui.kubelet.status_manager import StatusManager
+from probetui.kubelet.sync_pod import PodSyncer
+from probetui.kubelet.timers import Timers
+from probetui.kubelet.turn import Ledger, Turn
+
+LONGEST_RELIST_PAUSE = timedelta(seconds=5)
+
+
+class Routinely(StrEnum):
+    """What the engine does again and again."""
+
+    RELIST = "relist"
+    SYNC = "sync"
+    HOUSEKEEPING = "housekeeping"
+    GARBAGE = "garbage"
+
+
+class Engine:
+    """All state of the kubelet; has one owner, the driver.
+
+    Args:
+        config: how this kubelet behaves.
+        started_at: when this session begins.
+    """
+
+    def __init__(self, config: KubeletConfig, started_at: datetime) -> None:
+        self.config = config
+        self._started_at = started_at
+        self._rng = Random(config.seed)  # noqa: S311  # jitter, not secrets
+        self._ledger = Ledger()
+        self._runner = Runner(self._ledger)
+        self._cache = PodCache()
+        self._pleg = Pleg(self._cache)
+        self._statuses = StatusManager()
+        self._reasons = ReasonCache()
+        windows = (config.backoff_initial, config.backoff_max, config.backoff_expiry)
+        self._backoff = Backoff(*windows)
+        self._image_backoff = Backoff(*windows)
+        self._lifetimes = Lifetimes(self._ledger, started_at)
+        self._probes = ProbeManager(
+            config,
+            started_at,
+            status_of=self._statuses.get,
+            ledger=self._ledger,
+            rng=self._rng,
+        )
+        self._killer = Killer(
+            self._ledger, self._lifetimes, config.minimum_grace_period_seconds
+        )
+        self._syncer = PodSyncer(
+            self._ledger,
+            self._killer,
+            ImageManager(self._ledger, self._image_backoff),
+            self._backoff,
+            self._lifetimes,
+            self._probes.results[ProbeType.LIVENESS],
+            self._probes.results[ProbeType.STARTUP],
+        )
+        self._calls = PodCalls(
+            self._ledger,
+            self._probes,
+            self._statuses,
+            self._cache,
+            self._reasons,
+            self._syncer,
+            self._killer,
+            self._await_fresh,
+        )
+        self._workers = PodWorkers(
+            config, self._rng, self._begin, self._is_fresh, self._is_idle
+        )
+        self._disposer = Disposer(
+            self._runner, self._workers, config.dead_instances_kept, self._forget
+        )
+        self._pods: dict[str, Pod] = {}
+        self._in_runtime: dict[str, RuntimePodStatus] = {}
+        self._waiting_for_relist: list[tuple[datetime, Latch]] = []
+        self._timers: Timers[Routinely] = Timers()
+        for each in Routinely:
+            self._timers.set(each, started_at)
+        self._relist_is_running = False
+        self._relist_again = False
+        self._relist_pause = config.relist_period
+        self._lost_since: datetime | None = None
+        self._lost_error = ""
+        self._snapshots = SnapshotMaker(
+            started_at,
+            self._probes,
+            self._statuses,
+            self._workers,
+            self._lifetimes,
+            self._syncer,
+            self._runner,
+        )
+
+    # -- the four doors
+
+    def submit(self, item: Input, now: datetime) -> Turn:
+        """Take one input in and return what comes of it."""
+        match item:
+            case (
+                ProbeFinished()
+                | OperationFinished()
+                | OperationProgress()
+                | Relisted()
+                | RelistFailed()
+                | RuntimeChanged()
+            ):
+                self._take_fact(item, now)
+            case _:
+                self._take_command(item, now)
+        return self.advance(now)
+
+    def advance(self, now: datetime) -> Turn:
+        """Let time pass up to `now` and return what comes of it."""
+        while (due := self._timers.pop_due(now)) is not None:
+            self._on_timer(due, now)
+        self._settle(now)
+        turn = self._ledger.take()
+        self._snapshots.note(turn)
+        return turn
+
+    def next_deadline(self) -> datetime | None:
+        """Return when `advance` is to be called at the latest, None for never."""
+        deadlines = (
+            self._timers.next_deadline(),
+            self._probes.next_deadline(),
+            self._runner.next_deadline(),
+        )
+        return min((each for each in deadlines if each is not None), default=None)
+
+    def snapshot(self, now: datetime) -> Snapshot:
+        """Return what there is to see; what did not change is the same object."""
+        return self._snapshots.make(
+            self._pods.values(),
+            now,
+            lost_since=self._lost_since,
+            lost_error=self._lost_error,
+        )
+
+    def pod_uids(self) -> tuple[str, ...]:
+        """Return the pods that are known and not gone yet."""
+        return tuple(self._pods)
+
+    def longest_grace_period(self) -> timedelta:
+        """Return the longest time that any pod may take to end."""
+        seconds = [
+            each.termination_grace_period_seconds or 0 for each in self._pods.values()
+        ]
+        return timedelta(seconds=max(seconds, default=0))
+
+    # -- commands
+
+    def _take_command(self, command: Command, now: datetime) -> None:
+        match command:
+            case AddPod(pod):
+                self._add_pod(pod, now)
+            case DeletePod(pod_uid, grace_period_seconds):
+                self._delete_pod(pod_uid, grace_period_seconds, now)
+            case TriggerProbe(key):
+                self._write_user(now, "probe now", f"{key.container_name} {key[2]}")
+                self._probes.trigger(key)
+            case RestartContainer(pod_uid, container_name):
+                self._restart(pod_uid, container_name, now)
+            case PauseProbes():
+                self._write_user(now, "pause", "all probes")
+                self._probes.pause()
+            case ResumeProbes():
+                self._write_user(now, "resume", "all probes")
+                self._probes.resume()
+            case StepProbe():
+                self._write_user(now, "step", "the next probe")
+                self._probes.pause()
+                self._probes.step(now)
+
+    def _add_pod(self, pod: Pod, now: datetime) -> None:
+        self._pods[pod.uid] = replace(pod, created_at=pod.created_at or now)
+        update = PodUpdate(UpdateType.CREATE, self._pods[pod.uid])
+        self._workers.update(update, now)
+
+    def _delete_pod(self, pod_uid: str, grace: int | None, now: datetime) -> None:
+        """Mark a pod as being deleted, as the API server does, and end it."""
+        pod = self._pods.get(pod_uid)
+        if pod is None:
+            return
+        if grace is None:
+            grace = pod.termination_grace_period_seconds
+        if pod.deletion_requested_at is None:
+            self._write_user(now, "delete", pod.name)
+        pod = replace(
+            pod,
+            deletion_requested_at=pod.deletion_requested_at or now,
+            deletion_grace_period_seconds=grace,
+        )
+        self._pods[pod_uid] = pod
+        self._probes.replace_pod(pod)
+        if self._workers.should_be_finished(pod_uid):
+            self._remove_content(pod_uid, now)
+        else:
+            self._workers.update(PodUpdate(UpdateType.UPDATE, pod), now)
+
+    def _restart(self, pod_uid: str, container_name: str, now: datetime) -> None:
+        """Stop a container; that it is started again is the pod worker's doing."""
+        pod = self._pods.get(pod_uid)
+        instance = self._cache.get(pod_uid).newest(container_name)
+        if (
+            pod is None
+            or instance is None
+            or instance.state is not RuntimeState.RUNNING
+        ):
+            return
+        self._write_user(now, "restart", f"{pod.name}/{container_name}")
+        kill = Kill(instance, by=By.USER, is_announced=False)
+        ips = self._cache.get(pod_uid).ips
+        routine = self._killer.kill_container(pod, kill, ips[0] if ips else "", now)
+        self._runner.start(pod_uid, routine, self._tell_failed_restart, now)
+
+    def _tell_failed_restart(self, error: str | None, now: datetime) -> None:
+        if error is not None:
+            self._note(now, f"restart failed: {error}", is_fault=True)
+
+    # -- facts
+
+    def _take_fact(self, fact: Fact, now: datetime) -> None:
+        match fact:
+            case ProbeFinished():
+                self._probes.finish(fact, now)
+            case OperationFinished(operation_id):
+                self._snapshots.operation_over(operation_id)
+                self._runner.finish(fact, now)
+            case OperationProgress(operation_id, text):
+                self._snapshots.progress(operation_id, text)
+            case Relisted():
+                self._relisted(fact, now)
+            case RelistFailed(error):
+                self._relist_failed(error, now)
+            case RuntimeChanged():
+                self._ask_for_relist(now)
+
+    def _relisted(self, relisted: Relisted, now: datetime) -> None:
+        self._relist_is_running = False
+        self._relist_pause = self.config.relist_period
+        if self._lost_since is not None:
+            gone_for = round((now - self._lost_since).total_seconds())
+            self._note(now, f"the container runtime answers again, after {gone_for}s")
+            self._lost_since = None
+        before = self._in_runtime
+        self._in_runtime = {each.pod_uid: each for each in relisted.pods}
+        for uid, status in self._in_runtime.items():
+            if status is not before.get(uid):
+                self._lifetimes.look_at(uid, status.containers, now)
+        changed: dict[str, None] = {}
+        for event in self._pleg.relist(relisted.pods, relisted.started_at):
+            if event.change is not LifecycleChange.REMOVED:
+                changed[event.pod_uid] = None
+            self._on_lifecycle_event(event, before.get(event.pod_uid), now)
+        self._set_latches(relisted.started_at)
+        for uid in changed:
+            self._sync(uid, now)
+        self._workers.run_ready(now)
+        self._runner.look_at_latches(now)
+        self._schedule_relist(now)
+
+    def _on_lifecycle_event(
+        self, event: PodLifecycleEvent, before: RuntimePodStatus | None, now: datetime
+    ) -> None:
+        """Tell of removed instances; of a dead one, remove the instances before it."""
+        status = self._in_runtime.get(event.pod_uid)
+        if event.change is LifecycleChange.DIED and status is not None:
+            names = [
+                each.name
+                for each in status.containers
+                if each.container_id == event.container_id
+            ]
+            self._disposer.remove_surplus(status, names, now)
+        if event.change is LifecycleChange.REMOVED and before is not None:
+            for each in before.containers:
+                if each.container_id == event.container_id:
+                    self._lifetimes.removed(event.pod_uid, each, now)
+
+    def _relist_failed(self, error: str, now: datetime) -> None:
+        self._relist_is_running = False
+        if self._lost_since is None:
+            self._lost_since = now
+            self._note(
+                now, f"the container runtime does not answer: {error}", is_fault=True
+            )
+        self._lost_error = error
+        self._relist_pause = min(self._relist_pause * 2, LONGEST_RELIST_PAUSE)
+        self._relist_again = False
+        self._schedule_relist(now)
+
+    # -- relists
+
+    def _ask_for_relist(self, now: datetime) -> None:
+        if self._relist_is_running:
+            self._relist_again = True
+        else:
+            self._timers.set(Routinely.RELIST, now)
+
+    def _schedule_relist(self, now: datetime) -> None:
+        if self._relist_again or self._waiting_for_relist:
+            self._relist_again = False
+            at = now if self._lost_since is None else now + self._relist_pause
+        else:
+            at = now + self._relist_pause
+        self._timers.set(Routinely.RELIST, at)
+
+    def _await_fresh(self, now: datetime) -> Latch:
+        """Return what is set when a relist that began after `now` has come."""
+        latch = Latch()
+        self._waiting_for_relist.append((now, latch))
+        self._ask_for_relist(now)
+        return latch
+
+    def _set_latches(self, started_at: datetime) -> None:
+        still_waiting = []
+        for since, latch in self._waiting_for_relist:
+            if started_at >= since:
+                latch.set()
+            else:
+                still_waiting.append((since, latch))
+        self._waiting_for_relist = still_waiting
+
+    # -- time
+
+    def _on_timer(self, what: Routinely, now: datetime) -> None:
+        match what:
+            case Routinely.RELIST:
+                self._relist_is_running = True
+                self._ledger.emit(Relist())
+            case Routinely.SYNC:
+                self._sync_due(now)
+                self._timers.set(what, now + self.config.sync_tick)
+            case Routinely.HOUSEKEEPING:
+                self._clean_up(now)
+                self._timers.set(
+                    Routinely.HOUSEKEEPING, now + self.config.housekeeping_tick
+                )
+            case Routinely.GARBAGE:
+                for uid, status in self._in_runtime.items():
+                    if uid in self._pods:
+                        names = dict.fromkeys(each.name for each in status.containers)
+                        self._disposer.remove_surplus(status, names, now)
+                self._timers.set(
+                    Routinely.GARBAGE, now + self.config.container_gc_period
+                )
+
+    def _collect_garbage(self, now: datetime) -> None:
+        for uid, status in self._in_runtime.items():
+            if uid in self._pods:
+                names = dict.fromkeys(each.name for each in status.containers)
+                self._disposer.remove_surplus(status, names, now)
+
+    def _sync_due(self, now: datetime) -> None:
+        while (uid := self._workers.queue.pop_due(now)) is not None:
+            self._sync(uid, now)
+        for uid, pod in self._pods.items():
+            status = self._statuses.get(uid)
+            if pod.active_deadline_seconds is None or status is None:
+                continue
+            if past_active_deadline(pod, status, now) and not status.phase.is_terminal:
+                self._sync(uid, now)
+
+    def _clean_up(self, now: datetime) -> None:
+        """Bring workers, probes and the runtime in line with the pods that are known.
+
+        Source: kubelet_pods.go, v1.32.10, HandlePodCleanups.
+        """
+        self._workers.sync_known_pods(self._pods, now)
+        self._probes.cleanup_pods(
+            {
+                uid
+                for uid in self._workers.uids()
+                if not self._workers.is_known_terminated(uid)
+            }
+        )
+        for uid, pod in self._pods.items():
+            if not self._workers.knows(uid) and pod.deletion_requested_at is None:
+                self._workers.update(PodUpdate(UpdateType.CREATE, pod), now)
+        self._disposer.end_orphans(self._in_runtime, self._pods, now)
+        for uid in tuple(self._pods):
+            if self._workers.should_content_be_removed(uid) and (
+                self._workers.should_be_finished(uid)
+            ):
+                self._remove_content(uid, now)
+        self._backoff.gc(now)
+
+    # -- syncing
+
+    def _settle(self, now: datetime) -> None:
+        """Go on until nothing is left that can be done at this instant."""
+        while True:
+            self._runner.run_due(now)
+            self._probes.run_due(now)
+            if not self._take_updates(now):
+                return
+
+    def _take_updates(self, now: datetime) -> bool:
+        """Act on changed beliefs; False if there were none."""
+        some = False
+        for probe_type, results in self._probes.results.items():
+            for update in results.take_updates():
+                some = True
+                self._on_update(probe_type, update, now)
+        return some
+
+    def _on_update(self, probe_type: ProbeType, update: Update, now: datetime) -> None:
+        """Act on a changed belief.
+
+        Source: kubelet.go, v1.32.10, syncLoopIteration, handleProbeSync.
+        """
+        pod = self._pods.get(update.pod_uid)
+        if pod is None:
+            return
+        old = self._statuses.get(pod.uid)
+        believed = update.result is Result.SUCCESS
+        new = old
+        match probe_type:
+            case ProbeType.LIVENESS:
+                if update.result is not Result.FAILURE:
+                    return
+            case ProbeType.READINESS:
+                new = self._statuses.set_container_readiness(
+                    pod, update.container_id, now, ready=believed
+                )
+            case ProbeType.STARTUP:
+                new = self._statuses.set_container_startup(
+                    pod, update.container_id, now, started=believed
+                )
+        self._calls.publish(pod, new, old, now)
+        self._sync(pod.uid, now)
+
+    def _sync(self, pod_uid: str, now: datetime) -> None:
+        pod = self._pods.get(pod_uid)
+        if pod is not None:
+            self._workers.update(PodUpdate(UpdateType.SYNC, pod), now)
+
+    def _begin(self, call: Call, now: datetime) -> None:
+        """Carry out a pod worker's call."""
+        uid = call.pod.uid
+
+        def done(result: CallResult, at: datetime) -> None:
+            self._workers.finish(uid, result, at)
+            self._snapshots.changed(uid)
+            if self._workers.should_be_finished(uid):
+                self._pod_has_ended(uid, at)
+
+        self._snapshots.changed(uid)
+        self._runner.start(uid, self._calls.routine(call, now), done, now)
+
+    def _is_fresh(self, pod_uid: str, since: datetime | None) -> bool:
+        instant = self._started_at - timedelta(days=1) if since is None else since
+        return self._cache.get_newer_than(pod_uid, instant) is not None
+
+    def _is_idle(self, pod_uid: str) -> bool:
+        status = self._cache.get(pod_uid)
+        return not any(each.is_ready for each in status.sandboxes) and not any(
+            each.state is RuntimeState.RUNNING for each in status.containers
+        )
+
+    # -- the end of pods
+
+    def _pod_has_ended(self, pod_uid: str, now: datetime) -> None:
+        if pod_uid not in self._pods:
+            return
+        self._ledger.write(PodGoneEntry(self._ledger.next_sequence(), now, pod_uid))
+        if self._pods[pod_uid].deletion_requested_at is not None:
+            self._remove_content(pod_uid, now)
+
+    def _remove_content(self, pod_uid: str, now: datetime) -> None:
+        self._disposer.remove_content(pod_uid, self._in_runtime.get(pod_uid), now)
+
+    def _forget(self, pod_uid: str) -> None:
+        self._pods.pop(pod_uid, None)
+        self._in_runtime.pop(pod_uid, None)
+        self._statuses.remove(pod_uid)
+        self._lifetimes.forget_pod(pod_uid)
+        self._snapshots.forget(pod_uid)
+
+    # -- telling people
+
+    def _write_user(self, now: datetime, command: str, target: str) -> None:
+        self._ledger.write(
+            UserEntry(self._ledger.next_sequence(), now, command, target)
+        )
+
+    def _note(self, now: datetime, text: str, *, is_fault: bool = False) -> None:
+        self._ledger.write(NoteEntry(self._ledger.next_sequence(), now, text, is_fault))
