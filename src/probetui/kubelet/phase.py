@@ -159,10 +159,8 @@ def _stopped_phase(pod: Pod, tally: _Tally, *, is_terminal: bool) -> PodPhase:
     ended = PodPhase.SUCCEEDED if tally.stopped == tally.succeeded else PodPhase.FAILED
     if is_terminal and not is_static_pod(pod):
         return ended
-    match pod.restart_policy:
-        case RestartPolicy.ALWAYS:
-            return PodPhase.RUNNING
-        case RestartPolicy.NEVER:
-            return ended
-        case RestartPolicy.ON_FAILURE:
-            return ended if ended is PodPhase.SUCCEEDED else PodPhase.RUNNING
+    if pod.restart_policy is RestartPolicy.ALWAYS:
+        return PodPhase.RUNNING
+    if ended is PodPhase.FAILED and pod.restart_policy is RestartPolicy.ON_FAILURE:
+        return PodPhase.RUNNING
+    return ended
