@@ -1,0 +1,84 @@
+"""What there is to say of one container besides its probes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from probetui.kubelet.gates import short_id
+from probetui.kubelet.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.presentation.containers import state
+from probetui.presentation.durations import age, countdown
+from probetui.presentation.exits import asked_by, last_exit_words
+from probetui.presentation.spans import Line, Role, Span, line, muted
+from probetui.presentation.view import View
+
+_SECOND = timedelta(seconds=1)
+LABEL = 14
+"""Cells of the first column: a label and at least one space."""
+
+
+def labelled(label: str, *parts: str | Span) -> Line:
+    """Return a line with its label in the first column."""
+    return line(muted(label.ljust(LABEL)), *parts)
+
+
+def stopping_words(container: ContainerSnapshot, view: View) -> str:
+    """Return signals, their times, what is left of the grace, and its source.
+
+    Empty unless the container is being stopped.
+    """
+    stopping = container.stopping
+    if stopping is None:
+        return ""
+    grace = stopping.grace_period_seconds
+    ends_at = stopping.since + grace * _SECOND
+    return (
+        f"SIGTERM {view.times.clock(stopping.since)}, "
+        f"SIGKILL {view.times.clock(ends_at)}, "
+        f"{countdown(ends_at - view.now)} of {grace}s grace left "
+        f"({stopping.grace_source})"
+    )
+
+
+def waiting_words(container: ContainerSnapshot, view: View) -> str:
+    """Return the back-off window, what it counts from, and the time of the retry.
+
+    Empty unless the container waits in back-off.
+    """
+    backoff = container.backoff
+    if backoff is None or backoff.until is None:
+        return ""
+    since = f" from exit {view.times.clock(backoff.since)}" if backoff.since else ""
+    return (
+        f"window {age(backoff.window)}{since}, "
+        f"retry in {countdown(backoff.until - view.now)}, "
+        f"next window {age(backoff.next_window)}"
+    )
+
+
+def container_lines(
+    pod: PodSnapshot, container: ContainerSnapshot, view: View
+) -> Iterator[Line]:
+    """Yield state, image, last exit, and the kill or the wait that is under way."""
+    status = container.status
+    count = status.restart_count if status else 0
+    ready = "yes" if status and status.ready else "no"
+    yield labelled(
+        "state", state(pod, container, view), f"   ready {ready}   restarts {count}"
+    )
+    if pod.operation:
+        yield labelled("doing", Span(view.safe(pod.operation), Role.ACCENT))
+    if container.last_exit is not None:
+        at = view.times.stamp(container.last_exit.at)
+        yield labelled("last exit", f"{at} {last_exit_words(container.last_exit)}")
+    if container.stopping is not None:
+        by = asked_by(container.stopping.by)
+        yield labelled("kill", Span(stopping_words(container, view), Role.WARNING))
+        yield labelled("", f"asked for by: {by}")
+    if words := waiting_words(container, view):
+        yield labelled("back-off", Span(words, Role.ERROR))
+    shown_id = f"  id {short_id(status.container_id)}" if status else ""
+    yield labelled("image", view.safe(container.container.image), muted(shown_id))
+    if not container.probes:
+        yield labelled("probes", "none: only its own end can restart this container")

@@ -1,0 +1,230 @@
+"""Pods and containers as the cells of a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
+from probetui.kubelet.snapshot import (
+    ContainerSnapshot,
+    PodSnapshot,
+    PodWorkerState,
+    ProbeSnapshot,
+)
+from probetui.presentation.durations import age, countdown
+from probetui.presentation.probes import cell, next_tick
+from probetui.presentation.spans import Line, Role, Span, line, muted, strong
+from probetui.presentation.view import View
+
+_SECOND = timedelta(seconds=1)
+_TROUBLE = frozenset(
+    {
+        "CrashLoopBackOff",
+        "ImagePullBackOff",
+        "ErrImagePull",
+        "ErrImageNeverPull",
+        "InvalidImageName",
+        "CreateContainerError",
+        "CreateContainerConfigError",
+        "RunContainerError",
+        "StartError",
+        "OOMKilled",
+        "Error",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PodCells:
+    """A pod's line in the table."""
+
+    name: Line
+    ready: Line
+    state: Line
+    restarts: Line
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerCells:
+    """A container's line in the table; `probes` are liveness, readiness, startup.
+
+    `kind` is empty for a regular container.
+    """
+
+    name: str
+    kind: str
+    ready: Line
+    state: Line
+    restarts: Line
+    probes: tuple[Line, Line, Line]
+    next: Line
+
+
+def pod_names(pods: Iterable[Pod]) -> dict[str, str]:
+    """Return what to call each pod, by UID; the namespace only where it is needed."""
+    pods = tuple(pods)
+    times = Counter(each.name for each in pods)
+    return {
+        each.uid: each.name
+        if times[each.name] == 1
+        else f"{each.namespace}:{each.name}"
+        for each in pods
+    }
+
+
+def object_name(names: Mapping[str, str], pod_uid: str, container_name: str) -> str:
+    """Return `pod/container`, or the pod alone; the UID where the name is unknown."""
+    pod = names.get(pod_uid, pod_uid)
+    return f"{pod}/{container_name}" if container_name else pod
+
+
+def kind(container: ContainerSnapshot) -> str:
+    """Return `sidecar`, `init`, or nothing for a regular container."""
+    if container.container.is_sidecar:
+        return "sidecar"
+    return "init" if container.is_init else ""
+
+
+def probe_of(
+    container: ContainerSnapshot, probe_type: ProbeType
+) -> ProbeSnapshot | None:
+    """Return a container's probe of one type, or None."""
+    for each in container.probes:
+        if each.key.probe_type is probe_type:
+            return each
+    return None
+
+
+def pod_cells(pod: PodSnapshot, view: View) -> PodCells:
+    """Return a pod's line: ready containers of all, the worst state, restarts."""
+    ready, total = ready_containers(pod)
+    restarts = sum(
+        each.status.restart_count for each in pod.containers if each.status is not None
+    )
+    return PodCells(
+        line(strong(view.safe(pod.pod.name))),
+        line(Span(f"{ready}/{total}", Role.PLAIN if ready == total else Role.WARNING)),
+        line(_pod_state(pod, view)),
+        line(_restarts(restarts)),
+    )
+
+
+def ready_containers(pod: PodSnapshot) -> tuple[int, int]:
+    """Return how many containers of a pod are ready, and of how many."""
+    ready = [
+        each.status is not None and each.status.ready
+        for each in pod.containers
+        if not _is_plain_init(each)
+    ]
+    return sum(ready), len(ready)
+
+
+def container_cells(
+    pod: PodSnapshot, container: ContainerSnapshot, view: View
+) -> ContainerCells:
+    """Return a container's line."""
+    status = container.status
+    is_ready = status is not None and status.ready
+    liveness, readiness, startup = (
+        cell(probe_of(container, each), view)
+        for each in (ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP)
+    )
+    return ContainerCells(
+        view.safe(container.container.name),
+        kind(container),
+        line(Span("yes", Role.SUCCESS) if is_ready else Span("no", Role.WARNING)),
+        line(state(pod, container, view)),
+        line(_restarts(status.restart_count if status else 0)),
+        (liveness, readiness, startup),
+        line(_next(container, view)),
+    )
+
+
+def state(pod: PodSnapshot, container: ContainerSnapshot, view: View) -> Span:
+    """Return a container's state in a few words: `Running 41s`, `CrashLoopBackOff`."""
+    if container.stopping is not None:
+        return Span("Stopping", Role.WARNING)
+    match container.status:
+        case ContainerStatus(state=Running(started_at)):
+            if started_at is None:
+                return Span("Running")
+            return Span(f"Running {age(view.now - started_at)}")
+        case ContainerStatus(state=Terminated(exit_code, reason)):
+            return _terminated(exit_code, view.safe(reason))
+        case ContainerStatus(state=Waiting(reason)) if reason in _TROUBLE:
+            return Span(reason, Role.ERROR)
+        case ContainerStatus(state=Waiting(reason)):
+            words = pod.operation or reason or "Waiting"
+        case _:
+            words = pod.operation or "Pending"
+    return muted(view.safe(words))
+
+
+def is_init_done(container: ContainerSnapshot) -> bool:
+    """Tell whether this is a plain init container that has succeeded."""
+    match container.status:
+        case ContainerStatus(state=Terminated(exit_code=0)):
+            return _is_plain_init(container)
+        case _:
+            return False
+
+
+def _is_plain_init(container: ContainerSnapshot) -> bool:
+    return container.is_init and not container.container.is_sidecar
+
+
+def _terminated(exit_code: int, reason: str) -> Span:
+    if exit_code == 0:
+        return muted(reason or "Completed")
+    return Span(f"{reason or 'Error'} {exit_code}", Role.ERROR)
+
+
+def _restarts(count: int) -> Span:
+    return Span(str(count), Role.WARNING) if count else muted("0")
+
+
+def _pod_state(pod: PodSnapshot, view: View) -> Span:
+    """Return the pod's phase, or what keeps it from running."""
+    if pod.state in {PodWorkerState.TERMINATING, PodWorkerState.TERMINATED}:
+        return Span("Terminating", Role.WARNING)
+    if pod.status.phase.is_terminal:
+        return Span(pod.status.phase)
+    held_up = [
+        state(pod, each, view)
+        for each in pod.containers
+        if not (is_init_done(each) or _is_running(each))
+    ]
+    worst = [each for each in held_up if each.role is Role.ERROR]
+    return next(iter(worst or held_up), Span(pod.status.phase))
+
+
+def _is_running(container: ContainerSnapshot) -> bool:
+    status = container.status
+    return (
+        container.stopping is None
+        and status is not None
+        and isinstance(status.state, Running)
+    )
+
+
+def _next(container: ContainerSnapshot, view: View) -> Span:
+    """Return the time to what happens next: the kill, the retry, the next tick."""
+    if container.stopping is not None:
+        left = container.stopping.since - view.now
+        grace = container.stopping.grace_period_seconds
+        return Span(countdown(left + grace * _SECOND), Role.WARNING)
+    if container.backoff is not None and container.backoff.until is not None:
+        return Span(countdown(container.backoff.until - view.now), Role.ERROR)
+    probe = next_tick(container.probes)
+    if any(each.in_flight_since for each in container.probes):
+        return Span("now", Role.ACCENT)
+    if probe is None or probe.next_tick_at is None:
+        return muted("-")
+    if probe.is_held_back and probe.next_tick_at <= view.now:
+        return Span("held", Role.WARNING)
+    return Span(countdown(probe.next_tick_at - view.now))

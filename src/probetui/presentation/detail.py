@@ -1,0 +1,165 @@
+"""One container and one of its probes: the five lines that matter, or all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
+from probetui.presentation.container_detail import (
+    container_lines,
+    stopping_words,
+    waiting_words,
+)
+from probetui.presentation.containers import probe_of
+from probetui.presentation.marks import PROBE_LETTERS, strip
+from probetui.presentation.probe_detail import (
+    NOW,
+    believed,
+    last_words,
+    limit_words,
+    output_text,
+    probe_lines,
+    run_words,
+    why_words,
+)
+from probetui.presentation.probes import badge, handler_words, timing_letters
+from probetui.presentation.sentences import next_failure, why
+from probetui.presentation.spans import Line, Role, Span, line, muted, text_of
+from probetui.presentation.view import View
+
+_STORED_COLUMN = 38
+_HOLD_COLUMN = 65
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What the detail is about; `probe` is None for a container without any."""
+
+    pod: PodSnapshot
+    container: ContainerSnapshot
+    probe: ProbeSnapshot | None
+
+
+def choose_probe(
+    container: ContainerSnapshot, wanted: ProbeType | None
+) -> ProbeSnapshot | None:
+    """Return the wanted probe if the container has it, else its first one, or None."""
+    if wanted is not None and (probe := probe_of(container, wanted)) is not None:
+        return probe
+    return container.probes[0] if container.probes else None
+
+
+def title(subject: Subject, view: View) -> str:
+    """Return `pod/container`."""
+    return view.safe(f"{subject.pod.pod.name}/{subject.container.container.name}")
+
+
+def tabs(subject: Subject, *, in_letters: bool) -> Line:
+    """Return the container's probes, the one that is shown in brackets."""
+    spans: list[Span] = []
+    for each in subject.container.probes:
+        kind = each.key.probe_type
+        word = PROBE_LETTERS[kind] if in_letters else kind.lower()
+        if each is subject.probe:
+            spans.append(Span(f"[{word}]", Role.STRONG))
+        else:
+            spans.append(muted(f" {word} "))
+    return tuple(spans)
+
+
+def summary(subject: Subject, view: View) -> str:
+    """Return handler and timing in short: `exec p5 t1 f3 d5`."""
+    if subject.probe is None:
+        return ""
+    kind = handler_words(subject.probe.probe, view).partition(" ")[0]
+    return f"{kind} {timing_letters(subject.probe.probe)}"
+
+
+def badge_of(subject: Subject, view: View) -> Span:
+    """Return the badge of the probe that is shown; empty if there is none."""
+    if subject.probe is None:
+        return Span("")
+    return badge(subject.probe, subject.container, view)
+
+
+def why_in_short(subject: Subject) -> str:
+    """Return why the last tick did what it did, without its time."""
+    if subject.probe is None:
+        return "no probe is defined"
+    return why(subject.probe.history[-1]) if subject.probe.history else "no tick yet"
+
+
+def short_detail(subject: Subject, view: View, width: int) -> list[Line]:
+    """Return the five lines that matter most: strip, run, last, why, next failure."""
+    probe = subject.probe
+    if probe is None:
+        return list(container_lines(subject.pod, subject.container, view))
+    return [
+        _strip_and_legend(probe, view, width),
+        _run_and_stored(probe, view),
+        _last(probe, view),
+        line(muted("why  "), why_words(probe, view)),
+        _what_comes(subject, probe, view),
+    ]
+
+
+def full_detail(subject: Subject, view: View, width: int) -> list[Line]:
+    """Return everything there is to say, the whole last output at the end."""
+    lines = list(container_lines(subject.pod, subject.container, view))
+    if subject.probe is None:
+        return lines
+    failure = next_failure(subject.pod.pod, subject.container, subject.probe, view)
+    shown = probe_lines(subject.container, subject.probe, failure, view, width)
+    return [*lines, *shown]
+
+
+def _strip_and_legend(probe: ProbeSnapshot, view: View, width: int) -> Line:
+    marks = view.marks
+    ticks = strip(probe.history, marks, width - len(NOW)) or line(muted("no tick yet"))
+    legend = (
+        f"{marks.success}ok {marks.failure}fail {marks.kill} kill {marks.hold} hold "
+        f"{marks.new_container} new {marks.delay} delay"
+    )
+    gap = width - len(text_of(ticks)) - len(NOW) - len(legend)
+    return line(*ticks, muted(NOW), muted(" " * gap + legend if gap > 1 else ""))
+
+
+def _run_and_stored(probe: ProbeSnapshot, view: View) -> Line:
+    run = line(muted("run  "), *run_words(probe, view), limit_words(probe))
+    stored = line(muted("stored result  "), believed(probe))
+    hold = Span("yes", Role.HOLD) if probe.on_hold else Span("no")
+    return (
+        *_padded(run, _STORED_COLUMN),
+        *_padded(stored, _HOLD_COLUMN - _STORED_COLUMN),
+        muted("hold  "),
+        hold,
+    )
+
+
+def _padded(spans: Line, width: int) -> Line:
+    """Fill up to a column with spaces, at least two; only for words of our own."""
+    return (*spans, Span(" " * max(width - len(text_of(spans)), 2)))
+
+
+def _last(probe: ProbeSnapshot, view: View) -> Line:
+    tick = probe.last_run
+    if tick is None or not tick.attempts:
+        return line(muted("last "), "not probed yet")
+    output = view.safe(output_text(tick.attempts[-1]))
+    return line(
+        muted("last "), *last_words(tick, view), "  ", Span(output, Role.STRONG)
+    )
+
+
+def _what_comes(subject: Subject, probe: ProbeSnapshot, view: View) -> Line:
+    """Return the kill or the wait that is under way, else what a failure would do."""
+    if words := stopping_words(subject.container, view):
+        return line(muted("kill "), Span(words, Role.WARNING))
+    if words := waiting_words(subject.container, view):
+        return line(muted("wait "), Span(words, Role.ERROR))
+    if subject.pod.operation:
+        doing = Span(view.safe(subject.pod.operation), Role.ACCENT)
+        return line(muted("doing "), doing)
+    failure = next_failure(subject.pod.pod, subject.container, probe, view)
+    return line(muted("next fail: "), failure.sentence)

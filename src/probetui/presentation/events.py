@@ -1,0 +1,232 @@
+"""Journal entries as lines of an event log.
+
+Two kinds of line: events as a cluster would record them, and lines of state, which a
+cluster never shows. What probetui adds to an event is kept apart from its message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from probetui.k8s.event import EventType
+from probetui.kubelet.journal import (
+    Action,
+    BackoffEntry,
+    ContainerEntry,
+    Entry,
+    EventEntry,
+    Lifecycle,
+    NoteEntry,
+    PodGoneEntry,
+    StateEntry,
+    TickEntry,
+    UserEntry,
+    What,
+)
+from probetui.presentation.containers import object_name
+from probetui.presentation.durations import age
+from probetui.presentation.exits import asked_by, exit_words
+from probetui.presentation.spans import Role
+
+_KEPT_TO_ITSELF = {What.READY, What.STARTED, What.HOLD, What.RESULT, What.PHASE}
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """One line of the log, in cells; texts are as they came, not yet made safe.
+
+    `type` is Normal, Warning, or `state`, `user`, `note` for what a cluster does not
+    show. `note` is probetui's own addition. `tick` is the tick behind it.
+    """
+
+    sequence: int
+    at: datetime
+    type: str
+    reason: str
+    object: str
+    message: str
+    note: str = ""
+    role: Role = Role.PLAIN
+    tick: TickEntry | None = None
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it tells of something that is not as it should be."""
+        return self.role is not Role.PLAIN and self.role is not Role.MUTED
+
+    @property
+    def is_of_a_cluster(self) -> bool:
+        """Whether a cluster would record it too."""
+        return self.type in {EventType.NORMAL, EventType.WARNING}
+
+
+class EventLog:
+    """Turns entries into lines as they come; remembers restarts and back-offs.
+
+    It has one owner, who feeds it every entry once, in order.
+    """
+
+    def __init__(self) -> None:
+        self._restarts: dict[tuple[str, str], int] = {}
+        self._waits: dict[tuple[str, str], datetime | None] = {}
+        self.warnings = 0
+        self.normals = 0
+
+    def feed(self, entry: Entry, names: Mapping[str, str]) -> EventLine | None:
+        """Return the line for an entry, or None if it has none.
+
+        `names` says what to call each pod, by UID.
+        """
+        match entry:
+            case EventEntry():
+                return self._event(entry, names)
+            case StateEntry():
+                return _state(entry, names)
+            case ContainerEntry():
+                return self._container(entry, names)
+            case BackoffEntry():
+                return self._backoff(entry, names)
+            case UserEntry():
+                return EventLine(
+                    entry.sequence, entry.at, "user", entry.command, entry.target, ""
+                )
+            case NoteEntry():
+                role = Role.ERROR if entry.is_fault else Role.MUTED
+                return EventLine(
+                    entry.sequence, entry.at, "note", "", "", entry.text, "", role
+                )
+            case PodGoneEntry():
+                name = object_name(names, entry.pod_uid, "")
+                return EventLine(
+                    entry.sequence, entry.at, "state", "gone", name, "nothing is left"
+                )
+            case _:
+                return None
+
+    def _event(self, entry: EventEntry, names: Mapping[str, str]) -> EventLine:
+        event = entry.event
+        is_warning = event.type is EventType.WARNING
+        self.warnings += is_warning
+        self.normals += not is_warning
+        note = ""
+        if entry.tick is not None:
+            note = verdict(entry.tick)
+        elif event.reason == "Started":
+            count = self._restarts.get((event.pod_uid, event.container_name), 0)
+            note = f"restart {count}" if count else ""
+        return EventLine(
+            entry.sequence,
+            entry.at,
+            event.type,
+            event.reason,
+            object_name(names, event.pod_uid, event.container_name),
+            event.message,
+            note,
+            Role.WARNING if is_warning else Role.PLAIN,
+            entry.tick,
+        )
+
+    def _container(
+        self, entry: ContainerEntry, names: Mapping[str, str]
+    ) -> EventLine | None:
+        self._restarts[entry.pod_uid, entry.container_name] = entry.restart_count
+        name = object_name(names, entry.pod_uid, entry.container_name)
+        match entry.what:
+            case Lifecycle.STOPPING:
+                reason, message = "stop", _stopping(entry)
+            case Lifecycle.EXITED:
+                reason, message = "exit", exit_words(entry)
+            case _:
+                return None
+        return EventLine(
+            entry.sequence, entry.at, "state", reason, name, message, "", Role.MUTED
+        )
+
+    def _backoff(
+        self, entry: BackoffEntry, names: Mapping[str, str]
+    ) -> EventLine | None:
+        """Return the line, but only one for each wait: it is asked about many times."""
+        key = (entry.pod_uid, entry.container_name)
+        before = self._waits.get(key)
+        self._waits[key] = entry.until
+        if entry.waits and entry.until == before:
+            return None
+        name = object_name(names, entry.pod_uid, entry.container_name)
+        return EventLine(
+            entry.sequence,
+            entry.at,
+            "state",
+            "backoff",
+            name,
+            backoff_words(entry),
+            "",
+            Role.MUTED,
+        )
+
+
+def verdict(tick: TickEntry) -> str:
+    """Return what came of a tick's result: `2/3 ignored`, `3/3 acted`, `discarded`."""
+    if tick.result is None:
+        return "discarded"
+    counted = f"{tick.run}/{tick.threshold}"
+    if tick.run < tick.threshold:
+        return f"{counted} ignored"
+    return f"{counted} {'as stored' if tick.action is Action.NONE else 'acted'}"
+
+
+def backoff_words(entry: BackoffEntry) -> str:
+    """Return what back-off said: `no wait (75s >= 10s), window now 20s`."""
+    following = f"window now {age(entry.next_window)}"
+    if entry.waits:
+        until = entry.until - entry.at if entry.until else timedelta()
+        following = f"next window {age(entry.next_window)}"
+        return f"waits {age(until)} of {age(entry.window)}, {following}"
+    if entry.since is None:
+        return "no wait: no earlier exit"
+    passed = age(entry.at - entry.since)
+    if entry.is_reset:
+        return f"no wait: window forgotten after {passed}, {following}"
+    if not entry.window:
+        return f"no wait: no window yet, {following}"
+    return f"no wait ({passed} >= {age(entry.window)}), {following}"
+
+
+def _stopping(entry: ContainerEntry) -> str:
+    asked = asked_by(entry.by) if entry.by else "asked for"
+    if entry.grace_period_seconds is None:
+        return f"SIGTERM, {asked}"
+    grace = f"{entry.grace_period_seconds}s"
+    source = f" ({entry.grace_source})" if entry.grace_source else ""
+    return f"SIGTERM, SIGKILL in {grace}{source}, {asked}"
+
+
+def _state(entry: StateEntry, names: Mapping[str, str]) -> EventLine | None:
+    if entry.what not in _KEPT_TO_ITSELF:
+        return None
+    name = object_name(names, entry.pod_uid, entry.container_name)
+    return EventLine(
+        entry.sequence,
+        entry.at,
+        "state",
+        entry.what,
+        name,
+        _change_words(entry),
+        "",
+        Role.MUTED,
+    )
+
+
+def _change_words(entry: StateEntry) -> str:
+    subject = entry.subject.lower()
+    match entry.what, entry.after:
+        case What.HOLD, "on":
+            return f"{subject} on hold until a tick sees a new container id"
+        case What.HOLD, _:
+            return f"{subject} hold released by a new container id"
+        case What.RESULT, after:
+            initial = "" if entry.before else " (initial value)"
+            return f"{subject} := {after}{initial}"
+        case _, after:
+            return f"{entry.before or 'none'} -> {after}"

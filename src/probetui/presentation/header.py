@@ -1,0 +1,87 @@
+"""The line at the top: what runs where, how it is going, what time it is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from probetui.kubelet.snapshot import Snapshot
+from probetui.presentation.containers import ready_containers
+from probetui.presentation.durations import age, countdown
+from probetui.presentation.spans import EMPTY, Line, Role, Span, line, strong
+from probetui.presentation.view import View
+
+_LATE = timedelta(milliseconds=100)
+"""A tick that comes later than this by our own fault is worth saying."""
+
+_SHORT, _TINY = 3, 4
+
+
+def mode(snapshot: Snapshot) -> Span:
+    """Return the badge for the clock: live, or paused."""
+    if snapshot.is_paused:
+        return Span("[PAUSED]", Role.WARNING)
+    return Span("[LIVE 1x]", Role.SUCCESS)
+
+
+def is_late(snapshot: Snapshot) -> bool:
+    """Tell whether ticks come noticeably late."""
+    return snapshot.lateness > _LATE
+
+
+LEVELS = 5
+"""How many versions of the header there are, from the longest to the shortest."""
+
+
+def header(
+    snapshot: Snapshot, runtime_name: str, view: View, level: int
+) -> tuple[Line, Line]:
+    """Return what stands at the left and at the right, in one of `LEVELS` versions."""
+    containers = sum(len(each.containers) for each in snapshot.pods)
+    is_short = level >= _SHORT
+    runtime = view.safe(runtime_name)
+    if is_short:
+        runtime = runtime.partition(" ")[0]
+    left = [
+        f"  {runtime}" if level < _TINY else "",
+        "  kubelet v1.32 rules" if level == 0 else "",
+        f"  {_count(len(snapshot.pods), 'pod')}" if level < _TINY else "",
+        " " if is_short and level < _TINY else "  ",
+        f"{_count(containers, 'ctr' if is_short else 'container')}   ",
+    ]
+    late = f"late {countdown(snapshot.lateness)}  " if is_late(snapshot) else ""
+    ready = f"{_ready(snapshot)}  " if level <= 1 else ""
+    restarts = f"restarts {snapshot.restarts}  " if level < _TINY else ""
+    clock = f"  {view.times.wall(snapshot.taken_at)}" if level < _TINY else ""
+    return (
+        line(strong(" probetui"), *left, mode(snapshot)),
+        line(
+            Span(late, Role.WARNING),
+            f" {ready}{restarts}faults {snapshot.faults}{clock} ",
+        ),
+    )
+
+
+def runtime_lost(snapshot: Snapshot, runtime_name: str, view: View) -> Line:
+    """Return the banner for a runtime that does not answer; empty while it does."""
+    since = snapshot.runtime_lost_since
+    if since is None:
+        return EMPTY
+    name = view.safe(runtime_name).partition(" ")[0]
+    error = view.safe(snapshot.runtime_error)
+    return line(
+        Span(f" {name} does not answer since {age(view.now - since)}", Role.ERROR),
+        f"; ticks are errored, trying again: {error}",
+    )
+
+
+def _ready(snapshot: Snapshot) -> str:
+    ready, all_of_them = 0, 0
+    for pod in snapshot.pods:
+        counted, total = ready_containers(pod)
+        ready += counted
+        all_of_them += total
+    return f"ready {ready}/{all_of_them}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

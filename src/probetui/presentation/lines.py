@@ -1,0 +1,303 @@
+"""Plain output: one line per fact, the same facts as on the screen.
+
+It is the form for pipes, for logs, and for people who listen to a screen reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+
+from probetui.drive.masking import Mask
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.go_text import go_quote
+from probetui.kubelet.grace_period import KillReason, termination_grace_period
+from probetui.kubelet.journal import (
+    Action,
+    BackoffEntry,
+    By,
+    ContainerEntry,
+    Entry,
+    EventEntry,
+    Lifecycle,
+    PodGoneEntry,
+    Skip,
+    StateEntry,
+    TickEntry,
+    Trigger,
+    UserEntry,
+    What,
+)
+from probetui.presentation.containers import object_name, pod_names
+from probetui.presentation.durations import took
+from probetui.presentation.exits import is_after_grace, signal_of
+from probetui.presentation.marks import is_warning
+from probetui.presentation.text_cells import one_line
+
+_SECOND = timedelta(seconds=1)
+_TOLD_OTHERWISE = {"Created", "Started", "Killing"}
+_SHOWN_STATES = {What.READY, What.STARTED, What.PHASE}
+_KILL_REASONS = {
+    ProbeType.LIVENESS: KillReason.LIVENESS_PROBE,
+    ProbeType.STARTUP: KillReason.STARTUP_PROBE,
+    ProbeType.READINESS: KillReason.NONE,
+}
+_BY_A_PROBE = {By.LIVENESS, By.STARTUP}
+_LONGEST_OUTPUT = 400
+_NO_PODS: Mapping[str, Pod] = MappingProxyType({})
+
+
+def wall_stamp(at: datetime) -> str:
+    """Return an instant as RFC 3339 with milliseconds, in UTC."""
+    text = at.astimezone(UTC).isoformat(timespec="milliseconds")
+    return text.removesuffix("+00:00") + "Z"
+
+
+def since_stamp(at: datetime, started_at: datetime) -> str:
+    """Return an instant as seconds since the start: `+41.2s`."""
+    tenths = (at - started_at) // timedelta(milliseconds=100)
+    return f"+{tenths // 10}.{tenths % 10}s"
+
+
+def entry_line(
+    entry: Entry, names: Mapping[str, str], pods: Mapping[str, Pod] = _NO_PODS
+) -> str | None:
+    """Return the fact without its time, or None for an entry that has no line.
+
+    `names` says what to call each pod and `pods` what is in it, both by UID; without
+    the pod, the grace period of a kill is left out. Notes have no line: they are not
+    data.
+    """
+    match entry:
+        case TickEntry():
+            key = entry.key
+            words = _tick(entry, pods.get(key.pod_uid))
+            where = object_name(names, key.pod_uid, key.container_name)
+            return f"{where} {key.probe_type.lower()} #{entry.n} {words}"
+        case EventEntry(event=event):
+            where = object_name(names, event.pod_uid, event.container_name)
+            message = go_quote(event.message.rstrip("\n"))
+            return f"{where} event {event.type} {event.reason} {message}"
+        case StateEntry():
+            where = object_name(names, entry.pod_uid, entry.container_name)
+            what = f"{entry.subject.lower()} {entry.what}".strip()
+            return f"{where} {what} {entry.before or 'none'}->{entry.after}"
+        case ContainerEntry():
+            where = object_name(names, entry.pod_uid, entry.container_name)
+            return f"{where} {_container(entry)}"
+        case BackoffEntry():
+            where = object_name(names, entry.pod_uid, entry.container_name)
+            return f"{where} {_backoff(entry)}"
+        case UserEntry():
+            return f"user {entry.command} {entry.target}".rstrip()
+        case PodGoneEntry():
+            return f"{object_name(names, entry.pod_uid, '')} gone"
+        case _:
+            return None
+
+
+class PlainLines:
+    """Turns entries into lines as they come, and folds ticks that repeat themselves.
+
+    A run of ticks skipped for one reason is told when it begins and, if it was more
+    than one, again with its length when it ends. What a probe printed is repeated only
+    when it changes.
+
+    Args:
+        started_at: write times as seconds since then instead of wall time.
+        is_verbose: write every skipped tick, every output whole, and every entry.
+        mask: takes secrets out of what is written.
+    """
+
+    def __init__(
+        self,
+        *,
+        started_at: datetime | None = None,
+        is_verbose: bool = False,
+        mask: Mask | None = None,
+    ) -> None:
+        self._started_at = started_at
+        self._is_verbose = is_verbose
+        self._mask = mask or Mask()
+        self._pods: dict[str, Pod] = {}
+        self._names: dict[str, str] = {}
+        self._skips: dict[ProbeKey, _Skips] = {}
+        self._outputs: dict[ProbeKey, str] = {}
+        self._waits: dict[tuple[str, str], datetime | None] = {}
+
+    def know(self, pods: Iterable[Pod]) -> None:
+        """Take note of pods; they keep their names when they are gone."""
+        self._pods.update((each.uid, each) for each in pods)
+        self._names = pod_names(self._pods.values())
+
+    def feed(self, entry: Entry) -> list[str]:
+        """Return the lines that an entry is worth, often none."""
+        if isinstance(entry, TickEntry):
+            return self._tick(entry)
+        if not self._is_verbose and not self._is_worth_a_line(entry):
+            return []
+        return self._lines(entry)
+
+    def flush(self, now: datetime) -> list[str]:
+        """Return what is still to be told when nothing more comes."""
+        closing = [
+            self._closing_line(key, skips, now) for key, skips in self._skips.items()
+        ]
+        self._skips.clear()
+        return [each for each in closing if each is not None]
+
+    def _tick(self, tick: TickEntry) -> list[str]:
+        skips = self._skips.get(tick.key)
+        if tick.skip is not None and not self._is_verbose:
+            if skips is not None and skips.reason is tick.skip:
+                skips.count += 1
+                return []
+            self._skips[tick.key] = _Skips(tick.skip, tick.n)
+        else:
+            self._skips.pop(tick.key, None)
+        closing = skips and self._closing_line(tick.key, skips, tick.at)
+        return [*([closing] if closing else []), *self._lines(tick)]
+
+    def _closing_line(self, key: ProbeKey, skips: _Skips, now: datetime) -> str | None:
+        if skips.count == 1:
+            return None
+        where = object_name(self._names, key.pod_uid, key.container_name)
+        last = skips.first + skips.count - 1
+        return self._finished(
+            now,
+            f"{where} {key.probe_type.lower()} #{skips.first}-#{last} "
+            f"skipped {skips.reason} x{skips.count}",
+        )
+
+    def _lines(self, entry: Entry) -> list[str]:
+        text = entry_line(entry, self._names, self._pods)
+        if text is None:
+            return []
+        if isinstance(entry, TickEntry):
+            text += self._output(entry)
+        return [self._finished(entry.at, text)]
+
+    def _finished(self, at: datetime, text: str) -> str:
+        stamp = (
+            wall_stamp(at)
+            if self._started_at is None
+            else since_stamp(at, self._started_at)
+        )
+        return f"{stamp} {one_line(self._mask.text(text))}"
+
+    def _output(self, tick: TickEntry) -> str:
+        """Return what the probe printed, unless it is what it printed before."""
+        if not tick.attempts:
+            return ""
+        last = tick.attempts[-1]
+        text = (last.output if last.error is None else last.error).rstrip("\r\n")
+        if text == self._outputs.get(tick.key, "") and not self._is_verbose:
+            return ""
+        self._outputs[tick.key] = text
+        if len(text) > _LONGEST_OUTPUT and not self._is_verbose:
+            text = text[:_LONGEST_OUTPUT] + "…"
+        return f" {go_quote(text)}" if text else ""
+
+    def _is_worth_a_line(self, entry: Entry) -> bool:
+        """Leave out what another line tells already."""
+        match entry:
+            case EventEntry(tick=tick, event=event):
+                is_no_news = event.message.endswith("already present on machine")
+                return (
+                    tick is None
+                    and event.reason not in _TOLD_OTHERWISE
+                    and not is_no_news
+                )
+            case StateEntry():
+                return entry.what in _SHOWN_STATES
+            case ContainerEntry(what=Lifecycle.STOPPING, by=by):
+                return by not in _BY_A_PROBE
+            case ContainerEntry():
+                return entry.what in {Lifecycle.STARTED, Lifecycle.EXITED}
+            case BackoffEntry():
+                key = (entry.pod_uid, entry.container_name)
+                is_known = entry.waits and self._waits.get(key) == entry.until
+                self._waits[key] = entry.until
+                return not is_known
+            case _:
+                return True
+
+
+@dataclass(slots=True)
+class _Skips:
+    """Ticks of one probe skipped in a row for one reason; `first` is its number."""
+
+    reason: Skip
+    first: int
+    count: int = 1
+
+
+def _tick(tick: TickEntry, pod: Pod | None) -> str:
+    """Return what a tick came to, without what the probe printed."""
+    if tick.skip is not None:
+        return f"skipped {tick.skip}{_unusual(tick)}"
+    if tick.exit is not None:
+        return f"ended {tick.exit}"
+    duration = took(tick.duration)
+    if tick.result is None:
+        times = len(tick.attempts)
+        return f"errored x{times} {duration} {tick.action}{_unusual(tick)}"
+    result = "warning" if is_warning(tick) else tick.result.name.lower()
+    grace = _grace(tick, pod) if tick.action is Action.KILL else ""
+    run = f"run {tick.run}/{tick.threshold}"
+    return f"{result} {duration} {run} {tick.action}{grace}{_unusual(tick)}"
+
+
+def _unusual(tick: TickEntry) -> str:
+    trigger = "" if tick.trigger is Trigger.PERIODIC else f" trigger={tick.trigger}"
+    return trigger + (" injected" if tick.injected else "")
+
+
+def _grace(tick: TickEntry, pod: Pod | None) -> str:
+    container = pod.container(tick.key.container_name) if pod is not None else None
+    if pod is None or container is None:
+        return ""
+    reason = _KILL_REASONS[tick.key.probe_type]
+    return f" grace={termination_grace_period(pod, container, reason).seconds}s"
+
+
+def _container(entry: ContainerEntry) -> str:
+    match entry.what:
+        case Lifecycle.STARTED:
+            return f"started restart={entry.restart_count}"
+        case Lifecycle.EXITED:
+            return _exited(entry)
+        case Lifecycle.STOPPING:
+            grace = entry.grace_period_seconds
+            seconds = "" if grace is None else f" grace={grace}s"
+            return f"stopping{seconds} reason={entry.by or By.ITSELF}"
+        case _:
+            return f"{entry.what} restart={entry.restart_count}"
+
+
+def _exited(entry: ContainerEntry) -> str:
+    code = entry.exit_code or 0
+    words = f"exit {code}"
+    if entry.oom_killed:
+        words += " oom"
+    elif is_after_grace(entry):
+        words += " after-grace"
+    elif name := signal_of(code, entry.signal):
+        words += f" signal={name}"
+    return f"{words} reason={entry.by or By.ITSELF}"
+
+
+def _backoff(entry: BackoffEntry) -> str:
+    waits = f"waits {_seconds(entry.until - entry.at)}" if entry.until else "none"
+    words = f"backoff {waits} window={_seconds(entry.window)}"
+    if entry.since is not None:
+        words += f" since-previous-exit={_seconds(entry.at - entry.since)}"
+    words += f" next-window={_seconds(entry.next_window)}"
+    return f"{words} reset" if entry.is_reset else words
+
+
+def _seconds(length: timedelta) -> str:
+    return f"{length // _SECOND}s"

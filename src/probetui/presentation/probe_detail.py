@@ -1,0 +1,217 @@
+"""What there is to say of one probe, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import Running
+from probetui.kubelet.journal import Action, Skip, TickEntry
+from probetui.kubelet.outcome import Attempt, Result
+from probetui.kubelet.snapshot import ContainerSnapshot, ProbeSnapshot
+from probetui.presentation.container_detail import labelled
+from probetui.presentation.durations import age, countdown, took
+from probetui.presentation.marks import shown_ticks, strip, tick_mark
+from probetui.presentation.probes import (
+    bar,
+    gauge,
+    handler_words,
+    is_running_towards_change,
+    threshold,
+    timing_words,
+)
+from probetui.presentation.sentences import NextFailure, why
+from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, text_of
+from probetui.presentation.text_cells import all_lines
+from probetui.presentation.view import View
+
+NOW = " <now"
+_BAR = 10
+_STORED_SOMETHING = {Action.KILL, Action.READY, Action.NOT_READY, Action.STARTED}
+
+
+def probe_lines(
+    container: ContainerSnapshot,
+    probe: ProbeSnapshot,
+    failure: NextFailure,
+    view: View,
+    width: int,
+) -> Iterator[Line]:
+    """Yield everything about a probe, what it printed last at the end."""
+    yield labelled("handler", Span(handler_words(probe.probe, view), Role.STRONG))
+    yield labelled("timing", timing_words(probe.probe))
+    yield EMPTY
+    yield from _strip_lines(probe, view, width)
+    yield EMPTY
+    yield labelled("result run", *run_words(probe, view), muted("   threshold ")) + bar(
+        probe, view.marks, _BAR
+    )
+    yield labelled("stored", believed(probe), muted(_stored_since(probe, view)))
+    yield labelled("on hold", *_hold_words(probe))
+    yield labelled("initial delay", _delay_words(container, probe, view))
+    yield labelled("counted", _counts(probe))
+    yield EMPTY
+    yield labelled("why", why_words(probe, view))
+    yield labelled("next failure", failure.words + _times_of_kill(failure, view))
+    if failure.backoff is not None:
+        yield labelled("back-off", failure.backoff.words)
+    yield EMPTY
+    yield from _output_lines(probe, view)
+
+
+def why_words(probe: ProbeSnapshot, view: View) -> str:
+    """Return why the last tick did what it did, with its time."""
+    if not probe.history:
+        return "no tick yet"
+    tick = probe.history[-1]
+    return f"{view.times.stamp(tick.started_at)} {why(tick)}"
+
+
+def believed(probe: ProbeSnapshot) -> Span:
+    """Return the stored result as a word."""
+    match probe.believed:
+        case None:
+            return muted("none")
+        case Result.SUCCESS:
+            return Span("Success", Role.SUCCESS)
+        case Result.FAILURE:
+            return Span("Failure", Role.ERROR)
+        case Result.UNKNOWN:
+            return muted("Unknown")
+
+
+def run_words(probe: ProbeSnapshot, view: View) -> Line:
+    """Return the run with its gauge: `✗✗· 2/3 failures`, `✓ 8 successes, as stored`."""
+    shown = gauge(probe, view.marks)
+    if probe.last_run is None:
+        return (*shown, Span(" not probed yet"))
+    if not probe.successes + probe.failures:
+        return (*shown, Span(" 0 (nothing counted yet)"))
+    if probe.result_run == 0:
+        return (*shown, Span(" 0 (reset on hold)"))
+    word = "failure" if probe.last_result is Result.FAILURE else "success"
+    plural = word + ("s" if word == "failure" else "es")
+    if is_running_towards_change(probe):
+        return (*shown, Span(f" {plural}"))
+    count = probe.result_run
+    return (*shown, Span(f" {count} {word if count == 1 else plural}, as stored"))
+
+
+def last_words(tick: TickEntry, view: View) -> Line:
+    """Return mark, exit and duration of a tick that probed: `✗ exit 1 in 34ms`."""
+    mark = tick_mark(tick, view.marks)
+    if not tick.attempts:
+        return line(mark)
+    return line(mark, f" {attempt_words(tick.attempts[-1], view)}")
+
+
+def attempt_words(attempt: Attempt, view: View) -> str:
+    """Return how an attempt ended: `exit 1 in 34ms`, `errored in 2ms`."""
+    ended = "errored" if attempt.error is not None else view.safe(attempt.detail)
+    return f"{ended or attempt.result} in {took(attempt.duration)}"
+
+
+def output_text(attempt: Attempt) -> str:
+    """Return what an attempt printed, or the error for which it could not run."""
+    return attempt.output if attempt.error is None else attempt.error
+
+
+def _strip_lines(probe: ProbeSnapshot, view: View, width: int) -> Iterator[Line]:
+    room = width - len(NOW)
+    ticks = strip(probe.history, view.marks, room)
+    if not ticks:
+        yield line(muted("no tick yet"))
+        return
+    scale = f"one mark = {probe.probe.period_seconds}s"
+    gap = width - len(text_of(ticks)) - len(NOW) - len(scale)
+    tail = muted(" " * gap + scale if gap > 1 else "")
+    yield line(*ticks, muted(NOW), tail)
+    shown = shown_ticks(probe.history, view.marks, room)
+    footnote = f"^{view.times.clock(shown[0].tick.started_at)}"
+    newest = next(
+        (each for each in reversed(shown[1:]) if each.tick.new_container), None
+    )
+    if newest is not None and newest.column > len(footnote):
+        footnote = footnote.ljust(newest.column)
+        footnote += f"^{view.times.clock(newest.tick.started_at)} new container"
+    yield line(muted(footnote))
+
+
+def _stored_since(probe: ProbeSnapshot, view: View) -> str:
+    """Return since when and why the stored result is what it is, if it is in sight."""
+    for tick in reversed(probe.history):
+        if tick.action in _STORED_SOMETHING:
+            return f"  since {view.times.stamp(tick.at)}"
+        if tick.skip is Skip.NOT_RUNNING and tick.stored_before != tick.stored_after:
+            return f"  since {view.times.stamp(tick.at)} (container not running)"
+        if tick.new_container:
+            return f"  since {view.times.stamp(tick.at)} (initial value)"
+    return ""
+
+
+def _hold_words(probe: ProbeSnapshot) -> tuple[Span, ...]:
+    if not probe.on_hold:
+        return (Span("no"),)
+    return (
+        Span("yes", Role.HOLD),
+        Span("  no probe until a tick sees a new container id"),
+    )
+
+
+def _delay_words(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> str:
+    seconds = probe.probe.initial_delay_seconds
+    if probe.delay_until is not None and probe.delay_until > view.now:
+        return f"{countdown(probe.delay_until - view.now)} of {seconds}s left"
+    if not seconds:
+        return "none"
+    match container.status.state if container.status else None:
+        case Running(started_at) if started_at is not None:
+            return f"over ({seconds}s, started {age(view.now - started_at)} ago)"
+        case _:
+            return f"{seconds}s after the next start"
+
+
+def _counts(probe: ProbeSnapshot) -> str:
+    return (
+        f"{probe.successes} succeeded, {probe.failures} failed, "
+        f"{probe.errors} errored, {probe.skips} skipped"
+    )
+
+
+def _times_of_kill(failure: NextFailure, view: View) -> str:
+    if failure.grace is None:
+        return ""
+    seconds, source = failure.grace
+    at = f" at {view.times.clock(failure.kills_at)}" if failure.kills_at else ""
+    after = "" if failure.backoff else ", no restart (policy Never)"
+    return f"{at}, {seconds}s grace ({source}){after}"
+
+
+def _output_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
+    tick = probe.last_run
+    if tick is None or not tick.attempts:
+        return
+    attempt = tick.attempts[-1]
+    text = view.mask.text(output_text(attempt))
+    size = _size(text)
+    times = f"attempt {len(tick.attempts)} of 3, " if len(tick.attempts) > 1 else ""
+    yield labelled("last output", *last_words(tick, view), f", {times}{size} bytes")
+    for each in all_lines(text):
+        yield line(f"  {each}")
+
+
+def _size(text: str) -> int:
+    """Return the bytes that were printed; a lone surrogate stands for one of them."""
+    lone = sum("\udc80" <= each <= "\udcff" for each in text)
+    return len(text.encode("utf-8", "surrogatepass")) - 2 * lone
+
+
+def limit_words(probe: ProbeSnapshot) -> str:
+    """Return what the run leads to at its limit: `-> kill at 3`; empty if nowhere."""
+    if not is_running_towards_change(probe):
+        return ""
+    limit = threshold(probe, probe.last_result)
+    if probe.key.probe_type is not ProbeType.READINESS:
+        return f" -> kill at {limit}" if probe.last_result is Result.FAILURE else ""
+    word = "not ready" if probe.last_result is Result.FAILURE else "ready"
+    return f" -> {word} at {limit}"

@@ -1,0 +1,37 @@
+"""How a snapshot is looked at: when, in which format, with which marks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from probetui.drive.masking import Mask
+from probetui.presentation.durations import Times
+from probetui.presentation.marks import UNICODE, Marks
+from probetui.presentation.text_cells import one_line
+
+_SHOWN_CHARACTERS = 600
+"""Of a long text on one line; more would be cut off on any screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What words depend on besides the thing they are about.
+
+    `mask` takes secrets out of texts that come from manifests and containers.
+    """
+
+    times: Times
+    marks: Marks = UNICODE
+    is_paused: bool = False
+    mask: Mask = field(default_factory=Mask)
+
+    @property
+    def now(self) -> datetime:
+        """The instant at which the snapshot was taken."""
+        return self.times.now
+
+    def safe(self, text: str) -> str:
+        """Return foreign text on one line, without secrets or control characters."""
+        masked = self.mask.text(text)
+        return one_line(masked, newline=self.marks.newline, limit=_SHOWN_CHARACTERS)
