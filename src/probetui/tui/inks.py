@@ -1,0 +1,181 @@
+"""Lines as they are painted: cut and filled to terminal cells.
+
+An ink is a text and its look: names of component classes, which the style sheets turn
+into colours. Nothing here is ever read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+
+from probetui.presentation.spans import Line, Role
+
+Ink = tuple[str, str]
+InkLine = tuple[Ink, ...]
+
+PLAIN = Role.PLAIN.value
+CURSOR = "cursor"
+LOOKS = (*(each.value for each in Role), CURSOR, "underlined", "frame", "focus", "key")
+"""Every name that a look is made of; the style sheets have one class for each."""
+
+
+def inks(spans: Line, also: str = "") -> InkLine:
+    """Return a line ready to be painted; `also` is one more name for every look."""
+    return tuple(
+        (each.text, _look(each.role, also, each.is_underlined)) for each in spans
+    )
+
+
+def _look(role: Role, also: str, is_underlined: bool) -> str:  # noqa: FBT001  # a field
+    look = f"{role.value} {also}" if also else role.value
+    return f"{look} underlined" if is_underlined else look
+
+
+def cells(line: InkLine) -> int:
+    """Return how many cells a line takes."""
+    return sum(cell_len(text) for text, _ in line)
+
+
+def text_of(line: InkLine) -> str:
+    """Return a line without its looks."""
+    return "".join(text for text, _ in line)
+
+
+def fit(
+    line: InkLine,
+    width: int,
+    *,
+    also: str = "",
+    ellipsis: str = "…",
+    right: bool = False,
+) -> InkLine:
+    """Return a line of exactly `width` cells: filled with spaces, or cut.
+
+    What is cut ends in the ellipsis. `right` puts a short line to the right.
+    """
+    width = max(width, 0)
+    missing = width - cells(line)
+    if missing == 0:
+        return line
+    if missing > 0:
+        space = (" " * missing, f"{PLAIN} {also}" if also else PLAIN)
+        return (space, *line) if right else (*line, space)
+    return _cut(line, width, ellipsis)
+
+
+def without_middle(line: InkLine, width: int, ellipsis: str = "…") -> InkLine:
+    """Return a line of one ink that is too long without its middle."""
+    if cells(line) <= width or len(line) != 1:
+        return line
+    text, look = line[0]
+    end = (width - 1) // 2
+    start = width - cell_len(ellipsis) - end
+    if not text.isascii() or start <= 0:
+        return line
+    return ((text[:start].rstrip() + ellipsis + text[-end:].lstrip(), look),)
+
+
+def _cut(line: InkLine, width: int, ellipsis: str) -> InkLine:
+    if width == 0:
+        return ()
+    kept: list[Ink] = []
+    room = width - cell_len(ellipsis)
+    for text, look in line:
+        size = cell_len(text)
+        if size > room:
+            # A wide character that does not fit whole leaves a space.
+            kept.append((set_cell_size(text, room) + ellipsis, look))
+            return tuple(kept)
+        kept.append((text, look))
+        room -= size
+    return tuple(kept)
+
+
+def wrapped(line: InkLine, width: int, indent: int) -> list[InkLine]:
+    """Return a line as lines of at most `width` cells, broken at spaces if it can be.
+
+    All but the first are indented.
+    """
+    lines: list[InkLine] = []
+    rest = line
+    while cells(rest) > width > indent:
+        head, tail = _split(rest, _break_of(text_of(rest), width))
+        lines.append(head)
+        rest = ((" " * indent, PLAIN), *_without_space(tail))
+    return [*lines, rest]
+
+
+def _break_of(text: str, width: int) -> int:
+    """Return how many characters to keep on a line of `width` cells."""
+    room, most = width, 0
+    for character in text:
+        room -= cell_len(character)
+        if room < 0:
+            break
+        most += 1
+    at_space = text.rfind(" ", width // 2, most + 1)
+    return at_space if at_space > 0 else max(most, 1)
+
+
+def _split(line: InkLine, characters: int) -> tuple[InkLine, InkLine]:
+    head: list[Ink] = []
+    left = characters
+    for index, (text, look) in enumerate(line):
+        if left < len(text):
+            rest = (text[left:], look)
+            return (*head, (text[:left], look)), (rest, *line[index + 1 :])
+        head.append((text, look))
+        left -= len(text)
+    return tuple(head), ()
+
+
+def _without_space(line: InkLine) -> InkLine:
+    if not line:
+        return line
+    (text, look), *others = line
+    return ((text.removeprefix(" "), look), *others)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table; one without a width takes what is left.
+
+    What is too long loses its end, or its middle where the end says more.
+    """
+
+    heading: str
+    width: int | None = None
+    is_right: bool = False
+    keeps_end: bool = False
+
+
+def row(
+    texts: Sequence[InkLine],
+    columns: Sequence[Column],
+    width: int,
+    *,
+    also: str = "",
+    ellipsis: str = "…",
+) -> InkLine:
+    """Return cells side by side with one space between them, `width` cells in all."""
+    fixed = sum(each.width or 0 for each in columns) + len(columns) - 1
+    space = (" ", f"{PLAIN} {also}" if also else PLAIN)
+    parts: list[Ink] = []
+    for index, (text, column) in enumerate(zip(texts, columns, strict=True)):
+        if index:
+            parts.append(space)
+        room = max(width - fixed, 1) if column.width is None else column.width
+        shown = text
+        if column.keeps_end:
+            shown = without_middle(text, room, ellipsis)
+        parts += fit(shown, room, also=also, ellipsis=ellipsis, right=column.is_right)
+    return fit(tuple(parts), width, also=also, ellipsis=ellipsis)
+
+
+def headings(columns: Iterable[Column]) -> tuple[InkLine, ...]:
+    """Return the first line of a table, cell by cell."""
+    look = Role.MUTED.value
+    return tuple(((each.heading, look),) for each in columns)

@@ -1,0 +1,44 @@
+"""Everything that the parts of the screen tell one another."""
+
+from __future__ import annotations
+
+from textual.message import Message
+
+from probetui.kubelet.inputs import Command
+from probetui.tui.container_keys import ContainerKey
+
+
+class SnapshotPublished(Message):
+    """There is something newer to see; whoever draws takes the snapshot then."""
+
+    def can_replace(self, message: Message) -> bool:
+        """Swallow an older one that has not been handled: only the newest is drawn."""
+        return isinstance(message, SnapshotPublished)
+
+
+class CommandGiven(Message):
+    """A person wants the engine to do something."""
+
+    def __init__(self, command: Command) -> None:
+        super().__init__()
+        self.command = command
+
+
+class ContainerChosen(Message):
+    """Another container is selected; None if there is none any more."""
+
+    def __init__(self, key: ContainerKey | None) -> None:
+        super().__init__()
+        self.key = key
+
+
+class FilterClosed(Message):
+    """The filter bar is left."""
+
+
+class KeyClicked(Message):
+    """A key was clicked on; it counts as pressed."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self.key = key

@@ -1,0 +1,1 @@
+"""The screens: each shows a snapshot and turns keys into commands."""

@@ -1,0 +1,114 @@
+"""The keys that work now, and what the marks mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from probetui.presentation.marks import Marks, legend
+from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, strong
+from probetui.tui.inks import InkLine, fit, inks, wrapped
+from probetui.tui.key_labels import GROUPS, KeyLabel
+from probetui.tui.widgets.pane import Pane
+
+_KEYS_WIDTH = 9
+_TWO_COLUMNS = 72
+
+
+class HelpPane(Pane):
+    """Keys in groups, in as many columns as fit, and the marks below them."""
+
+    def __init__(
+        self, name: str, labels: Sequence[KeyLabel], marks: Marks, *, is_ascii: bool
+    ) -> None:
+        super().__init__(id="help", is_ascii=is_ascii)
+        self._name_of_pane = name
+        self._labels = labels
+        self._marks = marks
+        self._rows: Sequence[InkLine] = ()
+
+    def title(self) -> Line:
+        return line(strong("Keys"), f" for: {self._name_of_pane}")
+
+    def badge(self) -> Line:
+        return line(muted("esc closes"))
+
+    def count(self) -> int:
+        return len(self._rows)
+
+    def row(self, index: int) -> InkLine:
+        return self._rows[index]
+
+    def content(self) -> Sequence[InkLine]:
+        columns = 2 if self.inner_width >= _TWO_COLUMNS else 1
+        lines = [each for block in self._key_blocks() for each in block]
+        keys = _in_columns(lines, columns, self.inner_width)
+        marks = wrapped(self._legend(), self.inner_width, indent=8)
+        self._rows = [*keys, *marks]
+        return super().content()
+
+    def _key_blocks(self) -> list[list[Line]]:
+        blocks = []
+        for heading in GROUPS.values():
+            lines = [
+                _key_line(" ".join(each.keys), each.tooltip or each.text)
+                for each in self._labels
+                if each.group == heading
+            ]
+            if lines:
+                blocks.append([line(Span(f" {heading}", Role.STRONG)), *lines])
+        return blocks
+
+    def _legend(self) -> InkLine:
+        spans: list[Span] = [Span(" MARKS  ", Role.STRONG)]
+        for mark, words in legend(self._marks):
+            # No-break spaces, so that a mark stays with its words.
+            spans += [
+                Span(mark, Role.ACCENT),
+                Span(f"\u00a0{words}   ".replace(" ", "\u00a0", words.count(" "))),
+            ]
+        return inks(tuple(spans))
+
+
+class HelpScreen(ModalScreen[None], inherit_bindings=False):
+    """Lists exactly what can be pressed on the screen below it."""
+
+    CSS_PATH = "../styles/help.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "escape,q,question_mark,f1",
+            "dismiss",
+            "close",
+            id="app.close",
+            tooltip="Back to where you were",
+        ),
+    ]
+
+    def __init__(
+        self, name: str, labels: Sequence[KeyLabel], marks: Marks, *, is_ascii: bool
+    ) -> None:
+        super().__init__()
+        self._pane = HelpPane(name, labels, marks, is_ascii=is_ascii)
+
+    def compose(self) -> ComposeResult:
+        yield self._pane
+
+
+def _key_line(keys: str, words: str) -> Line:
+    return line("  ", Span(keys.ljust(_KEYS_WIDTH), Role.ACCENT), words)
+
+
+def _in_columns(lines: Sequence[Line], columns: int, width: int) -> list[InkLine]:
+    """Pour lines into columns of about the same height."""
+    height = -(-len(lines) // columns)
+    parts = [lines[start : start + height] for start in range(0, len(lines), height)]
+    room = width // columns
+    return [
+        tuple(ink for each in row for ink in fit(inks(each), room))
+        for row in zip_longest(*parts, fillvalue=EMPTY)
+    ]

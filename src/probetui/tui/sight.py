@@ -1,0 +1,106 @@
+"""What there is to see at one moment, taken from a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from probetui.drive.masking import Mask, secrets_of
+from probetui.drive.session import Session
+from probetui.k8s.pod import Pod
+from probetui.k8s.status import Running
+from probetui.kubelet.snapshot import Snapshot
+from probetui.presentation.containers import pod_names
+from probetui.presentation.durations import TimeFormat, Times
+from probetui.presentation.events import EventLine, EventLog
+from probetui.presentation.marks import ASCII, UNICODE
+from probetui.presentation.view import View
+from probetui.tui.options import ScreenOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A snapshot, how to look at it, and the event lines that are new in it.
+
+    `counts` is how many warnings and normal events there have been.
+    """
+
+    snapshot: Snapshot
+    runtime_name: str
+    view: View
+    fresh: tuple[EventLine, ...]
+    counts: tuple[int, int]
+
+
+class Onlooker:
+    """Looks at a session; remembers how far it has read the journal."""
+
+    def __init__(self, session: Session, options: ScreenOptions) -> None:
+        self._session = session
+        self._options = options
+        self._log = EventLog()
+        self._read = 0
+        self._pods: dict[str, Pod] = {}
+        self._names: dict[str, str] = {}
+        self._mask = Mask()
+        self.time_format = TimeFormat.WALL
+
+    def look(self) -> Sight:
+        """Return what there is to see now."""
+        snapshot = self._session.snapshot
+        self._know(snapshot)
+        return Sight(
+            snapshot,
+            self._session.runtime_name,
+            self.view(snapshot),
+            self._read_on(),
+            (self._log.warnings, self._log.normals),
+        )
+
+    def view(self, snapshot: Snapshot) -> View:
+        """Return how to look at a snapshot."""
+        return View(
+            Times(
+                snapshot.taken_at,
+                snapshot.started_at,
+                self.time_format,
+                self._options.zone,
+            ),
+            ASCII if self._options.ascii else UNICODE,
+            snapshot.is_paused,
+            self._mask,
+        )
+
+    def _know(self, snapshot: Snapshot) -> None:
+        """Take note of pods; they keep their names when they are gone."""
+        is_known = all(
+            self._pods.get(each.pod.uid) is each.pod for each in snapshot.pods
+        )
+        if is_known:
+            return
+        self._pods.update((each.pod.uid, each.pod) for each in snapshot.pods)
+        self._names = pod_names(self._pods.values())
+        if not self._options.show_secrets:
+            self._mask = Mask(secrets_of(self._pods.values()))
+
+    def _read_on(self) -> tuple[EventLine, ...]:
+        fresh = self._session.journal[self._read :]
+        self._read += len(fresh)
+        lines = (self._log.feed(each, self._names) for each in fresh)
+        return tuple(each for each in lines if each is not None)
+
+
+def is_counting(snapshot: Snapshot) -> bool:
+    """Tell whether a time on the screen goes on by itself."""
+    return bool(
+        snapshot.runtime_lost_since
+        or any(
+            container.stopping
+            or (container.backoff and container.backoff.until)
+            or (container.status and isinstance(container.status.state, Running))
+            or any(
+                each.in_flight_since or each.next_tick_at for each in container.probes
+            )
+            for pod in snapshot.pods
+            for container in pod.containers
+        )
+    )

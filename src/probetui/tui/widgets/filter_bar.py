@@ -1,0 +1,99 @@
+"""Where a filter is typed: at the bottom, in place of the keys."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from probetui.presentation.filters import Filter
+from probetui.tui.messages import FilterClosed
+
+
+class Filterable(Protocol):
+    """A pane that can show less than it has."""
+
+    filter: Filter
+
+    @property
+    def id(self) -> str | None:
+        """What the pane is called."""
+
+    @property
+    def hits(self) -> str:
+        """How many lines the filter keeps, in words."""
+
+    def show_filter(self, wanted: Filter) -> None:
+        """Keep only what a filter keeps."""
+
+    def focus(self) -> Widget:
+        """Take the focus."""
+
+
+class FilterBar(Horizontal):
+    """A line to type into; hidden until it is opened for a pane."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "escape", "clear", "clear", id="filter.clear", tooltip="Show everything"
+        )
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="filter")
+        self._pane: Filterable | None = None
+        self.display = False
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="filter-label", markup=False)
+        yield Input(id="filter-input", compact=True, select_on_focus=False)
+        yield Static("", id="filter-hits", markup=False)
+
+    def open(self, pane: Filterable) -> None:
+        """Take the focus, to filter that pane while its text is typed."""
+        self._pane = pane
+        self.query_one("#filter-label", Static).update(f" filter {pane.id} /")
+        self.display = True
+        entry = self.query_one(Input)
+        entry.value = pane.filter.text
+        entry.cursor_position = len(entry.value)
+        entry.focus()
+        self.show_hits()
+
+    def show_hits(self) -> None:
+        """Show how many lines are left, or what is wrong with the text."""
+        if self._pane is None:
+            return
+        error = self._pane.filter.error
+        status = self.query_one("#filter-hits", Static)
+        status.set_class(bool(error), "-error")
+        status.update(f" {error or self._pane.hits}   enter keeps  esc clears ")
+
+    def action_clear(self) -> None:
+        self._close(Filter())
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._pane is not None:
+            self._pane.show_filter(Filter.parse(event.value))
+            self.show_hits()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        wanted = Filter.parse(event.value)
+        self._close(Filter() if wanted.error else wanted)
+
+    def _close(self, wanted: Filter) -> None:
+        if self._pane is not None:
+            self._pane.show_filter(wanted)
+            self._pane.focus()
+        self._pane = None
+        self.display = False
+        self.post_message(FilterClosed())

@@ -1,0 +1,112 @@
+"""The lines at the edges of the screen: header, banner, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.events import Click
+
+from probetui.kubelet.snapshot import Snapshot
+from probetui.presentation.header import LEVELS, header, runtime_lost
+from probetui.presentation.spans import EMPTY, Line
+from probetui.presentation.view import View
+from probetui.tui.inks import PLAIN, Ink, InkLine, cells, fit, inks
+from probetui.tui.key_labels import KeyLabel
+from probetui.tui.messages import KeyClicked
+from probetui.tui.widgets.painted import Painted
+
+
+class HeaderBar(Painted):
+    """What runs where, how it goes, and the time."""
+
+    def __init__(self) -> None:
+        super().__init__(id="header")
+        self._snapshot: Snapshot | None = None
+        self._runtime_name = ""
+        self._view: View | None = None
+
+    def show(self, snapshot: Snapshot, runtime_name: str, view: View) -> None:
+        """Show other values."""
+        self._snapshot, self._runtime_name, self._view = snapshot, runtime_name, view
+        self.repaint()
+
+    def content(self) -> Sequence[InkLine]:
+        if self._snapshot is None or self._view is None:
+            return ()
+        versions = (
+            header(self._snapshot, self._runtime_name, self._view, level)
+            for level in range(LEVELS)
+        )
+        width = self.size.width
+        left: InkLine = ()
+        for version in versions:
+            left, right = (inks(each) for each in version)
+            if cells(left) + cells(right) <= width:
+                return [(*fit(left, width - cells(right)), *right)]
+        return [left]
+
+
+class Banner(Painted):
+    """One line about something that is wrong with the runtime; hidden otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__(id="banner")
+        self._line: Line = EMPTY
+
+    def show(self, snapshot: Snapshot, runtime_name: str, view: View) -> None:
+        """Show the trouble there is, if any."""
+        self._line = runtime_lost(snapshot, runtime_name, view)
+        self.display = bool(self._line)
+        self.repaint()
+
+    def content(self) -> Sequence[InkLine]:
+        return [inks(self._line)]
+
+
+class KeyLine(Painted):
+    """The keys that work now, most useful first; a click is a press."""
+
+    def __init__(self) -> None:
+        super().__init__(id="keys")
+        self._labels: Sequence[KeyLabel] = ()
+        self._places: list[tuple[range, KeyLabel]] = []
+
+    def show(self, labels: Sequence[KeyLabel]) -> None:
+        """Show other keys."""
+        self._labels = labels
+        self.repaint()
+
+    def content(self) -> Sequence[InkLine]:
+        """Return the keys that fit; the rest is in the help."""
+        self._places = []
+        line: list[Ink] = [(" ", PLAIN)]
+        used = 1
+        for label in self._fitting():
+            key, text = label.keys[0], f" {label.text}"
+            self._places.append((range(used, used + len(key + text)), label))
+            line += [(key, "key"), (f"{text}  ", PLAIN)]
+            used += len(key + text) + 2
+        return [tuple(line)]
+
+    def _fitting(self) -> list[KeyLabel]:
+        """Return the first keys and the last, which is how to leave."""
+        if not self._labels:
+            return []
+        *others, last = self._labels
+        room = self.size.width - 1 - _width(last)
+        kept = []
+        for label in others:
+            room -= _width(label)
+            if room < 0:
+                break
+            kept.append(label)
+        return [*kept, last]
+
+    def on_click(self, event: Click) -> None:
+        for place, label in self._places:
+            if event.x in place:
+                self.post_message(KeyClicked(label.key))
+
+
+def _width(label: KeyLabel) -> int:
+    return len(label.keys[0]) + 1 + len(label.text) + 2

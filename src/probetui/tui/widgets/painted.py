@@ -1,0 +1,125 @@
+"""A widget that paints lines, and only those that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region, Size
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.widget import Widget
+
+from probetui.tui.inks import LOOKS, InkLine, fit, text_of
+
+_NO_SIZE = Size(0, 0)
+
+
+class Painted(Widget):
+    """A rectangle of lines; subclasses say in `content` what they are.
+
+    Text goes to the terminal as it is given: nothing is read as markup.
+    """
+
+    ALLOW_SELECT: ClassVar[bool] = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"ink--{each}" for each in LOOKS}
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  # the framework's
+        super().__init__(id=id)
+        self._painted: Sequence[InkLine] = ()
+        self._painted_size = _NO_SIZE
+        self._styles_by_look: dict[str, Style] = {}
+
+    def content(self) -> Sequence[InkLine]:
+        """Return the lines to be seen, from the top; missing ones stay blank."""
+        return ()
+
+    def repaint(self) -> None:
+        """Look at the content again and paint what is not as it was."""
+        if not self.size or not self.display:
+            return
+        before, size = self._painted, self._painted_size
+        self._take_content()
+        if size != self.size or len(before) != len(self._painted):
+            self.refresh()
+            return
+        width = self.size.width
+        changed = [
+            Region(0, y, width, 1)
+            for y, (old, new) in enumerate(zip(before, self._painted, strict=True))
+            if old != new
+        ]
+        if changed:
+            self.refresh(*changed)
+
+    def on_resize(self) -> None:
+        self.repaint()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles_by_look.clear()
+
+    def render_line(self, y: int) -> Strip:
+        if self._painted_size != self.size:
+            self._take_content()
+        width = self.size.width
+        if y >= len(self._painted):
+            return Strip.blank(width, self.rich_style)
+        line = fit(self._painted[y], width)
+        segments = [Segment(text, self._style(look)) for text, look in line]
+        strip = self._with_selection(Strip(segments, width), y)
+        return strip.apply_offsets(0, y)
+
+    def selection_updated(
+        self,
+        selection: Selection | None,  # noqa: ARG002  # the framework's
+    ) -> None:
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        text = "\n".join(self.selectable_text(each) for each in self._painted)
+        lines = selection.extract(text).split("\n")
+        return "\n".join(each.strip() for each in lines), "\n"
+
+    def selectable_text(self, line: InkLine) -> str:
+        """Return what copying a whole line gives, character by character."""
+        return text_of(line)
+
+    def _take_content(self) -> None:
+        self._painted_size = self.size
+        self._painted = tuple(self.content())
+
+    def _style(self, look: str) -> Style:
+        style = self._styles_by_look.get(look)
+        if style is None:
+            style = self._styles_by_look[look] = self._mix(*look.split())
+        return style
+
+    def _mix(self, first: str, *others: str) -> Style:
+        """Return the first look on the background of the others."""
+        style = self.get_component_rich_style(f"ink--{first}")
+        for each in others:
+            background = self.get_component_rich_style(f"ink--{each}").bgcolor
+            style += Style(bgcolor=background)
+            style += self.get_component_styles(f"ink--{each}").text_style
+        return style
+
+    def _with_selection(self, strip: Strip, y: int) -> Strip:
+        selection = self.text_selection
+        span = selection.get_span(y) if selection is not None else None
+        if span is None:
+            return strip
+        start, end = span
+        end = strip.cell_length if end == -1 else end
+        style = self.screen.get_component_rich_style("screen--selection")
+        before, chosen, after = (
+            strip.crop(0, start),
+            strip.crop(start, end),
+            strip.crop(end, strip.cell_length),
+        )
+        marked = Strip(
+            [Segment(each.text, (each.style or Style()) + style) for each in chosen]
+        )
+        return Strip.join([before, marked, after])

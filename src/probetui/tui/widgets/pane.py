@@ -1,0 +1,288 @@
+"""A framed pane, and a list in one: only what is visible is ever put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.events import Click
+
+from probetui.presentation.spans import EMPTY, Line
+from probetui.presentation.spans import text_of as words_of
+from probetui.tui.frames import Frame, frame
+from probetui.tui.inks import InkLine, cells, fit, inks, text_of
+from probetui.tui.widgets.painted import Painted
+
+_LOWEST_WITH_A_FRAME = 3
+_WHEEL_LINES = 3
+
+MOVES: list[BindingType] = [
+    Binding("up,k", "move(-1)", "up", show=False, id="move.up", tooltip="One line up"),
+    Binding(
+        "down,j", "move(1)", "down", show=False, id="move.down", tooltip="One line down"
+    ),
+    Binding(
+        "pageup,ctrl+b",
+        "page(-1)",
+        "page up",
+        show=False,
+        id="move.page-up",
+        tooltip="One page up",
+    ),
+    Binding(
+        "pagedown,ctrl+f",
+        "page(1)",
+        "page down",
+        show=False,
+        id="move.page-down",
+        tooltip="One page down",
+    ),
+    Binding(
+        "g", "first", "top", show=False, id="move.top", tooltip="To the first line"
+    ),
+    Binding(
+        "G", "last", "bottom", show=False, id="move.bottom", tooltip="To the last line"
+    ),
+]
+
+
+class Pane(Painted, can_focus=True):
+    """A rectangle with a title; heavier while it has the focus.
+
+    Subclasses say what is in it. Without room for a frame it is one line; `is_bare`
+    leaves the frame away on very small screens.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = MOVES
+
+    def __init__(self, *, id: str, is_ascii: bool = False) -> None:  # noqa: A002  # the framework's
+        super().__init__(id=id)
+        self.is_ascii = is_ascii
+        self.is_bare = False
+        self.top = 0
+        """The first line of the pane's content that is visible."""
+
+    @property
+    def ellipsis(self) -> str:
+        """What ends a text that is cut."""
+        return "~" if self.is_ascii else "…"
+
+    @property
+    def inner_width(self) -> int:
+        """Cells in a line inside the frame."""
+        return self.size.width - (0 if self.is_bare else 2)
+
+    @property
+    def inner_height(self) -> int:
+        """Lines inside the frame."""
+        return max(self.size.height - (0 if self.is_bare else 2), 0)
+
+    @property
+    def visible_rows(self) -> int:
+        """How many lines of content there is room for; at least one."""
+        return max(self.inner_height - len(self.above()) - len(self.below()), 1)
+
+    def title(self) -> Line:
+        """Return what stands at the left of the frame."""
+        return EMPTY
+
+    def badge(self) -> Line:
+        """Return what stands at the right of the frame."""
+        return EMPTY
+
+    def pill(self) -> Line:
+        """Return what stands at the right of the lower edge."""
+        return EMPTY
+
+    def count(self) -> int:
+        """Return how many lines of content there are."""
+        return 0
+
+    def row(self, index: int) -> InkLine:  # noqa: ARG002  # empty unless overridden
+        """Return one line of content."""
+        return ()
+
+    def above(self) -> Sequence[InkLine]:
+        """Return lines that stay in place above the content."""
+        return ()
+
+    def below(self) -> Sequence[InkLine]:
+        """Return lines that stay in place below the content."""
+        return ()
+
+    def show_bare(self, *, is_bare: bool) -> None:
+        """Leave the frame away, or put it back."""
+        if self.is_bare != is_bare:
+            self.is_bare = is_bare
+            self.repaint()
+
+    def content(self) -> Sequence[InkLine]:
+        if self.is_bare:
+            return self._inner()
+        if self.size.height < _LOWEST_WITH_A_FRAME:
+            return [self._edge(frame(is_focused=False, is_ascii=self.is_ascii))]
+        drawn = frame(is_focused=self.has_focus, is_ascii=self.is_ascii)
+        look = "focus" if self.has_focus else "frame"
+        thumb = self._thumb()
+        lines = [self._edge(drawn)]
+        for index, each in enumerate(self._inner()):
+            right = drawn.thumb if index in thumb else drawn.vertical
+            lines.append(((drawn.vertical, look), *each, (right, look)))
+        return [*lines, self._lower_edge(drawn)]
+
+    def selectable_text(self, line: InkLine) -> str:
+        text = text_of(line)
+        return text if self.is_bare else f" {text[1:-1]} "
+
+    def action_move(self, step: int) -> None:
+        self.scroll_lines(step)
+
+    def action_page(self, direction: int) -> None:
+        self.scroll_lines(direction * self.visible_rows)
+
+    def action_first(self) -> None:
+        self.scroll_lines(-self.count())
+
+    def action_last(self) -> None:
+        self.scroll_lines(self.count())
+
+    def scroll_lines(self, step: int) -> None:
+        """Move what is visible, as far as there is something to see."""
+        self.top = self._within(self.top + step)
+        self.repaint()
+
+    def on_focus(self) -> None:
+        self.repaint()
+
+    def on_blur(self) -> None:
+        self.repaint()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_lines(_WHEEL_LINES)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_lines(-_WHEEL_LINES)
+
+    def _within(self, top: int) -> int:
+        return max(0, min(top, self.count() - self.visible_rows))
+
+    def _inner(self) -> list[InkLine]:
+        width, height = self.inner_width, self.inner_height
+        self.top = self._within(self.top)
+        below = self.below()
+        end = min(self.top + self.visible_rows, self.count())
+        lines = [*self.above(), *(self.row(each) for each in range(self.top, end))]
+        lines = lines[: max(height - len(below), 0)]
+        blank = [()] * max(height - len(lines) - len(below), 0)
+        whole: list[InkLine] = [*lines, *blank, *below]
+        return [fit(each, width, ellipsis=self.ellipsis) for each in whole[:height]]
+
+    def _edge(self, drawn: Frame) -> InkLine:
+        look = "focus" if self.has_focus else "frame"
+        width, badge = self.size.width, inks(self.badge())
+        room = width - 6 - (cells(badge) + 2 if badge else 0)
+        title = inks(self.title())
+        if cells(title) > room:
+            title = fit(title, room, ellipsis=self.ellipsis)
+        line = drawn.horizontal * max(room - cells(title) + 1, 0)
+        right = ((" ", look), *badge, (" ", look)) if badge else ((line[:1], look),)
+        return (
+            (f"{drawn.top_left}{drawn.horizontal} ", look),
+            *title,
+            (f" {line}", look),
+            *right,
+            (drawn.top_right, look),
+        )
+
+    def _lower_edge(self, drawn: Frame) -> InkLine:
+        look = "focus" if self.has_focus else "frame"
+        pill = self.pill()
+        text = f" {words_of(pill)} " if pill else ""
+        line = drawn.horizontal * max(self.size.width - 2 - len(text), 0)
+        middle = ((" ", look), *inks(pill), (" ", look)) if pill else ()
+        return (
+            (f"{drawn.bottom_left}{line}", look),
+            *middle,
+            (drawn.bottom_right, look),
+        )
+
+    def _thumb(self) -> range:
+        """Return the lines of the right edge that show which part is visible."""
+        above, rows, total = len(self.above()), self.visible_rows, self.count()
+        if total <= rows:
+            return range(0)
+        length = max(rows * rows // total, 1)
+        start = above + (rows - length) * self.top // (total - rows)
+        return range(start, start + length)
+
+
+class ListPane(Pane):
+    """A pane whose content is a list with a cursor.
+
+    Some lines cannot be chosen (headings, second lines); the cursor passes over them.
+    """
+
+    def __init__(self, *, id: str, is_ascii: bool = False) -> None:  # noqa: A002  # the framework's
+        super().__init__(id=id, is_ascii=is_ascii)
+        self.cursor = 0
+        """The line of the content that is chosen; 0 if there is none."""
+
+    def is_choice(self, index: int) -> bool:
+        """Tell whether a line can be chosen."""
+        return 0 <= index < self.count()
+
+    def on_resize(self) -> None:
+        self.choose(self.cursor)
+        super().on_resize()
+
+    def lines_of(self, index: int) -> range:
+        """Return all lines that belong to a choice, to be kept in sight together."""
+        return range(index, index + 1)
+
+    def chosen(self) -> None:
+        """Do what follows from a choice that a person made."""
+
+    def action_move(self, step: int) -> None:
+        self._choose_nearest(self.cursor + step, step)
+
+    def action_page(self, direction: int) -> None:
+        target = self.cursor + direction * self.visible_rows
+        self._choose_nearest(max(0, min(target, self.count() - 1)), direction)
+
+    def action_first(self) -> None:
+        self._choose_nearest(0, 1)
+
+    def action_last(self) -> None:
+        self._choose_nearest(self.count() - 1, -1)
+
+    def on_click(self, event: Click) -> None:
+        offset = event.y - len(self.above()) - (0 if self.is_bare else 1)
+        if 0 <= offset < self.visible_rows:
+            self._choose_nearest(min(self.top + offset, self.count() - 1), -1)
+
+    def choose(self, index: int) -> None:
+        """Put the cursor on a line and bring it into sight."""
+        self.cursor = index
+        lines = self.lines_of(index)
+        if lines.start < self.top:
+            self.top = lines.start
+        elif lines.stop > self.top + self.visible_rows:
+            self.top = lines.stop - self.visible_rows
+        self.top = self._within(self.top)
+
+    def _choose_nearest(self, index: int, step: int) -> None:
+        """Choose that line or the next one in the direction of `step` that can be."""
+        direction = 1 if step > 0 else -1
+        for way in (direction, -direction):
+            candidate = index
+            while 0 <= candidate < self.count():
+                if self.is_choice(candidate):
+                    self.choose(candidate)
+                    self.chosen()
+                    self.repaint()
+                    return
+                candidate += way
