@@ -95,24 +95,19 @@ class PodConfig:
         stored = self._pods.setdefault(source, {})
         is_first = False
         changes = _Changes()
-        match update.operation:
-            case PodOperation.REMOVE:
-                for each in update.pods:
-                    known = stored.pop(each.pod.uid, None)
-                    if known is not None:
-                        changes.removes.append(known)
-            case PodOperation.SET:
-                is_first = source not in self._set_sources
-                self._set_sources.add(source)
-                kept = changes.put(update.pods, source, stored, {}, now)
-                changes.removes += [
-                    each for uid, each in stored.items() if uid not in kept
-                ]
-                self._pods[source] = kept
-            case PodOperation.ADD | PodOperation.UPDATE | PodOperation.DELETE:
-                changes.put(update.pods, source, stored, stored, now)
-            case PodOperation.RECONCILE:
-                pass
+        if update.operation is PodOperation.REMOVE:
+            for each in update.pods:
+                known = stored.pop(each.pod.uid, None)
+                if known is not None:
+                    changes.removes.append(known)
+        elif update.operation is PodOperation.SET:
+            is_first = source not in self._set_sources
+            self._set_sources.add(source)
+            kept = changes.put(update.pods, source, stored, {}, now)
+            changes.removes += [each for uid, each in stored.items() if uid not in kept]
+            self._pods[source] = kept
+        elif update.operation is not PodOperation.RECONCILE:
+            changes.put(update.pods, source, stored, stored, now)
         return Merged(
             changes.updates(source, is_first=is_first), tuple(changes.refused)
         )

@@ -92,16 +92,18 @@ def _timed(
     condition: PodCondition, old_status: PodStatus, seconds: datetime
 ) -> PodCondition:
     """Return a condition with the time of its last change."""
-    since = condition.last_transition_at
     old = old_status.condition(condition.type)
+    since = condition.last_transition_at
     if condition.type in TIMED_CONDITIONS:
-        held = old is not None and old.status is condition.status
-        since = old.last_transition_at if old is not None and held else seconds
-    if since is not None:
-        since = to_seconds(since)
-    if since != condition.last_transition_at:
-        condition = replace(condition, last_transition_at=since)
-    return old if old == condition and old is not None else condition
+        has_held = old is not None and old.status is condition.status
+        since = old.last_transition_at if old is not None and has_held else seconds
+    since = None if since is None else to_seconds(since)
+    # Nearly always nothing changed, and a new object costs the most here.
+    if old is not None and old.last_transition_at == since:
+        said = (condition.status, condition.reason, condition.message)
+        if (old.status, old.reason, old.message) == said:
+            return old
+    return replace(condition, last_transition_at=since)
 
 
 def _message_limit(pod: Pod) -> int:
