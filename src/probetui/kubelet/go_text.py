@@ -72,6 +72,8 @@ def go_quote(text: str) -> str:
 
     A lone surrogate stands for the byte that is not UTF-8 and prints as such.
     """
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return f'"{"".join(map(_quoted, text))}"'
 
 
