@@ -416,7 +416,8 @@ class FakeRuntime:
 
     async def create_container(self, operation: CreateContainer) -> ContainerID:
         await self._ask()
-        self._sandbox(operation.sandbox_id)
+        if not self._sandbox(operation.sandbox_id).status.is_ready:
+            raise ContainerRuntimeError(f"{operation.sandbox_id} is not running")
         if not self._image(operation.container.image).is_here:
             raise ImageNotFoundError(f"no such image: {operation.container.image}")
         run = self.engine.runs(operation)

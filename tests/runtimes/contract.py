@@ -259,6 +259,15 @@ class ContainerContract:
         with pytest.raises(ContainerRuntimeError):
             await bench.create(bench.container(POLITE), sandbox_id=sandbox_id)
 
+    async def test_nothing_runs_in_a_sandbox_that_was_stopped(
+        self, bench: Bench
+    ) -> None:
+        sandbox_id = await bench.sandbox(a_pod())
+        await bench.runtime.stop_pod_sandbox(sandbox_id)
+
+        with pytest.raises(ContainerRuntimeError):
+            await bench.run(POLITE, sandbox_id=sandbox_id)
+
     async def test_a_container_that_is_gone_cannot_be_started(
         self, bench: Bench
     ) -> None:

@@ -84,13 +84,15 @@ def _words(error: OSError) -> str:
     return os.strerror(error.errno).lower() if error.errno else str(error)
 
 
-def reap(pid: int) -> int | None:
+def reap(process: Process) -> int | None:
     """Return the exit code of a child that has ended, None if it is not ours to know.
 
-    A deadly signal's number is added to 128. The number `pid` is free afterwards.
+    A deadly signal's number is added to 128. The process ID is free afterwards.
     """
+    if identify(process.pid) != process:  # perhaps another child has the number now
+        return None
     try:
-        reaped, status = os.waitpid(pid, os.WNOHANG)
+        reaped, status = os.waitpid(process.pid, os.WNOHANG)
     except ChildProcessError:
         return None
     if not reaped:

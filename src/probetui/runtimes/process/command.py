@@ -60,7 +60,7 @@ class Command:
             os.close(self._stderr.write_end)
         self._exit_code = UNKNOWN_EXIT_CODE
         self._has_ended = asyncio.Event()
-        self._stop_watching = watch_end(self._process, self._ended)
+        watch_end(self._process, self._reap)
 
     async def wait(self, limit_seconds: int) -> ExecResult:
         """Wait for the end; kill it when that takes too long or nobody waits any more.
@@ -87,14 +87,12 @@ class Command:
         if not self._has_ended.is_set():
             kill_group(self._process.pid)
 
-    def close(self) -> None:
-        """Let go of it, dead or alive."""
-        self._stop_watching()
-        self._stdout.close()
-        self._stderr.close()
+    async def ended(self) -> None:
+        """Return when it has ended."""
+        await self._has_ended.wait()
 
-    def _ended(self) -> None:
-        exit_code = reap(self._process.pid)
+    def _reap(self) -> None:
+        exit_code = reap(self._process)
         self._exit_code = UNKNOWN_EXIT_CODE if exit_code is None else exit_code
         self._has_ended.set()
         self._on_end(self)

@@ -157,12 +157,17 @@ class ProcessContainer:
                 f"command timed out after {timeout_seconds}s", killed=True
             ) from None
 
-    def close(self) -> None:
-        """Let go of the container; what runs in it goes on."""
+    def release(self) -> None:
+        """Let go of the container, which goes on; commands in it are killed."""
         self._unfollow()
+        for each in self._commands:
+            each.kill()
+
+    async def close(self) -> None:
+        """Let go of the container, and wait for the end of commands in it."""
+        self.release()
         for each in tuple(self._commands):
-            each.close()
-        self._commands.clear()
+            await each.ended()
 
     @property
     def _cri_state(self) -> str:
@@ -181,11 +186,12 @@ class ProcessContainer:
     def _follow(self) -> None:
         """Wait for the end of the main process, if it runs."""
         process = self.record.process
-        if self.state is RuntimeState.RUNNING and process:
-            if self._stop_watching is None:
-                self._stop_watching = watch_end(process, self._main_process_ended)
-        else:
+        if self.state is not RuntimeState.RUNNING or process is None:
             self._unfollow()
+        elif not is_alive(process):
+            self._main_process_ended()
+        elif self._stop_watching is None:
+            self._stop_watching = watch_end(process, self._main_process_ended)
         if self.state is RuntimeState.EXITED:
             self._has_ended.set()
 
@@ -196,7 +202,7 @@ class ProcessContainer:
 
     def _main_process_ended(self) -> None:
         """Take all others in the container along, as the end of a PID 1 does."""
-        self._stop_watching = None
+        self._unfollow()
         process = self.record.process
         assert process is not None, "it was watched"  # noqa: S101  # for the type
         if self._is_child:
@@ -204,7 +210,7 @@ class ProcessContainer:
         for each in self._commands:
             each.kill()
         kill_marked(translate.marker(self.record.container_id))
-        exit_code = reap(process.pid)
+        exit_code = reap(process)
         if exit_code is None:
             self._end_unseen()
         else:

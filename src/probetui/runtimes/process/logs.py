@@ -89,7 +89,7 @@ def _tail(path: Path, count: int) -> tuple[list[bytes], int, bytes]:
     text, end = _last_bytes(path, count)
     if text.count(b"\n") < count:
         text = _last_bytes(_rotated(path), count)[0] + text
-    *lines, rest = text.split(b"\n")
+    lines, rest = _split(text)
     first = max(0, len(lines) + bool(rest) - count)
     return lines[first:], end, rest
 
@@ -122,8 +122,15 @@ def _read_on(path: Path, offset: int, rest: bytes) -> tuple[list[bytes], int, by
             offset = 0
         file.seek(offset)
         fresh = file.read(BLOCK_BYTES)
-    *lines, rest = (text + fresh).split(b"\n")
-    while len(rest) > MAX_LINE_BYTES:
-        lines.append(rest[:MAX_LINE_BYTES])
-        rest = rest[MAX_LINE_BYTES:]
+    lines, rest = _split(text + fresh)
     return lines, offset + len(fresh), rest
+
+
+def _split(text: bytes) -> tuple[list[bytes], bytes]:
+    """Return whole lines, long ones in parts, and what is unfinished."""
+    parts = [
+        line[start : start + MAX_LINE_BYTES]
+        for line in text.split(b"\n")
+        for start in range(0, max(1, len(line)), MAX_LINE_BYTES)
+    ]
+    return parts[:-1], parts[-1]

@@ -64,9 +64,7 @@ class ProcessRuntime:
         """Return every pod of ours; see `ports.Runtime`."""
         with _refusals():
             self._load()
-            for container in self._containers():
-                if container.state is RuntimeState.RUNNING:
-                    logs.rotate(container.log)
+            self._rotate_logs()
         by_pod: dict[str, list[ProcessSandbox]] = {}
         for sandbox in sorted(
             self._sandboxes.values(), key=attrgetter("record.created_at"), reverse=True
@@ -129,7 +127,7 @@ class ProcessRuntime:
                 each.kill()
             for each in tuple(sandbox.containers.values()):
                 await each.stop(0)
-            if sandbox.record.is_ready:
+            if sandbox.record.is_ready and sandbox.refresh():
                 sandbox.save(replace(sandbox.record, is_ready=False))
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
@@ -138,7 +136,7 @@ class ProcessRuntime:
         with _refusals():
             sandbox = self._sandboxes.pop(sandbox_id, None)
             if sandbox is not None:
-                sandbox.close()
+                await sandbox.close()
                 remove_tree(sandbox.folder)
                 self._tell()
 
@@ -167,7 +165,9 @@ class ProcessRuntime:
     async def start_container(self, container_id: ContainerID) -> None:
         """Start a container's main process."""
         with _refusals():
-            self._container(container_id).start()
+            container = self._container(container_id)
+            self._sandboxes[container.folder.parent.name].check_ready()
+            container.start()
 
     async def stop_container(
         self, container_id: ContainerID, grace_period_seconds: int
@@ -229,9 +229,9 @@ class ProcessRuntime:
     async def close(self) -> None:
         """Stop looking after containers; they go on."""
         self._is_closed = True
-        for each in self._sandboxes.values():
-            each.close()
-        self._sandboxes.clear()
+        sandboxes, self._sandboxes = self._sandboxes, {}
+        for each in sandboxes.values():
+            await each.close()
         self._tell()
 
     def _tell(self) -> None:
@@ -250,7 +250,7 @@ class ProcessRuntime:
             for name, it in self._sandboxes.items()
             if name not in names or not it.refresh()
         ]:
-            self._sandboxes.pop(gone).close()
+            self._sandboxes.pop(gone).release()
         for name in names - self._sandboxes.keys():
             self._find(name)
 
@@ -271,9 +271,12 @@ class ProcessRuntime:
         self._sandboxes[name] = sandbox
         sandbox.refresh()
 
-    def _containers(self) -> Iterator[ProcessContainer]:
+    def _rotate_logs(self) -> None:
         for sandbox in self._sandboxes.values():
-            yield from sandbox.containers.values()
+            if not sandbox.is_anothers():
+                for each in sandbox.containers.values():
+                    if each.state is RuntimeState.RUNNING:
+                        logs.rotate(each.log)
 
     def _known_sandbox(self, sandbox_id: str) -> ProcessSandbox | None:
         """Return a sandbox as it is now, None if there is none (any more)."""

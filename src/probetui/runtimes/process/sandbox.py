@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from probetui.errors import ContainerRuntimeError
 from probetui.kubelet.effects import CreateContainer
 from probetui.ports import Clock
 from probetui.runtimes.process import records, translate
@@ -56,13 +57,20 @@ class ProcessSandbox:
             self.record = record
             self._signature = found
         for gone in [key for key, it in self.containers.items() if not it.refresh()]:
-            self.containers.pop(gone).close()
+            self.containers.pop(gone).release()
         with os.scandir(self.folder) as entries:
             names = [entry.name for entry in entries]
         for name in names:
             if name not in self.containers:
                 self._find(name)
         return True
+
+    def check_ready(self) -> None:
+        """Refuse to run anything in a sandbox that was stopped."""
+        if not self.record.is_ready:
+            raise ContainerRuntimeError(
+                f'sandbox "{self.record.sandbox_id}" is not running'
+            )
 
     def adopt(self) -> None:
         """Look after it from now on."""
@@ -79,6 +87,7 @@ class ProcessSandbox:
         self, operation: CreateContainer, inherited: Mapping[str, str]
     ) -> ProcessContainer:
         """Make a container with a folder of its own."""
+        self.check_ready()
         folder = records.new_folder(self.folder)
         try:
             record = translate.container_record(
@@ -101,16 +110,21 @@ class ProcessSandbox:
         """Kill a container and forget it."""
         container = self.containers[container_id]
         await container.stop(0)
-        container.close()
-        # What it may have left was killed with it, so the folder is at rest.
+        await container.close()
         remove_tree(container.folder)
         self.containers.pop(container_id, None)
         self._on_change()
 
-    def close(self) -> None:
+    def release(self) -> None:
         """Let go of it and its containers, which go on."""
         for each in self.containers.values():
-            each.close()
+            each.release()
+
+    async def close(self) -> None:
+        """Let go of it, and wait for the end of commands in it."""
+        self.release()
+        for each in tuple(self.containers.values()):
+            await each.close()
 
     def _find(self, name: str) -> ProcessContainer | None:
         """Take a container that is on disk."""

@@ -1,0 +1,226 @@
+"""Starting programs and learning of their end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from probetui.errors import ContainerRuntimeError
+from probetui.runtimes.process.child import (
+    kill_group,
+    reap,
+    send,
+    spawn,
+    watch_descriptor,
+    watch_polling,
+)
+from probetui.runtimes.process.identity import Process
+
+Watch = Callable[[Process, Callable[[], None]], Callable[[], None]]
+
+both_ways = pytest.mark.parametrize(
+    "watch",
+    [
+        pytest.param(watch_descriptor, id="descriptor"),
+        pytest.param(watch_polling, id="polling"),
+    ],
+)
+
+
+@pytest.fixture
+def nowhere() -> Iterator[int]:
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    yield descriptor
+    os.close(descriptor)
+
+
+def run(script: str, stdout: int, env: dict[str, str] | None = None) -> Process:
+    return spawn(
+        ("/bin/sh", "-c", script),
+        env=env or {"PATH": os.environ["PATH"]},
+        cwd=Path("/"),
+        stdout=stdout,
+        stderr=stdout,
+    )
+
+
+def wait(process: Process) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(process.pid, 0)[1])
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        pytest.param("exit 0", 0, id="zero"),
+        pytest.param("exit 42", 42, id="a code of its own"),
+        pytest.param("kill -TERM $$", 143, id="SIGTERM"),
+        pytest.param("kill -KILL $$", 137, id="SIGKILL"),
+    ],
+)
+async def test_the_end_of_a_child_is_seen_and_its_code_is_known(
+    nowhere: int, watch: Watch, script: str, expected: int
+) -> None:
+    process = run(script, nowhere)
+    ended = asyncio.Event()
+
+    watch(process, ended.set)
+    async with asyncio.timeout(10):
+        await ended.wait()
+
+    assert reap(process) == expected
+
+
+@both_ways
+async def test_the_end_of_a_process_that_is_long_gone_is_seen(
+    nowhere: int, watch: Watch
+) -> None:
+    process = run("exit 0", nowhere)
+    wait(process)
+    ended = asyncio.Event()
+
+    watch(process, ended.set)
+
+    async with asyncio.timeout(10):
+        await ended.wait()
+
+
+@both_ways
+async def test_a_watch_that_is_stopped_tells_nothing(
+    nowhere: int, watch: Watch
+) -> None:
+    process = run("exec sleep 300", nowhere)
+    others_ended, ended = asyncio.Event(), asyncio.Event()
+    stop = watch(process, ended.set)
+    watch(process, others_ended.set)
+
+    stop()
+    stop()
+    kill_group(process.pid)
+    async with asyncio.timeout(10):
+        await others_ended.wait()
+    await asyncio.sleep(0)
+
+    assert not ended.is_set()
+    assert reap(process) == 137
+
+
+async def test_a_child_that_runs_has_no_exit_code_yet(nowhere: int) -> None:
+    process = run("exec sleep 300", nowhere)
+
+    assert reap(process) is None
+
+    kill_group(process.pid)
+    wait(process)
+    assert reap(process) is None
+
+
+async def test_no_signal_goes_to_a_process_that_only_has_the_number(
+    nowhere: int,
+) -> None:
+    process = run("exec sleep 300", nowhere)
+
+    send(Process(process.pid, "another birth"), signal.SIGKILL)
+    assert reap(process) is None
+    send(process, signal.SIGKILL)
+
+    assert wait(process) == -9
+
+
+async def test_a_child_has_a_session_of_its_own(nowhere: int) -> None:
+    process = run("exec sleep 300", nowhere)
+
+    session = os.getsid(process.pid)
+
+    kill_group(process.pid)
+    wait(process)
+    assert session == process.pid != os.getsid(0)
+
+
+def test_text_that_is_not_unicode_reaches_a_program_as_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT)
+    process = spawn(
+        ("/bin/sh", "-c", 'printf "%s|%s" "$0" "$NAME"', "\udcff"),
+        env={"NAME": "caf\udce9"},
+        cwd=tmp_path,
+        stdout=descriptor,
+        stderr=descriptor,
+    )
+
+    os.waitpid(process.pid, 0)
+
+    os.close(descriptor)
+    assert file.read_bytes() == b"\xff|caf\xe9"
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "cwd", "message"),
+    [
+        pytest.param((), {}, "/", "no command specified", id="nothing"),
+        pytest.param(
+            ("no-such-program",),
+            {"PATH": "/bin"},
+            "/",
+            "unable to start container process: "
+            'exec: "no-such-program": executable file not found in $PATH',
+            id="not in PATH",
+        ),
+        pytest.param(
+            ("/no/such/program",),
+            {},
+            "/",
+            'unable to start container process: exec: "/no/such/program": '
+            "stat /no/such/program: no such file or directory",
+            id="not there",
+        ),
+        pytest.param(
+            ("/etc/passwd",),
+            {},
+            "/",
+            'unable to start container process: exec: "/etc/passwd": permission denied',
+            id="not a program",
+        ),
+        pytest.param(
+            ("/bin/true",),
+            {},
+            "/no/such/folder",
+            "unable to start container process: "
+            'chdir to cwd ("/no/such/folder"): no such file or directory',
+            id="no such folder",
+        ),
+        pytest.param(
+            ("/bin/true", "a\0b"),
+            {},
+            "/",
+            'unable to start container process: exec: "/bin/true": embedded null byte',
+            id="a zero byte",
+        ),
+        pytest.param(
+            ("/bin/true", "\ud800"),
+            {},
+            "/",
+            'exec: "/bin/true": .*surrogates not allowed',
+            id="half a letter",
+        ),
+        pytest.param(
+            ("/bin/true",),
+            {"A=B": "C"},
+            "/",
+            "illegal environment variable name",
+            id="a name with an equals sign",
+        ),
+    ],
+)
+def test_a_program_that_cannot_be_started_is_refused_in_a_runtimes_words(
+    nowhere: int, command: tuple[str, ...], env: dict[str, str], cwd: str, message: str
+) -> None:
+    pattern = message.replace("(", r"\(").replace(")", r"\)").replace("$", r"\$")
+
+    with pytest.raises(ContainerRuntimeError, match=pattern):
+        spawn(command, env=env, cwd=Path(cwd), stdout=nowhere, stderr=nowhere)
