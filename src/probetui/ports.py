@@ -46,9 +46,10 @@ class Runtime(Protocol):
     """A container runtime, with as much of the CRI as probes need.
 
     Every call may be cancelled. Calls that remove or stop are idempotent: what is
-    already gone is not an error. Nothing but `ContainerRuntimeError` (and, from
-    `exec_sync`, `ExecTimeoutError`) is raised. Only what carries probetui's own label
-    is ever listed, stopped or removed. IDs of containers are `<name>://<id>`.
+    already gone is not an error; any other call about what is gone is refused.
+    Nothing but `ContainerRuntimeError` (and, from `exec_sync`, `ExecTimeoutError`) is
+    raised. Only what carries probetui's own label is ever listed, stopped or removed,
+    whichever probetui made it. IDs of containers are `<name>://<id>`.
     """
 
     @property
@@ -59,13 +60,18 @@ class Runtime(Protocol):
         """Return name and version for people; raises when nobody answers."""
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
-        """Return every pod of ours, dead containers too, each list newest first."""
+        """Return every pod of ours, dead containers too, each list newest first.
+
+        The exit code after a deadly signal is 128 and its number. The reason of an
+        exited container is Completed (exit code 0), Error or OOMKilled, unless the
+        runtime has a better one.
+        """
 
     async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
         """Create and start a sandbox and return its ID."""
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
-        """Return a sandbox's state and IP."""
+        """Return a sandbox's state and IP; in the host's network it has no IP."""
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
         """Stop a sandbox; containers still running in it are killed."""
@@ -80,15 +86,23 @@ class Runtime(Protocol):
         """Pull an image and return its ID and size."""
 
     async def create_container(self, operation: CreateContainer) -> ContainerID:
-        """Create a container in a sandbox and return its ID."""
+        """Create a container in a sandbox and return its ID.
+
+        The container's command and arguments are run as they are: what they had of
+        `$(NAME)` has been expanded. Raises `ImageNotFoundError` without its image.
+        """
 
     async def start_container(self, container_id: ContainerID) -> None:
-        """Start a created container."""
+        """Start a created container; refused when its program does not exist."""
 
     async def stop_container(
         self, container_id: ContainerID, grace_period_seconds: int
     ) -> None:
-        """Send the stop signal, kill after the grace period, return when it ended."""
+        """Send the stop signal, kill after the grace period, return when it ended.
+
+        Without a grace period it is killed at once. What was never started stays as
+        it is. Of several calls, the one whose time is up first kills.
+        """
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Remove a container; one that runs is killed first."""
@@ -101,9 +115,14 @@ class Runtime(Protocol):
     ) -> ExecResult:
         """Run a command in a container; 0 seconds is no limit.
 
-        The command's bytes are its text with surrogateescape. Raises
-        `ExecTimeoutError` past the limit, `ContainerRuntimeError` when it could not be
-        run at all (also when the executable does not exist).
+        The command's bytes are its text with surrogateescape. All output is read; of
+        each stream at least the first 10 KiB are kept, and not much more. When the
+        call is cancelled, the command is killed like one that ran too long.
+
+        Raises:
+            ExecTimeoutError: it ran longer than the limit; says whether it was killed.
+            ContainerRuntimeError: it could not be run at all, because the container
+                does not run or the executable does not exist.
         """
 
     async def close(self) -> None:
@@ -133,7 +152,11 @@ class LogSource(Protocol):
     def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncIterator[LogLine]:
-        """Yield the last `tail` lines, then, if asked, what comes."""
+        """Yield the last `tail` lines, then, if asked, what comes.
+
+        It ends when the container does. Raises `ContainerRuntimeError` for a container
+        that is gone. A byte that is not UTF-8 is a lone surrogate.
+        """
 
 
 @runtime_checkable
@@ -141,7 +164,11 @@ class EventSource(Protocol):
     """A runtime that says when something happened to a container of ours."""
 
     def watch(self) -> AsyncIterator[None]:
-        """Yield once per happening; ends or raises when the connection breaks."""
+        """Yield whenever something happened; ends or raises when nobody tells any more.
+
+        What happens at once may be one yield. It begins with the first one asked for,
+        so a relist should follow.
+        """
 
 
 @runtime_checkable
