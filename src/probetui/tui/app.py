@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import ClassVar
@@ -18,10 +19,8 @@ from probetui.tui.messages import CommandGiven, KeyClicked, SnapshotPublished
 from probetui.tui.options import ScreenOptions
 from probetui.tui.screens.help import HelpScreen
 from probetui.tui.screens.pods import PodsScreen
-from probetui.tui.sight import Onlooker, Sight, is_counting
+from probetui.tui.sight import Onlooker, Sight, countdown_step, is_counting
 
-_COUNTDOWN_SECONDS = 0.25
-_COUNTDOWN_SECONDS_WITHOUT_MOTION = 1.0
 _SECONDS_TO_QUIT = 2.0
 
 
@@ -96,12 +95,18 @@ class ProbetuiApp(App[None], inherit_bindings=False):
     async def on_mount(self) -> None:
         await self.push_screen(self._main)
         self._unsubscribe = self._session.subscribe(self._announce)
-        seconds = (
-            _COUNTDOWN_SECONDS
-            if self._options.motion
-            else _COUNTDOWN_SECONDS_WITHOUT_MOTION
-        )
-        self.set_interval(seconds, self._count_down)
+        step = countdown_step(self._options)
+        self.set_interval(step.total_seconds(), self._count_down)
+
+    def on_ready(self) -> None:
+        """Keep the garbage collector away from what is here to stay.
+
+        A full collection would go through all of Textual's style sheets every time:
+        45 ms in which neither a key is answered nor a tick taken.
+        """
+        if not self.is_headless:
+            gc.collect()
+            gc.freeze()
 
     def on_unmount(self) -> None:
         self._unsubscribe()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from probetui.drive.masking import Mask, secrets_of
 from probetui.drive.session import Session
@@ -60,7 +61,7 @@ class Onlooker:
         """Return how to look at a snapshot."""
         return View(
             Times(
-                snapshot.taken_at,
+                _floored(snapshot.taken_at, countdown_step(self._options)),
                 snapshot.started_at,
                 self.time_format,
                 self._options.zone,
@@ -87,6 +88,19 @@ class Onlooker:
         self._read += len(fresh)
         lines = (self._log.feed(each, self._names) for each in fresh)
         return tuple(each for each in lines if each is not None)
+
+
+def countdown_step(options: ScreenOptions) -> timedelta:
+    """Return how often times on the screen go on by themselves."""
+    return timedelta(seconds=1) if not options.motion else timedelta(milliseconds=250)
+
+
+def _floored(at: datetime, step: timedelta) -> datetime:
+    """Cut an instant to whole steps, so that times change no more often than that.
+
+    However many snapshots come, a line whose only news is the time is not painted.
+    """
+    return at - (at - datetime.min.replace(tzinfo=at.tzinfo)) % step
 
 
 def is_counting(snapshot: Snapshot) -> bool:

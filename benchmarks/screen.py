@@ -1,0 +1,351 @@
+"""What the main screen costs, and how soon it answers keys, under a busy session.
+
+    python benchmarks/screen.py [--pods N] [--rate HZ] [--seconds S] [--size 120x40]
+                                [--json]
+
+The screen runs in a process of its own, on a pseudo-terminal. A session without an
+engine publishes snapshots at the given rate, with every probe ticking once a second.
+CPU is that process's, session included. Key to paint is from writing a key to the
+terminal until what the key brings up has been read from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import random
+import select
+import statistics
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+WARM_UP_SECONDS = 2.0
+LONGEST_ANSWER_SECONDS = 5.0
+CONTAINER = "app"
+
+
+def main() -> None:
+    options = parse()
+    if options.child:
+        asyncio.run(draw(options))
+        return
+    result = measure(options)
+    if options.json:
+        print(json.dumps(result))
+        return
+    print(
+        f"{options.pods} pods x 3 probes at {options.rate} Hz, {options.size}: "
+        f"{result['cpu_percent']}% of a core, key to paint "
+        f"median {result['key_median_ms']} ms, p99 {result['key_p99_ms']} ms "
+        f"({result['keys']} keys), {result['kilobytes_per_second']} kB/s"
+    )
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pods", type=int, default=100)
+    parser.add_argument("--rate", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--size", default="120x40")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+# the side of the terminal
+
+
+def measure(options: argparse.Namespace) -> dict[str, float]:
+    """Run the screen on a terminal, press keys, and read what it paints."""
+    width, height = (int(each) for each in options.size.split("x"))
+    here, there = pty.openpty()
+    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+    command = [sys.executable, __file__, "--child", *sys.argv[1:]]
+    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    screen = subprocess.Popen(
+        command, stdin=there, stderr=there, stdout=subprocess.PIPE, env=environment
+    )
+    os.close(there)
+    answers, painted = press_keys(here, options)
+    drain(here, lambda: screen.poll() is None)
+    assert screen.stdout is not None
+    result = json.loads(screen.stdout.read())
+    answers.sort()
+    return {
+        "cpu_percent": round(100 * result["cpu"], 1),
+        "key_median_ms": round(1000 * statistics.median(answers), 1),
+        "key_p99_ms": round(1000 * answers[int(len(answers) * 0.99)], 1),
+        "keys": len(answers),
+        "kilobytes_per_second": round(painted / 1000 / options.seconds, 1),
+    }
+
+
+def press_keys(terminal: int, options: argparse.Namespace) -> tuple[list[float], int]:
+    """Move down and up the list; return the time of each answer and bytes painted."""
+    rng = random.Random(1)
+    wait_for(terminal, b"pod-000/")
+    painted = read_for(terminal, WARM_UP_SECONDS)
+    answers: list[float] = []
+    ends_at = time.monotonic() + options.seconds
+    row = 0
+    while time.monotonic() < ends_at:
+        painted += read_for(terminal, rng.uniform(0.02, 0.12))
+        step = 1 if row == 0 or (row < options.pods - 1 and rng.random() < 0.7) else -1
+        row += step
+        pressed_at = time.monotonic()
+        os.write(terminal, b"j" if step > 0 else b"k")
+        painted += wait_for(terminal, f"pod-{row:03}/{CONTAINER}".encode())
+        answers.append(time.monotonic() - pressed_at)
+    return answers, painted
+
+
+def wait_for(terminal: int, words: bytes) -> int:
+    """Read until the words have been painted; return how many bytes were."""
+    seen = b""
+    ends_at = time.monotonic() + LONGEST_ANSWER_SECONDS
+    while words not in seen:
+        assert time.monotonic() < ends_at, f"{words!r} was not painted"
+        if select.select([terminal], [], [], 0.1)[0]:
+            seen += os.read(terminal, 1 << 16)
+    return len(seen)
+
+
+def read_for(terminal: int, seconds: float) -> int:
+    """Read whatever is painted in that time; return how many bytes it was."""
+    painted = 0
+    ends_at = time.monotonic() + seconds
+    while (left := ends_at - time.monotonic()) > 0:
+        if select.select([terminal], [], [], left)[0]:
+            painted += len(os.read(terminal, 1 << 16))
+    return painted
+
+
+def drain(terminal: int, is_running: Callable[[], bool]) -> None:
+    """Read on until the screen is gone."""
+    with contextlib.suppress(OSError):  # the other side of the terminal is closed
+        while is_running():
+            read_for(terminal, 0.1)
+
+
+# the side of the screen: everything below runs in the child
+
+if "--child" in sys.argv:
+    # Imported only where it is used: the measuring side must stay light.
+    from probetui.drive.clocks import SystemClock
+    from probetui.k8s.event import Event, EventType
+    from probetui.k8s.pod import Container, Pod
+    from probetui.k8s.probe import HTTPGetAction, Probe, ProbeKey, ProbeType
+    from probetui.k8s.runtime import ContainerID
+    from probetui.k8s.status import ContainerStatus, PodPhase, PodStatus, Running
+    from probetui.kubelet.inputs import Command
+    from probetui.kubelet.journal import Action, Entry, EventEntry, TickEntry, Trigger
+    from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+    from probetui.kubelet.snapshot import (
+        ContainerSnapshot,
+        PodSnapshot,
+        PodWorkerState,
+        ProbeSnapshot,
+        Snapshot,
+    )
+    from probetui.tui.app import ProbetuiApp
+    from probetui.tui.options import ScreenOptions
+
+    SECOND = timedelta(seconds=1)
+    ID = ContainerID("bench://0123456789abcdef")
+    PROBE = Probe(HTTPGetAction(8080), 0, 1, 1, 1, 3)
+
+    class BusySession:
+        """A session whose probes all tick once a second, and fail now and then."""
+
+        runtime_name = "benchmark 1.0"
+
+        def __init__(self, pods: int, clock: SystemClock) -> None:
+            self._clock = clock
+            self._rng = random.Random(2)
+            self.started_at = clock.now()
+            self.journal: list[Entry] = []
+            self._callbacks: list[Callable[[], None]] = []
+            self._next = 0
+            self.pods = [a_pod(index, self.started_at) for index in range(pods)]
+
+        @property
+        def snapshot(self) -> Snapshot:
+            """Everything as it stands, with a fresh time."""
+            return Snapshot(
+                taken_at=self._clock.now(),
+                started_at=self.started_at,
+                sequence=len(self.journal),
+                pods=tuple(self.pods),
+                entries=(),
+                queue=(),
+                is_paused=False,
+                restarts=0,
+                faults=len(self.journal),
+                runtime_lost_since=None,
+                runtime_error="",
+            )
+
+        def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+            """Be called after every publication."""
+            self._callbacks.append(callback)
+            return lambda: self._callbacks.remove(callback)
+
+        def send(self, command: Command) -> None:
+            """Take a command that nobody carries out."""
+
+        def publish(self, ticking: int) -> None:
+            """Let some pods tick, the next ones each time, and say so."""
+            now = self._clock.now()
+            for _ in range(ticking):
+                index = self._next % len(self.pods)
+                self.pods[index] = ticked(self.pods[index], now, self._rng)
+                self._next += 1
+            if self._rng.random() < 0.2:
+                self.journal.append(an_event(len(self.journal), now))
+            for callback in self._callbacks:
+                callback()
+
+    def a_pod(index: int, now: datetime) -> PodSnapshot:
+        pod = Pod(
+            f"uid-{index}",
+            f"pod-{index:03}",
+            containers=(
+                Container(
+                    CONTAINER,
+                    startup_probe=PROBE,
+                    liveness_probe=PROBE,
+                    readiness_probe=PROBE,
+                ),
+            ),
+        )
+        probes = tuple(
+            ProbeSnapshot(
+                ProbeKey(pod.uid, CONTAINER, each),
+                PROBE,
+                worker_alive=True,
+                believed=Result.SUCCESS,
+                last_result=Result.SUCCESS,
+                result_run=0,
+                on_hold=False,
+                in_flight_since=None,
+                next_tick_at=now + SECOND,
+                is_held_back=False,
+                upcoming_skip=None,
+                delay_until=None,
+                ticks=0,
+                successes=0,
+                failures=0,
+                errors=0,
+                skips=0,
+                last_run=None,
+                history=(),
+            )
+            for each in (ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP)
+        )
+        status = ContainerStatus(CONTAINER, ID, Running(now), ready=True, started=True)
+        container = ContainerSnapshot(
+            pod.containers[0],
+            is_init=False,
+            status=status,
+            probes=probes,
+            stopping=None,
+            backoff=None,
+            last_exit=None,
+        )
+        return PodSnapshot(
+            pod, PodStatus(PodPhase.RUNNING), PodWorkerState.SYNC, "", (container,)
+        )
+
+    def ticked(pod: PodSnapshot, now: datetime, rng: random.Random) -> PodSnapshot:
+        container = pod.containers[0]
+        probes = tuple(after_tick(each, now, rng) for each in container.probes)
+        return replace(pod, containers=(replace(container, probes=probes),))
+
+    def after_tick(
+        probe: ProbeSnapshot, now: datetime, rng: random.Random
+    ) -> ProbeSnapshot:
+        has_failed = rng.random() < 0.1
+        result = Result.FAILURE if has_failed else Result.SUCCESS
+        run = probe.result_run + 1 if result is probe.last_result else 1
+        tick = a_tick(probe, now, result, run)
+        return replace(
+            probe,
+            last_result=result,
+            result_run=run,
+            next_tick_at=now + SECOND,
+            ticks=probe.ticks + 1,
+            last_run=tick,
+            history=(*probe.history[-59:], tick),
+        )
+
+    def a_tick(
+        probe: ProbeSnapshot, now: datetime, result: Result, run: int
+    ) -> TickEntry:
+        said = ProbeResult.FAILURE if result is Result.FAILURE else ProbeResult.SUCCESS
+        took = timedelta(milliseconds=12)
+        return TickEntry(
+            sequence=0,
+            at=now,
+            key=probe.key,
+            n=probe.ticks + 1,
+            trigger=Trigger.PERIODIC,
+            started_at=now,
+            duration=took,
+            container_id=ID,
+            new_container=False,
+            gates=(),
+            skip=None,
+            exit=None,
+            attempts=(Attempt(said, f"status {run}", duration=took),),
+            result=result,
+            injected=False,
+            run=run,
+            threshold=3,
+            stored_before=Result.SUCCESS,
+            stored_after=Result.SUCCESS,
+            hold_before=False,
+            hold_after=False,
+            action=Action.NONE,
+        )
+
+    def an_event(number: int, now: datetime) -> EventEntry:
+        message = f"Readiness probe failed: HTTP probe failed with statuscode: {number}"
+        event = Event(
+            EventType.WARNING, "Unhealthy", message, "uid-of-another", "", now
+        )
+        return EventEntry(number, now, event)
+
+
+async def draw(options: argparse.Namespace) -> None:
+    """Run the screen until the time is over, and print what it cost."""
+    session = BusySession(options.pods, SystemClock())
+    app = ProbetuiApp(session, options=ScreenOptions(zone=UTC))
+    screen = asyncio.create_task(app.run_async())
+    ticking = max(options.pods // options.rate, 1)
+    cpu_at_start, started_at = 0.0, 0.0
+    ends_at = time.monotonic() + WARM_UP_SECONDS + options.seconds + 1
+    while time.monotonic() < ends_at:
+        session.publish(ticking)
+        await asyncio.sleep(1 / options.rate)
+        if not started_at and time.monotonic() > ends_at - options.seconds:
+            cpu_at_start, started_at = time.process_time(), time.monotonic()
+    spent = time.process_time() - cpu_at_start
+    cpu = spent / (time.monotonic() - started_at)
+    app.exit()
+    await screen
+    print(json.dumps({"cpu": cpu}))
+
+
+if __name__ == "__main__":
+    main()
