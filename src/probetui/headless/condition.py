@@ -236,14 +236,14 @@ def _named_pods(condition: Condition, pods: Sequence[Pod]) -> Sequence[Pod]:
     found = [each for each in pods if each.name == condition.pod]
     if not found:
         has = ", ".join(each.name for each in pods)
-        raise UsageError(f'--until: no pod is called "{condition.pod}" (has: {has})')
+        raise UsageError(f'no pod is called "{condition.pod}" (has: {has})')
     if not condition.container:
         return found
     kept = [each for each in found if each.container(condition.container)]
     if not kept:
         has = ", ".join(each.name for each in found[0].all_containers())
         raise UsageError(
-            f'--until: pod "{condition.pod}" has no container '
+            f'pod "{condition.pod}" has no container '
             f'"{condition.container}" (has: {has})'
         )
     return kept

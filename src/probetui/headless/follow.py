@@ -74,6 +74,11 @@ class Follower:
         self._unsubscribe()
         self.drain()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether something has ended the session."""
+        return self._verdict.done()
+
     def end(self, verdict: Verdict) -> None:
         """End the session for a reason of the caller's; the first reason counts."""
         if not self._verdict.done():

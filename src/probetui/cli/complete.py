@@ -1,0 +1,57 @@
+"""What a shell is offered for words that only the manifests or the program know.
+
+Completion must never fail or print: with nothing to offer it offers nothing. What is
+asked is imported only then; a shell waits for the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+from probetui.errors import ProbetuiError
+
+
+def containers(
+    ctx: click.Context, _option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the containers of the manifests that the line names so far."""
+    from probetui.cli.pods import ManifestOptions, load_pods  # noqa: PLC0415
+
+    options = ManifestOptions(
+        filenames=tuple(
+            each for each in ctx.params.get("filenames") or () if each != "-"
+        ),
+        recursive=bool(ctx.params.get("recursive")),
+    )
+    try:
+        pods = load_pods(options).pods
+    except ProbetuiError:
+        return []
+    names = (each.name for pod in pods for each in pod.all_containers())
+    return _beginning_with(incomplete, names)
+
+
+def themes(
+    _ctx: click.Context, _option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the themes of the screen."""
+    from probetui.tui.options import theme_names  # noqa: PLC0415
+
+    return _beginning_with(incomplete, theme_names())
+
+
+def lessons(
+    _ctx: click.Context, _option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the built-in lessons."""
+    from probetui.cli.lessons import lesson_names  # noqa: PLC0415
+
+    return _beginning_with(incomplete, lesson_names())
+
+
+def _beginning_with(start: str, words: Iterable[str]) -> list[CompletionItem]:
+    found = sorted({each for each in words if each.startswith(start)})
+    return [CompletionItem(each) for each in found]

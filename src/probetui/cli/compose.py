@@ -1,0 +1,240 @@
+"""The composition root: a runtime, an engine and a front end become one session."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+
+from probetui.cli.ending import Interrupts, end_pods, remove_own
+from probetui.cli.files import STDOUT
+from probetui.cli.locks import PodLocks
+from probetui.cli.notes import Notes
+from probetui.cli.plan import Plan, Stdout
+from probetui.cli.recording import header, mask_for, open_writer, recorder
+from probetui.cli.runtimes import open_runtime, own_pods, remove_pods
+from probetui.cli.terminal import Form
+from probetui.drive.clocks import SystemClock
+from probetui.drive.executor import Executor
+from probetui.drive.realtime import RealtimeSession
+from probetui.drive.record_writer import Recorder, RecordWriter
+from probetui.headless.follow import Follower, Sink
+from probetui.headless.output import LinePrinter, NoteTeller, Selected
+from probetui.headless.verdict import Verdict, final_verdict
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.engine import Engine
+from probetui.kubelet.inputs import AddPod, PauseProbes
+from probetui.kubelet.journal import Entry
+from probetui.ports import Clock, DialAddress, EventSource, Runtime
+from probetui.presentation.lines import PlainLines
+from probetui.probers.dispatch import Dispatch
+from probetui.probers.hooks import Hooks
+
+_SEEDS = 2**32
+
+
+def run_session(plan: Plan) -> int:
+    """Run a session from its beginning to its end and return the exit status.
+
+    Raises:
+        RuntimeUnavailableError: no container runtime answers.
+        ContainerRuntimeError: what an earlier run left cannot be removed.
+        UsageError: another probetui runs one of the pods.
+    """
+    return asyncio.run(_live(plan))
+
+
+async def _live(plan: Plan) -> int:
+    clock = SystemClock()
+    runtime = await open_runtime(
+        plan.runtime, clock, exec_errors=plan.options.exec_errors
+    )
+    try:
+        with PodLocks(runtime.name, plan.pods):
+            await _replace_leftovers(runtime, plan)
+            try:
+                return await _Live(plan, runtime, clock).run()
+            except BaseException as error:
+                # A bug, not an end: nothing may be left behind all the same.
+                if not plan.options.keep:
+                    await remove_own(runtime, plan.pods)
+                raise _cause(error) from error
+    finally:
+        await runtime.close()
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what is the matter inside groups of one."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+async def _replace_leftovers(runtime: Runtime, plan: Plan) -> None:
+    """Remove pods of our names that an earlier run left, unless they are the same."""
+    uids = {each.uid for each in plan.pods}
+    names = {(each.namespace, each.name) for each in plan.pods}
+    found = await runtime.relist()
+    old = [
+        each
+        for each in found
+        if each.pod_uid not in uids and (each.namespace, each.name) in names
+    ]
+    for each in old:
+        plan.notes.note(f"removing {each.namespace}/{each.name} of an earlier run")
+    await remove_pods(runtime, old, grace_period_seconds=0)
+
+
+class _Live:
+    """One session while it lasts."""
+
+    def __init__(self, plan: Plan, runtime: Runtime, clock: Clock) -> None:
+        options = plan.options
+        self._plan = plan
+        self._runtime = runtime
+        self._clock = clock
+        self._started_at = clock.now()
+        self._mask = mask_for(plan.pods, show_secrets=options.show_secrets)
+        seed = secrets.randbelow(_SEEDS) if options.seed is None else options.seed
+        self._config = KubeletConfig(seed=seed)
+        if options.kubelet_age == "fresh":
+            self._config = replace(self._config, age=timedelta())
+        self._recorders: list[Recorder] = []
+        self._printer: LinePrinter | None = None
+
+    async def run(self) -> int:
+        """Run it and return the exit status."""
+        session = await self._session()
+        follower = Follower(
+            session,
+            self._sinks(session.runtime_name),
+            self._plan.watch,
+            ends_with_pods=self._plan.form is Form.LINES,
+        )
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(session.run())
+            with follower, Interrupts(follower) as interrupts:
+                verdict = await self._show(session, follower)
+                verdict = final_verdict(verdict, session.snapshot)
+                verdict = await self._end(session, interrupts, verdict)
+            session.stop()
+        self._close(verdict)
+        return verdict.exit_status
+
+    async def _session(self) -> RealtimeSession:
+        """Return the session, its pods already on their way to the engine."""
+        runtime = own_pods(self._runtime, [each.uid for each in self._plan.pods])
+        capable = self._runtime
+        dial_address = capable if isinstance(capable, DialAddress) else None
+        prober = Dispatch(runtime, self._clock, dial_address)
+        hooks = Hooks(runtime, dial_address)
+        session = RealtimeSession(
+            Engine(self._config, self._started_at),
+            Executor(runtime, prober, hooks, self._clock),
+            self._clock,
+            runtime_name=await capable.version(),
+            events=capable if isinstance(capable, EventSource) else None,
+        )
+        if self._plan.options.paused:
+            session.send(PauseProbes())
+        for pod in self._plan.pods:
+            session.send(AddPod(pod))
+        return session
+
+    def _sinks(self, runtime_name: str) -> list[Sink]:
+        """Return where entries go; records get their header."""
+        plan, options = self._plan, self._plan.options
+        sinks: list[Sink] = []
+        if plan.stdout is Stdout.LINES:
+            lines = PlainLines(
+                started_at=self._started_at if options.since_start else None,
+                is_verbose=options.verbose,
+                mask=self._mask,
+            )
+            lines.know(plan.pods)
+            stream = sys.stdout
+            self._printer = LinePrinter(lines, stream.buffer, stream.encoding)
+            sinks.append(Selected(self._printer, plan.selection))
+        if plan.stdout is Stdout.RECORDS:
+            sinks.append(self._record(open_writer(STDOUT), runtime_name))
+        if plan.stdout is Stdout.SELECTED_RECORDS:
+            sink = self._record(open_writer(STDOUT), runtime_name)
+            sinks.append(Selected(sink, plan.selection))
+        if plan.record is not None:
+            sinks.append(self._record(plan.record, runtime_name))
+        if plan.form is Form.LINES:
+            sinks.append(NoteTeller(self._tell))
+        return sinks
+
+    def _record(self, writer: RecordWriter, runtime_name: str) -> Sink:
+        recording = recorder(writer, self._plan.pods, self._started_at, self._mask)
+        recording.begin(
+            header(
+                self._plan.loaded,
+                runtime_name,
+                self._config,
+                self._plan.arguments,
+                show_secrets=self._plan.options.show_secrets,
+            )
+        )
+        self._recorders.append(recording)
+        return _Recording(recording, self._plan.notes)
+
+    async def _show(self, session: RealtimeSession, follower: Follower) -> Verdict:
+        plan = self._plan
+        if plan.form is Form.LINES:
+            if plan.intro:
+                plan.notes.note(plan.intro)
+            return await follower.verdict(plan.options.timeout)
+        # Late: the screen's library is slow to import and lines do not need it.
+        from probetui.cli.screen import show_screen  # noqa: PLC0415
+
+        return await show_screen(plan, session, follower)
+
+    async def _end(
+        self, session: RealtimeSession, interrupts: Interrupts, verdict: Verdict
+    ) -> Verdict:
+        plan = self._plan
+        if verdict.message:
+            plan.notes.error(verdict.message)
+        if plan.options.keep:
+            names = ", ".join(each.name for each in plan.pods)
+            plan.notes.note(f"kept: {names}; `probetui down` removes them")
+            return verdict
+        return await end_pods(
+            session, plan.pods, self._runtime, interrupts, plan.notes, verdict
+        )
+
+    def _close(self, verdict: Verdict) -> None:
+        with suppress(BrokenPipeError):
+            if self._printer is not None:
+                self._printer.finish(self._clock.now())
+        for each in self._recorders:
+            with suppress(BrokenPipeError):
+                each.end(verdict.reason, verdict.exit_status, self._clock.now())
+
+    def _tell(self, text: str, is_fault: bool) -> None:  # noqa: FBT001  # a callback
+        notes = self._plan.notes
+        (notes.warning if is_fault else notes.note)(text)
+
+
+class _Recording:
+    """A sink that records, and says once when that has stopped."""
+
+    def __init__(self, recorder: Recorder, notes: Notes) -> None:
+        self._recorder = recorder
+        self._notes = notes
+        self._is_told = False
+
+    def take(self, entries: Sequence[Entry]) -> None:
+        """Record entries."""
+        self._recorder.take(entries)
+        if self._recorder.problem and not self._is_told:
+            self._is_told = True
+            self._notes.warning(
+                f"nothing is recorded any more: {self._recorder.problem}"
+            )

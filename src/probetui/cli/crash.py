@@ -1,0 +1,55 @@
+"""What a bug leaves behind: a report in a file, and one line that names it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from probetui import __version__
+from probetui.cli.folders import state_folder
+
+STATUS = 70
+
+
+def report_crash(error: BaseException, args: Sequence[str]) -> int:
+    """Write the report of a bug, name its file on stderr, return the exit status."""
+    report = "".join(
+        [
+            f"probetui {__version__}, Python {platform.python_version()}\n",
+            f"{platform.platform()}\n",
+            f"arguments: {' '.join(args)}\n\n",
+            *traceback.format_exception(error),
+        ]
+    )
+    path = _write(report)
+    if path is None:
+        # Better a traceback on the screen than a bug that nobody can report.
+        click.echo(report, err=True)
+        where = "the report above"
+    else:
+        where = f"the report in {path}"
+    click.echo(
+        f"probetui: error: this is a bug in probetui ({type(error).__name__}); "
+        f"please send {where}",
+        err=True,
+    )
+    return STATUS
+
+
+def _write(report: str) -> Path | None:
+    for folder in (state_folder(), Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(".txt", "crash-", folder)
+            with os.fdopen(descriptor, "w", errors="backslashreplace") as file:
+                file.write(report)
+        except OSError:
+            continue
+        return Path(name)
+    return None

@@ -1,0 +1,96 @@
+"""The facts of this machine that matter to probetui, found and printed."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from probetui import __version__
+from probetui.cli import folders
+from probetui.cli.runtimes import PROCESS, open_runtime
+from probetui.cli.session_options import RuntimeOptions, pick
+from probetui.cli.terminal import Terminal
+from probetui.drive.clocks import SystemClock
+from probetui.kubelet.config import KubeletConfig
+from probetui.runtimes.docker.connection import describe
+
+_LIBRARIES = ("textual", "docker", "httpx", "lightkube", "click", "pyyaml")
+_VARIABLES = frozenset(
+    {
+        "COLORTERM", "DOCKER_CERT_PATH", "DOCKER_CONTEXT", "DOCKER_HOST",
+        "DOCKER_TLS_VERIFY", "LANG", "LC_ALL", "NO_COLOR", "TERM", "TERM_PROGRAM",
+        "TMUX", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
+    }
+)  # fmt: skip
+_WIDTH = 18
+
+
+async def print_facts(params: Mapping[str, Any]) -> int:
+    """Print them, one per line; return the exit status, which is 0."""
+    options = pick(RuntimeOptions, params)
+    for heading, facts in (
+        ("Versions", list(_versions())),
+        ("Runtimes", [each async for each in _runtimes(options)]),
+        ("Files", list(_files(params))),
+        ("Terminal", list(_terminal())),
+        ("Environment", list(_environment())),
+    ):
+        click.echo(f"{heading}:")
+        for name, value in facts:
+            click.echo(f"  {name:<{_WIDTH}} {value}")
+    return 0
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    yield "probetui", __version__
+    yield "kubelet rules", f"v{KubeletConfig().version}"
+    yield "python", platform.python_version()
+    yield "system", platform.platform()
+    for name in _LIBRARIES:
+        yield name, version(name)
+
+
+async def _runtimes(options: RuntimeOptions) -> AsyncIterator[tuple[str, str]]:
+    """Tell what comes of each place where a runtime is looked for, in order."""
+    for endpoint, outcome in await describe(host=options.host, context=options.context):
+        yield "docker", f"{endpoint}: {outcome}"
+    processes = await open_runtime(RuntimeOptions(PROCESS), SystemClock())
+    yield "process", f"{await processes.version()} (only with --runtime process)"
+    await processes.close()
+
+
+def _files(params: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    config = params["config"] or folders.config_file()
+    yield "config", _described(config, "not there, nothing is wrong with that")
+    log = params["log_file"] or folders.log_file()
+    yield "log", _described(log, "not written yet")
+    yield "state", _described(folders.state_folder(), "not there yet")
+    yield "pods", _described(folders.pods_folder(), "no processes were run yet")
+
+
+def _described(path: Path, if_missing: str) -> str:
+    return str(path) if path.exists() else f"{path} ({if_missing})"
+
+
+def _terminal() -> Iterator[tuple[str, str]]:
+    terminal = Terminal.here()
+    for name in ("stdin", "stdout", "stderr"):
+        yield name, "terminal" if getattr(terminal, name) else "no terminal"
+    yield "keyboard", "opens" if terminal.has_keyboard else "does not open"
+    size = shutil.get_terminal_size()
+    yield "size", f"{size.columns} x {size.lines}"
+    yield "encoding", sys.stdout.encoding
+
+
+def _environment() -> Iterator[tuple[str, str]]:
+    for name in sorted(os.environ):
+        if name in _VARIABLES or name.startswith("PROBETUI_"):
+            yield name, os.environ[name]

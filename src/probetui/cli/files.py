@@ -1,0 +1,70 @@
+"""The files that `-f` names, read: single ones, folders, standard input."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from probetui.errors import ManifestError, NothingToDoError, UsageError
+from probetui.manifest.parse import MAX_BYTES, Source
+
+STDIN = STDOUT = "-"
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_ENOUGH = MAX_BYTES + 1
+"""One byte more than is accepted, so that whoever parses it can refuse it."""
+
+
+def read_sources(filenames: Sequence[str], *, recursive: bool) -> list[Source]:
+    """Read the files, in the order in which they were named.
+
+    Args:
+        filenames: files, folders, or `-`.
+        recursive: folders in folders count as well.
+
+    Raises:
+        UsageError: no file is named, or standard input is a terminal.
+        ManifestError: files that cannot be read, all of them.
+        NothingToDoError: the folders hold no manifests.
+    """
+    if not filenames:
+        raise UsageError("no -f FILE; `probetui demo` needs none")
+    sources: list[Source] = []
+    problems: list[str] = []
+    for name in dict.fromkeys(filenames):
+        try:
+            sources += _read(name, recursive=recursive)
+        except OSError as error:
+            problems.append(f"{error.filename or name}: {error.strerror or error}")
+    if problems:
+        raise ManifestError(problems)
+    if not sources:
+        folders = ", ".join(filenames)
+        raise NothingToDoError(f"{folders}: no .yaml, .yml or .json file is there")
+    return sources
+
+
+def _read(name: str, *, recursive: bool) -> Iterator[Source]:
+    if name == STDIN:
+        yield _read_stdin()
+    elif _URL.match(name):
+        raise UsageError(f"{name}: URLs are not fetched; save it and name the file")
+    elif not (path := Path(name)).is_dir():
+        yield _read_file(path)
+    else:
+        for each in sorted(path.rglob("*") if recursive else path.iterdir()):
+            if each.suffix in _SUFFIXES and each.is_file():
+                yield _read_file(each)
+
+
+def _read_file(path: Path) -> Source:
+    with path.open("rb") as file:
+        return Source(str(path), file.read(_ENOUGH), str(path.absolute()))
+
+
+def _read_stdin() -> Source:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("-f -: nothing is piped into standard input")
+    return Source(STDIN, sys.stdin.buffer.read(_ENOUGH))

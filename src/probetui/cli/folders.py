@@ -1,0 +1,29 @@
+"""Where configuration, state and themes live, by the rules of the platform."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from platformdirs import PlatformDirs
+
+_FOLDERS = PlatformDirs("probetui", appauthor=False)
+
+
+def config_file() -> Path:
+    """Return the configuration file that is read if it is there."""
+    return _FOLDERS.user_config_path / "config.yaml"
+
+
+def state_folder() -> Path:
+    """Return the folder for logs, locks, crash reports and pods."""
+    return _FOLDERS.user_state_path
+
+
+def log_file() -> Path:
+    """Return the log file that is written unless another one is named."""
+    return state_folder() / "probetui.log"
+
+
+def pods_folder() -> Path:
+    """Return the folder in which pods that are plain processes live."""
+    return state_folder() / "pods"

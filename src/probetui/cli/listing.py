@@ -1,0 +1,175 @@
+"""Pods of ours on every runtime, with who runs them: found, and printed by `ls`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+import click
+import yaml
+
+from probetui.cli.locks import lock_holder
+from probetui.cli.notes import Notes
+from probetui.cli.runtimes import open_runtimes
+from probetui.cli.session_options import RuntimeOptions, pick
+from probetui.drive.clocks import SystemClock
+from probetui.errors import ContainerRuntimeError, ProbetuiError
+from probetui.k8s.runtime import (
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+)
+from probetui.ports import Clock, Runtime
+from probetui.presentation.api_json import api_time
+from probetui.presentation.durations import age
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPod:
+    """A pod of ours; `holder` is the process that runs it now, empty for none."""
+
+    runtime: Runtime
+    status: RuntimePodStatus
+    holder: str
+
+    @property
+    def name(self) -> str:
+        """Namespace and name."""
+        return f"{self.status.namespace}/{self.status.name}"
+
+    @property
+    def containers(self) -> list[RuntimeContainerStatus]:
+        """The newest instance of each container, by name."""
+        names = sorted({each.name for each in self.status.containers})
+        newest = (self.status.newest(each) for each in names)
+        return [each for each in newest if each is not None]
+
+    def row(self, now: datetime, *, wide: bool) -> dict[str, str]:
+        """Return the cells of a table by the headings of their columns."""
+        running = sum(each.state is RuntimeState.RUNNING for each in self.containers)
+        row = {
+            "NAMESPACE": self.status.namespace,
+            "NAME": self.status.name,
+            "RUNTIME": self.runtime.name,
+            "RUNNING": f"{running}/{len(self.containers)}",
+            "RESTARTS": str(sum(each.restart_count for each in self.containers)),
+            "AGE": age(now - self._created_at(now)),
+            "RUN-BY": self.holder or "-",
+        }
+        if wide:
+            row["IP"] = ",".join(self.status.ips) or "-"
+            row["CONTAINERS"] = ",".join(each.name for each in self.containers) or "-"
+            row["UID"] = self.status.pod_uid
+        return row
+
+    def as_dict(self, now: datetime) -> dict[str, object]:
+        """Return the same as plain data."""
+        return {
+            "namespace": self.status.namespace,
+            "name": self.status.name,
+            "uid": self.status.pod_uid,
+            "runtime": self.runtime.name,
+            "createdAt": api_time(self._created_at(now)),
+            "ips": list(self.status.ips),
+            "runBy": self.holder or None,
+            "containers": [
+                {
+                    "name": each.name,
+                    "id": each.container_id,
+                    "state": each.state.value,
+                    "restartCount": each.restart_count,
+                    "image": each.image,
+                }
+                for each in self.containers
+            ],
+        }
+
+    def _created_at(self, now: datetime) -> datetime:
+        created = [each.created_at for each in self.status.sandboxes if each.created_at]
+        return min(created, default=now)
+
+
+class Search:
+    """The runtimes that may hold pods of ours, open while this is entered."""
+
+    def __init__(self, options: RuntimeOptions, clock: Clock) -> None:
+        self._options = options
+        self._clock = clock
+        self._runtimes: list[Runtime] = []
+        self.problem: ProbetuiError | None = None
+        """Why not all of them could be asked."""
+
+    async def __aenter__(self) -> Self:
+        """Connect to them."""
+        self._runtimes, self.problem = await open_runtimes(self._options, self._clock)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let go of them."""
+        for each in self._runtimes:
+            await each.close()
+
+    async def pods(self, namespace: str | None = None) -> list[FoundPod]:
+        """Return the pods by namespace and name, all or those of one namespace."""
+        found = []
+        for runtime in self._runtimes:
+            try:
+                statuses = await runtime.relist()
+            except ContainerRuntimeError as error:
+                self.problem = error
+                continue
+            found += [
+                FoundPod(
+                    runtime, each, lock_holder(runtime.name, each.namespace, each.name)
+                )
+                for each in statuses
+                if namespace in {None, each.namespace}
+            ]
+        return sorted(found, key=lambda each: (each.name, each.runtime.name))
+
+
+async def list_pods(params: Mapping[str, Any]) -> int:
+    """Print the pods that there are and return the exit status."""
+    clock = SystemClock()
+    notes = Notes(quiet=params["quiet"])
+    async with Search(pick(RuntimeOptions, params), clock) as search:
+        found = await search.pods(namespace=params["namespace"])
+    _print(found, clock.now(), params["output"], headers=not params["no_headers"])
+    if search.problem is not None:
+        notes.error(str(search.problem))
+        return search.problem.exit_status
+    if not found:
+        notes.note("no pods")
+    return 0
+
+
+def _print(
+    found: Sequence[FoundPod], now: datetime, output: str, *, headers: bool
+) -> None:
+    match output:
+        case "json":
+            click.echo(json.dumps([each.as_dict(now) for each in found], indent=2))
+        case "yaml":
+            rows = [each.as_dict(now) for each in found]
+            click.echo(yaml.safe_dump(rows, sort_keys=False), nl=False)
+        case "name":
+            for each in found:
+                click.echo(f"pod/{each.status.name}")
+        case _:
+            cells = [each.row(now, wide=output == "wide") for each in found]
+            _print_table(cells, headers=headers)
+
+
+def _print_table(rows: Sequence[Mapping[str, str]], *, headers: bool) -> None:
+    if not rows:
+        return
+    lines = [list(each.values()) for each in rows]
+    if headers:
+        lines.insert(0, list(rows[0]))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo("   ".join(cells).rstrip())

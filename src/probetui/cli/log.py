@@ -1,0 +1,41 @@
+"""The log of the program itself, in a file; screens and pipes stay clean."""
+
+from __future__ import annotations
+
+import logging
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from probetui.cli.folders import log_file
+from probetui.errors import UsageError
+
+_MEGABYTE = 1024 * 1024
+
+
+def start_log(path: Path | None, level: str) -> None:
+    """Log to a file from now on.
+
+    The usual file is written where it can be; nobody asked for it, so that it is no
+    error where it cannot. Three of a megabyte are kept.
+
+    Raises:
+        UsageError: a file that was named cannot be written.
+    """
+    target = path or log_file()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handler: logging.Handler = RotatingFileHandler(
+            target, maxBytes=_MEGABYTE, backupCount=2, encoding="utf-8"
+        )
+    except OSError as error:
+        if path is not None:
+            reason = error.strerror or error
+            raise UsageError(f"--log-file {path}: {reason}") from error
+        handler = logging.NullHandler()
+    handler.setFormatter(
+        logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    )
+    root = logging.getLogger("probetui")
+    root.handlers[:] = [handler]
+    root.propagate = False
+    root.setLevel(level.upper())

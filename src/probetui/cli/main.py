@@ -1,0 +1,182 @@
+"""The command line: which command, and what becomes of what it raises.
+
+`--help`, `version` and completion import nothing but click. A command's module is
+imported when that command is meant.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from probetui import __version__
+from probetui.cli.greeting import greet
+from probetui.cli.parameters import nearest
+from probetui.errors import ManifestError, ProbetuiError
+
+_USAGE = 2
+_INTERRUPTED = 130
+_PIPE_CLOSED = 141
+_COMPLETE_VARIABLE = "_PROBETUI_COMPLETE"
+
+
+class _Entry(NamedTuple):
+    """Where a command is, and its line in the help text."""
+
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "run": _Entry("run", "Run the pods of -f and probe them (the default)."),
+    "demo": _Entry("demo", "Run a built-in lesson; needs no engine and no files."),
+    "ls": _Entry("ls", "List the pods that probetui has left or is running."),
+    "down": _Entry("down", "Stop and remove them."),
+    "info": _Entry("info", "Print versions, runtimes found, folders, the terminal."),
+    "completion": _Entry("completion", "Print the completion script for a shell."),
+    "version": _Entry("version", "Print the version."),
+}
+
+
+class _Commands(click.Group):
+    """The commands, imported one at a time; `run` is meant where none is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's
+        """Return the names in the order of the help text."""
+        return list(COMMANDS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # click hands it over
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Return a command, or None for a name that is none."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module = import_module(f"probetui.cli.{entry.module}")
+        command: click.Command = module.command
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put in `run` before options that are not the program's own."""
+        own = {"--help", "-h", "--version"}
+        if args and args[0].startswith("-") and args[0] not in own:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; of a file, say how to run it."""
+        name = args[0]
+        if name not in COMMANDS:
+            hint = nearest(name, list(COMMANDS))
+            if Path(name).exists():
+                hint = f"; to run it: probetui -f {name}"
+            known = ", ".join(COMMANDS)
+            raise click.UsageError(f'"{name}" is not one of {known}{hint}', ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # click hands it over
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """Write the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.help) for name, each in COMMANDS.items()])
+
+
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+    },
+    epilog="Every setting of a command may also be given as PROBETUI_NAME in the "
+    "environment or as name: in the configuration file.",
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.pass_context
+def group(ctx: click.Context) -> int:
+    """Run pods without a cluster and watch their probes as the kubelet sees them."""
+    return greet() if ctx.invoked_subcommand is None else 0
+
+
+def main() -> None:
+    """Run the program and exit with its status."""
+    if _COMPLETE_VARIABLE in os.environ:
+        group.main(prog_name="probetui", complete_var=_COMPLETE_VARIABLE)
+    status = run(sys.argv[1:])
+    if not _flush():
+        status = _PIPE_CLOSED
+    sys.exit(status)
+
+
+def run(args: Sequence[str]) -> int:
+    """Run a command line and return the exit status; nothing is raised."""
+    try:
+        with group.make_context("probetui", list(args)) as ctx:
+            status = group.invoke(ctx)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        return _tell([_usage_line(error)], _USAGE)
+    except ProbetuiError as error:
+        return _tell(_lines(error), error.exit_status)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        return _PIPE_CLOSED
+    except Exception as error:  # noqa: BLE001  # a bug is reported, never lost
+        # Late: nobody but a crash needs it.
+        from probetui.cli.crash import report_crash  # noqa: PLC0415
+
+        return report_crash(error, args)
+    return int(status or 0)
+
+
+def _lines(error: ProbetuiError) -> list[str]:
+    if not isinstance(error, ManifestError):
+        return [str(error)]
+    count = len(error.problems)
+    plural = "" if count == 1 else "s"
+    return [*error.problems, f"{count} error{plural}, nothing was started"]
+
+
+def _tell(lines: Sequence[str], status: int) -> int:
+    for each in lines:
+        click.echo(f"probetui: error: {each}", err=True)
+    return status
+
+
+def _usage_line(error: click.ClickException) -> str:
+    match error:
+        case click.BadParameter(param=click.Parameter() as parameter):
+            name = max(parameter.opts, key=len)
+            return f"{name}: {error.message}"
+        case click.NoSuchOption(possibilities=list() as near) if near:
+            return f'"{error.option_name}" is not an option (nearest: {near[0]})'
+        case click.NoSuchOption():
+            return f'"{error.option_name}" is not an option'
+        case _:
+            return error.format_message().rstrip(".")
+
+
+def _flush() -> bool:
+    """Write out what is left; tell whether somebody was there to read it."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes once more at its end, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True

@@ -1,0 +1,386 @@
+"""The options of all commands, in groups that a command puts on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import click
+
+from probetui.cli import complete
+from probetui.cli.parameters import Duration, F, OneOf, Option, option, setting
+
+RUNTIMES = ("auto", "docker", "process")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+TABLE_FORMS = ("table", "wide", "json", "yaml", "name")
+
+_PODS, _RUNTIME, _KUBELET = "Pods", "Runtime", "Kubelet"
+_ENDING, _OUTPUT, _SCREEN, _PROGRAM = "When to stop", "Output", "Screen", "Program"
+
+
+def _group(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Return one decorator that puts on all of these, listed in this order."""
+
+    def decorate(command: F) -> F:
+        return reduce(lambda done, each: each(done), reversed(decorators), command)
+
+    return decorate
+
+
+def _read_settings(
+    ctx: click.Context, _option: click.Parameter, path: Path | None
+) -> Path | None:
+    """Take the defaults of the other options from the configuration file."""
+    # Late: reading YAML is for those commands only that have settings.
+    from probetui.cli.settings import load_settings  # noqa: PLC0415
+
+    ctx.default_map = load_settings(path, known=ALL_SETTINGS, wanted=ctx.command.params)
+    return path
+
+
+filename_options = _group(
+    option(
+        "-f",
+        "--filename",
+        "filenames",
+        section=_PODS,
+        multiple=True,
+        type=click.Path(allow_dash=True),
+        metavar="FILE",
+        help="Pod YAML: a file, a folder, or - for standard input. Repeatable.",
+    ),
+    option(
+        "-R",
+        "--recursive",
+        section=_PODS,
+        is_flag=True,
+        help="Folders: take the files of their folders as well.",
+    ),
+)
+
+namespace_option = option(
+    "-n",
+    "--namespace",
+    section=_PODS,
+    metavar="NS",
+    help="Put the pods into this namespace.  [default: the manifest's]",
+)
+
+selection_options = _group(
+    option(
+        "-l",
+        "--selector",
+        section=_PODS,
+        metavar="LABELS",
+        help="Only pods with these labels: app=web,tier!=db,canary",
+    ),
+    option(
+        "--set",
+        "changes",
+        section=_PODS,
+        multiple=True,
+        metavar="PATH=VALUE",
+        help="Change the manifest in memory, as in "
+        "web.livenessProbe.periodSeconds=2. Repeatable.",
+    ),
+    setting(
+        "--validate",
+        section=_PODS,
+        type=OneOf(("strict", "warn", "ignore")),
+        default="warn",
+        show_default=True,
+        help="What unknown and doubled fields are: an error, a warning, nothing.",
+    ),
+    setting(
+        "--strict",
+        section=_PODS,
+        is_flag=True,
+        help="Like --validate strict; refuse what probetui cannot do and pods "
+        "without a probe.",
+    ),
+)
+
+manifest_options = _group(filename_options, namespace_option, selection_options)
+
+table_options = _group(
+    option(
+        "-n",
+        "--namespace",
+        section=_OUTPUT,
+        metavar="NS",
+        help="Only pods of this namespace.  [default: all]",
+    ),
+    option(
+        "-o",
+        "--output",
+        section=_OUTPUT,
+        type=OneOf(TABLE_FORMS),
+        default="table",
+        show_default=True,
+        help="How they are printed.",
+    ),
+    option(
+        "--no-headers",
+        section=_OUTPUT,
+        is_flag=True,
+        help="Leave out the headings of the columns.",
+    ),
+)
+
+runtime_options = _group(
+    setting(
+        "--runtime",
+        section=_RUNTIME,
+        type=OneOf(RUNTIMES),
+        default="auto",
+        show_default=True,
+        help="What runs the containers. auto is docker; process runs commands on "
+        "this machine without images and without isolation.",
+    ),
+    setting(
+        "--context",
+        section=_RUNTIME,
+        metavar="NAME",
+        help="Docker context.  [default: DOCKER_HOST, DOCKER_CONTEXT, the current one]",
+    ),
+    setting(
+        "-H",
+        "--host",
+        section=_RUNTIME,
+        metavar="URL",
+        help="Docker endpoint, as in unix:///var/run/docker.sock.",
+    ),
+)
+
+pull_option = setting(
+    "--pull",
+    section=_RUNTIME,
+    type=OneOf(("missing", "always", "never")),
+    help="When images are pulled.  [default: each container's imagePullPolicy]",
+)
+
+keep_option = setting(
+    "--keep",
+    section=_RUNTIME,
+    is_flag=True,
+    help="Leave the containers at the end; `probetui down` removes them.",
+)
+
+kubelet_options = _group(
+    setting(
+        "--exec-errors",
+        section=_KUBELET,
+        type=OneOf(("cri", "docker")),
+        default="cri",
+        show_default=True,
+        help="A probe command that cannot be started: is no result (cri), or a "
+        "failure (docker, as dockershim had it).",
+    ),
+    setting(
+        "--kubelet-age",
+        section=_KUBELET,
+        type=OneOf(("old", "fresh")),
+        default="old",
+        show_default=True,
+        help="A fresh kubelet waits a random part of the period before a first probe.",
+    ),
+    setting(
+        "--seed",
+        section=_KUBELET,
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Makes what is random repeatable.",
+    ),
+)
+
+ending_options = _group(
+    option(
+        "--until",
+        section=_ENDING,
+        metavar="COND",
+        help="Stop when ready, started, killed[=N], restarts=N, backoff or "
+        "event=REASON: for all pods, or POD:COND, or POD/CONTAINER:COND.",
+    ),
+    option(
+        "--timeout",
+        section=_ENDING,
+        type=Duration(),
+        metavar="DUR",
+        help="Give up after this time: 90s, 5m, or a number of seconds.",
+    ),
+)
+
+output_options = _group(
+    setting(
+        "-o",
+        "--output",
+        section=_OUTPUT,
+        type=OneOf(("plain", "jsonl")),
+        default="plain",
+        show_default=True,
+        help="What is printed where there is no screen.",
+    ),
+    option(
+        "-c",
+        "--container",
+        "containers",
+        section=_OUTPUT,
+        multiple=True,
+        metavar="NAME",
+        shell_complete=complete.containers,
+        help="Print only what concerns these containers. Repeatable.",
+    ),
+    option(
+        "-t",
+        "--type",
+        "types",
+        section=_OUTPUT,
+        multiple=True,
+        type=OneOf(("liveness", "readiness", "startup")),
+        help="Print only probes of these types. Repeatable.",
+    ),
+    option(
+        "--record",
+        section=_OUTPUT,
+        metavar="FILE",
+        type=click.Path(allow_dash=True),
+        help="Write everything that happens as JSON Lines; - is standard output.",
+    ),
+    setting(
+        "--since-start",
+        section=_OUTPUT,
+        is_flag=True,
+        help="Print times as +41.2s instead of the time of day.",
+    ),
+    option(
+        "-v",
+        "--verbose",
+        section=_OUTPUT,
+        is_flag=True,
+        help="Print every tick, also those that were skipped.",
+    ),
+    setting(
+        "--show-secrets",
+        section=_OUTPUT,
+        is_flag=True,
+        help="Show values of variables and headers called token, key, password...",
+    ),
+    option(
+        "--plain",
+        "form",
+        section=_OUTPUT,
+        flag_value="plain",
+        help="Print lines, even on a terminal.",
+    ),
+    option("--no-tui", "form", section=_OUTPUT, flag_value="plain", hidden=True),
+    option(
+        "--tui",
+        "form",
+        section=_OUTPUT,
+        flag_value="tui",
+        help="Show the screen; refuse where that cannot work.",
+    ),
+)
+
+screen_options = _group(
+    setting(
+        "--paused",
+        section=_SCREEN,
+        is_flag=True,
+        help="Start with all probes held back.",
+    ),
+    setting(
+        "--read-only",
+        section=_SCREEN,
+        is_flag=True,
+        help="Switch off every key that changes something.",
+    ),
+    setting(
+        "--theme",
+        section=_SCREEN,
+        metavar="NAME",
+        shell_complete=complete.themes,
+        help="Colours of the screen.",
+    ),
+    setting(
+        "--color",
+        section=_SCREEN,
+        type=OneOf(("auto", "always", "never")),
+        default="auto",
+        show_default=True,
+        help="auto follows NO_COLOR.",
+    ),
+    setting(
+        "--ascii", section=_SCREEN, is_flag=True, help="Use ASCII for marks and frames."
+    ),
+    setting(
+        "--no-motion",
+        section=_SCREEN,
+        is_flag=True,
+        help="Repaint counters once a second at most; no animation.",
+    ),
+    setting(
+        "--no-mouse",
+        section=_SCREEN,
+        is_flag=True,
+        help="Leave the mouse to the terminal.",
+    ),
+)
+
+program_options = _group(
+    option(
+        "--config",
+        section=_PROGRAM,
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        envvar="PROBETUI_CONFIG",
+        is_eager=True,
+        callback=_read_settings,
+        help="Read settings from this file.  [default: see `probetui info`]",
+    ),
+    setting(
+        "--log-file",
+        section=_PROGRAM,
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Write the log here.  [default: see `probetui info`]",
+    ),
+    setting(
+        "--log-level",
+        section=_PROGRAM,
+        type=OneOf(LOG_LEVELS),
+        default="info",
+        show_default=True,
+        help="What is logged.",
+    ),
+    option(
+        "-q",
+        "--quiet",
+        section=_PROGRAM,
+        is_flag=True,
+        help="Print errors only.",
+    ),
+)
+
+
+@manifest_options
+@runtime_options
+@pull_option
+@keep_option
+@kubelet_options
+@ending_options
+@output_options
+@screen_options
+@program_options
+@click.command()
+def _every_option() -> None:
+    """Put on every option, to know every setting."""
+
+
+ALL_SETTINGS = tuple(
+    each
+    for each in _every_option.params
+    if isinstance(each, Option) and each.is_setting
+)

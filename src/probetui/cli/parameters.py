@@ -1,0 +1,113 @@
+"""Options: how they are listed, where values come from, how they are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+_NAME_WIDTH = 26
+_TEN_YEARS = 10 * 365 * 24 * 3600
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return ` (nearest: X)` for the known word most like this one, if any is."""
+    near = get_close_matches(word.lower(), known, n=1, cutoff=0.5)
+    return f" (nearest: {near[0]})" if near else ""
+
+
+class Option(click.Option):
+    """An option with a place in the help text.
+
+    Args:
+        section: the heading it is listed under.
+        is_setting: it may also come from `PROBETUI_NAME` in the environment and from
+            `name:` in the configuration file, in this order.
+    """
+
+    def __init__(
+        self, *args: Any, section: str, is_setting: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
+        self.is_setting = is_setting
+        self.key = max(self.opts, key=len).removeprefix("--")
+        if is_setting:
+            self.envvar = "PROBETUI_" + self.key.replace("-", "_").upper()
+
+
+def option(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
+    """Declare an option that only the command line can give."""
+    return click.option(*names, cls=Option, section=section, **attributes)
+
+
+def setting(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
+    """Declare an option with a variable and a configuration key of its name."""
+    return click.option(
+        *names, cls=Option, section=section, is_setting=True, **attributes
+    )
+
+
+class Command(click.Command):
+    """A command whose help lists its options under headings."""
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the options, a section each, in the order of their declaration."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            row = parameter.get_help_record(ctx)
+            if row is not None:
+                section = getattr(parameter, "section", "Program")
+                sections.setdefault(section, []).append(row)
+        for section, rows in sections.items():
+            with formatter.section(section):
+                # Padded, so that each section has its texts in the same column.
+                padded = [(name.ljust(_NAME_WIDTH), text) for name, text in rows]
+                formatter.write_dl(padded, col_max=_NAME_WIDTH + 2)
+
+
+class OneOf(click.Choice[str]):
+    """One of some words; the error names them all and the nearest."""
+
+    def get_invalid_choice_message(
+        self,
+        value: Any,
+        ctx: click.Context | None,  # noqa: ARG002  # click hands it over
+    ) -> str:
+        """Return what is wrong with a word that is none of them."""
+        known = ", ".join(self.choices)
+        return f'"{value}" is not one of {known}{nearest(str(value), self.choices)}'
+
+
+class Duration(click.ParamType[timedelta]):
+    """A length of time: `90s`, `5m`, `1h30m`, `500ms`, or a number of seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        """Read one; a value that is one already stays as it is."""
+        if isinstance(value, timedelta):
+            return value
+        text = str(value).strip()
+        if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
+            text += "s"
+        parts = _PART.findall(text)
+        if not parts or "".join(number + unit for number, unit in parts) != text:
+            forms = "write 90s, 5m, 1h30m or a number of seconds"
+            self.fail(f'"{value}" is not a duration; {forms}', param, ctx)
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+        if seconds > _TEN_YEARS:
+            self.fail(f'"{value}" is longer than ten years', param, ctx)
+        return timedelta(seconds=seconds)

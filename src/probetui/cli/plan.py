@@ -1,0 +1,196 @@
+"""A session as it was asked for; whatever can be refused beforehand is refused here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from probetui.cli.files import STDIN, STDOUT
+from probetui.cli.log import start_log
+from probetui.cli.notes import Notes
+from probetui.cli.parameters import nearest
+from probetui.cli.pods import check_containers
+from probetui.cli.recording import open_writer
+from probetui.cli.session_options import (
+    RuntimeOptions,
+    ScreenChoices,
+    SessionOptions,
+    pick,
+)
+from probetui.cli.terminal import Form, Terminal, choose_form, take_keyboard
+from probetui.drive.record_writer import RecordWriter
+from probetui.errors import ProbetuiError, UsageError
+from probetui.headless.condition import ConditionWatch, parse_condition
+from probetui.headless.output import Selection
+from probetui.k8s.pod import Container, Pod, PullPolicy
+from probetui.k8s.probe import ProbeType
+from probetui.manifest.manifests import LoadedPod, Manifests
+
+_PULL_POLICIES = {
+    "missing": PullPolicy.IF_NOT_PRESENT,
+    "always": PullPolicy.ALWAYS,
+    "never": PullPolicy.NEVER,
+}
+
+
+class Stdout(Enum):
+    """What goes to standard output."""
+
+    LINES = "lines"
+    SELECTED_RECORDS = "selected records"
+    RECORDS = "records"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a session needs to know before it begins.
+
+    `pods` are the loaded ones with what the command line changes of them. `arguments`
+    are the options as they go into the record. `intro` is said before anything else.
+    """
+
+    loaded: Sequence[LoadedPod]
+    pods: Sequence[Pod]
+    runtime: RuntimeOptions
+    options: SessionOptions
+    screen: ScreenChoices
+    form: Form
+    watch: ConditionWatch | None
+    selection: Selection
+    stdout: Stdout
+    record: RecordWriter | None
+    notes: Notes
+    arguments: Mapping[str, Any]
+    intro: str = ""
+
+
+def make_plan(manifests: Manifests, params: Mapping[str, Any], intro: str = "") -> Plan:
+    """Return the plan of a session that runs these pods.
+
+    Warnings and notes about the manifests are told on the way. Afterwards standard
+    input is the keyboard, if there will be a screen.
+
+    Args:
+        manifests: what was loaded, with at least one pod.
+        params: the command's parameters, by name.
+        intro: said before anything else.
+
+    Raises:
+        UsageError: an option cannot be used.
+        RecordError: the record cannot be written.
+        ImpossibleError: what `--until` waits for can never be.
+    """
+    options = pick(SessionOptions, params)
+    screen = pick(ScreenChoices, params)
+    start_log(options.log_file, options.log_level)
+    notes = Notes(quiet=options.quiet)
+    _tell_problems(manifests, notes)
+    pods = [_with_pull_policy(each, options.pull) for each in manifests.pods]
+    check_containers(options.containers, pods)
+    watch = _watch(options.until, pods)
+    if screen.theme is not None:
+        _check_theme(screen.theme)
+    reads_stdin = STDIN in (params.get("filenames") or ())
+    form = choose_form(
+        Terminal.here(),
+        wanted=options.form,
+        reads_stdin=reads_stdin,
+        records_to_stdout=options.record == STDOUT,
+    )
+    record = None
+    if options.record not in {None, STDOUT}:
+        record = open_writer(str(options.record))
+    if form is Form.SCREEN and reads_stdin:
+        take_keyboard()
+    return Plan(
+        loaded=manifests.loaded,
+        pods=pods,
+        runtime=pick(RuntimeOptions, params),
+        options=options,
+        screen=screen,
+        form=form,
+        watch=watch,
+        selection=Selection(
+            options.containers, [ProbeType(each.capitalize()) for each in options.types]
+        ),
+        stdout=_stdout(options, form),
+        record=record,
+        notes=notes,
+        arguments=_arguments(params),
+        intro=intro,
+    )
+
+
+class ImpossibleError(ProbetuiError):
+    """What `--until` waits for can never be; known before anything was started."""
+
+
+def _tell_problems(manifests: Manifests, notes: Notes) -> None:
+    for problem in manifests.warnings:
+        notes.warning(str(problem))
+    for problem in manifests.unsupported:
+        notes.warning(str(problem))
+    for problem in manifests.notes:
+        notes.note(str(problem))
+
+
+def _with_pull_policy(pod: Pod, pull: str | None) -> Pod:
+    if pull is None:
+        return pod
+    policy = _PULL_POLICIES[pull]
+
+    def changed(containers: Sequence[Container]) -> tuple[Container, ...]:
+        return tuple(replace(each, image_pull_policy=policy) for each in containers)
+
+    return replace(
+        pod,
+        init_containers=changed(pod.init_containers),
+        containers=changed(pod.containers),
+    )
+
+
+def _watch(until: str | None, pods: Sequence[Pod]) -> ConditionWatch | None:
+    if until is None:
+        return None
+    try:
+        watch = ConditionWatch(parse_condition(until), pods)
+    except UsageError as error:
+        raise UsageError(f"--until: {error}") from error
+    if watch.impossible:
+        raise ImpossibleError(f"--until {until} can never be: {watch.impossible}")
+    return watch
+
+
+def _check_theme(name: str) -> None:
+    # Late: the screen's library is slow to import and few name a theme.
+    from probetui.tui.options import theme_names  # noqa: PLC0415
+
+    known = theme_names()
+    if name not in known:
+        listed = ", ".join(known)
+        raise UsageError(
+            f'--theme: "{name}" is not one of {listed}{nearest(name, known)}'
+        )
+
+
+def _stdout(options: SessionOptions, form: Form) -> Stdout:
+    if options.record == STDOUT:
+        return Stdout.RECORDS
+    if form is Form.SCREEN:
+        return Stdout.NOTHING
+    if options.output == "jsonl":
+        return Stdout.SELECTED_RECORDS
+    return Stdout.NOTHING if options.quiet else Stdout.LINES
+
+
+def _arguments(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options as JSON can say them, those that were not given left out."""
+    return {
+        name: value if isinstance(value, bool | int | str | list) else str(value)
+        for name, raw in params.items()
+        if (value := list(raw) if isinstance(raw, tuple) else raw)
+        not in (None, [], False)
+    }

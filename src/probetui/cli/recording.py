@@ -1,0 +1,105 @@
+"""What the record of a session says before its first entry, and where it goes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import yaml
+
+from probetui import __version__
+from probetui.cli.files import STDOUT
+from probetui.drive.masking import MASKED, Mask, is_secret_name, secrets_of
+from probetui.drive.record_writer import Recorder, RecordWriter
+from probetui.drive.recording import RecordContext, SessionHeader
+from probetui.k8s.pod import Pod
+from probetui.kubelet.config import KubeletConfig
+from probetui.manifest.manifests import LoadedPod
+from probetui.presentation.api_json import pod_status_to_json
+
+
+def open_writer(target: str) -> RecordWriter:
+    """Open what `--record` names; `-` is standard output.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
+    if target == STDOUT:
+        return RecordWriter(sys.stdout.fileno(), "standard output", owned=False)
+    return RecordWriter.open(Path(target))
+
+
+def mask_for(pods: Sequence[Pod], *, show_secrets: bool) -> Mask:
+    """Return what takes the pods' secrets out of texts."""
+    return Mask() if show_secrets else Mask(secrets_of(pods))
+
+
+def recorder(
+    writer: RecordWriter, pods: Sequence[Pod], started_at: datetime, mask: Mask
+) -> Recorder:
+    """Return what writes a session's entries to a record."""
+    context = RecordContext(
+        started_at=started_at,
+        pods={each.uid: each for each in pods},
+        status_to_json=pod_status_to_json,
+        mask=mask,
+    )
+    return Recorder(writer, context)
+
+
+def header(
+    loaded: Sequence[LoadedPod],
+    runtime: str,
+    config: KubeletConfig,
+    options: Mapping[str, object],
+    *,
+    show_secrets: bool,
+) -> SessionHeader:
+    """Return the header of a record: all that it takes to run the session again."""
+    return SessionHeader(
+        probetui=__version__,
+        runtime=runtime,
+        kubelet=f"v{config.version}",
+        options=options,
+        manifests=[
+            (
+                each.position.file,
+                each.manifest if show_secrets else without_secrets(each.manifest),
+            )
+            for each in loaded
+        ],
+        seed=config.seed,
+    )
+
+
+def without_secrets(manifest: str) -> str:
+    """Return a manifest in which values with secret names are masked, where they stand.
+
+    Everything else stays as it is, to the letter. `manifest` is what we rendered: no
+    anchors, no tags.
+    """
+    masked = manifest
+    for begin, end in sorted(_secret_spans(yaml.compose(manifest)), reverse=True):
+        newline = "\n" if manifest[begin:end].endswith("\n") else ""
+        masked = f'{masked[:begin]}"{MASKED}"{newline}{masked[end:]}'
+    return masked
+
+
+def _secret_spans(node: yaml.Node | None) -> list[tuple[int, int]]:
+    match node:
+        case yaml.SequenceNode():
+            return [span for each in node.value for span in _secret_spans(each)]
+        case yaml.MappingNode():
+            fields = {key.value: value for key, value in node.value}
+            name, value = fields.get("name"), fields.get("value")
+            if (
+                isinstance(name, yaml.ScalarNode)
+                and isinstance(value, yaml.ScalarNode)
+                and is_secret_name(name.value)
+            ):
+                return [(value.start_mark.index, value.end_mark.index)]
+            return [span for each in fields.values() for span in _secret_spans(each)]
+        case _:
+            return []

@@ -1,0 +1,67 @@
+"""Pods stopped and removed, whoever left them, as long as nobody runs them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from probetui.cli.listing import FoundPod, Search
+from probetui.cli.notes import Notes
+from probetui.cli.pods import ManifestOptions, load_pods
+from probetui.cli.runtimes import remove_pods
+from probetui.cli.session_options import RuntimeOptions, pick
+from probetui.drive.clocks import SystemClock
+from probetui.errors import ContainerRuntimeError
+
+_GRACE_SECONDS = 10
+"""For pods of which no manifest says how long they may take; as `docker stop`."""
+
+_REFUSED = 1
+
+
+async def remove(params: Mapping[str, Any]) -> int:
+    """Remove the pods of the manifests, or all without any; return the exit status."""
+    notes = Notes(quiet=params["quiet"])
+    wanted = _grace_periods(params)
+    async with Search(pick(RuntimeOptions, params), SystemClock()) as search:
+        found = await search.pods()
+        statuses = await asyncio.gather(
+            *(
+                _remove(each, wanted.get(each.name, _GRACE_SECONDS), notes)
+                for each in found
+                if each.name in wanted or not wanted
+            )
+        )
+    if search.problem is not None:
+        notes.error(str(search.problem))
+        return search.problem.exit_status
+    if not statuses:
+        notes.note("no pods to remove")
+    return max(statuses, default=0)
+
+
+def _grace_periods(params: Mapping[str, Any]) -> dict[str, int]:
+    """Return the grace periods of the pods that are meant; none stands for all pods."""
+    if not params["filenames"]:
+        return {}
+    options = ManifestOptions(params["filenames"], params["recursive"])
+    return {
+        f"{each.namespace}/{each.name}": each.termination_grace_period_seconds or 0
+        for each in load_pods(options).pods
+    }
+
+
+async def _remove(pod: FoundPod, grace_period_seconds: int, notes: Notes) -> int:
+    if pod.holder:
+        notes.error(f"{pod.name} is run by {pod.holder}: end that one")
+        return _REFUSED
+    try:
+        await remove_pods(pod.runtime, [pod.status], grace_period_seconds)
+    except ContainerRuntimeError as error:
+        notes.error(f"{pod.name}: {error}")
+        return error.exit_status
+    click.echo(f"removed {pod.name} ({pod.runtime.name})")
+    return 0

@@ -1,0 +1,51 @@
+"""`probetui run`: the pods of some files, run and probed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from probetui.cli.greeting import greet
+from probetui.cli.options import (
+    ending_options,
+    keep_option,
+    kubelet_options,
+    manifest_options,
+    output_options,
+    program_options,
+    pull_option,
+    runtime_options,
+    screen_options,
+)
+from probetui.cli.parameters import Command
+
+
+@click.command("run", cls=Command)
+@manifest_options
+@runtime_options
+@pull_option
+@keep_option
+@kubelet_options
+@ending_options
+@output_options
+@screen_options
+@program_options
+def command(**params: Any) -> int:
+    """Create the containers of some pods and run the kubelet's prober on them.
+
+    It ends when you leave the screen, when --until or --timeout says so, and, without
+    a screen, when every pod has ended: with 0 if all succeeded, else with 1.
+    """
+    if not params["filenames"]:
+        return greet()
+    # Late: `probetui run --help` and completion need none of it.
+    from probetui.cli.plan import make_plan  # noqa: PLC0415
+    from probetui.cli.pods import ManifestOptions, load_pods  # noqa: PLC0415
+    from probetui.cli.session_options import pick  # noqa: PLC0415
+
+    plan = make_plan(load_pods(pick(ManifestOptions, params)), params)
+    # Later still: a manifest that is refused should be refused soon.
+    from probetui.cli.compose import run_session  # noqa: PLC0415
+
+    return run_session(plan)

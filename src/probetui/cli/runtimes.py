@@ -1,0 +1,129 @@
+"""Container runtimes by name, and what is done to pods on them without an engine.
+
+Adapters are imported when they are meant: nobody who runs processes pays for Docker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from typing import Any, cast
+
+from probetui.cli.folders import pods_folder
+from probetui.cli.session_options import RuntimeOptions
+from probetui.errors import RuntimeUnavailableError
+from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
+from probetui.ports import Clock, Runtime
+
+DOCKER, PROCESS = "docker", "process"
+
+
+async def open_runtime(
+    options: RuntimeOptions, clock: Clock, *, exec_errors: str = "cri"
+) -> Runtime:
+    """Return the runtime for a session; `auto` is Docker and never anything else.
+
+    Raises:
+        RuntimeUnavailableError: nothing answers; says what was tried.
+    """
+    if options.runtime == PROCESS:
+        return _open_processes(clock, sees_all=False)
+    return await _open_docker(options, exec_errors)
+
+
+async def open_runtimes(
+    options: RuntimeOptions, clock: Clock
+) -> tuple[list[Runtime], RuntimeUnavailableError | None]:
+    """Return every runtime that may hold pods of ours, of whatever session.
+
+    The second value says why Docker is not among them though it should be.
+    """
+    runtimes: list[Runtime] = []
+    if options.runtime in {"auto", PROCESS}:
+        runtimes.append(_open_processes(clock, sees_all=True))
+    if options.runtime in {"auto", DOCKER}:
+        try:
+            runtimes.append(await _open_docker(options, "cri"))
+        except RuntimeUnavailableError as error:
+            return runtimes, error
+    return runtimes, None
+
+
+def _open_processes(clock: Clock, *, sees_all: bool) -> Runtime:
+    from probetui.runtimes.process.runtime import ProcessRuntime  # noqa: PLC0415
+
+    return ProcessRuntime(pods_folder(), clock, sees_all=sees_all)
+
+
+async def _open_docker(options: RuntimeOptions, exec_errors: str) -> Runtime:
+    from probetui.runtimes.docker.connection import connect  # noqa: PLC0415
+    from probetui.runtimes.docker.runtime import DockerOptions  # noqa: PLC0415
+
+    return await connect(
+        host=options.host,
+        context=options.context,
+        options=DockerOptions(
+            exec_errors="docker" if exec_errors == "docker" else "cri"
+        ),
+    )
+
+
+class OwnPods:
+    """A runtime in which an engine sees the pods of its own session and no others.
+
+    An engine ends what it does not know. Pods that another probetui runs, or that an
+    earlier one left on purpose, are not its business.
+    """
+
+    def __init__(self, runtime: Runtime, uids: Collection[str]) -> None:
+        self._runtime = runtime
+        self._uids = frozenset(uids)
+
+    def __getattr__(self, name: str) -> Any:
+        """Do everything else as the runtime itself does."""
+        return getattr(self._runtime, name)
+
+    async def relist(self) -> tuple[RuntimePodStatus, ...]:
+        """Return the pods of this session."""
+        found = await self._runtime.relist()
+        return tuple(each for each in found if each.pod_uid in self._uids)
+
+
+def own_pods(runtime: Runtime, uids: Collection[str]) -> Runtime:
+    """Return the runtime as one session sees it."""
+    return cast("Runtime", OwnPods(runtime, uids))
+
+
+async def remove_pods(
+    runtime: Runtime, pods: Sequence[RuntimePodStatus], grace_period_seconds: int
+) -> None:
+    """Stop and remove pods, all at the same time; hooks are not run.
+
+    Raises:
+        ContainerRuntimeError: the runtime refused, for the first pod it did so.
+    """
+    results = await asyncio.gather(
+        *(_remove_pod(runtime, each, grace_period_seconds) for each in pods),
+        return_exceptions=True,
+    )
+    for each in results:
+        if isinstance(each, BaseException):
+            raise each
+
+
+async def _remove_pod(
+    runtime: Runtime, pod: RuntimePodStatus, grace_period_seconds: int
+) -> None:
+    running = (
+        each.container_id
+        for each in pod.containers
+        if each.state is RuntimeState.RUNNING
+    )
+    await asyncio.gather(
+        *(runtime.stop_container(each, grace_period_seconds) for each in running)
+    )
+    for container in pod.containers:
+        await runtime.remove_container(container.container_id)
+    for sandbox in pod.sandboxes:
+        await runtime.stop_pod_sandbox(sandbox.sandbox_id)
+        await runtime.remove_pod_sandbox(sandbox.sandbox_id)

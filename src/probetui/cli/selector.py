@@ -1,0 +1,61 @@
+"""Label selectors as kubectl takes them: `app=web,tier!=db,env in (a, b),!old`.
+
+Source: apimachinery pkg/labels/selector.go, v0.32.10, Parse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from probetui.errors import UsageError
+
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?"
+_VALUE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
+_EQUALITY = re.compile(rf"({_NAME})\s*(==|=|!=)\s*({_VALUE})")
+_MEMBERSHIP = re.compile(rf"({_NAME})\s+(in|notin)\s*\(([^()]*)\)")
+_EXISTENCE = re.compile(rf"(!?)\s*({_NAME})")
+_COMMA = re.compile(r",(?![^()]*\))")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One label: its values as they must be, or must not be.
+
+    `values` None asks only whether the label is there.
+    """
+
+    key: str
+    values: frozenset[str] | None
+    negated: bool = False
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Tell; a label that is not there has none of the values."""
+        value = labels.get(self.key)
+        if self.values is None:
+            return (value is not None) is not self.negated
+        return (value in self.values) is not self.negated
+
+
+def parse_selector(text: str) -> tuple[Requirement, ...]:
+    """Read a selector; every requirement has to match.
+
+    Raises:
+        UsageError: it is none.
+    """
+    return tuple(_requirement(each.strip()) for each in _COMMA.split(text))
+
+
+def _requirement(text: str) -> Requirement:
+    if match := _MEMBERSHIP.fullmatch(text):
+        key, word, listed = match.groups()
+        values = frozenset(each.strip() for each in listed.split(","))
+        return Requirement(key, values, negated=word == "notin")
+    if match := _EQUALITY.fullmatch(text):
+        key, sign, value = match.groups()
+        return Requirement(key, frozenset({value}), negated=sign == "!=")
+    if match := _EXISTENCE.fullmatch(text):
+        return Requirement(match[2], None, negated=bool(match[1]))
+    forms = "app=web, tier!=db, env in (a, b), app, !app"
+    raise UsageError(f'-l: "{text}" is not a label requirement (as in {forms})')

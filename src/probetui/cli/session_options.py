@@ -1,0 +1,64 @@
+"""What a command line says about a session, apart from which pods it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def pick(kind: type[T], params: Mapping[str, Any]) -> T:
+    """Make a dataclass of those parameters that are its fields."""
+    names = (each.name for each in fields(kind))  # type: ignore[arg-type]  # a dataclass
+    return kind(**{name: params[name] for name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptions:
+    """Which container runtime, and how pods are run on it."""
+
+    runtime: str = "auto"
+    context: str | None = None
+    host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenChoices:
+    """How the screen looks, by the names of the options."""
+
+    theme: str | None = None
+    color: str = "auto"
+    ascii: bool = False
+    no_motion: bool = False
+    no_mouse: bool = False
+    read_only: bool = False
+    show_secrets: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How a session runs, ends and is shown, by the names of the options."""
+
+    pull: str | None
+    keep: bool
+    exec_errors: str
+    kubelet_age: str
+    seed: int | None
+    until: str | None
+    timeout: timedelta | None
+    output: str
+    containers: tuple[str, ...]
+    types: tuple[str, ...]
+    record: str | None
+    since_start: bool
+    show_secrets: bool
+    form: str | None
+    paused: bool
+    log_file: Path | None
+    log_level: str
+    verbose: bool
+    quiet: bool

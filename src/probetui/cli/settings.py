@@ -1,0 +1,80 @@
+"""The configuration file: settings by the names of their options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from probetui.cli.folders import config_file
+from probetui.cli.parameters import Option, nearest
+from probetui.errors import ManifestError, UsageError
+
+
+def load_settings(
+    path: Path | None, *, known: Sequence[Option], wanted: Sequence[click.Parameter]
+) -> dict[str, Any]:
+    """Return the defaults that the configuration file has for a command.
+
+    Args:
+        path: a file that must exist; None reads the usual one if it is there.
+        known: every setting there is.
+        wanted: the command's own options; other settings are checked and left out.
+
+    Raises:
+        UsageError: the file cannot be read or is not a mapping.
+        ManifestError: keys or values that cannot be used, all of them.
+    """
+    content = _read(path)
+    if content is None:
+        return {}
+    name, settings = content
+    options = {each.key: each for each in known}
+    names = {each.name for each in wanted}
+    problems, defaults = [], {}
+    for key, value in settings.items():
+        option = options.get(key)
+        if option is None:
+            hint = nearest(str(key), list(options))
+            problems.append(f'{name}: "{key}" is not a setting{hint}')
+        elif problem := _problem(option, value):
+            problems.append(f"{name}: {key}: {problem}")
+        elif option.name in names:
+            defaults[str(option.name)] = value
+    if problems:
+        raise ManifestError(problems)
+    return defaults
+
+
+def _read(path: Path | None) -> tuple[Path, dict[Any, Any]] | None:
+    name = path or config_file()
+    if path is None and not name.exists():
+        return None
+    try:
+        content = yaml.safe_load(name.read_bytes())
+    except OSError as error:
+        raise UsageError(f"--config {name}: {error.strerror or error}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "not YAML"
+        raise UsageError(f"{name}{where}: {problem}") from error
+    if content is None:
+        return None
+    if not isinstance(content, dict):
+        raise UsageError(f"{name}: is not a mapping of settings to values")
+    return name, content
+
+
+def _problem(option: Option, value: object) -> str:
+    if option.is_flag and not isinstance(value, bool):
+        return f'"{value}" is not true or false'
+    context = click.Context(click.Command("probetui"))
+    try:
+        option.type_cast_value(context, value)
+    except click.BadParameter as error:
+        return error.message
+    return ""

@@ -1,0 +1,129 @@
+"""The files that `-f` names."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.files import read_sources
+from probetui.errors import ManifestError, NothingToDoError, UsageError
+from probetui.manifest.parse import MAX_BYTES
+
+
+class Pipe(io.TextIOWrapper):
+    """Standard input with something in it, and no terminal."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(io.BytesIO(data))
+
+
+class Typing(Pipe):
+    """Standard input that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "manifests"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("b.yaml", "a.yml", "c.json", "notes.txt", "deep/d.yaml"):
+        (folder / name).write_text(name)
+    return folder
+
+
+def test_files_are_read_in_the_order_in_which_they_are_named(folder: Path) -> None:
+    names = [str(folder / "b.yaml"), str(folder / "a.yml")]
+
+    sources = read_sources(names, recursive=False)
+
+    assert [each.name for each in sources] == names
+    assert [each.data for each in sources] == [b"b.yaml", b"a.yml"]
+
+
+def test_a_file_that_is_named_twice_is_read_once(folder: Path) -> None:
+    name = str(folder / "b.yaml")
+
+    assert len(read_sources([name, name], recursive=False)) == 1
+
+
+def test_of_a_folder_the_manifests_are_read_in_order(folder: Path) -> None:
+    sources = read_sources([str(folder)], recursive=False)
+
+    assert [Path(each.name).name for each in sources] == ["a.yml", "b.yaml", "c.json"]
+
+
+def test_folders_in_folders_count_if_asked_for(folder: Path) -> None:
+    sources = read_sources([str(folder)], recursive=True)
+
+    assert str(folder / "deep" / "d.yaml") in [each.name for each in sources]
+
+
+def test_the_uid_of_a_pod_will_not_depend_on_how_its_file_was_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+
+    relative = read_sources(["b.yaml"], recursive=False)[0]
+
+    assert relative.location == str(folder / "b.yaml")
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", Pipe(b"kind: Pod"))
+
+    sources = read_sources(["-"], recursive=False)
+
+    assert [(each.name, each.data) for each in sources] == [("-", b"kind: Pod")]
+
+
+def test_standard_input_that_is_a_terminal_has_nothing_to_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", Typing(b""))
+
+    with pytest.raises(UsageError, match="-f -: nothing is piped"):
+        read_sources(["-"], recursive=False)
+
+
+def test_all_files_that_cannot_be_read_are_named_at_once(folder: Path) -> None:
+    good, first, second = folder / "b.yaml", folder / "x.yaml", folder / "y.yaml"
+
+    with pytest.raises(ManifestError) as caught:
+        read_sources([str(first), str(good), str(second)], recursive=False)
+
+    assert caught.value.problems == (
+        f"{first}: No such file or directory",
+        f"{second}: No such file or directory",
+    )
+
+
+def test_a_folder_without_manifests_is_nothing_to_do(tmp_path: Path) -> None:
+    with pytest.raises(NothingToDoError, match=r"no \.yaml, \.yml or \.json file"):
+        read_sources([str(tmp_path)], recursive=False)
+
+
+@pytest.mark.parametrize("url", ["https://example.com/pod.yaml", "HTTP://a/b"])
+def test_a_url_is_not_fetched(url: str) -> None:
+    with pytest.raises(UsageError, match="URLs are not fetched; save it"):
+        read_sources([url], recursive=False)
+
+
+def test_without_any_file_the_demo_is_offered() -> None:
+    with pytest.raises(UsageError, match="`probetui demo` needs none"):
+        read_sources([], recursive=False)
+
+
+def test_no_more_is_read_than_it_takes_to_see_that_it_is_too_much(
+    tmp_path: Path,
+) -> None:
+    huge = tmp_path / "huge.yaml"
+    with huge.open("wb") as file:
+        file.truncate(MAX_BYTES * 50)
+
+    sources = read_sources([str(huge)], recursive=False)
+
+    assert len(sources[0].data) == MAX_BYTES + 1

@@ -1,0 +1,460 @@
+"""The command line as a whole, up to where something would be started."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from probetui import __version__
+from probetui.cli.main import COMMANDS, run
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers:
+    - name: app
+      image: busybox
+      ports: [{name: http, containerPort: 80}]
+      livenessProbe:
+        httpGet: {port: 80}
+"""
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Return what writes a manifest and returns the name of its file."""
+
+    def write(text: str) -> str:
+        path = tmp_path / "pod.yaml"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Point at a daemon that is not there: nothing is ever started here."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+
+
+def refused(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:
+    """Run a command line that has no output; return its status and its errors."""
+    status = run(args)
+
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    return status, captured.err
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+
+    out = capsys.readouterr().out
+    assert all(f"  {name} " in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_help_text_of_its_own(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert run([name, "--help"]) == 0
+
+    assert f"probetui {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("args", [["version"], ["--version"]], ids=str)
+def test_the_version_is_one_line(
+    capsys: pytest.CaptureFixture[str], args: list[str]
+) -> None:
+    assert run(args) == 0
+
+    assert capsys.readouterr().out == f"probetui {__version__}\n"
+
+
+@pytest.mark.parametrize("args", [[], ["run"]], ids=str)
+def test_who_says_nothing_is_shown_the_demo_and_the_example(
+    capsys: pytest.CaptureFixture[str], args: list[str]
+) -> None:
+    status, errors = refused(capsys, *args)
+
+    assert status == 2
+    assert "probetui demo" in errors
+    assert "probetui -f pod.yaml" in errors
+
+
+def test_nothing_is_written_unasked(
+    capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    refused(capsys)
+
+    assert not home.exists()
+
+
+def test_run_is_meant_where_options_come_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert refused(capsys, "-f", "gone.yaml") == refused(
+        capsys, "run", "-f", "gone.yaml"
+    )
+
+
+def test_a_misspelt_command_is_refused_with_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, errors = refused(capsys, "dmeo")
+
+    assert status == 2
+    assert errors == (
+        'probetui: error: "dmeo" is not one of run, demo, ls, down, info, '
+        "completion, version (nearest: demo)\n"
+    )
+
+
+def test_a_file_instead_of_a_command_is_told_how_to_be_run(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    path = write(POD)
+
+    status, errors = refused(capsys, path)
+
+    assert status == 2
+    assert f"to run it: probetui -f {path}" in errors
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "message"),
+    [
+        pytest.param(["-f", "gone.yaml"], 2, "gone.yaml: No such file", id="missing"),
+        pytest.param(["-f", "."], 5, ".yaml, .yml or .json", id="folder is empty"),
+        pytest.param(["-f", "https://a/b"], 2, "URLs are not fetched", id="URL"),
+        pytest.param(["-o", "jsn"], 2, "--output: ", id="output"),
+        pytest.param(["-o", "jsn"], 2, "(nearest: jsonl)", id="the nearest output"),
+        pytest.param(["--runtime", "dcker"], 2, "(nearest: docker)", id="runtime"),
+        pytest.param(["--runtime", "cri"], 2, "is not one of auto, docker", id="cri"),
+        pytest.param(["--timeout", "5x"], 2, "--timeout: ", id="duration"),
+        pytest.param(["--untl", "x"], 2, "(nearest: --until)", id="option"),
+        pytest.param(["--until"], 2, "--until", id="no value"),
+        pytest.param(["-t", "live"], 2, "(nearest: liveness)", id="probe type"),
+        pytest.param(["--log-level", "loud"], 2, "--log-level: ", id="log level"),
+        pytest.param(["--config", "gone"], 2, "--config gone: No such", id="config"),
+        pytest.param(["run", "extra"], 2, "unexpected extra argument", id="argument"),
+        pytest.param(["demo", "livenes"], 2, "(nearest: liveness)", id="lesson"),
+        pytest.param(["completion", "csh"], 2, "bash, zsh, fish", id="shell"),
+        pytest.param(["down"], 2, "say which pods: -f FILE or --all", id="down"),
+    ],
+)
+def test_a_command_line_that_cannot_be_used_is_refused_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    args: list[str],
+    status: int,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    actual_status, errors = refused(capsys, *args)
+
+    assert actual_status == status
+    assert message in errors
+    assert all(line.startswith("probetui: error: ") for line in errors.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "message"),
+    [
+        pytest.param(["--until", "redy"], 2, "(nearest: ready)", id="condition"),
+        pytest.param(["--until", "db:ready"], 2, "(has: web)", id="pod of a condition"),
+        pytest.param(
+            ["--until", "web/log:ready"], 2, "(has: app)", id="container of a condition"
+        ),
+        pytest.param(["-c", "log"], 2, "(has: app)", id="container"),
+        pytest.param(["-l", "app=db"], 5, "no pod has the labels", id="selector"),
+        pytest.param(["-l", "a b"], 2, "is not a label requirement", id="bad selector"),
+        pytest.param(["--set", "app"], 2, "must be PATH=VALUE", id="setting"),
+        pytest.param(["--set", "log.image=x"], 2, "(has: app)", id="setting's target"),
+        pytest.param(["--theme", "nrod"], 2, "(nearest: nord)", id="theme"),
+        pytest.param(
+            ["--record", "/no/such/file"], 2, "--record /no/such", id="record"
+        ),
+        pytest.param(["--log-file", "/dev/null/x"], 2, "--log-file /dev/", id="log"),
+        pytest.param(["--tui"], 2, "--tui: standard input is not", id="no terminal"),
+        pytest.param(["--seed", "-1"], 2, "--seed: ", id="seed"),
+    ],
+)
+def test_an_option_that_does_not_fit_the_pods_is_refused_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+    write: Write,
+    args: list[str],
+    status: int,
+    message: str,
+) -> None:
+    actual_status, errors = refused(capsys, "-f", write(POD), *args)
+
+    assert actual_status == status
+    assert message in errors
+    assert all(line.startswith("probetui: error: ") for line in errors.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "message"),
+    [
+        pytest.param(("kind: Pod", "kind: [Pod"), 2, "^", id="syntax, with a caret"),
+        pytest.param(
+            ("livenessProbe:\n        httpGet", "livenessProbe:\n        httpGt"),
+            2,
+            "has no handler, must have one of exec",
+            id="no handler",
+        ),
+        pytest.param(
+            (
+                "httpGet: {port: 80}",
+                "httpGet: {port: 80}\n        exec: {command: [a]}",
+            ),
+            2,
+            "is one handler too many",
+            id="two handlers",
+        ),
+        pytest.param(
+            ("httpGet: {port: 80}", "httpGet: {port: 80}\n        periodSeconds: 5s"),
+            2,
+            "livenessProbe.periodSeconds",
+            id="wrong type",
+        ),
+        pytest.param(
+            (
+                "httpGet: {port: 80}",
+                "httpGet: {port: 80}\n        successThreshold: 3",
+            ),
+            2,
+            "livenessProbe.successThreshold",
+            id="out of range",
+        ),
+        pytest.param(
+            (
+                "livenessProbe:",
+                "readinessProbe:\n        terminationGracePeriodSeconds: 3",
+            ),
+            2,
+            "readinessProbe.terminationGracePeriodSeconds",
+            id="grace period on readiness",
+        ),
+        pytest.param(("name: app", "name: A"), 2, "containers[0].name", id="bad name"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_is_refused_with_file_line_and_field(
+    capsys: pytest.CaptureFixture[str],
+    write: Write,
+    change: tuple[str, str],
+    status: int,
+    message: str,
+) -> None:
+    path = write(POD.replace(*change))
+
+    actual_status, errors = refused(capsys, "-f", path)
+
+    assert actual_status == status
+    assert message in errors
+    assert errors.startswith(f"probetui: error: {path}:")
+    assert errors.splitlines()[-1].endswith(", nothing was started")
+
+
+def test_all_that_is_wrong_is_said_at_once_and_counted(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    bad = POD.replace("port: 80}\n", "port: htpp, path: 3}\n").replace(": app", ": A")
+
+    _, errors = refused(capsys, "-f", write(bad))
+
+    lines = errors.splitlines()
+    assert len(lines) == 3
+    assert lines[-1] == "probetui: error: 2 errors, nothing was started"
+
+
+def test_two_pods_of_one_name_are_refused(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    status, errors = refused(capsys, "-f", write(f"{POD}---\n{POD}"))
+
+    assert status == 2
+    assert "web" in errors
+
+
+def test_a_doubled_key_is_a_warning_and_in_strict_an_error(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    path = write(POD.replace("image: busybox", "image: busybox\n      image: alpine"))
+
+    warned, warning = refused(capsys, "-f", path)
+    strict, error = refused(capsys, "-f", path, "--validate", "strict")
+
+    assert warned == 3  # no daemon: the manifest was taken
+    assert f"probetui: warning: {path}:8" in warning
+    assert strict == 2
+    assert f"probetui: error: {path}:8" in error
+
+
+def test_a_kind_without_pods_is_passed_over_with_a_note(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+
+    beside_a_pod = refused(capsys, "-f", write(f"{service}---\n{POD}"))
+    alone = refused(capsys, "-f", write(service))
+
+    assert beside_a_pod[0] == 3  # no daemon: the pod was taken
+    assert "probetui: note: " in beside_a_pod[1]
+    assert alone[0] == 5
+
+
+def test_quiet_keeps_warnings_to_itself(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    path = write(POD.replace("image: busybox", "image: busybox\n      imge: x"))
+
+    _, errors = refused(capsys, "-f", path, "-q")
+
+    assert [line.split(":")[1] for line in errors.splitlines()] == [" error"]
+
+
+@pytest.mark.parametrize(
+    ("until", "reason"),
+    [
+        ("web/app:killed", "no liveness probe"),
+        ("restarts=1", "restartPolicy Never"),
+        ("backoff", "restartPolicy Never"),
+    ],
+)
+def test_a_condition_that_can_never_be_is_said_before_anything_is_started(
+    capsys: pytest.CaptureFixture[str], write: Write, until: str, reason: str
+) -> None:
+    pod = POD.replace("livenessProbe", "readinessProbe")
+    path = write(pod.replace("spec:\n", "spec:\n  restartPolicy: Never\n"))
+
+    status, errors = refused(capsys, "-f", path, "--until", until)
+
+    assert status == 1
+    assert f"--until {until} can never be: " in errors
+    assert reason in errors
+
+
+def test_a_daemon_that_does_not_answer_is_said_in_one_line_with_what_was_tried(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    status, errors = refused(capsys, "-f", write(POD))
+
+    assert status == 3
+    assert len(errors.splitlines()) == 1
+    assert os.environ["DOCKER_HOST"] in errors
+
+
+@pytest.mark.parametrize("args", [["ls"], ["down", "--all"]], ids=str)
+def test_what_cannot_be_looked_up_is_never_silently_nothing(
+    capsys: pytest.CaptureFixture[str], args: list[str]
+) -> None:
+    status, errors = refused(capsys, *args)
+
+    assert status == 3
+    assert os.environ["DOCKER_HOST"] in errors
+
+
+def test_an_empty_standard_input_is_nothing_to_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+
+    status, errors = refused(capsys, "-f", "-")
+
+    assert status == 5
+    assert errors == "probetui: error: standard input: no YAML received\n"
+
+
+def test_a_bug_leaves_a_report_and_its_name(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    home: Path,
+) -> None:
+    def broken(_module: str) -> None:
+        raise ZeroDivisionError("for example")
+
+    monkeypatch.setattr("probetui.cli.main.import_module", broken)
+
+    status, errors = refused(capsys, "info", "--host", "x")
+
+    reports = list((home / "state" / "probetui").glob("crash-*.txt"))
+    assert status == 70
+    assert len(reports) == 1
+    assert str(reports[0]) in errors
+    assert "ZeroDivisionError: for example" in reports[0].read_text()
+    assert "arguments: info --host x" in reports[0].read_text()
+
+
+def test_a_bug_is_shown_where_no_report_can_be_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_module: str) -> None:
+        raise ZeroDivisionError("for example")
+
+    monkeypatch.setattr("probetui.cli.main.import_module", broken)
+    monkeypatch.setattr("probetui.cli.crash.tempfile.gettempdir", lambda: "/dev/null")
+    monkeypatch.setattr(
+        "probetui.cli.crash.state_folder", lambda: Path("/dev/null/state")
+    )
+
+    status = run(["info"])
+
+    assert status == 70
+    assert "ZeroDivisionError: for example" in capsys.readouterr().err
+
+
+def test_settings_of_the_file_hold_until_the_command_line_says_otherwise(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, write: Write
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("validate: strict\n")
+    path = write(POD.replace("image: busybox", "image: busybox\n      imge: x"))
+
+    of_file, _ = refused(capsys, "-f", path, "--config", str(config))
+    of_line, _ = refused(
+        capsys, "-f", path, "--config", str(config), "--validate", "warn"
+    )
+
+    assert (of_file, of_line) == (2, 3)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_script_is_printed(
+    capsys: pytest.CaptureFixture[str], shell: str
+) -> None:
+    assert run(["completion", shell]) == 0
+
+    assert "_PROBETUI_COMPLETE" in capsys.readouterr().out
+
+
+def test_info_says_where_a_runtime_was_looked_for_and_where_files_are(
+    capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    assert run(["info"]) == 0
+
+    out = capsys.readouterr().out
+    assert os.environ["DOCKER_HOST"] in out
+    assert "process            processes on " in out
+    assert str(home / "config" / "probetui" / "config.yaml") in out
+    assert str(home / "state" / "probetui" / "probetui.log") in out
+
+
+def test_the_lessons_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo", "--list"]) == 0
+
+    out = capsys.readouterr().out
+    assert out.startswith("liveness\n  ")
+    assert max(map(len, out.splitlines())) <= 80

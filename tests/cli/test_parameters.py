@@ -1,0 +1,83 @@
+"""Values of options: how they are read and where they come from."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+import pytest
+
+from probetui.cli.options import ALL_SETTINGS
+from probetui.cli.parameters import Command, Duration, OneOf, nearest, setting
+from probetui.cli.run import command as run_command
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90s", 90),
+        ("5m", 300),
+        ("1h30m", 5400),
+        ("1m30s", 90),
+        ("500ms", 0.5),
+        ("1.5s", 1.5),
+        ("90", 90),
+        (" 90 ", 90),
+        ("0", 0),
+    ],
+)
+def test_a_duration_is_read_as_people_write_it(text: str, seconds: float) -> None:
+    assert Duration().convert(text, None, None) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("text", ["", "5x", "s", "-5s", "5s3", "1 h", "½", "٣"])
+def test_what_is_no_duration_is_refused_with_the_forms_there_are(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is not a duration; write 90s, 5m"):
+        Duration().convert(text, None, None)
+
+
+def test_a_duration_beyond_reason_is_refused() -> None:
+    with pytest.raises(click.BadParameter, match="longer than ten years"):
+        Duration().convert("99999999h", None, None)
+
+
+def test_a_word_that_is_not_a_choice_is_refused_with_all_and_the_nearest() -> None:
+    with pytest.raises(click.BadParameter) as caught:
+        OneOf(("plain", "jsonl")).convert("json", None, None)
+
+    assert caught.value.message == (
+        '"json" is not one of plain, jsonl (nearest: jsonl)'
+    )
+
+
+def test_nothing_is_nearest_to_what_is_like_nothing() -> None:
+    assert nearest("xyzzy", ["plain", "jsonl"]) == ""
+
+
+def test_a_setting_may_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @click.command(cls=Command)
+    @setting("--kubelet-age", section="Kubelet", default="old")
+    def command(kubelet_age: str) -> str:
+        return kubelet_age
+
+    monkeypatch.setenv("PROBETUI_KUBELET_AGE", "fresh")
+
+    assert command.main([], standalone_mode=False) == "fresh"
+    assert command.main(["--kubelet-age", "old"], standalone_mode=False) == "old"
+
+
+def test_every_setting_is_an_option_of_run() -> None:
+    names = {each.name for each in run_command.params}
+
+    assert {each.name for each in ALL_SETTINGS} <= names
+
+
+def test_every_option_of_run_has_a_help_text_and_a_section() -> None:
+    context = click.Context(run_command)
+
+    for parameter in run_command.params:
+        assert isinstance(parameter, click.Option)
+        assert parameter.hidden or parameter.get_help_record(context)[1]  # type: ignore[index]  # None only if hidden
+        assert getattr(parameter, "section", "")

@@ -1,0 +1,118 @@
+"""A session as it was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probetui.cli.plan import Plan, Stdout, make_plan
+from probetui.cli.pods import ManifestOptions
+from probetui.cli.run import command
+from probetui.cli.session_options import (
+    RuntimeOptions,
+    ScreenChoices,
+    SessionOptions,
+)
+from probetui.cli.terminal import Form
+from probetui.k8s.pod import PullPolicy
+from probetui.k8s.probe import ProbeType
+from probetui.manifest.load import load_manifests
+from probetui.manifest.parse import Source
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  initContainers: [{name: first, image: busybox}]
+  containers: [{name: app, image: busybox}]
+"""
+
+
+def plan(*args: str) -> Plan:
+    """Plan a session with the options of `probetui run`."""
+    context = command.make_context("run", list(args))
+    return make_plan(load_manifests([Source("pod.yaml", POD)]), context.params)
+
+
+def test_every_option_of_run_means_something_to_somebody() -> None:
+    known = {
+        field.name
+        for kind in (ManifestOptions, RuntimeOptions, SessionOptions, ScreenChoices)
+        for field in fields(kind)
+    }
+    eager = {"config"}
+
+    assert {str(each.name) for each in command.params} == known | eager
+
+
+@pytest.mark.parametrize(
+    ("args", "policies"),
+    [
+        pytest.param([], [PullPolicy.ALWAYS] * 2, id="the manifest's own"),
+        pytest.param(["--pull", "never"], [PullPolicy.NEVER] * 2, id="never"),
+        pytest.param(
+            ["--pull", "missing"], [PullPolicy.IF_NOT_PRESENT] * 2, id="missing"
+        ),
+    ],
+)
+def test_the_pull_policy_of_the_command_line_counts_for_every_container(
+    args: list[str], policies: list[PullPolicy]
+) -> None:
+    pod = plan(*args).pods[0]
+
+    assert [each.image_pull_policy for each in pod.all_containers()] == policies
+
+
+@pytest.mark.parametrize(
+    ("args", "stdout"),
+    [
+        pytest.param([], Stdout.LINES, id="lines"),
+        pytest.param(["-q"], Stdout.NOTHING, id="quiet"),
+        pytest.param(["-o", "jsonl"], Stdout.SELECTED_RECORDS, id="jsonl"),
+        pytest.param(["-o", "jsonl", "-q"], Stdout.SELECTED_RECORDS, id="quiet jsonl"),
+        pytest.param(["--record", "-"], Stdout.RECORDS, id="the record"),
+    ],
+)
+def test_standard_output_gets_one_kind_of_data(args: list[str], stdout: Stdout) -> None:
+    planned = plan(*args)
+
+    assert planned.form is Form.LINES
+    assert planned.stdout is stdout
+    assert planned.record is None
+
+
+def test_a_record_goes_to_its_file_beside_what_is_printed(tmp_path: Path) -> None:
+    planned = plan("--record", str(tmp_path / "a.jsonl"), "-o", "jsonl")
+
+    assert planned.stdout is Stdout.SELECTED_RECORDS
+    assert planned.record is not None
+    planned.record.close()
+
+
+def test_a_selection_names_containers_and_probes() -> None:
+    selection = plan("-c", "app", "-t", "liveness", "-t", "startup").selection
+
+    assert selection.containers == ("app",)
+    assert selection.probe_types == [ProbeType.LIVENESS, ProbeType.STARTUP]
+
+
+def test_the_record_says_which_options_were_given() -> None:
+    arguments = plan("--timeout", "5m", "-c", "app", "--kubelet-age", "fresh").arguments
+
+    assert arguments["timeout"] == "0:05:00"
+    assert arguments["containers"] == ["app"]
+    assert arguments["kubelet_age"] == "fresh"
+    assert "until" not in arguments
+    assert "keep" not in arguments
+
+
+def test_every_parameter_can_be_put_into_a_record(tmp_path: Path) -> None:
+    values: list[Any] = list(
+        plan("--log-file", str(tmp_path / "x.log"), "-v").arguments.values()
+    )
+
+    assert all(isinstance(each, bool | int | str | list) for each in values)

@@ -1,0 +1,104 @@
+"""What the record of a session begins with, and what it keeps to itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.recording import header, mask_for, open_writer, without_secrets
+from probetui.errors import RecordError
+from probetui.kubelet.config import KubeletConfig
+from probetui.manifest.load import load_manifests
+from probetui.manifest.parse import Source
+
+MANIFEST = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers:
+    - name: app
+      image: busybox
+      env:
+        - {name: MODE, value: plain}
+        - {name: API_TOKEN, value: "hunter22: yes"}
+        - name: PRIVATE_KEY
+          value: |
+            BEGIN
+            END
+        - {name: DB_PASSWORD, value: "1"}
+      livenessProbe:
+        httpGet:
+          port: 80
+          httpHeaders:
+            - {name: Authorization, value: Bearer abcdef}
+            - {name: Accept, value: text/plain}
+"""
+
+
+@pytest.fixture
+def rendered() -> str:
+    return load_manifests([Source("pod.yaml", MANIFEST)]).loaded[0].manifest
+
+
+def values(manifest: str) -> dict[str, str]:
+    container = load_manifests([Source("x", manifest)]).pods[0].containers[0]
+    probe = container.liveness_probe
+    headers = getattr(probe and probe.handler, "http_headers", ())
+    return {each.name: each.value for each in (*container.env, *headers)}
+
+
+def test_values_with_secret_names_are_masked_and_nothing_else_changes(
+    rendered: str,
+) -> None:
+    masked = without_secrets(rendered)
+
+    assert values(masked) == {
+        "MODE": "plain",
+        "API_TOKEN": "***",
+        "PRIVATE_KEY": "***",
+        "DB_PASSWORD": "***",
+        "Authorization": "***",
+        "Accept": "text/plain",
+    }
+    for secret in ("hunter22", "BEGIN", "abcdef"):
+        assert secret not in masked
+    kept = [line for line in rendered.splitlines() if line in masked.splitlines()]
+    assert len(kept) >= len(rendered.splitlines()) - 7
+
+
+def test_a_manifest_without_secrets_stays_as_it_is_to_the_letter() -> None:
+    manifest = MANIFEST.replace("API_TOKEN", "A").replace("PRIVATE_KEY", "B")
+    manifest = manifest.replace("DB_PASSWORD", "C").replace("Authorization", "D")
+
+    assert without_secrets(manifest) == manifest
+
+
+def test_a_record_holds_the_whole_manifest_with_secrets_only_if_asked_for() -> None:
+    loaded = load_manifests([Source("pod.yaml", MANIFEST)]).loaded
+    config = KubeletConfig(seed=7)
+
+    masked = header(loaded, "docker", config, {}, show_secrets=False)
+    shown = header(loaded, "docker", config, {}, show_secrets=True)
+
+    assert masked.seed == 7
+    assert masked.kubelet == "v1.32"
+    assert [name for name, _ in masked.manifests] == ["pod.yaml"]
+    assert "hunter22" not in masked.manifests[0][1]
+    assert shown.manifests[0][1] == loaded[0].manifest
+
+
+def test_texts_are_masked_unless_secrets_are_to_be_shown() -> None:
+    pods = load_manifests([Source("pod.yaml", MANIFEST)]).pods
+
+    masked = mask_for(pods, show_secrets=False).text("got Bearer abcdef")
+    shown = mask_for(pods, show_secrets=True).text("got Bearer abcdef")
+
+    assert masked == "got ***"
+    assert shown == "got Bearer abcdef"
+
+
+def test_a_record_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordError):
+        open_writer(str(tmp_path / "missing" / "session.jsonl"))

@@ -1,0 +1,73 @@
+"""What is done to pods on a runtime without an engine."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from probetui.cli.runtimes import own_pods, remove_pods
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Pod
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import CreateContainer, RunPodSandbox
+from tests.builders import a_pod
+from tests.fakes import FakeClock, FakeEngine, FakeRuntime
+
+WEB, DB = a_pod(name="web"), a_pod(name="db")
+
+
+@pytest.fixture
+async def runtime() -> FakeRuntime:
+    """Return a runtime on which two pods run."""
+    runtime = FakeRuntime(FakeEngine(FakeClock()))
+    for pod in (WEB, DB):
+        await start(runtime, pod)
+    return runtime
+
+
+async def start(runtime: FakeRuntime, pod: Pod) -> ContainerID:
+    sandbox = await runtime.run_pod_sandbox(RunPodSandbox(pod, 0))
+    container = await runtime.create_container(
+        CreateContainer(pod, pod.containers[0], sandbox, 0, "")
+    )
+    await runtime.start_container(container)
+    return container
+
+
+async def test_a_session_sees_its_own_pods_and_leaves_the_others_alone(
+    runtime: FakeRuntime,
+) -> None:
+    mine = own_pods(runtime, [WEB.uid])
+
+    assert [each.pod_uid for each in await mine.relist()] == [WEB.uid]
+    assert len(await runtime.relist()) == 2
+    assert await mine.version() == await runtime.version()
+
+
+async def test_pods_are_removed_with_all_that_is_in_them(runtime: FakeRuntime) -> None:
+    web = [each for each in await runtime.relist() if each.pod_uid == WEB.uid]
+
+    await remove_pods(runtime, web, grace_period_seconds=0)
+
+    assert [each.pod_uid for each in await runtime.relist()] == [DB.uid]
+
+
+async def test_what_cannot_be_removed_is_told_and_keeps_nothing_else_from_it(
+    runtime: FakeRuntime,
+) -> None:
+    class Refusing(FakeRuntime):
+        async def remove_container(self, container_id: ContainerID) -> None:
+            if container_id == refused:
+                raise ContainerRuntimeError("no")
+            await super().remove_container(container_id)
+
+    found = await runtime.relist()
+    refused = found[0].containers[0].container_id
+    refusing = Refusing(runtime.engine)
+
+    with pytest.raises(ContainerRuntimeError, match="no"):
+        await asyncio.wait_for(remove_pods(refusing, found, 0), timeout=5)
+
+    left = await runtime.relist()
+    assert [each.pod_uid for each in left] == [found[0].pod_uid]

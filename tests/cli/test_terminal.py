@@ -1,0 +1,78 @@
+"""When a session has a screen and when it prints lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from probetui.cli.terminal import Form, Terminal, choose_form
+from probetui.errors import UsageError
+
+ALL = Terminal(
+    stdin=True, stdout=True, stderr=True, term="xterm-256color", has_keyboard=True
+)
+
+
+def form(
+    terminal: Terminal = ALL,
+    wanted: str | None = None,
+    *,
+    reads_stdin: bool = False,
+    records_to_stdout: bool = False,
+) -> Form:
+    return choose_form(
+        terminal,
+        wanted=wanted,
+        reads_stdin=reads_stdin,
+        records_to_stdout=records_to_stdout,
+    )
+
+
+def test_a_terminal_gets_the_screen() -> None:
+    assert form() is Form.SCREEN
+
+
+def test_plain_is_plain_on_any_terminal() -> None:
+    assert form(wanted="plain") is Form.LINES
+
+
+@pytest.mark.parametrize(
+    ("terminal", "reason"),
+    [
+        pytest.param(replace(ALL, stdin=False), "standard input", id="stdin"),
+        pytest.param(replace(ALL, stderr=False), "standard error", id="stderr"),
+        pytest.param(replace(ALL, term="dumb"), 'TERM="dumb"', id="TERM=dumb"),
+        pytest.param(replace(ALL, term=""), 'TERM=""', id="no TERM"),
+    ],
+)
+def test_without_a_whole_terminal_there_are_lines_and_tui_is_refused_with_the_reason(
+    terminal: Terminal, reason: str
+) -> None:
+    assert form(terminal) is Form.LINES
+    with pytest.raises(UsageError, match=reason):
+        form(terminal, "tui")
+
+
+def test_a_pipe_on_stdout_means_lines_unless_the_screen_is_asked_for() -> None:
+    piped = replace(ALL, stdout=False)
+
+    assert form(piped) is Form.LINES
+    assert form(piped, "tui") is Form.SCREEN
+
+
+def test_a_record_on_a_pipe_leaves_the_screen_where_it_is() -> None:
+    assert form(replace(ALL, stdout=False), records_to_stdout=True) is Form.SCREEN
+
+
+def test_a_record_does_not_go_into_the_screen() -> None:
+    assert form(records_to_stdout=True) is Form.LINES
+    with pytest.raises(UsageError, match="would write into the screen"):
+        form(wanted="tui", records_to_stdout=True)
+
+
+def test_a_piped_manifest_leaves_the_screen_if_the_keyboard_opens() -> None:
+    piped = replace(ALL, stdin=False)
+
+    assert form(piped, reads_stdin=True) is Form.SCREEN
+    assert form(replace(piped, has_keyboard=False), reads_stdin=True) is Form.LINES
