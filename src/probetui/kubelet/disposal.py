@@ -92,7 +92,7 @@ class Disposer:
         now: datetime,
     ) -> None:
         """Kill what runs of pods that nobody knows; remove them once nothing runs."""
-        for uid, status in in_runtime.items():
+        for uid, status in tuple(in_runtime.items()):
             if uid in known or self._workers.knows(uid):
                 continue
             if any(each.state is RuntimeState.RUNNING for each in status.containers):

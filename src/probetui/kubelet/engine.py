@@ -21,7 +21,6 @@ from probetui.kubelet.api_status import past_active_deadline
 from probetui.kubelet.backoff import Backoff
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.disposal import Disposer
-from probetui.kubelet.effects import Relist
 from probetui.kubelet.images import ImageManager
 from probetui.kubelet.inputs import (
     AddPod,
@@ -56,8 +55,9 @@ from probetui.kubelet.pod_worker import (
 )
 from probetui.kubelet.probe_manager import ProbeManager
 from probetui.kubelet.reason_cache import ReasonCache
+from probetui.kubelet.relists import Relists
 from probetui.kubelet.results import Update
-from probetui.kubelet.routine import Latch, Runner
+from probetui.kubelet.routine import Runner
 from probetui.kubelet.snapshot import Snapshot
 from probetui.kubelet.snapshots import SnapshotMaker
 from probetui.kubelet.status_manager import StatusManager
@@ -65,13 +65,10 @@ from probetui.kubelet.sync_pod import PodSyncer
 from probetui.kubelet.timers import Timers
 from probetui.kubelet.turn import Ledger, Turn
 
-LONGEST_RELIST_PAUSE = timedelta(seconds=5)
-
 
 class Routinely(StrEnum):
     """What the engine does again and again."""
 
-    RELIST = "relist"
     SYNC = "sync"
     HOUSEKEEPING = "housekeeping"
     GARBAGE = "garbage"
@@ -93,6 +90,7 @@ class Engine:
         self._runner = Runner(self._ledger)
         self._cache = PodCache()
         self._pleg = Pleg(self._cache)
+        self._relists = Relists(self._ledger, config.relist_period, started_at)
         self._statuses = StatusManager()
         self._reasons = ReasonCache()
         windows = (config.backoff_initial, config.backoff_max, config.backoff_expiry)
@@ -126,7 +124,7 @@ class Engine:
             self._reasons,
             self._syncer,
             self._killer,
-            self._await_fresh,
+            self._relists.newer_than,
         )
         self._workers = PodWorkers(
             config, self._rng, self._begin, self._is_fresh, self._is_idle
@@ -136,15 +134,9 @@ class Engine:
         )
         self._pods: dict[str, Pod] = {}
         self._in_runtime: dict[str, RuntimePodStatus] = {}
-        self._waiting_for_relist: list[tuple[datetime, Latch]] = []
         self._timers: Timers[Routinely] = Timers()
         for each in Routinely:
             self._timers.set(each, started_at)
-        self._relist_is_running = False
-        self._relist_again = False
-        self._relist_pause = config.relist_period
-        self._lost_since: datetime | None = None
-        self._lost_error = ""
         self._snapshots = SnapshotMaker(
             started_at,
             self._probes,
@@ -186,6 +178,7 @@ class Engine:
         """Return when `advance` is to be called at the latest, None for never."""
         deadlines = (
             self._timers.next_deadline(),
+            self._relists.due_at,
             self._probes.next_deadline(),
             self._runner.next_deadline(),
         )
@@ -196,8 +189,8 @@ class Engine:
         return self._snapshots.make(
             self._pods.values(),
             now,
-            lost_since=self._lost_since,
-            lost_error=self._lost_error,
+            lost_since=self._relists.lost_since,
+            lost_error=self._relists.lost_error,
         )
 
     def pod_uids(self) -> tuple[str, ...]:
@@ -295,17 +288,11 @@ class Engine:
             case Relisted():
                 self._relisted(fact, now)
             case RelistFailed(error):
-                self._relist_failed(error, now)
+                self._relists.failed(error, now)
             case RuntimeChanged():
-                self._ask_for_relist(now)
+                self._relists.ask(now)
 
     def _relisted(self, relisted: Relisted, now: datetime) -> None:
-        self._relist_is_running = False
-        self._relist_pause = self.config.relist_period
-        if self._lost_since is not None:
-            gone_for = round((now - self._lost_since).total_seconds())
-            self._note(now, f"the container runtime answers again, after {gone_for}s")
-            self._lost_since = None
         before = self._in_runtime
         self._in_runtime = {each.pod_uid: each for each in relisted.pods}
         for uid, status in self._in_runtime.items():
@@ -316,12 +303,11 @@ class Engine:
             if event.change is not LifecycleChange.REMOVED:
                 changed[event.pod_uid] = None
             self._on_lifecycle_event(event, before.get(event.pod_uid), now)
-        self._set_latches(relisted.started_at)
+        self._relists.came(relisted.started_at, now)
         for uid in changed:
             self._sync(uid, now)
         self._workers.run_ready(now)
         self._runner.look_at_latches(now)
-        self._schedule_relist(now)
 
     def _on_lifecycle_event(
         self, event: PodLifecycleEvent, before: RuntimePodStatus | None, now: datetime
@@ -340,57 +326,10 @@ class Engine:
                 if each.container_id == event.container_id:
                     self._lifetimes.removed(event.pod_uid, each, now)
 
-    def _relist_failed(self, error: str, now: datetime) -> None:
-        self._relist_is_running = False
-        if self._lost_since is None:
-            self._lost_since = now
-            self._note(
-                now, f"the container runtime does not answer: {error}", is_fault=True
-            )
-        self._lost_error = error
-        self._relist_pause = min(self._relist_pause * 2, LONGEST_RELIST_PAUSE)
-        self._relist_again = False
-        self._schedule_relist(now)
-
-    # -- relists
-
-    def _ask_for_relist(self, now: datetime) -> None:
-        if self._relist_is_running:
-            self._relist_again = True
-        else:
-            self._timers.set(Routinely.RELIST, now)
-
-    def _schedule_relist(self, now: datetime) -> None:
-        if self._relist_again or self._waiting_for_relist:
-            self._relist_again = False
-            at = now if self._lost_since is None else now + self._relist_pause
-        else:
-            at = now + self._relist_pause
-        self._timers.set(Routinely.RELIST, at)
-
-    def _await_fresh(self, now: datetime) -> Latch:
-        """Return what is set when a relist that began after `now` has come."""
-        latch = Latch()
-        self._waiting_for_relist.append((now, latch))
-        self._ask_for_relist(now)
-        return latch
-
-    def _set_latches(self, started_at: datetime) -> None:
-        still_waiting = []
-        for since, latch in self._waiting_for_relist:
-            if started_at >= since:
-                latch.set()
-            else:
-                still_waiting.append((since, latch))
-        self._waiting_for_relist = still_waiting
-
     # -- time
 
     def _on_timer(self, what: Routinely, now: datetime) -> None:
         match what:
-            case Routinely.RELIST:
-                self._relist_is_running = True
-                self._ledger.emit(Relist())
             case Routinely.SYNC:
                 self._sync_due(now)
                 self._timers.set(what, now + self.config.sync_tick)
@@ -453,6 +392,7 @@ class Engine:
     def _settle(self, now: datetime) -> None:
         """Go on until nothing is left that can be done at this instant."""
         while True:
+            self._relists.run_due(now)
             self._runner.run_due(now)
             self._probes.run_due(now)
             if not self._take_updates(now):
