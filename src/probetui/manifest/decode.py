@@ -96,8 +96,6 @@ class _Decoder:
     def struct(
         self, node: Node, model: type[msgspec.Struct], path: str
     ) -> msgspec.Struct:
-        if is_null(node):
-            return schema.empty(model)
         if not isinstance(node, MapNode):
             self._complain(node, path, "must be a mapping (lines of `name: value`)")
             return schema.empty(model)
@@ -143,11 +141,9 @@ class _Decoder:
         return schema.zero_item(known) if value is None else value
 
     def _single(self, node: Node, known: Field, path: str) -> object:
+        if known.model is not None:
+            return self.struct(node, known.model, path)
         match known.kind:
-            case Kind.OBJECT:
-                if known.model is None:
-                    return None
-                return self.struct(node, known.model, path)
             case Kind.RAW:
                 return to_plain(node)
             case Kind.STRING_MAP | Kind.QUANTITY_MAP:
@@ -190,7 +186,7 @@ _MUST_BE_TEXT = "must be a string"
 
 
 def _convert(node: ScalarNode, kind: Kind) -> object:
-    """Return a scalar as that kind, None if it is not one."""
+    """Return a scalar as that kind of scalar, None if it is not one."""
     value = node.value
     match kind:
         case Kind.STRING:
@@ -205,10 +201,8 @@ def _convert(node: ScalarNode, kind: Kind) -> object:
             return value if isinstance(value, str) else _integer(value, _INT32)
         case Kind.QUANTITY:
             return _quantity(node)
-        case Kind.TIME:
-            return _time(value)
         case _:
-            return None
+            return _time(value)
 
 
 def _integer(value: object, limits: range) -> int | None:

@@ -72,7 +72,9 @@ class FoundPod:
 class Draft:
     """A pod being made; `bad` are the steps to what could not be read in it.
 
-    Owned by the loader, which names it before anything is validated.
+    `is_refused` when something is wrong that is told elsewhere: a double key in its
+    document, a name that is taken. Owned by the loader, which names a draft before
+    anything is validated.
     """
 
     found: FoundPod
@@ -81,6 +83,7 @@ class Draft:
     problems: list[Problem]
     bad: tuple[tuple[str, ...], ...] = ()
     metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
+    is_refused: bool = False
 
     @property
     def is_derived(self) -> bool:
@@ -135,6 +138,7 @@ def draft(found: FoundPod, validation: Validation, namespace: str | None) -> Dra
         problems,
         tuple(_steps_in_pod(own, each.path) for each in decoded.problems),
         metadata,
+        bool(found.document.duplicates) and validation is Validation.STRICT,
     )
 
 
@@ -156,7 +160,8 @@ def finish(made: Draft) -> LoadedPod | None:
     """
     made.problems += _errors(made)
     made.problems += _warnings(made)
-    if any(each.severity is Severity.ERROR for each in made.problems):
+    is_bad = any(each.severity is Severity.ERROR for each in made.problems)
+    if is_bad or made.is_refused:
         return None
     found = made.found
     own = found.object

@@ -176,18 +176,23 @@ def _name(drafts: Sequence[Draft], host: str) -> list[Problem]:
         identify(each, host)
         if each.is_derived:
             problems.append(_template_note(each))
-        for key, path, what in (
-            (each.key, "metadata.name", "name"),
-            (("", each.metadata.uid or ""), "metadata.uid", "uid"),
-        ):
-            first = seen.setdefault(key, each)
-            if first is not each and key[1]:
-                message = (
-                    f"{clipped(key[1])} is the {what} of another pod"
-                    f" ({first.position(path)})"
-                )
-                problems.append(each.problem(path, message, Severity.ERROR, "twice"))
+        problems += _taken(each, seen)
     return problems
+
+
+def _taken(made: Draft, seen: dict[tuple[str, str], Draft]) -> list[Problem]:
+    """Say that an earlier pod has the name, or else the uid, of this one."""
+    for key, path, what in (
+        (made.key, "metadata.name", "name"),
+        (("", made.metadata.uid or ""), "metadata.uid", "uid"),
+    ):
+        first = seen.setdefault(key, made)
+        if first is not made and key[1]:
+            where = first.position(path)
+            message = f"{clipped(key[1])} is the {what} of another pod ({where})"
+            made.is_refused = True
+            return [made.problem(path, message, Severity.ERROR, "twice")]
+    return []
 
 
 def _template_note(made: Draft) -> Problem:

@@ -138,7 +138,7 @@ def _locate(root: Node, path: Sequence[str]) -> Position:
                     return position
                 node = items[int(step)]
                 position = node.position
-            case ScalarNode():
+            case _:
                 return position
     return position
 

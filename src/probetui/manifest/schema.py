@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
@@ -47,6 +47,18 @@ class Kind(Enum):
     RAW = auto()
 
 
+_ZEROS: Mapping[Kind, Callable[[], object]] = types.MappingProxyType({
+    Kind.STRING: str,
+    Kind.QUANTITY: str,
+    Kind.INT32: int,
+    Kind.INT64: int,
+    Kind.INT_OR_STRING: int,
+    Kind.BOOL: bool,
+    Kind.STRING_MAP: dict,
+    Kind.QUANTITY_MAP: dict,
+})  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of an object; `model` is its type if it is an object itself.
@@ -78,19 +90,10 @@ def zero(field: Field) -> object:
 
 def zero_item(field: Field) -> object:
     """Return what a null means as an item of a list."""
-    match field.kind:
-        case Kind.STRING | Kind.QUANTITY:
-            return ""
-        case Kind.INT32 | Kind.INT64 | Kind.INT_OR_STRING:
-            return 0
-        case Kind.BOOL:
-            return False
-        case Kind.STRING_MAP | Kind.QUANTITY_MAP | Kind.RAW:
-            return {}
-        case Kind.TIME:
-            return None
-        case Kind.OBJECT:
-            return empty(field.model) if field.model is not None else None
+    if field.model is not None:
+        return empty(field.model)
+    make = _ZEROS.get(field.kind)
+    return make() if make is not None else None
 
 
 def empty(model: type[msgspec.Struct]) -> msgspec.Struct:

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from lightkube.models import core_v1, meta_v1
+
+from probetui.manifest.decode import Decoded, decode, nearest
+from probetui.manifest.parse import Source, parse
+
+
+def _decoded(text: str, path: str = "") -> Decoded[core_v1.Container]:
+    (document,) = parse(Source("c.yaml", text)).documents
+    return decode(document.root, core_v1.Container, path)
+
+
+@pytest.mark.parametrize(
+    ("field", "problem"),
+    [
+        pytest.param(
+            'livenessProbe: {periodSeconds: "5s"}',
+            'livenessProbe.periodSeconds: is the string "5s", must be a whole number of'
+            " seconds",
+            id="duration",
+        ),
+        pytest.param(
+            "livenessProbe: {failureThreshold: 2.5}",
+            "livenessProbe.failureThreshold: is the number 2.5, must be a whole number",
+            id="fraction",
+        ),
+        pytest.param(
+            "livenessProbe: {timeoutSeconds: yes}",
+            "livenessProbe.timeoutSeconds: is a boolean (yes), must be a whole number"
+            " of seconds",
+            id="boolean-for-a-number",
+        ),
+        pytest.param(
+            "livenessProbe: {timeoutSeconds: 2147483648}",
+            "livenessProbe.timeoutSeconds: is the number 2147483648, must be between"
+            " -2147483648 and 2147483647",
+            id="more-than-32-bits",
+        ),
+        pytest.param(
+            "livenessProbe: {timeoutSeconds: 1e300}",
+            "livenessProbe.timeoutSeconds: is the number 1e300, must be a whole number"
+            " of seconds",
+            id="astronomic",
+        ),
+        pytest.param(
+            "livenessProbe: [1]",
+            "livenessProbe: is a list, must be a mapping (lines of `name: value`)",
+            id="list-for-a-mapping",
+        ),
+        pytest.param(
+            "command: sh",
+            'command: is the string "sh", must be a list (lines that begin with `- `)',
+            id="text-for-a-list",
+        ),
+        pytest.param(
+            "command: [sleep, 5]",
+            'command[1]: is the number 5, must be a string: put it in quotes, "5"',
+            id="number-for-text",
+        ),
+        pytest.param(
+            "env: [{name: A, value: on}]",
+            'env[0].value: is a boolean (on), must be a string: put it in quotes, "on"',
+            id="boolean-for-text",
+        ),
+        pytest.param(
+            "image: {a: b}", "image: is a mapping, must be a string", id="map-for-text"
+        ),
+        pytest.param(
+            "tty: maybe",
+            'tty: is the string "maybe", must be true or false',
+            id="text-for-a-boolean",
+        ),
+        pytest.param(
+            "livenessProbe: {tcpSocket: {port: 80.5}}",
+            "livenessProbe.tcpSocket.port: is the number 80.5, must be a whole number"
+            " or a name",
+            id="port",
+        ),
+        pytest.param(
+            "resources: {limits: {cpu: half}}",
+            'resources.limits.cpu: is the string "half", must be a quantity such as'
+            " 500m, 2 or 64Mi",
+            id="quantity",
+        ),
+        pytest.param(
+            "resources: {limits: {cpu: true}}",
+            "resources.limits.cpu: is a boolean (true), must be a quantity such as"
+            " 500m, 2 or 64Mi",
+            id="boolean-for-a-quantity",
+        ),
+        pytest.param(
+            "resources: {limits: [cpu]}",
+            "resources.limits: is a list, must be a mapping (lines of `name: value`)",
+            id="list-of-quantities",
+        ),
+    ],
+)
+def test_a_wrong_type_names_the_field_and_what_it_takes(
+    field: str, problem: str
+) -> None:
+    decoded = _decoded(field)
+
+    messages = [f"{each.path}: {each.message}" for each in decoded.problems]
+    assert messages == [problem]
+
+
+def test_all_problems_are_found_at_once_with_their_places() -> None:
+    decoded = _decoded("name: 5\nimage: yes\nports:\n- containerPort: '80'\n", "spec")
+
+    assert [str(each.position) for each in decoded.problems] == [
+        "c.yaml:1:1",
+        "c.yaml:2:1",
+        "c.yaml:4:3",
+    ]
+    assert decoded.problems[2].path == "spec.ports[0].containerPort"
+
+
+def test_a_field_that_cannot_be_read_is_as_good_as_absent() -> None:
+    decoded = _decoded("name: 5\ncommand: [a, 5, null]\nstartupProbe: 3\n")
+
+    assert decoded.value.name == ""
+    assert decoded.value.command == ["a", "", ""]
+    assert decoded.value.startupProbe == core_v1.Probe()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        pytest.param("5.0", 5, id="whole-float"),
+        pytest.param("1e1", 10, id="exponent"),
+        pytest.param("010", 8, id="octal"),
+        pytest.param("null", None, id="null"),
+    ],
+)
+def test_whole_numbers_may_be_written_in_many_ways(
+    text: str, seconds: int | None
+) -> None:
+    decoded = _decoded(f"livenessProbe: {{periodSeconds: {text}}}")
+
+    assert decoded.problems == ()
+    assert decoded.value.livenessProbe == core_v1.Probe(periodSeconds=seconds)
+
+
+def test_quantities_may_be_numbers() -> None:
+    decoded = _decoded("resources: {limits: {cpu: 2, memory: 64Mi, x: null}}")
+
+    assert decoded.problems == ()
+    assert decoded.value.resources == core_v1.ResourceRequirements(
+        limits={"cpu": "2", "memory": "64Mi", "x": ""}
+    )
+
+
+def test_unknown_fields_are_reported_with_the_nearest_name() -> None:
+    decoded = _decoded("livenesProbe: {}\nzzz: 1\nports: [{containerport: 1}]\n", "c")
+
+    assert [(each.path, each.message) for each in decoded.unknown] == [
+        (
+            "c.livenesProbe",
+            'unknown field "livenesProbe" (did you mean "livenessProbe"?)',
+        ),
+        ("c.zzz", 'unknown field "zzz"'),
+        (
+            "c.ports[0].containerport",
+            'unknown field "containerport" (did you mean "containerPort"?)',
+        ),
+    ]
+    assert decoded.problems == ()
+
+
+def test_null_items_are_empty_objects() -> None:
+    decoded = _decoded("ports: [null]")
+
+    assert decoded.value.ports == [core_v1.ContainerPort(containerPort=0)]
+
+
+def test_times_and_raw_fields_are_read() -> None:
+    (document,) = parse(
+        Source(
+            "p.yaml",
+            "metadata:\n"
+            "  creationTimestamp: 2026-11-20T08:21:05Z\n"
+            "  managedFields: [{fieldsV1: {a: [1]}, time: yesterday}]\n"
+            "  deletionTimestamp: 5\n"
+            "status: {startTime: 2026-11-20T08:21:05}\n",
+        )
+    ).documents
+
+    decoded = decode(document.root, core_v1.Pod)
+
+    metadata = decoded.value.metadata
+    assert metadata is not None
+    assert metadata.creationTimestamp == datetime(2026, 11, 20, 8, 21, 5, tzinfo=UTC)
+    assert metadata.managedFields == [meta_v1.ManagedFieldsEntry(fieldsV1={"a": [1]})]
+    assert [each.path for each in decoded.problems] == [
+        "metadata.managedFields[0].time",
+        "metadata.deletionTimestamp",
+        "status.startTime",
+    ]
+
+
+def test_the_nearest_name_does_not_care_about_capitals() -> None:
+    assert nearest("HTTPGET", ["exec", "httpGet"]) == "httpGet"
+    assert nearest("banana", ["exec", "httpGet"]) == ""
+
+
+def test_null_items_of_any_type_have_gos_zero_value() -> None:
+    (document,) = parse(
+        Source("p.yaml", "spec: {securityContext: {supplementalGroups: [null, 5]}}\n")
+    ).documents
+
+    spec = decode(document.root, core_v1.Pod).value.spec
+
+    assert spec == core_v1.PodSpec(
+        containers=[],
+        securityContext=core_v1.PodSecurityContext(supplementalGroups=[0, 5]),
+    )

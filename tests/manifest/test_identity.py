@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from probetui.manifest.identity import generated_name, pod_uid
+from tests.manifest.yaml_pods import pod_model
+
+
+def test_a_uid_is_32_hexadecimal_digits_and_stays() -> None:
+    uid = pod_uid(pod_model(), "host", "/a/pod.yaml")
+
+    assert re.fullmatch("[0-9a-f]{32}", uid)
+    assert uid == pod_uid(pod_model(), "host", "/a/pod.yaml")
+
+
+@pytest.mark.parametrize(
+    ("container", "host", "location"),
+    [
+        pytest.param("tty: true", "host", "/a/pod.yaml", id="content"),
+        pytest.param("", "other", "/a/pod.yaml", id="host"),
+        pytest.param("", "host", "/b/pod.yaml", id="file"),
+        pytest.param("", "host", "\udcff", id="file-name-that-is-no-text"),
+    ],
+)
+def test_any_change_gives_another_uid(container: str, host: str, location: str) -> None:
+    uid = pod_uid(pod_model(), "host", "/a/pod.yaml")
+
+    assert pod_uid(pod_model(container), host, location) != uid
+
+
+def test_a_generated_name_has_five_letters_of_the_uid() -> None:
+    name = generated_name("web-", "u1")
+
+    assert re.fullmatch("web-[bcdfghjklmnpqrstvwxz2-9]{5}", name)
+    assert name == generated_name("web-", "u1")
+    assert name != generated_name("web-", "u2")
+
+
+def test_a_generated_name_is_a_label_at_most() -> None:
+    assert len(generated_name("x" * 100, "u1")) == 63

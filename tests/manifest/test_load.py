@@ -1,0 +1,813 @@
+"""Bad input, row by row, and what becomes of the good."""
+
+from __future__ import annotations
+
+import pytest
+
+from probetui.errors import ManifestError
+from probetui.k8s.pod import RestartPolicy
+from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import Origin, Validation
+from probetui.manifest.parse import Source
+from tests.manifest.yaml_pods import PROBED, lines, load, pod_yaml
+
+_POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+spec:
+  containers:
+  - name: web
+    image: busybox:1.36
+    ports:
+    - {name: http, containerPort: 8080}
+    - {name: metrics, containerPort: 9090}
+"""
+
+_TEMPLATE = f"""\
+    spec:
+      containers:
+      - {{name: app, image: 'busybox:1.36', {PROBED}}}
+"""
+
+
+def _workload(kind: str, spec: str, api_version: str = "apps/v1") -> str:
+    return (
+        f"apiVersion: {api_version}\nkind: {kind}\n"
+        f"metadata: {{name: web, namespace: shop}}\nspec:\n{spec}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("probe", "problem"),
+    [
+        pytest.param(
+            "livenessProbe:\n      tcpSocket: {port: 1}\n      successThreshold: 3",
+            "pod.yaml:14:7: spec.containers[0].livenessProbe.successThreshold: is 3,"
+            " must be 1 for a liveness probe",
+            id="success-threshold-of-liveness",
+        ),
+        pytest.param(
+            "startupProbe:\n      tcpSocket: {port: 1}\n      successThreshold: 2",
+            "pod.yaml:14:7: spec.containers[0].startupProbe.successThreshold: is 2,"
+            " must be 1 for a startup probe",
+            id="success-threshold-of-startup",
+        ),
+        pytest.param(
+            "livenessProbe:\n      periodSeconds: 5",
+            "pod.yaml:12:5: spec.containers[0].livenessProbe: has no handler, must have"
+            " one of exec, httpGet, tcpSocket and grpc",
+            id="no-handler",
+        ),
+        pytest.param(
+            "livenessProbe:\n      exec: {command: [a]}\n      httpGet: {port: http}",
+            "pod.yaml:14:7: spec.containers[0].livenessProbe.httpGet: is one handler"
+            " too many, a probe has exactly one",
+            id="two-handlers",
+        ),
+        pytest.param(
+            'livenessProbe:\n      tcpSocket: {port: 1}\n      periodSeconds: "5s"',
+            "pod.yaml:14:7: spec.containers[0].livenessProbe.periodSeconds: is the"
+            " string"
+            ' "5s", must be a whole number of seconds',
+            id="duration",
+        ),
+        pytest.param(
+            "livenessProbe:\n      tcpSocket: {port: 1}\n      failureThreshold: -1",
+            "pod.yaml:14:7: spec.containers[0].livenessProbe.failureThreshold: is -1,"
+            " must be greater than or equal to 0",
+            id="negative-threshold",
+        ),
+        pytest.param(
+            "livenessProbe:\n      httpGet: {port: 70000}",
+            "pod.yaml:13:17: spec.containers[0].livenessProbe.httpGet.port: is 70000,"
+            " must be between 1 and 65535, inclusive",
+            id="port-out-of-range",
+        ),
+        pytest.param(
+            "livenessProbe:\n      httpGet: {path: /}",
+            "pod.yaml:13:7: spec.containers[0].livenessProbe.httpGet.port: is 0, must"
+            " be between 1 and 65535, inclusive",
+            id="no-port",
+        ),
+        pytest.param(
+            "livenessProbe:\n      httpGet: {port: ''}",
+            "pod.yaml:13:17: spec.containers[0].livenessProbe.httpGet.port: must"
+            " contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+            id="empty-port",
+        ),
+        pytest.param(
+            "livenessProbe:\n      httpGet: {port: 1, scheme: http}",
+            "pod.yaml:13:26: spec.containers[0].livenessProbe.httpGet.scheme: is"
+            ' "http", must be "HTTP" or "HTTPS"',
+            id="scheme",
+        ),
+        pytest.param(
+            "livenessProbe:\n      exec: {}",
+            "pod.yaml:13:7: spec.containers[0].livenessProbe.exec.command: is missing",
+            id="no-command",
+        ),
+        pytest.param(
+            "readinessProbe:\n      tcpSocket: {port: 1}\n"
+            "      terminationGracePeriodSeconds: 5",
+            "pod.yaml:14:7: spec.containers[0].readinessProbe"
+            ".terminationGracePeriodSeconds: is 5, must not be set on a readiness"
+            " probe: only liveness and startup probes end a container",
+            id="grace-period-on-readiness",
+        ),
+        pytest.param(
+            "lifecycle: {preStop: {}}",
+            "pod.yaml:12:17: spec.containers[0].lifecycle.preStop: has no handler, must"
+            " have one of exec, httpGet, tcpSocket and sleep",
+            id="hook-without-a-handler",
+        ),
+        pytest.param(
+            "lifecycle: {preStop: {exec: {command: [a]}, sleep: {seconds: 1}}}",
+            "pod.yaml:12:49: spec.containers[0].lifecycle.preStop.sleep: is one handler"
+            " too many, a hook has exactly one",
+            id="hook-with-two-handlers",
+        ),
+        pytest.param(
+            "restartPolicy: Always",
+            "pod.yaml:12:5: spec.containers[0].restartPolicy: only init containers may"
+            " have a restartPolicy, the pod's counts here",
+            id="restart-policy-of-a-container",
+        ),
+        pytest.param(
+            "volumeMounts: [{name: data, mountPath: /data}]",
+            'pod.yaml:12:21: spec.containers[0].volumeMounts[0].name: "data" is not the'
+            " name of a valid volume of the pod",
+            id="no-such-volume",
+        ),
+        pytest.param(
+            "imagePullPolicy: always",
+            'pod.yaml:12:5: spec.containers[0].imagePullPolicy: is "always", must be'
+            ' "Always", "IfNotPresent" or "Never"',
+            id="pull-policy",
+        ),
+    ],
+)
+def test_an_error_in_a_container_says_where_and_what_to_do(
+    probe: str, problem: str
+) -> None:
+    manifests = load(f"{_POD}    {probe}\n")
+
+    assert str(manifests.errors[0]) == problem
+    assert manifests.pods == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        pytest.param(
+            "initContainers: [{name: a, image: b, livenessProbe: {exec: {}}}]",
+            "pod.yaml:12:40: spec.initContainers[0].livenessProbe: only an init"
+            " container with restartPolicy: Always may have probes",
+            id="probe-of-an-init-container",
+        ),
+        pytest.param(
+            "initContainers: [{name: a, image: b, lifecycle: {}}]",
+            "pod.yaml:12:40: spec.initContainers[0].lifecycle: only an init container"
+            " with restartPolicy: Always may have hooks",
+            id="hook-of-an-init-container",
+        ),
+        pytest.param(
+            "initContainers: [{name: a, image: b, restartPolicy: Never}]",
+            'pod.yaml:12:40: spec.initContainers[0].restartPolicy: is "Never", must be'
+            ' "Always"',
+            id="restart-policy-of-an-init-container",
+        ),
+        pytest.param(
+            "initContainers: [{name: web, image: b}]",
+            'pod.yaml:12:21: spec.initContainers[0].name: "web" is there twice',
+            id="name-of-another-container",
+        ),
+        pytest.param(
+            "hostname: A_b",
+            'pod.yaml:12:3: spec.hostname: is "A_b", must be lower-case letters, digits'
+            " and '-', with a letter or digit at both ends",
+            id="hostname",
+        ),
+        pytest.param(
+            "serviceAccountName: A_b",
+            'pod.yaml:12:3: spec.serviceAccountName: is "A_b", must be lower-case'
+            " letters,"
+            " digits, '-' and '.', with a letter or digit at both ends",
+            id="service-account",
+        ),
+        pytest.param(
+            "nodeSelector: {a b: c}",
+            'pod.yaml:12:3: spec.nodeSelector: is "a b": name part must consist of'
+            " alphanumeric characters, '-', '_' or '.', and must start and end with an"
+            " alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc',"
+            " regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+            id="label",
+        ),
+        pytest.param(
+            "ephemeralContainers: [{name: a}]",
+            "pod.yaml:12:3: spec.ephemeralContainers: cannot be set on create",
+            id="ephemeral-containers",
+        ),
+    ],
+)
+def test_an_error_in_the_spec_says_where_and_what_to_do(
+    spec: str, problem: str
+) -> None:
+    manifests = load(f"{_POD}  {spec}\n")
+
+    assert [str(each) for each in manifests.errors] == [problem]
+
+
+def test_a_pod_needs_containers() -> None:
+    manifests = load("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {}\n")
+
+    assert [str(each) for each in manifests.errors] == [
+        "pod.yaml:4:1: spec.containers: is empty, a pod needs at least one container"
+    ]
+
+
+def test_annotations_that_are_too_long_are_refused() -> None:
+    text = pod_yaml(PROBED, metadata=f"name: web, annotations: {{a: {'x' * 262144}}}")
+
+    assert lines(load(text)) == [
+        "error: pod.yaml:3:23: metadata.annotations: may not be more than 262144 bytes"
+    ]
+
+
+def test_all_problems_of_all_files_are_told_at_once_in_order() -> None:
+    bad = pod_yaml(f"{PROBED}, tty: maybe", "restartPolicy: x, hostname: 5")
+    sources = [Source("b.yaml", bad), Source("a.yaml", bad + "---\nkind: Pod\n")]
+
+    manifests = load_manifests(sources)
+
+    places = [f"{each.file}:{each.line} {each.path}" for each in manifests.errors]
+    assert places == [
+        "b.yaml:4 spec.containers[0].tty",
+        "b.yaml:4 spec.restartPolicy",
+        "b.yaml:4 spec.hostname",
+        "a.yaml:3 metadata.name",
+        "a.yaml:4 spec.containers[0].tty",
+        "a.yaml:4 spec.restartPolicy",
+        "a.yaml:4 spec.hostname",
+        "a.yaml:6 apiVersion",
+    ]
+
+
+def test_a_field_that_cannot_be_read_is_reported_once() -> None:
+    manifests = load("apiVersion: v1\nkind: Pod\nmetadata: {name: 5}\nspec: web\n")
+
+    assert [str(each) for each in manifests.errors] == [
+        (
+            "pod.yaml:3:12: metadata.name: is the number 5, must be a string: put it in"
+            ' quotes, "5"'
+        ),
+        (
+            'pod.yaml:4:1: spec: is the string "web", must be a mapping (lines of'
+            " `name:"
+            " value`)"
+        ),
+    ]
+
+
+def test_errors_can_be_raised_together() -> None:
+    manifests = load("kind: Pod\n")
+
+    with pytest.raises(ManifestError) as caught:
+        manifests.raise_for_errors()
+
+    assert caught.value.exit_status == 2
+    assert caught.value.problems == (
+        "pod.yaml:1:1: apiVersion: is missing, must be there as in `apiVersion: v1`",
+    )
+
+
+def test_without_errors_nothing_is_raised() -> None:
+    load(pod_yaml(PROBED)).raise_for_errors()
+
+
+@pytest.mark.parametrize(
+    ("text", "documents"),
+    [
+        pytest.param("", 0, id="empty"),
+        pytest.param("# nothing\n---\n", 0, id="only-comments"),
+        pytest.param("apiVersion: v1\nkind: Service\n", 1, id="nothing-to-run"),
+    ],
+)
+def test_no_yaml_and_no_pod_are_told_apart(text: str, documents: int) -> None:
+    manifests = load(text)
+
+    assert manifests.documents == documents
+    assert manifests.pods == ()
+    assert manifests.errors == ()
+
+
+def test_a_syntax_error_shows_the_line_with_a_caret() -> None:
+    manifests = load(_POD.replace("image: busybox", "image: [busybox"))
+
+    assert str(manifests.errors[0]) == (
+        "pod.yaml:9:10: did not find expected ',' or ']' while parsing a flow sequence"
+        " that begins in line 8\n        ports:\n             ^"
+    )
+
+
+@pytest.mark.parametrize(
+    ("validation", "expected"),
+    [
+        pytest.param(Validation.STRICT, "error", id="strict"),
+        pytest.param(Validation.WARN, "warning", id="warn"),
+        pytest.param(Validation.IGNORE, "", id="ignore"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        pytest.param(
+            f"{PROBED}, livenesProbe: {{}}",
+            'spec.containers[0].livenesProbe: unknown field "livenesProbe" (did you'
+            ' mean "livenessProbe"?)',
+            id="unknown-field",
+        ),
+        pytest.param(
+            f"{PROBED}, tty: true, tty: true",
+            "spec.containers[0].tty: is there already in line 4, the last one counts",
+            id="double-key",
+        ),
+    ],
+)
+def test_what_a_lenient_reader_would_miss(
+    field: str, message: str, validation: Validation, expected: str
+) -> None:
+    manifests = load(pod_yaml(field), validation=validation)
+
+    found = [
+        f"{each.severity}: {each.path}: {each.message}" for each in manifests.problems
+    ]
+    assert found == [f"{expected}: {message}"] * bool(expected)
+    assert len(manifests.pods) == (expected != "error")
+
+
+def test_of_double_keys_the_last_counts() -> None:
+    manifests = load(pod_yaml(f"{PROBED}, command: [a], command: [b]"))
+
+    assert manifests.pods[0].containers[0].command == ("b",)
+
+
+def test_no_probe_at_all_is_a_warning() -> None:
+    manifests = load(pod_yaml())
+
+    assert lines(manifests) == [
+        "warning: pod.yaml:4:1: spec: no container has a probe, nothing will be probed"
+    ]
+    assert len(manifests.pods) == 1
+
+
+def test_a_port_name_that_is_not_there_is_a_warning() -> None:
+    manifests = load(f"{_POD}    readinessProbe: {{httpGet: {{port: htpp}}}}\n")
+
+    (warning,) = manifests.warnings
+    assert warning.rule == "port-name"
+    assert str(warning) == (
+        'pod.yaml:12:32: spec.containers[0].readinessProbe.httpGet.port: "htpp" is not'
+        ' a port name of container "web" (has: http, metrics), so the probe errors at'
+        " every"
+        " try"
+    )
+    assert len(manifests.pods) == 1
+
+
+def test_what_the_api_server_warns_of_is_told() -> None:
+    manifests = load(pod_yaml(f"{PROBED}, env: [{{name: A}}, {{name: A}}]"))
+
+    assert lines(manifests) == [
+        (
+            "warning: pod.yaml:4:113: spec.containers[0].env[1]: hides previous"
+            " definition of"
+            ' "A", which may be dropped when using apply'
+        )
+    ]
+
+
+def test_unsupported_fields_are_listed_apart() -> None:
+    manifests = load(pod_yaml(PROBED, "hostNetwork: true"))
+
+    assert manifests.problems == ()
+    assert [each.path for each in manifests.unsupported] == ["spec.hostNetwork"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "note"),
+    [
+        pytest.param(
+            _workload("Deployment", f"  replicas: 3\n  template:\n{_TEMPLATE}"),
+            "web",
+            'Deployment "web" is run as one pod instead of 3, named "web"',
+            id="deployment",
+        ),
+        pytest.param(
+            _workload("ReplicaSet", f"  template:\n{_TEMPLATE}"),
+            "web",
+            'ReplicaSet "web" is run as one pod, named "web"',
+            id="replica-set",
+        ),
+        pytest.param(
+            _workload("ReplicationController", f"  template:\n{_TEMPLATE}", "v1"),
+            "web",
+            'ReplicationController "web" is run as one pod, named "web"',
+            id="replication-controller",
+        ),
+        pytest.param(
+            _workload("DaemonSet", f"  template:\n{_TEMPLATE}"),
+            "web",
+            'DaemonSet "web" is run as one pod, named "web"',
+            id="daemon-set",
+        ),
+        pytest.param(
+            _workload("StatefulSet", f"  replicas: 0\n  template:\n{_TEMPLATE}"),
+            "web-0",
+            'StatefulSet "web" is run as one pod instead of 0, named "web-0"',
+            id="stateful-set",
+        ),
+        pytest.param(
+            _workload(
+                "StatefulSet", f"  ordinals: {{start: 5}}\n  template:\n{_TEMPLATE}"
+            ),
+            "web-5",
+            'StatefulSet "web" is run as one pod, named "web-5"',
+            id="stateful-set-that-counts-from-five",
+        ),
+        pytest.param(
+            _workload(
+                "Job",
+                f"  parallelism: 2\n  template:\n{_TEMPLATE}      restartPolicy:"
+                f" Never\n",
+                "batch/v1",
+            ),
+            "web",
+            'Job "web" is run as one pod instead of 2, named "web"',
+            id="job",
+        ),
+        pytest.param(
+            _workload(
+                "CronJob",
+                "  schedule: x\n  jobTemplate:\n   spec:\n    template:\n"
+                + _TEMPLATE.replace("    spec", "     spec")
+                + "      restartPolicy: Never\n",
+                "batch/v1",
+            ),
+            "web",
+            'CronJob "web" is run as one pod, named "web"',
+            id="cron-job",
+        ),
+    ],
+)
+def test_the_template_of_a_workload_is_run(text: str, name: str, note: str) -> None:
+    manifests = load(text)
+
+    assert lines(manifests) == [f"note: pod.yaml:1:1: {note}"]
+    (loaded,) = manifests.loaded
+    assert (loaded.pod.name, loaded.pod.namespace) == (name, "shop")
+    assert loaded.origin.name == "web"
+    assert loaded.pod.containers[0].liveness_probe is not None
+
+
+def test_a_pod_template_is_run_as_it_is() -> None:
+    text = (
+        "apiVersion: v1\nkind: PodTemplate\nmetadata: {name: web}\n"
+        "template:\n  metadata: {labels: {a: b}}\n"
+        f"  spec: {{containers: [{{name: app, image: x, {PROBED}}}]}}\n"
+    )
+
+    (loaded,) = load(text).loaded
+
+    assert loaded.origin == Origin("PodTemplate", "web")
+    assert loaded.pod.labels == {"a": "b"}
+
+
+def test_errors_in_a_template_name_the_field_in_the_document() -> None:
+    text = _workload("Deployment", f"  template:\n{_TEMPLATE}      hostname: A_b\n")
+
+    manifests = load(text.replace("name: web", "name: Web"))
+
+    assert [f"{each.line}:{each.column} {each.path}" for each in manifests.errors] == [
+        "3:12 metadata.name",
+        "9:7 spec.template.spec.hostname",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "fields", "problem"),
+    [
+        pytest.param(
+            "Deployment",
+            "apps/v1",
+            "      restartPolicy: Never\n      activeDeadlineSeconds: 5\n",
+            [
+                'spec.template.spec.restartPolicy: is "Never", must be "Always"',
+                (
+                    "spec.template.spec.activeDeadlineSeconds: activeDeadlineSeconds in"
+                    " Deployment is not Supported"
+                ),
+            ],
+            id="deployment",
+        ),
+        pytest.param(
+            "Job",
+            "batch/v1",
+            "",
+            [
+                (
+                    'spec.template.spec.restartPolicy: must be "OnFailure" or "Never"'
+                    " in this"
+                    " kind of workload"
+                )
+            ],
+            id="job",
+        ),
+    ],
+)
+def test_workloads_have_rules_of_their_own(
+    kind: str, api_version: str, fields: str, problem: list[str]
+) -> None:
+    text = _workload(kind, f"  template:\n{_TEMPLATE}{fields}", api_version)
+
+    errors = load(text).errors
+
+    assert [f"{each.path}: {each.message}" for each in errors] == problem
+
+
+def test_a_workload_without_a_template_has_no_containers() -> None:
+    manifests = load(_workload("Deployment", "  replicas: 1\n"))
+
+    assert [str(each) for each in manifests.errors] == [
+        (
+            "pod.yaml:4:1: spec.template.spec.containers: is empty, a pod needs at"
+            " least one container"
+        )
+    ]
+
+
+def test_items_of_a_list_are_loaded_as_if_alone() -> None:
+    text = (
+        "apiVersion: v1\nkind: List\nitems:\n"
+        f"- {{apiVersion: v1, kind: Pod, metadata: {{name: a}}, spec: {{containers:"
+        f" [{{name: app, image: x, {PROBED}}}]}}}}\n"
+        "- {apiVersion: v1, kind: Service}\n"
+        "- apiVersion: v1\n  kind: List\n  items:\n"
+        "  - {apiVersion: v1, kind: Pod, metadata: {name: B}, spec: {hostname: 5}}\n"
+    )
+
+    manifests = load(text)
+
+    assert [each.name for each in manifests.pods] == ["a"]
+    assert [f"{each.line} {each.path} {each.rule}" for each in manifests.problems] == [
+        "5  kind-skipped",
+        "9 items[2].items[0].metadata.name FieldValueInvalid",
+        "9 items[2].items[0].spec.containers FieldValueRequired",
+        "9 items[2].items[0].spec.hostname type",
+    ]
+
+
+def test_kinds_without_a_pod_are_skipped_with_one_note_each() -> None:
+    manifests = load(
+        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\n"
+        "apiVersion: networking.k8s.io/v1\nkind: Ingress\n"
+    )
+
+    assert lines(manifests) == [
+        'note: pod.yaml:1:1: Service "web" has no pod template, skipped',
+        "note: pod.yaml:5:1: Ingress has no pod template, skipped",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "asked", "namespace"),
+    [
+        pytest.param("", None, "default", id="none"),
+        pytest.param("shop", None, "shop", id="written"),
+        pytest.param("shop", "test", "test", id="asked-for"),
+    ],
+)
+def test_config_maps_and_secrets_are_kept_as_they_are(
+    written: str, asked: str | None, namespace: str
+) -> None:
+    metadata = f"{{name: cfg, namespace: '{written}'}}"
+    manifests = load(
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\ndata: {{a: b}}\n---\n"
+        "apiVersion: v1\nkind: Secret\n",
+        namespace=asked,
+    )
+
+    config, secret = manifests.objects
+    assert (config.kind, config.name, config.namespace) == (
+        "ConfigMap",
+        "cfg",
+        namespace,
+    )
+    assert config.data["data"] == {"a": "b"}
+    assert (secret.kind, secret.name, secret.position.line) == ("Secret", "", 6)
+
+
+def test_the_namespace_asked_for_is_everyones() -> None:
+    manifests = load(pod_yaml(PROBED, metadata="name: a, namespace: b"), namespace="c")
+
+    assert manifests.pods[0].namespace == "c"
+    assert "namespace: c" in manifests.loaded[0].manifest
+
+
+def test_two_pods_with_one_name_are_an_error() -> None:
+    manifests = load(f"{pod_yaml(PROBED)}---\n{pod_yaml(PROBED)}")
+
+    assert [str(each) for each in manifests.errors] == [
+        'pod.yaml:8:12: metadata.name: "web" is the name of another pod (pod.yaml:3:12)'
+    ]
+
+
+def test_one_name_in_two_namespaces_is_fine() -> None:
+    other = pod_yaml(PROBED, metadata="name: web, namespace: shop")
+
+    manifests = load(f"{pod_yaml(PROBED)}---\n{other}")
+
+    assert manifests.problems == ()
+    assert len({each.uid for each in manifests.pods}) == 2
+
+
+def test_two_pods_with_one_uid_are_an_error() -> None:
+    first = pod_yaml(PROBED, metadata="name: a, uid: u1")
+    second = pod_yaml(PROBED, metadata="name: b, uid: u1")
+
+    assert [str(each) for each in load(f"{first}---\n{second}").errors] == [
+        'pod.yaml:8:21: metadata.uid: "u1" is the uid of another pod (pod.yaml:3:21)'
+    ]
+
+
+def test_workloads_of_one_name_are_told_apart_by_their_kind() -> None:
+    deployment = _workload("Deployment", f"  template:\n{_TEMPLATE}")
+    daemons = _workload("DaemonSet", f"  template:\n{_TEMPLATE}")
+    pod = pod_yaml(PROBED, metadata="name: web, namespace: shop")
+
+    manifests = load(f"{deployment}---\n{daemons}---\n{pod}")
+
+    assert [each.name for each in manifests.pods] == [
+        "web-deployment",
+        "web-daemonset",
+        "web",
+    ]
+    assert manifests.errors == ()
+
+
+def test_a_uid_is_made_of_content_host_and_file() -> None:
+    text = pod_yaml(PROBED)
+    uids = {
+        load_manifests([Source(name, text, location)], host=host).pods[0].uid
+        for name, location, host in (
+            ("a.yaml", "", "h1"),
+            ("a.yaml", "/x/a.yaml", "h1"),
+            ("./a.yaml", "/x/a.yaml", "h1"),
+            ("a.yaml", "", "h2"),
+        )
+    }
+
+    assert len(uids) == 3
+
+
+def test_a_uid_that_is_there_is_kept() -> None:
+    manifests = load(pod_yaml(PROBED, metadata="name: web, uid: 8ad5-x"))
+
+    assert manifests.pods[0].uid == "8ad5-x"
+
+
+def test_a_uid_must_fit_into_names() -> None:
+    manifests = load(pod_yaml(PROBED, metadata="name: web, uid: a/b"))
+
+    assert [str(each) for each in manifests.errors] == [
+        (
+            "pod.yaml:3:23: metadata.uid: is \"a/b\", must be letters, digits, '-',"
+            " '_' and '.'"
+        )
+    ]
+
+
+def test_a_generated_name_is_generated() -> None:
+    (pod,) = load(pod_yaml(PROBED, metadata="generateName: web-")).pods
+
+    assert pod.name.startswith("web-")
+    assert len(pod.name) == 9
+
+
+def test_document_and_whole_manifest_are_kept() -> None:
+    text = f"# mine\n{pod_yaml(PROBED)}"
+
+    (loaded,) = load(text, settings=("app.livenessProbe.periodSeconds=2",)).loaded
+
+    assert loaded.document == text
+    assert "periodSeconds: 2" in loaded.manifest
+    assert load(loaded.manifest).pods == (loaded.pod,)
+
+
+def test_settings_are_made_in_every_pod_that_they_are_about() -> None:
+    deployment = _workload("Deployment", f"  template:\n{_TEMPLATE}").replace(
+        "web", "a"
+    )
+    other = pod_yaml(PROBED, metadata="name: b").replace("name: app", "name: db")
+    text = f"{pod_yaml(PROBED)}---\n{deployment}---\n{other}"
+
+    manifests = load(
+        text,
+        settings=("app.image=new:1", "spec.hostname=h", "app.image=newer:1"),
+    )
+
+    pods = {each.name: each for each in manifests.pods}
+    assert {name: pod.containers[0].image for name, pod in pods.items()} == {
+        "web": "newer:1",
+        "a": "newer:1",
+        "b": "busybox:1.36",
+    }
+    assert {pod.hostname for pod in pods.values()} == {"h"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        pytest.param(
+            "db.image=x",
+            '--set db.image=x: there is no container "db" (has: app)',
+            id="no-such-container",
+        ),
+        pytest.param(
+            "app.imgae=x",
+            '--set app.imgae=x: spec.containers[0] has no field "imgae", did you mean'
+            ' "image"?',
+            id="no-such-field",
+        ),
+        pytest.param(
+            "app.livenessProbe.periodSeconds=5s",
+            "--set app.livenessProbe.periodSeconds=5s: spec.containers[0].livenessProbe"
+            '.periodSeconds: is the string "5s", must be a whole number of seconds',
+            id="wrong-type",
+        ),
+        pytest.param(
+            "app.livenessProbe.tcpSocket.port=0",
+            "--set app.livenessProbe.tcpSocket.port=0: spec.containers[0].livenessProbe"
+            ".tcpSocket.port: is 0, must be between 1 and 65535, inclusive",
+            id="out-of-range",
+        ),
+        pytest.param("app=1", "--set app=1: must be PATH=VALUE, as in", id="no-path"),
+    ],
+)
+def test_a_setting_that_cannot_be_made_is_an_error(setting: str, problem: str) -> None:
+    manifests = load(pod_yaml(PROBED), settings=(setting,))
+
+    (error,) = manifests.errors
+    assert str(error).startswith(problem)
+
+
+def test_a_setting_makes_the_template_that_is_missing() -> None:
+    text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
+
+    manifests = load(
+        text, settings=("spec.containers=[{name: a, image: b}]", "a.image=c")
+    )
+
+    (pod,) = manifests.pods
+    assert pod.containers[0].image == "c"
+    assert pod.restart_policy is RestartPolicy.ALWAYS
+
+
+def test_without_pods_a_setting_changes_nothing() -> None:
+    assert load("", settings=("app.image=x",)).problems == ()
+
+
+def test_problems_of_one_object_do_not_hide_another() -> None:
+    manifests = load(f"{pod_yaml(PROBED)}---\nkind: 5\n")
+
+    assert [each.name for each in manifests.pods] == ["web"]
+    assert [str(each) for each in manifests.errors] == [
+        "pod.yaml:6:1: kind: must be a string"
+    ]
+
+
+def test_a_raw_object_is_plain_data() -> None:
+    (raw,) = load("apiVersion: v1\nkind: Secret\ndata: {a: [1, x]}\n").objects
+
+    assert raw.data == {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "data": {"a": [1, "x"]},
+    }
+
+
+def test_a_wrong_type_outside_the_template_is_told_too() -> None:
+    text = _workload("Deployment", f"  replicas: many\n  template:\n{_TEMPLATE}")
+
+    assert [str(each) for each in load(text).errors] == [
+        'pod.yaml:5:3: spec.replicas: is the string "many", must be a whole number'
+    ]
+
+
+def test_notes_errors_and_warnings_are_told_apart() -> None:
+    manifests = load(f"{pod_yaml()}---\napiVersion: v1\nkind: Service\n---\nkind: X\n")
+
+    assert [each.rule for each in manifests.warnings] == ["no-probe"]
+    assert [each.rule for each in manifests.notes] == ["kind-skipped"]
+    assert [each.rule for each in manifests.errors] == ["kind"]

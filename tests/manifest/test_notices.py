@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+from lightkube.models import core_v1
+
+from probetui.manifest.notices import notices_for
+from tests.manifest.yaml_pods import PROBED, pod_model
+
+
+@pytest.mark.parametrize(
+    ("container", "spec", "expected"),
+    [
+        pytest.param(PROBED, "", [], id="nothing"),
+        pytest.param(
+            "",
+            "",
+            ["spec: no container has a probe, nothing will be probed"],
+            id="none",
+        ),
+        pytest.param(
+            "",
+            "initContainers: [{name: s, restartPolicy: Always, startupProbe: {}}]",
+            [],
+            id="a-sidecars-probe-is-one",
+        ),
+        pytest.param(
+            "ports: [{name: http, containerPort: 80}, {name: metrics, containerPort:"
+            " 81}], readinessProbe: {httpGet: {port: htpp}}",
+            "",
+            [
+                (
+                    'spec.containers[0].readinessProbe.httpGet.port: "htpp" is not a'
+                    ' port name of container "app" (has: http, metrics), so the probe'
+                    " errors at every"
+                    " try"
+                )
+            ],
+            id="port-name",
+        ),
+        pytest.param(
+            "startupProbe: {tcpSocket: {port: db}}",
+            "",
+            [
+                (
+                    'spec.containers[0].startupProbe.tcpSocket.port: "db" is not a'
+                    ' port name of container "app" (it names none), so the probe'
+                    " errors at every try"
+                )
+            ],
+            id="port-name-without-names",
+        ),
+        pytest.param(
+            f"{PROBED}, lifecycle: {{preStop: {{httpGet: {{port: x}}}}}}",
+            "",
+            [
+                (
+                    'spec.containers[0].lifecycle.preStop.httpGet.port: "x" is not a'
+                    ' port name of container "app" (it names none), so the hook fails'
+                )
+            ],
+            id="port-name-of-a-hook",
+        ),
+        pytest.param(
+            f"{PROBED}, lifecycle: {{postStart: {{tcpSocket: {{port: x}}}}}}",
+            "",
+            [
+                (
+                    "spec.containers[0].lifecycle.postStart.tcpSocket: is accepted by"
+                    " Kubernetes, but no hook can use it: it fails"
+                )
+            ],
+            id="tcp-hook",
+        ),
+        pytest.param(
+            PROBED,
+            "terminationGracePeriodSeconds: -5",
+            [
+                (
+                    "spec.terminationGracePeriodSeconds: is -5, counts as 1 when the"
+                    " pod is stopped"
+                )
+            ],
+            id="negative-grace-period",
+        ),
+    ],
+)
+def test_what_kubernetes_does_not_say(
+    container: str, spec: str, expected: list[str]
+) -> None:
+    found = notices_for(pod_model(container, spec))
+
+    assert [f"{each.path}: {each.message}" for each in found] == expected
+
+
+def test_without_a_spec_there_is_nothing_to_say() -> None:
+    assert list(notices_for(core_v1.Pod())) == []

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+from lightkube.models import core_v1
+
+from probetui.manifest.render import as_dict, as_yaml
+from tests.manifest.yaml_pods import load, pod_model
+
+
+def test_fields_stand_in_the_order_in_which_people_write_them() -> None:
+    text = as_yaml(pod_model("livenessProbe: {tcpSocket: {port: 80}}"))
+
+    assert text == (
+        "apiVersion: v1\n"
+        "kind: Pod\n"
+        "metadata:\n"
+        "  name: web\n"
+        "spec:\n"
+        "  dnsPolicy: ClusterFirst\n"
+        "  enableServiceLinks: true\n"
+        "  restartPolicy: Always\n"
+        "  schedulerName: default-scheduler\n"
+        "  securityContext: {}\n"
+        "  terminationGracePeriodSeconds: 30\n"
+        "  containers:\n"
+        "    - name: app\n"
+        "      image: busybox:1.36\n"
+        "      imagePullPolicy: IfNotPresent\n"
+        "      livenessProbe:\n"
+        "        tcpSocket:\n"
+        "          port: 80\n"
+        "        periodSeconds: 10\n"
+        "        timeoutSeconds: 1\n"
+        "        successThreshold: 1\n"
+        "        failureThreshold: 3\n"
+        "      terminationMessagePath: /dev/termination-log\n"
+        "      terminationMessagePolicy: File\n"
+    )
+
+
+def test_the_status_is_left_out() -> None:
+    pod = core_v1.Pod(status=core_v1.PodStatus(phase="Running"))
+
+    assert as_dict(pod) == {"apiVersion": "v1", "kind": "Pod"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("yes", id="boolean"),
+        pytest.param("1e1", id="float-for-go-only"),
+        pytest.param("080", id="no-octal"),
+        pytest.param("1:30", id="number-for-pyyaml-only"),
+        pytest.param("2024-01-01", id="date"),
+        pytest.param("", id="empty"),
+        pytest.param("<<", id="merge"),
+        pytest.param("=", id="equals-sign"),
+        pytest.param("a\nb\n", id="lines"),
+        pytest.param("a\nb  ", id="spaces-at-the-end"),
+        pytest.param("\n  a", id="indented"),
+        pytest.param(" a: b # c", id="looks-like-yaml"),
+        pytest.param("é\U0001f600", id="beyond-ascii"),
+        pytest.param("\x07\x85\ufeff", id="not-printable"),
+        pytest.param("x" * 300, id="long"),
+    ],
+)
+def test_text_stays_what_it_was(text: str) -> None:
+    pod = pod_model("livenessProbe: {tcpSocket: {port: 80}}")
+    assert pod.spec is not None
+    pod.spec.containers[0].command = [text]
+
+    manifests = load(as_yaml(pod))
+
+    assert manifests.errors == ()
+    assert manifests.pods[0].containers[0].command == (text,)

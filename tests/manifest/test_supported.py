@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pytest
+
+from probetui.manifest.parse import Source, parse
+from probetui.manifest.problem import Severity
+from probetui.manifest.supported import unsupported_fields
+from tests.manifest.yaml_pods import PROBED, pod_yaml
+
+
+def _fields(
+    container: str = "", spec: str = "", metadata: str = "name: web"
+) -> list[str]:
+    text = pod_yaml(container, spec, metadata)
+    (document,) = parse(Source("pod.yaml", text)).documents
+    return [each.path for each in unsupported_fields(document.root)]
+
+
+@pytest.mark.parametrize(
+    ("container", "spec", "metadata"),
+    [
+        pytest.param(PROBED, "", "name: web", id="probe"),
+        pytest.param(
+            "command: [a], args: [b], workingDir: /, env: [{name: A, value: b}], ports:"
+            " [{containerPort: 1, hostPort: 2}], lifecycle: {preStop: {sleep: {seconds:"
+            " 1}}}, terminationMessagePath: /a, terminationMessagePolicy: File",
+            "initContainers: [{name: i, restartPolicy: Always}], restartPolicy: Always,"
+            " terminationGracePeriodSeconds: 1, activeDeadlineSeconds: 1, hostname: h,"
+            " shareProcessNamespace: true, readinessGates: [{conditionType: a}]",
+            "name: web, namespace: a, uid: u, labels: {a: b}, annotations: {a: b}",
+            id="all-that-is-carried-out",
+        ),
+        pytest.param(
+            "resources: {requests: {cpu: 1}}",
+            "nodeSelector: {a: b}, tolerations: [{operator: Exists}], affinity:"
+            " {nodeAffinity: {}}, serviceAccountName: a, priority: 5",
+            "name: web, resourceVersion: '5', ownerReferences: [{}]",
+            id="without-a-meaning-here",
+        ),
+        pytest.param(
+            "volumeMounts: [], securityContext: {}, stdin: false, tty: null",
+            "volumes: [], hostNetwork: false, securityContext: {seLinuxOptions: {}},"
+            " subdomain: '', dnsPolicy: ClusterFirst",
+            "name: web",
+            id="empty",
+        ),
+    ],
+)
+def test_nothing_is_missing(container: str, spec: str, metadata: str) -> None:
+    assert _fields(container, spec, metadata) == []
+
+
+@pytest.mark.parametrize(
+    ("container", "spec", "fields"),
+    [
+        pytest.param(
+            "volumeMounts: [{name: v}], tty: true",
+            "volumes: [{name: v, emptyDir: {}}]",
+            [
+                "spec.containers[0].volumeMounts",
+                "spec.containers[0].tty",
+                "spec.volumes",
+            ],
+            id="volumes",
+        ),
+        pytest.param(
+            "env: [{name: A, valueFrom: {fieldRef: {fieldPath: b}}}, {name: B}],"
+            " envFrom: [{secretRef: {name: s}}]",
+            "",
+            ["spec.containers[0].env[0].valueFrom", "spec.containers[0].envFrom"],
+            id="environment-from-elsewhere",
+        ),
+        pytest.param(
+            "resources: {limits: {cpu: 1}}, securityContext: {runAsUser: 1}",
+            "hostNetwork: true, dnsPolicy: None",
+            [
+                "spec.containers[0].resources.limits",
+                "spec.containers[0].securityContext",
+                "spec.hostNetwork",
+                "spec.dnsPolicy",
+            ],
+            id="limits-and-namespaces",
+        ),
+    ],
+)
+def test_what_is_used_and_not_carried_out(
+    container: str, spec: str, fields: list[str]
+) -> None:
+    assert _fields(container, spec) == fields
+
+
+def test_each_is_a_warning_at_its_place() -> None:
+    text = "spec:\n  hostPID: true\n"
+    (document,) = parse(Source("pod.yaml", text)).documents
+
+    (warning,) = unsupported_fields(document.root, "spec.template")
+
+    assert warning.severity is Severity.WARNING
+    assert str(warning) == (
+        "pod.yaml:2:3: spec.template.spec.hostPID: is not carried out by probetui, the"
+        " pod runs without it"
+    )
+
+
+def test_a_pod_that_is_none_uses_nothing() -> None:
+    (document,) = parse(Source("pod.yaml", "spec: {containers: 5}\n")).documents
+
+    assert unsupported_fields(document.root) == ()

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from probetui.k8s.pod import (
+    Container,
+    ContainerPort,
+    EnvVar,
+    Pod,
+    PullPolicy,
+    RestartPolicy,
+    VolumeMount,
+)
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    HTTPHeader,
+    Probe,
+    SleepAction,
+    TCPSocketAction,
+)
+from probetui.manifest.translate import translate
+from tests.manifest.yaml_pods import pod_model
+
+
+def test_a_small_pod() -> None:
+    assert translate(pod_model()) == Pod(
+        uid="", name="web", containers=(Container("app", "busybox:1.36"),)
+    )
+
+
+def test_a_pod_with_everything() -> None:
+    model = pod_model(
+        "imagePullPolicy: Never, command: [a], args: [b], workingDir: /w,"
+        " env: [{name: A, value: x}, {name: B, valueFrom: {fieldRef: {fieldPath: p}}}],"
+        " ports: [{name: http, containerPort: 80, hostPort: 81, hostIP: 1.1.1.1,"
+        " protocol: UDP}], volumeMounts: [{name: v, mountPath: /v, subPath: s,"
+        " readOnly: true}], terminationMessagePath: /t, terminationMessagePolicy:"
+        " FallbackToLogsOnError",
+        "restartPolicy: OnFailure, terminationGracePeriodSeconds: 7,"
+        " activeDeadlineSeconds: 9, hostNetwork: true, shareProcessNamespace: true,"
+        " hostname: h, readinessGates: [{conditionType: g}], initContainers: [{name: i,"
+        " image: x, restartPolicy: Always}]",
+        "name: web, namespace: shop, uid: u1, labels: {a: b}, annotations: {c: d}",
+    )
+
+    assert translate(model) == Pod(
+        uid="u1",
+        name="web",
+        namespace="shop",
+        labels={"a": "b"},
+        annotations={"c": "d"},
+        restart_policy=RestartPolicy.ON_FAILURE,
+        termination_grace_period_seconds=7,
+        active_deadline_seconds=9,
+        init_containers=(
+            Container("i", "x", PullPolicy.ALWAYS, restart_policy=RestartPolicy.ALWAYS),
+        ),
+        containers=(
+            Container(
+                "app",
+                "busybox:1.36",
+                PullPolicy.NEVER,
+                command=("a",),
+                args=("b",),
+                env=(EnvVar("A", "x"), EnvVar("B", has_value_from=True)),
+                working_dir="/w",
+                ports=(ContainerPort(80, "http", "UDP", 81, "1.1.1.1"),),
+                termination_message_path="/t",
+                termination_message_policy="FallbackToLogsOnError",
+                volume_mounts=(VolumeMount("v", "/v", read_only=True, sub_path="s"),),
+            ),
+        ),
+        host_network=True,
+        share_process_namespace=True,
+        hostname="h",
+        readiness_gates=("g",),
+    )
+
+
+def test_probes_of_every_handler() -> None:
+    model = pod_model(
+        "startupProbe: {exec: {command: [a, b]}, failureThreshold: 30},"
+        " livenessProbe: {httpGet: {port: http, path: /p, host: h, scheme: HTTPS,"
+        " httpHeaders: [{name: A, value: b}]}, terminationGracePeriodSeconds: 2},"
+        " readinessProbe: {grpc: {port: 9, service: s}, initialDelaySeconds: 1,"
+        " timeoutSeconds: 2, periodSeconds: 3, successThreshold: 4}"
+    )
+
+    (container,) = translate(model).containers
+
+    assert container.startup_probe == Probe(
+        ExecAction(("a", "b")), failure_threshold=30
+    )
+    assert container.liveness_probe == Probe(
+        HTTPGetAction("http", "/p", "h", "HTTPS", (HTTPHeader("A", "b"),)),
+        termination_grace_period_seconds=2,
+    )
+    assert container.readiness_probe == Probe(
+        GRPCAction(9, "s"),
+        initial_delay_seconds=1,
+        timeout_seconds=2,
+        period_seconds=3,
+        success_threshold=4,
+    )
+
+
+def test_hooks() -> None:
+    model = pod_model(
+        "livenessProbe: {tcpSocket: {port: 1, host: h}}, lifecycle: {postStart: {exec:"
+        " {command: [a]}}, preStop: {sleep: {seconds: 5}}}"
+    )
+
+    (container,) = translate(model).containers
+
+    assert container.liveness_probe == Probe(TCPSocketAction(1, "h"))
+    assert container.post_start == ExecAction(("a",))
+    assert container.pre_stop == SleepAction(5)
+
+
+def test_a_probe_without_a_handler_stays_without() -> None:
+    model = pod_model("livenessProbe: {}, lifecycle: {preStop: {}}")
+
+    (container,) = translate(model).containers
+
+    assert container.liveness_probe == Probe(None)
+    assert container.pre_stop is None

@@ -1,0 +1,52 @@
+"""Pods in YAML for the tests of this folder, as short as they can be."""
+
+from __future__ import annotations
+
+from lightkube.models import core_v1
+
+from probetui.manifest import defaults
+from probetui.manifest.decode import decode
+from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import Manifests, Validation
+from probetui.manifest.parse import Source, parse
+
+PROBED = "livenessProbe: {tcpSocket: {port: 80}}"
+
+
+def pod_yaml(container: str = "", spec: str = "", metadata: str = "name: web") -> str:
+    """Write a pod with one container; each part is in flow style, without braces."""
+    inner = ", ".join(filter(None, ["name: app, image: 'busybox:1.36'", container]))
+    fields = ", ".join(filter(None, [f"containers: [{{{inner}}}]", spec]))
+    return f"apiVersion: v1\nkind: Pod\nmetadata: {{{metadata}}}\nspec: {{{fields}}}\n"
+
+
+def load(
+    text: str | bytes,
+    *,
+    validation: Validation = Validation.WARN,
+    settings: tuple[str, ...] = (),
+    namespace: str | None = None,
+) -> Manifests:
+    """Load one file that is called pod.yaml."""
+    source = Source("pod.yaml", text)
+    return load_manifests(
+        [source], validation=validation, settings=settings, namespace=namespace
+    )
+
+
+def lines(manifests: Manifests) -> list[str]:
+    """Return every problem as it is printed, with its severity in front."""
+    return [f"{each.severity}: {each}" for each in manifests.problems]
+
+
+def pod_model(container: str = "", spec: str = "", metadata: str = "name: web") -> (
+    core_v1.Pod
+):  # fmt: skip
+    """Return the model of such a pod with its defaults."""
+    (document,) = parse(
+        Source("pod.yaml", pod_yaml(container, spec, metadata))
+    ).documents
+    decoded = decode(document.root, core_v1.Pod)
+    assert not decoded.problems
+    defaults.set_defaults(decoded.value)
+    return decoded.value
