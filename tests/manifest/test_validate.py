@@ -544,7 +544,8 @@ def test_a_resource_that_a_variable_asks_for_is_one_of_six() -> None:
 
     assert errors == [
         (
-            f'{_APP}.env[0].valueFrom.resourceFieldRef.resource: Unsupported value: "limits'
+            f"{_APP}.env[0].valueFrom.resourceFieldRef.resource: Unsupported value:"
+            ' "limits'
             '.gpu": supported values: "limits.cpu", "limits.ephemeral-storage",'
             ' "limits.memory", "requests.cpu", "requests.ephemeral-storage",'
             ' "requests.memory"'
@@ -569,3 +570,14 @@ def test_a_mount_may_take_its_path_from_variables() -> None:
 
 def test_on_the_hosts_network_equal_ports_are_fine() -> None:
     assert _errors("ports: [{containerPort: 80}]", "hostNetwork: true") == []
+
+
+def test_a_bad_sub_path_is_reported() -> None:
+    """Quirk: the path leaves out which mount it is."""
+    errors = _errors(
+        "volumeMounts: [{name: a, mountPath: /a, subPath: /x}]", "volumes: [{name: a}]"
+    )
+
+    assert errors == [
+        f'{_APP}.volumeMounts.subPath: Invalid value: "/x": must be a relative path'
+    ]
