@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 from probetui.k8s.pod import (
+    NO_RESOURCES,
     Container,
     ContainerPort,
     EnvVar,
     Pod,
     PullPolicy,
+    Resources,
     RestartPolicy,
     VolumeMount,
 )
@@ -75,6 +79,27 @@ def test_a_pod_with_everything() -> None:
         hostname="h",
         readiness_gates=("g",),
     )
+
+
+def test_resources_are_numbers_and_terminals_are_flags() -> None:
+    model = pod_model(
+        "resources: {limits: {cpu: 250m, memory: 1Ki}, requests: {cpu: 100m}},"
+        " stdin: true, stdinOnce: true, tty: true"
+    )
+
+    (container,) = translate(model).containers
+
+    assert container.resources == Resources(
+        requests={"cpu": Decimal("0.1"), "memory": Decimal(1024)},
+        limits={"cpu": Decimal("0.25"), "memory": Decimal(1024)},
+    )
+    assert (container.stdin, container.stdin_once, container.tty) == (True, True, True)
+
+
+def test_a_container_that_asks_for_nothing_has_no_resources() -> None:
+    (container,) = translate(pod_model("resources: {}")).containers
+
+    assert container.resources is NO_RESOURCES
 
 
 def test_probes_of_every_handler() -> None:

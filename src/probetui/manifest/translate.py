@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from types import MappingProxyType
 
 from lightkube.models import core_v1, meta_v1
 
 from probetui.k8s.pod import (
     NO_LABELS,
+    NO_RESOURCES,
     Container,
     ContainerPort,
     EnvVar,
     Pod,
     PullPolicy,
+    Resources,
     RestartPolicy,
     VolumeMount,
 )
@@ -27,6 +30,7 @@ from probetui.k8s.probe import (
     SleepAction,
     TCPSocketAction,
 )
+from probetui.manifest import quantity
 
 
 def translate(pod: core_v1.Pod) -> Pod:
@@ -72,6 +76,10 @@ def _container(container: core_v1.Container) -> Container:
         termination_message_path=container.terminationMessagePath or "",
         termination_message_policy=container.terminationMessagePolicy or "",
         volume_mounts=tuple(_mount(each) for each in container.volumeMounts or ()),
+        resources=_resources(container.resources),
+        stdin=bool(container.stdin),
+        stdin_once=bool(container.stdinOnce),
+        tty=bool(container.tty),
     )
 
 
@@ -90,6 +98,21 @@ def _port(port: core_v1.ContainerPort) -> ContainerPort:
         protocol=port.protocol or "TCP",
         host_port=port.hostPort or 0,
         host_ip=port.hostIP or "",
+    )
+
+
+def _resources(written: core_v1.ResourceRequirements | None) -> Resources:
+    """Return quantities as numbers; a container that says nothing asks for nothing."""
+    if written is None or not (written.requests or written.limits):
+        return NO_RESOURCES
+    return Resources(
+        requests=_amounts(written.requests), limits=_amounts(written.limits)
+    )
+
+
+def _amounts(written: Mapping[str, str] | None) -> Mapping[str, Decimal]:
+    return MappingProxyType(
+        {name: quantity.amount(text) for name, text in (written or {}).items()}
     )
 
 
