@@ -10,13 +10,58 @@ import docker.auth
 import docker.types
 import docker.utils
 import requests
+import requests.adapters
 from docker.utils.json_stream import json_stream
+
+from probetui.runtimes.docker.transport import SocketAdapter
+
+OLDEST_API_VERSION = "1.32"
+"""The first in which a sandbox may share its IPC namespace (Docker 17.09)."""
+
+SOCKET_SCHEME = "http+unix://"
 
 PIECE_BYTES = 64 * 1024
 
 
 class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
-    """The low-level client; every call blocks, and may be made from any thread."""
+    """The low-level client; every call blocks, and may be made from any thread.
+
+    Args:
+        url: the daemon's endpoint, as Docker writes it.
+        tls: the SDK's `TLSConfig`, None for none.
+        timeout_seconds: how long a call may wait for an answer.
+        connections: how many calls may be made at the same time.
+    """
+
+    def __init__(
+        self, url: str, *, tls: Any = None, timeout_seconds: int, connections: int
+    ) -> None:
+        # With a version given, the SDK does not call before its transport is replaced.
+        super().__init__(
+            base_url=url,
+            tls=tls or False,
+            version=OLDEST_API_VERSION,
+            timeout=timeout_seconds,
+        )
+        self._replace_transport(url, connections)
+        try:
+            self._version = self._retrieve_server_version()
+        except BaseException:
+            self.close()
+            raise
+
+    def _replace_transport(self, url: str, connections: int) -> None:
+        """Keep as many connections open as there may be calls."""
+        address = str(docker.utils.parse_host(url))
+        if address.startswith(SOCKET_SCHEME):
+            path = "/" + address.removeprefix(SOCKET_SCHEME).lstrip("/")
+            self.mount("http+docker://", SocketAdapter(path, connections))
+            # A socket has neither proxies nor a line in ~/.netrc to look up each time.
+            self.trust_env = False
+        elif address.startswith(("http://", "https://")):
+            adapter = requests.adapters.HTTPAdapter(pool_maxsize=connections)
+            self.mount("http://", adapter)
+            self.mount("https://", adapter)
 
     def create_exec(
         self,

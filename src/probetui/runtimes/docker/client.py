@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
@@ -168,7 +168,9 @@ class Client:
         """Make a call that may last; it takes no thread from short ones."""
         return await self._in_thread(self._long, work, unheard)
 
-    async def follow(self, opened_by: Callable[[Api], Stream]) -> AsyncIterator[Any]:
+    async def follow(
+        self, opened_by: Callable[[Api], Stream]
+    ) -> AsyncGenerator[Any, None]:
         """Yield the pieces of a stream as they come, until it ends or breaks."""
         stream = await self.call_long(opened_by, unheard=_close)
         loop = asyncio.get_running_loop()

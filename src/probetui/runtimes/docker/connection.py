@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,17 +13,14 @@ import docker.constants
 import docker.errors
 import docker.utils
 from docker.context import ContextAPI
-from docker.context.config import get_current_context_name
+from docker.context.config import get_current_context_name, get_meta_dir
 
 from probetui.errors import RuntimeUnavailableError
-from probetui.runtimes.docker.api import Api
+from probetui.runtimes.docker.api import OLDEST_API_VERSION, Api
 from probetui.runtimes.docker.client import LONG_CALLS, SHORT_CALLS, run_apart
 from probetui.runtimes.docker.faults import FOREIGN_ERRORS, diagnose
 from probetui.runtimes.docker.reach import Daemon
 from probetui.runtimes.docker.runtime import DockerOptions, DockerRuntime
-
-OLDEST_API_VERSION = "1.32"
-"""The first in which a sandbox may share its IPC namespace (Docker 17.09)."""
 
 REQUEST_SECONDS = 120
 """How long a daemon may take to answer; the kubelet's runtimeRequestTimeout."""
@@ -163,11 +161,10 @@ async def describe(
 def _try(endpoint: Endpoint) -> Attempt:
     try:
         api = Api(
-            base_url=endpoint.url,
-            tls=endpoint.tls or False,
-            version="auto",
-            timeout=PING_SECONDS,
-            max_pool_size=SHORT_CALLS + LONG_CALLS,
+            endpoint.url,
+            tls=endpoint.tls,
+            timeout_seconds=PING_SECONDS,
+            connections=SHORT_CALLS + LONG_CALLS,
         )
     except FOREIGN_ERRORS as error:
         return _failed(endpoint, error)
@@ -200,14 +197,18 @@ def _of_context(name: str, source: str) -> Endpoint:
     label = f"{source} {name}"
     found = _read_contexts(lambda: ContextAPI.get_context(name))
     if found is None:
-        known = ", ".join(
-            each.name for each in _read_contexts(ContextAPI.contexts) if each
-        )
+        known = ", ".join(_read_contexts(_context_names))
         raise RuntimeUnavailableError(
             f'Docker has no context "{name}" ({source}); it has: {known}',
             tried=[f"{label}: no such context"],
         )
     return Endpoint(found.Host or DEFAULT_SOCKET, label, found.TLSConfig)
+
+
+def _context_names() -> list[str]:
+    """Return the contexts there are; the SDK's own list leaves files open."""
+    files = Path(get_meta_dir()).glob("*/meta.json")
+    return ["default", *sorted(json.loads(each.read_text())["Name"] for each in files)]
 
 
 def _read_contexts(read: Callable[[], Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,11 +48,13 @@ class Images:
         Raises `ImageNotFoundError` where the registry does not know it.
         """
         reckoning = PullProgress()
+        messages = self._client.follow(lambda api: api.open_pull(name))
         try:
-            async for message in self._client.follow(lambda api: api.open_pull(name)):
-                _raise_if_failed(message)
-                if text := reckoning.feed(message):
-                    progress(text)
+            async with aclosing(messages):
+                async for message in messages:
+                    _raise_if_failed(message)
+                    if text := reckoning.feed(message):
+                        progress(text)
         except RefusedError as error:
             if error.status == NOT_FOUND:
                 raise ImageNotFoundError(str(error)) from error

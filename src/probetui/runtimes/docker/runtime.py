@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -147,6 +148,22 @@ class DockerRuntime:
 
         One that cannot be started is removed again.
         """
+        try:
+            sandbox_id = await self._create_sandbox(operation)
+        except ImageNotFoundError:
+            # Somebody removed the image since it was chosen.
+            self._sandbox_image.forget()
+            sandbox_id = await self._create_sandbox(operation)
+        try:
+            await self._client.call(lambda api: api.start(sandbox_id))
+        except ContainerRuntimeError:
+            await self._remove(sandbox_id)
+            raise
+        if (found := await self._listing.look(sandbox_id)) is not None:
+            self._reach.add(found)
+        return sandbox_id
+
+    async def _create_sandbox(self, operation: RunPodSandbox) -> str:
         pod, attempt = operation.pod, operation.attempt
         choice = await self._sandbox_image.choose()
         request = sandbox_request(
@@ -158,19 +175,7 @@ class DockerRuntime:
             published=self._reach.needed_ports(pod),
             publish_on=self._reach.publish_on,
         )
-        try:
-            sandbox_id = await self._create(docker_sandbox_name(pod, attempt), request)
-        except ImageNotFoundError:
-            self._sandbox_image.forget()
-            raise
-        try:
-            await self._client.call(lambda api: api.start(sandbox_id))
-        except ContainerRuntimeError:
-            await self._remove(sandbox_id)
-            raise
-        if (found := await self._listing.look(sandbox_id)) is not None:
-            self._reach.add(found)
-        return sandbox_id
+        return await self._create(docker_sandbox_name(pod, attempt), request)
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         """Return a sandbox's state and IP."""
@@ -268,9 +273,10 @@ class DockerRuntime:
         events = self._client.follow(
             lambda api: api.events(filters=filters, decode=True)
         )
-        async for event in events:
-            self._listing.forget(event["Actor"]["ID"])
-            yield
+        async with aclosing(events):
+            async for event in events:
+                self._listing.forget(event["Actor"]["ID"])
+                yield
         raise ContainerRuntimeError("the event stream broke off", unreachable=True)
 
     async def follow_logs(
@@ -282,9 +288,10 @@ class DockerRuntime:
         pieces = self._client.follow(
             lambda api: api.open_logs(docker_id, tail=tail, follow=follow)
         )
-        async for piece in pieces:
-            for line in lines.feed(piece):
-                yield line
+        async with aclosing(pieces):
+            async for piece in pieces:
+                for line in lines.feed(piece):
+                    yield line
         for line in lines.rest():
             yield line
 

@@ -1,0 +1,137 @@
+"""A bench on the Docker daemon of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import Any
+
+import docker
+import pytest
+
+from probetui.drive.clocks import SystemClock
+from probetui.k8s.pod import Container
+from probetui.k8s.runtime import ContainerID
+from probetui.runtimes.docker.api import Api
+from probetui.runtimes.docker.reach import Daemon
+from probetui.runtimes.docker.runtime import DockerOptions, DockerRuntime
+from probetui.runtimes.docker.translate import OWNER, to_docker_id
+from tests.runtimes.bench import Bench
+
+ENDPOINT = "unix:///var/run/docker.sock"
+REQUEST_SECONDS = 120
+
+
+class CountingApi(Api):
+    """The SDK's client, which also tells how often a container was looked at."""
+
+    def __init__(self, url: str) -> None:
+        self.looks: Counter[str] = Counter()
+        super().__init__(url, timeout_seconds=REQUEST_SECONDS, connections=64)
+
+    def inspect_container(self, container: str) -> Any:
+        self.looks[container] += 1
+        return super().inspect_container(container)
+
+
+class DockerBench(Bench):
+    """A runtime with an owner of its own, so that benches do not see each other.
+
+    Args:
+        url: the daemon's endpoint.
+        options: those of the runtime, but its owner.
+    """
+
+    runtime: DockerRuntime
+
+    def __init__(self, url: str = ENDPOINT, **options: Any) -> None:
+        self.url = url
+        self.sdk = docker.DockerClient(base_url=url)
+        self.options = DockerOptions(owner=f"test-{uuid.uuid4().hex}", **options)
+        self._foreign: list[Any] = []
+        super().__init__(self.another(), SystemClock())
+
+    def another(self) -> DockerRuntime:
+        self.api = CountingApi(self.url)
+        return DockerRuntime(
+            self.api, Daemon.of(self.url, self.api.info()), self.options
+        )
+
+    def docker(self, container_id: str) -> Any:
+        """Return what the SDK says of a container or sandbox."""
+        return self.sdk.containers.get(to_docker_id(container_id))
+
+    def run_foreign(self, **fields: Any) -> Any:
+        """Run something that is not probetui's and return it."""
+        found = self.sdk.containers.run(
+            self.image,
+            ["sleep", "600"],
+            detach=True,
+            network_mode="none",
+            stop_signal="SIGKILL",
+            **fields,
+        )
+        self._foreign.append(found)
+        return found
+
+    async def add_foreign(self) -> None:
+        self.run_foreign()
+
+    async def foreign_lives(self) -> bool:
+        for each in self._foreign:
+            each.reload()
+        return all(each.status == "running" for each in self._foreign)
+
+    async def run_container(
+        self, container: Container, *, attempt: int = 0, sandbox_id: str = ""
+    ) -> ContainerID:
+        """Create and start a container, in a sandbox of its own unless one is given."""
+        created = await self.create(container, attempt=attempt, sandbox_id=sandbox_id)
+        await self.runtime.start_container(created)
+        return created
+
+    async def printed(self, container_id: ContainerID) -> list[str]:
+        """Return what a container printed until it ended."""
+        await self.ended(container_id)
+        lines = self.runtime.follow_logs(container_id, tail=100, follow=False)
+        return [line.text async for line in lines]
+
+    async def close(self) -> None:
+        """Remove whatever the test made."""
+        await self.runtime.close()
+        made = self.sdk.containers.list(
+            all=True, filters={"label": f"{OWNER}={self.options.owner}"}
+        )
+        await asyncio.gather(
+            *(
+                asyncio.to_thread(each.remove, force=True, v=True)
+                for each in (*made, *self._foreign)
+            )
+        )
+        self.sdk.close()
+
+
+@contextmanager
+def built_image(*instructions: str) -> Iterator[str]:
+    """Have an image with busybox and what the instructions add; yield its tag."""
+    tag = f"probetui-test/{uuid.uuid4().hex}:1"
+    text = "\n".join(("FROM busybox:1.36", *instructions))
+    client = docker.DockerClient(base_url=ENDPOINT)
+    client.images.build(fileobj=BytesIO(text.encode()), tag=tag, rm=True)
+    try:
+        yield tag
+    finally:
+        client.images.remove(tag, force=True)
+        client.close()
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[DockerBench]:
+    """Return a bench that is empty before and after the test."""
+    made = DockerBench()
+    yield made
+    await made.close()
