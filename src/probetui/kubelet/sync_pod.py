@@ -161,7 +161,7 @@ class PodSyncer:
         if actions.kill_pod:
             goes_on = yield from self._kill_pod(pod, status, actions, result, now)
         else:
-            goes_on = yield from self._kill_listed(pod, status, actions, result, now)
+            goes_on = yield from self._kill_listed(pod, status, actions, result)
         if not goes_on:
             return result
         if not actions.create_sandbox:
@@ -200,10 +200,10 @@ class PodSyncer:
         status: RuntimePodStatus,
         actions: PodActions,
         result: PodSyncResult,
-        now: datetime,
     ) -> Routine[bool]:
         pod_ip = status.ips[0] if status.ips else ""
         for victim in actions.containers_to_kill:
+            now = (yield NOW).at
             instance = _instance(status, victim)
             kill = Kill(
                 instance,
