@@ -42,6 +42,7 @@ from probetui.kubelet.inputs import (
     OperationValue,
     ProbeFinished,
     Relisted,
+    RelistFailed,
 )
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 
@@ -86,6 +87,29 @@ def always_healthy(_effect: RunProbe, _age: timedelta) -> Answer:
     return HEALTHY
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the runtime deals with one call.
+
+    Attributes:
+        takes: how long its answer takes, beside what a stop needs; what it changes is
+            changed at once.
+        error: why it is refused; empty if it is not.
+    """
+
+    takes: timedelta = NO_TIME
+    error: str = ""
+
+
+SWIFT = Manner()
+Dealing = Callable[[Operation | Relist], Manner]
+
+
+def always_swift(_call: Operation | Relist) -> Manner:
+    """Let every call be done at once."""
+    return SWIFT
+
+
 @dataclass(slots=True)
 class _Pod:
     """What the world has of one pod."""
@@ -108,6 +132,9 @@ class World:
             one repeats. A container that is not listed lives for ever.
         probing: answers probes.
         images: the images there are; None for every image.
+        dealing: says how the runtime deals with a call.
+
+    `unreachable` is the error of every call of the runtime while it is not empty.
     """
 
     def __init__(
@@ -115,12 +142,16 @@ class World:
         lives: Mapping[str, tuple[Life, ...]] | None = None,
         probing: Probing = always_healthy,
         images: frozenset[str] | None = None,
+        dealing: Dealing = always_swift,
     ) -> None:
+        self.unreachable = ""
         self._lives = lives or {}
         self._probing = probing
         self._images = images
+        self._dealing = dealing
         self._pods: dict[str, _Pod] = {}
         self._pod_of: dict[ContainerID, str] = {}
+        self._sandbox_of: dict[ContainerID, str] = {}
         self._ends: dict[ContainerID, tuple[datetime, int]] = {}
         self._last_id = 0
 
@@ -128,7 +159,7 @@ class World:
         """Return the fact that comes of an effect, and when it does."""
         match effect:
             case Relist():
-                return now, Relisted(self.pods(now), now)
+                return self._relist(now)
             case RunProbe():
                 answer = self._probing(effect, self._age(effect.container_id, now))
                 at = now + answer.takes
@@ -145,22 +176,53 @@ class World:
                 self._end(container_id, at, exit_code)
         return tuple(_seen(each, now) for each in self._pods.values())
 
-    def next_end(self, now: datetime) -> datetime | None:
-        """Return when a container ends by itself next, None if none will."""
-        ends = [at for at, _ in self._ends.values() if at > now]
-        return min(ends, default=None)
+    def _relist(self, now: datetime) -> tuple[datetime, Fact]:
+        manner = self._dealing(Relist())
+        error = self.unreachable or manner.error
+        fact = RelistFailed(error) if error else Relisted(self.pods(now), now)
+        return now + manner.takes, fact
 
     def _operate(
         self, operation_id: int, pod_uid: str, operation: Operation, now: datetime
     ) -> tuple[datetime, Fact]:
-        at = now
-        error = None
+        manner = self._dealing(operation)
+        refused = self.unreachable or manner.error
+        missing = self._what_is_missing(operation)
+        if refused or missing:
+            return now + manner.takes, OperationFinished(
+                operation_id, error=refused or missing, not_found=not refused
+            )
+        done_at = now
         if isinstance(operation, StopContainer):
-            at = self._stop(operation, now)
-        if isinstance(operation, PullImage) and not self._has(operation.image):
-            error = f"{operation.image}: not found"
-        value = None if error else self._change(pod_uid, operation, now)
-        return at, OperationFinished(operation_id, value, error, bool(error))
+            done_at = self._stop(operation, now)
+        value = self._change(pod_uid, operation, now)
+        return done_at + manner.takes, OperationFinished(operation_id, value)
+
+    def _what_is_missing(self, operation: Operation) -> str:
+        """Return why an operation cannot be done; empty if it can.
+
+        To stop and to remove what is gone is no error.
+        """
+        match operation:
+            case PullImage(_, image) if not self._has(image):
+                return f"{image}: not found"
+            case (
+                GetPodSandboxStatus(sandbox_id) | CreateContainer(sandbox_id=sandbox_id)
+            ) if sandbox_id not in self._sandboxes():
+                return f"{sandbox_id}: no such sandbox"
+            case StartContainer(container_id) if container_id not in self._pod_of:
+                return f"{container_id}: no such container"
+            case _:
+                return ""
+
+    def _sandboxes(self) -> dict[str, SandboxStatus]:
+        """Return the sandboxes that are ready, by ID."""
+        return {
+            each.sandbox_id: each
+            for pod in self._pods.values()
+            for each in pod.sandboxes
+            if each.is_ready
+        }
 
     def _change(  # noqa: C901  # one arm per operation
         self, pod_uid: str, operation: Operation, now: datetime
@@ -169,11 +231,9 @@ class World:
             case RunPodSandbox():
                 return self._run_sandbox(operation, now)
             case GetPodSandboxStatus(sandbox_id):
-                for each in self._pods[pod_uid].sandboxes:
-                    if each.sandbox_id == sandbox_id:
-                        return each
+                return self._sandboxes()[sandbox_id]
             case StopPodSandbox(sandbox_id):
-                self._stop_sandbox(pod_uid, sandbox_id)
+                self._stop_sandbox(pod_uid, sandbox_id, now)
             case RemovePodSandbox(sandbox_id):
                 self._remove_sandbox(pod_uid, sandbox_id)
             case GetImageStatus(image):
@@ -194,6 +254,8 @@ class World:
         return self._images is None or image in self._images
 
     def _age(self, container_id: ContainerID, now: datetime) -> timedelta:
+        if container_id not in self._pod_of:
+            return NO_TIME
         started_at = self._container(container_id).started_at
         return NO_TIME if started_at is None else now - started_at
 
@@ -219,10 +281,14 @@ class World:
         pod.seen = None
         return sandbox.sandbox_id
 
-    def _stop_sandbox(self, pod_uid: str, sandbox_id: str) -> None:
+    def _stop_sandbox(self, pod_uid: str, sandbox_id: str, now: datetime) -> None:
+        """Stop a sandbox; what still runs in it is killed."""
         pod = self._pods.get(pod_uid)
         if pod is None:
             return
+        for each in self._containers_in(pod, sandbox_id):
+            if each.state is RuntimeState.RUNNING:
+                self._ends[each.container_id] = (now, KILLED)
         pod.sandboxes = [
             replace(each, is_ready=False) if each.sandbox_id == sandbox_id else each
             for each in pod.sandboxes
@@ -233,12 +299,23 @@ class World:
         pod = self._pods.get(pod_uid)
         if pod is None:
             return
+        for container in self._containers_in(pod, sandbox_id):
+            self._remove(container.container_id)
         pod.sandboxes = [
             each for each in pod.sandboxes if each.sandbox_id != sandbox_id
         ]
         pod.seen = None
-        if not pod.sandboxes and not pod.containers:
+        if not pod.sandboxes:
             del self._pods[pod_uid]
+
+    def _containers_in(
+        self, pod: _Pod, sandbox_id: str
+    ) -> tuple[RuntimeContainerStatus, ...]:
+        return tuple(
+            each
+            for each in pod.containers
+            if self._sandbox_of[each.container_id] == sandbox_id
+        )
 
     # -- containers
 
@@ -259,6 +336,7 @@ class World:
         )
         pod.seen = None
         self._pod_of[container_id] = pod.uid
+        self._sandbox_of[container_id] = operation.sandbox_id
         return container_id
 
     def _start(self, container_id: ContainerID, now: datetime) -> None:
@@ -299,9 +377,10 @@ class World:
 
     def _remove(self, container_id: ContainerID) -> None:
         pod_uid = self._pod_of.pop(container_id, None)
-        self._ends.pop(container_id, None)
         if pod_uid is None:
             return
+        del self._sandbox_of[container_id]
+        self._ends.pop(container_id, None)
         pod = self._pods[pod_uid]
         pod.containers = [
             each for each in pod.containers if each.container_id != container_id

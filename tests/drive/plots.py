@@ -1,0 +1,198 @@
+"""Arbitrary plots: a pod, what becomes of it, and what people do to it meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import cycle
+from typing import Any
+
+from hypothesis import strategies as st
+
+from probetui.drive.world import Answer, Life, Manner, World
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import Probe, ProbeKey, ProbeType
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import Operation, Relist, RunProbe
+from probetui.kubelet.engine import Engine
+from probetui.kubelet.inputs import (
+    Command,
+    DeletePod,
+    Input,
+    PauseProbes,
+    RestartContainer,
+    ResumeProbes,
+    StepProbe,
+    TriggerProbe,
+)
+from probetui.kubelet.turn import Turn
+from tests.builders import START, a_container, a_pod, a_probe
+from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage
+
+POD_UID = "uid-of-web"
+LENGTH_SECONDS = 90
+
+ANSWERS = (SUCCEEDS, FAILS, FAILS, ERRS)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Everything that is not the engine's to decide.
+
+    `commands` come at these seconds; the runtime is away from `lost_at` to `found_at`.
+    Answers come one after the other and again from the start, manners only once: then
+    every call is done at once.
+    """
+
+    pod: Pod
+    config: KubeletConfig
+    answers: tuple[Answer, ...]
+    lives: dict[str, tuple[Life, ...]]
+    manners: tuple[Manner, ...]
+    commands: tuple[tuple[float, Command], ...]
+    lost_at: float
+    found_at: float
+
+
+class WatchedEngine(Engine):
+    """An engine that remembers everything that went in and came out."""
+
+    def __init__(self, config: KubeletConfig) -> None:
+        super().__init__(config, START)
+        self.inputs: list[tuple[Input | None, datetime]] = []
+        self.turns: list[Turn] = []
+        self._is_submitting = False
+
+    def submit(self, item: Input, now: datetime) -> Turn:
+        self.inputs.append((item, now))
+        self._is_submitting = True
+        turn = super().submit(item, now)
+        self._is_submitting = False
+        self.turns.append(turn)
+        return turn
+
+    def advance(self, now: datetime) -> Turn:
+        turn = super().advance(now)
+        if not self._is_submitting:
+            self.inputs.append((None, now))
+            self.turns.append(turn)
+        return turn
+
+
+def seconds(most: float) -> st.SearchStrategy[float]:
+    """Return instants that often coincide with ticks, and often do not."""
+    return st.integers(0, int(most * 4)).map(lambda quarters: quarters / 4)
+
+
+def lengths(most: float) -> st.SearchStrategy[timedelta]:
+    return seconds(most).map(lambda each: timedelta(seconds=each))
+
+
+@st.composite
+def probes(draw: st.DrawFn, kind: ProbeType) -> Probe:
+    is_readiness = kind is ProbeType.READINESS
+    return a_probe(
+        initial_delay_seconds=draw(st.integers(0, 3)),
+        period_seconds=draw(st.integers(1, 4)),
+        failure_threshold=draw(st.integers(1, 3)),
+        success_threshold=draw(st.integers(1, 2)) if is_readiness else 1,
+    )
+
+
+@st.composite
+def containers(draw: st.DrawFn, /, name: str, **fields: Any) -> Container:
+    chosen = {
+        f"{kind.lower()}_probe": draw(st.none() | probes(kind)) for kind in ProbeType
+    }
+    return a_container(name, **chosen, **fields)
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> Pod:
+    sidecar = containers("side", restart_policy=RestartPolicy.ALWAYS)
+    return a_pod(
+        *draw(st.tuples(containers("app")) | st.tuples(*map(containers, ("app", "x")))),
+        init_containers=draw(st.just(()) | st.tuples(sidecar)),
+        restart_policy=draw(st.sampled_from(RestartPolicy)),
+        termination_grace_period_seconds=draw(st.integers(0, 6)),
+    )
+
+
+LIVES = st.builds(
+    Life,
+    lasts=st.none() | lengths(20),
+    exit_code=st.sampled_from([0, 1]),
+    stops_after=st.none() | lengths(8),
+    stop_code=st.sampled_from([0, 143]),
+)
+KINDS = st.sampled_from(ProbeType)
+MANNERS = st.builds(Manner, takes=lengths(3), error=st.sampled_from(["", "", "no"]))
+
+
+@st.composite
+def commands(draw: st.DrawFn) -> tuple[float, Command]:
+    name = draw(st.sampled_from(["app", "side"]))
+    kinds: list[st.SearchStrategy[Command]] = [
+        st.builds(
+            TriggerProbe,
+            st.builds(ProbeKey, st.just(POD_UID), st.just(name), KINDS),
+        ),
+        st.just(RestartContainer(POD_UID, name)),
+        st.sampled_from([PauseProbes(), StepProbe(), ResumeProbes()]),
+        st.builds(DeletePod, st.just(POD_UID), st.none() | st.integers(0, 9)),
+    ]
+    command = draw(st.one_of(kinds))
+    return draw(seconds(LENGTH_SECONDS)), command
+
+
+@st.composite
+def plots(draw: st.DrawFn) -> Plot:
+    lost_at = draw(seconds(LENGTH_SECONDS))
+    some_answers = st.builds(
+        lambda answer, takes: Answer(answer.attempt, takes),
+        st.sampled_from(ANSWERS),
+        lengths(3),
+    )
+    return Plot(
+        pod=draw(pods()),
+        config=KubeletConfig(seed=draw(st.integers(0, 3))),
+        answers=tuple(draw(st.lists(some_answers, min_size=1, max_size=20))),
+        lives={
+            name: tuple(draw(st.lists(LIVES, min_size=1, max_size=3)))
+            for name in ("app", "side")
+        },
+        manners=tuple(draw(st.lists(MANNERS, max_size=30))),
+        commands=tuple(
+            sorted(draw(st.lists(commands(), max_size=6)), key=lambda each: each[0])
+        ),
+        lost_at=lost_at,
+        found_at=lost_at + draw(seconds(20)),
+    )
+
+
+def play(plot: Plot) -> tuple[Stage, WatchedEngine]:
+    """Play a plot to its last second."""
+    answers, manners = cycle(plot.answers), iter(plot.manners)
+
+    def answer(_effect: RunProbe, _age: timedelta) -> Answer:
+        return next(answers)
+
+    def deal(_call: Operation | Relist) -> Manner:
+        return next(manners, Manner())
+
+    engine = WatchedEngine(plot.config)
+    world = World(plot.lives, answer, dealing=deal)
+    stage = Stage(plot.pod, engine=engine, world=world)
+    happenings = [
+        *((at, command) for at, command in plot.commands),
+        (plot.lost_at, "the daemon is gone"),
+        (plot.found_at, ""),
+    ]
+    for second, what in sorted(happenings, key=lambda each: each[0]):
+        stage.run_until(second)
+        if isinstance(what, str):
+            world.unreachable = what
+        else:
+            stage.send(what)
+    stage.run_until(LENGTH_SECONDS)
+    return stage, engine

@@ -1,0 +1,201 @@
+"""A play on virtual time: an engine, a scripted world, and what to ask of its journal.
+
+Seconds are counted from `START`, when the engine begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from probetui.drive.simulation import Simulation
+from probetui.drive.world import Answer, Probing, World
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.engine import Engine
+from probetui.kubelet.inputs import AddPod, Command
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    Entry,
+    EventEntry,
+    Lifecycle,
+    NoteEntry,
+    StateEntry,
+    TickEntry,
+    What,
+)
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.snapshot import ContainerSnapshot, ProbeSnapshot, Snapshot
+from tests.builders import START, at
+
+E = TypeVar("E", bound=Entry)
+
+SUCCEEDS = Answer(Attempt(ProbeResult.SUCCESS))
+FAILS = Answer(Attempt(ProbeResult.FAILURE, "not well"))
+ERRS = Answer(Attempt(ProbeResult.UNKNOWN, error="cannot be run"))
+
+
+def probing(**by_type: Callable[[float], Answer]) -> Probing:
+    """Answer probes by type (`liveness=…`) and the age of the instance in seconds."""
+
+    def answer(effect: RunProbe, age: timedelta) -> Answer:
+        known = by_type.get(effect.key.probe_type.lower())
+        return SUCCEEDS if known is None else known(age.total_seconds())
+
+    return answer
+
+
+def always(answer: Answer) -> Callable[[float], Answer]:
+    """Answer like this at any age."""
+    return lambda _age: answer
+
+
+def in_turn(*answers: Answer) -> Callable[[float], Answer]:
+    """Answer one after the other; the last one again and again."""
+    left = list(answers)
+    return lambda _age: left.pop(0) if len(left) > 1 else left[0]
+
+
+class Stage:
+    """A simulation with some pods, and questions to it."""
+
+    def __init__(
+        self,
+        *pods: Pod,
+        config: KubeletConfig | None = None,
+        world: World | None = None,
+        engine: Engine | None = None,
+        **script: Any,
+    ) -> None:
+        self.world = world or World(**script)
+        self.engine = engine or Engine(config or KubeletConfig(), START)
+        self.simulation = Simulation(self.engine, self.world, START)
+        for pod in pods:
+            self.simulation.submit(AddPod(pod))
+
+    # -- acting
+
+    def run_until(self, seconds: float) -> None:
+        """Let time pass up to that second."""
+        self.simulation.run_until(at(seconds))
+
+    def send(self, command: Command) -> None:
+        """Ask for something at this instant."""
+        self.simulation.submit(command)
+
+    # -- the journal
+
+    @property
+    def journal(self) -> list[Entry]:
+        return list(self.simulation.journal)
+
+    def of(self, kind: type[E]) -> list[E]:
+        """Return the entries of one kind, oldest first."""
+        return [each for each in self.simulation.journal if isinstance(each, kind)]
+
+    def reasons(self) -> list[str]:
+        """Return the reason of every event."""
+        return [each.event.reason for each in self.of(EventEntry)]
+
+    def events(self, reason: str) -> list[tuple[float, str]]:
+        """Return second and message of the events of one reason."""
+        return [
+            (seconds(each.at), each.event.message)
+            for each in self.of(EventEntry)
+            if each.event.reason == reason
+        ]
+
+    def times(self, reason: str) -> list[float]:
+        """Return the second of each event of one reason."""
+        return [when for when, _ in self.events(reason)]
+
+    def ticks(self, kind: ProbeType, container: str = "app") -> list[TickEntry]:
+        """Return the ticks of one worker."""
+        return [
+            each for each in self.of(TickEntry) if each.key[1:] == (container, kind)
+        ]
+
+    def probed(self, kind: ProbeType, container: str = "app") -> list[float]:
+        """Return the second of each tick of one worker that probed."""
+        return [
+            seconds(each.started_at)
+            for each in self.ticks(kind, container)
+            if each.attempts
+        ]
+
+    def lives(self, what: Lifecycle, container: str = "app") -> list[ContainerEntry]:
+        """Return one kind of step in the lives of one container's instances."""
+        return [
+            each
+            for each in self.of(ContainerEntry)
+            if each.what is what and each.container_name == container
+        ]
+
+    def changes(self, what: What, subject: str = "") -> list[tuple[float, str, str]]:
+        """Return second, before and after of each change of one kind."""
+        return [
+            (seconds(each.at), each.before, each.after)
+            for each in self.of(StateEntry)
+            if each.what is what and each.subject == subject
+        ]
+
+    def starts(self) -> list[tuple[float, int, bool]]:
+        """Return what back-off said: second, window in seconds, whether it waits."""
+        return [
+            (seconds(each.at), int(each.window.total_seconds()), each.waits)
+            for each in self.of(BackoffEntry)
+        ]
+
+    def notes(self) -> list[tuple[float, str, bool]]:
+        """Return the notes: second, text, whether it is a fault."""
+        return [
+            (seconds(each.at), each.text, each.is_fault) for each in self.of(NoteEntry)
+        ]
+
+    # -- what there is
+
+    @property
+    def now(self) -> float:
+        return seconds(self.simulation.now)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.engine.snapshot(self.simulation.now)
+
+    def container(self, name: str = "app") -> ContainerSnapshot:
+        """Return one container of the first pod that has one of that name."""
+        return next(
+            each
+            for pod in self.snapshot.pods
+            for each in pod.containers
+            if each.container.name == name
+        )
+
+    def probe(self, kind: ProbeType, container: str = "app") -> ProbeSnapshot:
+        """Return one worker as it stands."""
+        return next(
+            each
+            for each in self.container(container).probes
+            if each.key.probe_type is kind
+        )
+
+    def in_world(self) -> tuple[RuntimePodStatus, ...]:
+        """Return everything the runtime has."""
+        return self.world.pods(self.simulation.now)
+
+    def running(self) -> Iterator[str]:
+        """Yield the name of every container that runs."""
+        for pod in self.in_world():
+            for each in pod.containers:
+                if each.state is RuntimeState.RUNNING:
+                    yield each.name
+
+
+def seconds(instant: datetime) -> float:
+    """Return how many seconds after `START` an instant is."""
+    return (instant - START).total_seconds()

@@ -1,0 +1,249 @@
+"""What holds whatever happens: for arbitrary plots, on virtual time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from hypothesis import given, settings
+
+from probetui.k8s.probe import Probe, ProbeKey, ProbeType
+from probetui.k8s.status import ContainerStatus, Running
+from probetui.kubelet.effects import Relist, RunProbe
+from probetui.kubelet.engine import Engine
+from probetui.kubelet.inputs import (
+    DeletePod,
+    ProbeFinished,
+    Relisted,
+    RelistFailed,
+)
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    By,
+    ContainerEntry,
+    Exit,
+    Lifecycle,
+    PodGoneEntry,
+    Skip,
+    StatusEntry,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Result
+from tests.builders import START
+from tests.drive.plots import POD_UID, Plot, WatchedEngine, play, plots
+from tests.drive.stage import Stage
+
+CAP = timedelta(seconds=300)
+KILLERS = {By.LIVENESS: ProbeType.LIVENESS, By.STARTUP: ProbeType.STARTUP}
+NOT_RUNNING = {Skip.NOT_RUNNING, Exit.CONTAINER_WILL_NOT_RESTART}
+
+often = settings(max_examples=settings().max_examples // 4)
+"""A play takes longer than an ordinary example."""
+
+
+def probe_of(plot: Plot, key: ProbeKey) -> Probe:
+    container = plot.pod.container(key.container_name)
+    assert container is not None
+    probe = container.probe(key.probe_type)
+    assert probe is not None
+    return probe
+
+
+def failures_in_a_row(ticks: list[TickEntry]) -> int:
+    """Count the failures since the last success; what erred or was skipped is not."""
+    run = 0
+    for tick in reversed(ticks):
+        if tick.result is Result.SUCCESS:
+            break
+        run += tick.result is Result.FAILURE
+    return run
+
+
+def ticks_before(stage: Stage, entry: ContainerEntry) -> list[TickEntry]:
+    """Return the ticks of the worker that asked for a container's end."""
+    assert entry.by is not None
+    return [
+        each
+        for each in stage.ticks(KILLERS[entry.by], entry.container_name)
+        if each.sequence < entry.sequence
+    ]
+
+
+def by_worker(stage: Stage) -> dict[ProbeKey, list[TickEntry]]:
+    ticks = defaultdict(list)
+    for each in stage.of(TickEntry):
+        ticks[each.key].append(each)
+    return ticks
+
+
+def probes_with_status(
+    engine: WatchedEngine,
+) -> Iterator[tuple[RunProbe, datetime, list[ContainerStatus]]]:
+    """Yield each probe that was asked for, when, and what its container's status was.
+
+    The statuses are the last one before the turn of the probe, and those in it.
+    """
+    last: dict[str, ContainerStatus] = {}
+    for (_, now), turn in zip(engine.inputs, engine.turns, strict=True):
+        seen = defaultdict(list)
+        for name, status in last.items():
+            seen[name].append(status)
+        for entry in turn.entries:
+            if not isinstance(entry, StatusEntry):
+                continue
+            for status in (
+                *(entry.status.container_statuses or ()),
+                *(entry.status.init_container_statuses or ()),
+            ):
+                seen[status.name].append(status)
+                last[status.name] = status
+        for effect in turn.effects:
+            if isinstance(effect, RunProbe):
+                mine = seen[effect.key.container_name]
+                yield (
+                    effect,
+                    now,
+                    [each for each in mine if each.container_id == effect.container_id],
+                )
+
+
+@often
+@given(plots())
+def test_a_probe_kills_only_after_enough_failures_in_a_row(plot: Plot) -> None:
+    """Or, as the kubelet does, when a tick found that very instance not running."""
+    stage, _ = play(plot)
+
+    kills = [
+        each
+        for each in stage.of(ContainerEntry)
+        if each.what is Lifecycle.STOPPING and each.by in KILLERS
+    ]
+
+    for kill in kills:
+        ticks = ticks_before(stage, kill)
+        was_not_running = any(
+            (each.skip or each.exit) in NOT_RUNNING
+            for each in ticks
+            if each.container_id == kill.container_id
+        )
+        threshold = probe_of(plot, ticks[-1].key).failure_threshold
+        assert was_not_running or failures_in_a_row(ticks) >= threshold
+
+
+@often
+@given(plots())
+def test_nothing_is_probed_on_hold(plot: Plot) -> None:
+    stage, _ = play(plot)
+
+    for ticks in by_worker(stage).values():
+        for before, after in pairwise(ticks):
+            lifted = not before.hold_after or after.new_container
+            assert lifted or after.skip is Skip.ON_HOLD or after.exit is not None
+
+
+@often
+@given(plots())
+def test_nothing_is_probed_before_its_initial_delay(plot: Plot) -> None:
+    """Reckoned from the start that the status tells, which is cut to the second."""
+    _, engine = play(plot)
+
+    for effect, now, statuses in probes_with_status(engine):
+        delay = timedelta(seconds=effect.probe.initial_delay_seconds)
+        states = [each.state for each in statuses]
+        assert any(
+            isinstance(each, Running)
+            and each.started_at is not None
+            and now - each.started_at >= delay
+            for each in states
+        )
+
+
+@often
+@given(plots())
+def test_only_the_startup_probe_looks_at_what_has_not_started_up(plot: Plot) -> None:
+    _, engine = play(plot)
+
+    for effect, _now, statuses in probes_with_status(engine):
+        is_startup = effect.key.probe_type is ProbeType.STARTUP
+        assert any(bool(each.started) is not is_startup for each in statuses)
+
+
+@often
+@given(plots())
+def test_windows_of_back_off_never_shrink_while_busy_nor_pass_the_cap(
+    plot: Plot,
+) -> None:
+    stage, _ = play(plot)
+
+    windows: dict[str, list[timedelta]] = defaultdict(list)
+    for each in stage.of(BackoffEntry):
+        windows[each.container_name] += [each.window, each.next_window]
+
+    for series in windows.values():
+        assert series[0] in {timedelta(), timedelta(seconds=10)}
+        assert max(series) <= CAP
+        # Told in pairs: in force now, in force next; the former is what was next.
+        in_force = series[::2]
+        assert in_force == sorted(in_force)
+
+
+@often
+@given(plots())
+def test_a_deleted_pod_always_ends_and_leaves_nothing(plot: Plot) -> None:
+    stage, engine = play(plot)
+    stage.world.unreachable = ""
+
+    stage.send(DeletePod(POD_UID))
+    stage.run_until(stage.now + 200)
+
+    assert stage.in_world() == ()
+    assert stage.snapshot.pods == ()
+    assert len(stage.of(PodGoneEntry)) == 1
+    assert engine.pod_uids() == ()
+
+
+@often
+@given(plots())
+def test_no_probe_and_no_relist_overlaps_itself(plot: Plot) -> None:
+    _, engine = play(plot)
+    asked: dict[int, ProbeKey] = {}
+    relists = 0
+
+    for (item, _), turn in zip(engine.inputs, engine.turns, strict=True):
+        if isinstance(item, ProbeFinished):
+            del asked[item.probe_id]
+        relists -= isinstance(item, Relisted | RelistFailed)
+        for effect in turn.effects:
+            if isinstance(effect, RunProbe):
+                assert effect.key not in asked.values()
+                asked[effect.probe_id] = effect.key
+            relists += isinstance(effect, Relist)
+        assert relists in {0, 1}
+
+
+@often
+@given(plots())
+def test_the_same_inputs_at_the_same_instants_give_the_same_turns(plot: Plot) -> None:
+    _, engine = play(plot)
+    another = Engine(plot.config, START)
+
+    turns = [
+        another.advance(now) if item is None else another.submit(item, now)
+        for item, now in engine.inputs
+    ]
+
+    assert turns == engine.turns
+    assert repr(turns) == repr(engine.turns)
+
+
+@often
+@given(plots())
+def test_entries_are_numbered_and_time_never_goes_back(plot: Plot) -> None:
+    stage, _ = play(plot)
+
+    journal = stage.journal
+
+    assert [each.sequence for each in journal] == list(range(1, len(journal) + 1))
+    assert all(one.at <= other.at for one, other in pairwise(journal))
