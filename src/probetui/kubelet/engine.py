@@ -14,6 +14,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
 
+from probetui.k8s.difference import differences
+from probetui.k8s.event import EventType
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
@@ -37,6 +39,7 @@ from probetui.kubelet.inputs import (
     RestartContainer,
     ResumeProbes,
     RuntimeChanged,
+    SetPods,
     StepProbe,
     TriggerProbe,
 )
@@ -46,6 +49,14 @@ from probetui.kubelet.lifetimes import Lifetimes
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.pleg import LifecycleChange, Pleg, PodCache, PodLifecycleEvent
 from probetui.kubelet.pod_calls import PodCalls
+from probetui.kubelet.pod_config import (
+    FAILED_VALIDATION,
+    PodConfig,
+    PodOperation,
+    SourcedPod,
+)
+from probetui.kubelet.pod_config import PodUpdate as SourceUpdate
+from probetui.kubelet.pod_source import API_SOURCE
 from probetui.kubelet.pod_worker import (
     Call,
     CallResult,
@@ -132,6 +143,7 @@ class Engine:
         self._disposer = Disposer(
             self._runner, self._workers, config.dead_instances_kept, self._forget
         )
+        self._sources = PodConfig()
         self._pods: dict[str, Pod] = {}
         self._in_runtime: dict[str, RuntimePodStatus] = {}
         self._timers: Timers[Routinely] = Timers()
@@ -209,7 +221,9 @@ class Engine:
     def _take_command(self, command: Command, now: datetime) -> None:
         match command:
             case AddPod(pod):
-                self._add_pod(pod, now)
+                self._add_pod(pod, now, waits_for_name=False)
+            case SetPods(pods):
+                self._set_pods(pods, now)
             case DeletePod(pod_uid, grace_period_seconds):
                 self._delete_pod(pod_uid, grace_period_seconds, now)
             case TriggerProbe(key):
@@ -228,10 +242,60 @@ class Engine:
                 self._probes.pause()
                 self._probes.step(now)
 
-    def _add_pod(self, pod: Pod, now: datetime) -> None:
+    def _add_pod(self, pod: Pod, now: datetime, *, waits_for_name: bool) -> None:
         self._pods[pod.uid] = replace(pod, created_at=pod.created_at or now)
-        update = PodUpdate(UpdateType.CREATE, self._pods[pod.uid])
+        update = PodUpdate(
+            UpdateType.CREATE, self._pods[pod.uid], is_static=waits_for_name
+        )
         self._workers.update(update, now)
+
+    def _set_pods(self, pods: tuple[Pod, ...], now: datetime) -> None:
+        """Bring the pods in line with the manifests.
+
+        Difference: a pod whose manifest is gone is deleted as the API server does it,
+        so that its status can be followed to the end; the kubelet kills a static pod
+        and drops its status with the file.
+
+        Source: kubelet.go, v1.32.10, HandlePodAdditions, HandlePodUpdates.
+        """
+        sourced = tuple(SourcedPod(each) for each in pods)
+        merged = self._sources.merge(
+            SourceUpdate(PodOperation.SET, API_SOURCE, sourced), now
+        )
+        for refused in merged.refused:
+            self._ledger.event(
+                refused.pod,
+                EventType.WARNING,
+                FAILED_VALIDATION,
+                refused.message,
+                now=now,
+            )
+        for update in merged.updates:
+            for each in update.pods:
+                self._apply(update.operation, each.pod, now)
+
+    def _apply(self, operation: PodOperation, pod: Pod, now: datetime) -> None:
+        match operation:
+            case PodOperation.REMOVE | PodOperation.DELETE:
+                self._delete_pod(pod.uid, None, now)
+            case PodOperation.ADD:
+                for old in tuple(self._pods.values()):
+                    if old.full_name == pod.full_name:
+                        self._tell_differences(old, pod, now)
+                self._add_pod(pod, now, waits_for_name=True)
+            case PodOperation.UPDATE:
+                old = self._pods.get(pod.uid, pod)
+                self._tell_differences(old, pod, now)
+                self._pods[pod.uid] = replace(pod, created_at=old.created_at)
+                self._probes.replace_pod(self._pods[pod.uid])
+                update = PodUpdate(UpdateType.UPDATE, self._pods[pod.uid])
+                self._workers.update(update, now)
+            case PodOperation.SET | PodOperation.RECONCILE:
+                return
+
+    def _tell_differences(self, old: Pod, new: Pod, now: datetime) -> None:
+        for path, before, after in differences(old, new):
+            self._note(now, f"{new.name}: {path}: {before or '-'} -> {after or '-'}")
 
     def _delete_pod(self, pod_uid: str, grace: int | None, now: datetime) -> None:
         """Mark a pod as being deleted, as the API server does, and end it."""

@@ -20,6 +20,16 @@ class AddPod:
 
 
 @dataclass(frozen=True, slots=True)
+class SetPods:
+    """These are all the pods of the manifests now: run what is new, end the others.
+
+    A pod that takes the name of another one begins when that one is gone.
+    """
+
+    pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePod:
     """End a pod gracefully; None is the pod's own grace period."""
 
@@ -59,6 +69,7 @@ class StepProbe:
 
 Command = (
     AddPod
+    | SetPods
     | DeletePod
     | TriggerProbe
     | RestartContainer

@@ -1,0 +1,93 @@
+"""What differs between two values of the object model, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import NamedTuple
+
+from probetui.k8s.pod import Pod
+
+NOT_OF_THE_SPEC = frozenset(
+    {
+        "uid",
+        "annotations",
+        "created_at",
+        "deletion_requested_at",
+        "deletion_grace_period_seconds",
+    }
+)
+
+
+class Difference(NamedTuple):
+    """One field that is not what it was; both sides as people write them."""
+
+    path: str
+    before: str
+    after: str
+
+
+def differences(before: Pod, after: Pod) -> tuple[Difference, ...]:
+    """Return what differs between two definitions of a pod, in the order of fields.
+
+    Members of lists are compared by name where they have one, else by place.
+    """
+    return tuple(_compare("", before, after))
+
+
+def _compare(path: str, before: object, after: object) -> Iterator[Difference]:
+    if before == after:
+        return
+    if is_dataclass(before) and type(before) is type(after):
+        for field in fields(before):
+            if path or field.name not in NOT_OF_THE_SPEC:
+                yield from _compare(
+                    _join(path, _camel_case(field.name)),
+                    getattr(before, field.name),
+                    getattr(after, field.name),
+                )
+    elif isinstance(before, tuple) and isinstance(after, tuple):
+        yield from _compare_members(path, _by_name(before), _by_name(after))
+    elif isinstance(before, Mapping) and isinstance(after, Mapping):
+        yield from _compare_members(path, before, after)
+    else:
+        yield Difference(path, _words(before), _words(after))
+
+
+def _compare_members(
+    path: str, before: Mapping[object, object], after: Mapping[object, object]
+) -> Iterator[Difference]:
+    for key in dict.fromkeys((*before, *after)):
+        where = f"{path}[{key}]"
+        if key in before and key in after:
+            yield from _compare(where, before[key], after[key])
+        elif key in before:
+            yield Difference(where, _words(before[key]), "")
+        else:
+            yield Difference(where, "", _words(after[key]))
+
+
+def _by_name(members: tuple[object, ...]) -> dict[object, object]:
+    return {
+        getattr(each, "name", None) or index: each for index, each in enumerate(members)
+    }
+
+
+def _words(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if is_dataclass(value):
+        name = getattr(value, "name", "")
+        return str(name) or type(value).__name__
+    return str(value)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _camel_case(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(each.capitalize() for each in tail)
