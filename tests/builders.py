@@ -23,6 +23,13 @@ from probetui.k8s.runtime import (
     RuntimeState,
     SandboxStatus,
 )
+from probetui.k8s.status import (
+    ContainerState,
+    ContainerStatus,
+    PodPhase,
+    PodStatus,
+    Running,
+)
 from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 
@@ -155,4 +162,38 @@ def a_runtime_status(
         pod_uid=f"uid-of-{pod}",
         containers=instances,
         **{"sandboxes": (a_sandbox(),), "ips": ("10.0.0.2",), **fields},
+    )
+
+
+RUNNING = Running(START)
+
+
+def a_container_status(
+    name: str = "app",
+    number: int = 0,
+    state: ContainerState | None = RUNNING,
+    **fields: Any,
+) -> ContainerStatus:
+    """Return the published status of an instance; it runs and has started up."""
+    return ContainerStatus(
+        name,
+        **{
+            "container_id": f"fake://{name}-{number}",
+            "state": state,
+            "started": True,
+            "restart_count": number,
+            **fields,
+        },
+    )
+
+
+def a_status(*containers: ContainerStatus, **fields: Any) -> PodStatus:
+    """Return the published status of a pod that runs."""
+    return PodStatus(
+        **{
+            "phase": PodPhase.RUNNING,
+            "container_statuses": containers,
+            "pod_ip": "10.0.0.2",
+            **fields,
+        }
     )
