@@ -28,12 +28,11 @@ class Ledger:
     Sequence numbers of entries start at 1 and grow by one; so do the IDs of effects.
     """
 
-    __slots__ = ("_effects", "_entries", "faults", "last_id", "sequence")
+    __slots__ = ("_effects", "_entries", "last_id", "sequence")
 
     def __init__(self) -> None:
         self.sequence = 0
         self.last_id = 0
-        self.faults = 0
         self._effects: list[Effect] = []
         self._entries: list[Entry] = []
 
@@ -67,8 +66,6 @@ class Ledger:
         tick: TickEntry | None = None,
     ) -> None:
         """Record an event about a pod, or one of its containers if named."""
-        if event_type is EventType.WARNING:
-            self.faults += 1
         event = Event(
             event_type,
             reason,
