@@ -1,0 +1,88 @@
+"""Carries routines from step to step, and lets a test answer what they ask for."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from tests.builders import START
+
+from probetui.kubelet.effects import Effect, Operation, RunOperation
+from probetui.kubelet.inputs import OperationFinished, OperationValue
+from probetui.kubelet.journal import Entry, EventEntry
+from probetui.kubelet.routine import Routine, Runner
+from probetui.kubelet.turn import Ledger
+
+E = TypeVar("E", bound=Entry)
+
+
+class Carrier:
+    """A runner, its ledger, and a time that passes when told.
+
+    `returned` has what each routine that ended returned, in the order of their ends.
+    """
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self.runner = Runner(self.ledger)
+        self.now = START
+        self.returned: list[Any] = []
+        self._unanswered: list[RunOperation] = []
+        self._entries: list[Entry] = []
+
+    def start(self, routine: Routine[Any], pod_uid: str = "uid-of-web") -> None:
+        """Carry a routine to its first wait."""
+
+        def done(value: Any, _at: datetime) -> None:
+            self.returned.append(value)
+
+        self.runner.start(pod_uid, routine, done, self.now)
+
+    def asked(self) -> list[Operation]:
+        """Return the operations that wait for an answer, oldest first."""
+        self._take()
+        return [each.operation for each in self._unanswered]
+
+    def answer(
+        self,
+        value: OperationValue = None,
+        *,
+        error: str | None = None,
+        not_found: bool = False,
+        index: int = 0,
+        after: float = 0,
+    ) -> bool:
+        """Answer one of the operations that wait, the oldest one unless told."""
+        self.now += timedelta(seconds=after)
+        self._take()
+        effect = self._unanswered.pop(index)
+        return self.runner.finish(
+            OperationFinished(effect.operation_id, value, error, not_found), self.now
+        )
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += timedelta(seconds=seconds)
+        self.runner.run_due(self.now)
+
+    def entries(self, kind: type[E]) -> list[E]:
+        """Return the entries of one kind so far."""
+        self._take()
+        return [each for each in self._entries if isinstance(each, kind)]
+
+    def events(self) -> list[tuple[str, str, str]]:
+        """Return type, reason and message of every event so far."""
+        return [
+            (each.event.type, each.event.reason, each.event.message)
+            for each in self.entries(EventEntry)
+        ]
+
+    def _take(self) -> None:
+        turn = self.ledger.take()
+        self._entries += turn.entries
+        self._unanswered += [_operation(each) for each in turn.effects]
+
+
+def _operation(effect: Effect) -> RunOperation:
+    assert isinstance(effect, RunOperation)
+    return effect
