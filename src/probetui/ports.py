@@ -48,8 +48,8 @@ class Runtime(Protocol):
     Every call may be cancelled. Calls that remove or stop are idempotent: what is
     already gone is not an error; any other call about what is gone is refused.
     Nothing but `ContainerRuntimeError` (and, from `exec_sync`, `ExecTimeoutError`) is
-    raised. Only what carries probetui's own label is ever listed, stopped or removed,
-    whichever probetui made it. IDs of containers are `<name>://<id>`.
+    raised. Only what carries probetui's own label is ever listed, stopped or removed;
+    what an earlier probetui made is among it. IDs of containers are `<name>://<id>`.
     """
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -108,6 +109,14 @@ class AnotherProbetui:
         """Have it end without a chance to do anything."""
         self._process.kill()
         self._process.wait()
+
+    def freeze(self) -> None:
+        """Have it do nothing until it is thawed."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Have it go on."""
+        self._process.send_signal(signal.SIGCONT)
 
     def leave(self) -> None:
         """Have it end normally, leaving its pod as it is."""

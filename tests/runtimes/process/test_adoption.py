@@ -153,8 +153,16 @@ async def test_the_parent_tells_how_a_container_ended_that_another_one_stopped(
 ) -> None:
     other = another(SCRIPT)
     await pid_of(bench, other.container_id)
+    other.freeze()
 
     await observer.stop_container(other.container_id, 30)
+
+    record = json.loads(
+        bench.home(other.container_id).with_name("container.json").read_text()
+    )
+    assert (await bench.ended(other.container_id, observer)).reason == "Unknown"
+    assert record["finished_at"] is None  # it is not for the observer to say
+    other.thaw()
 
     async def is_known() -> bool:
         status = await bench.ended(other.container_id, observer)

@@ -120,6 +120,16 @@ async def test_a_child_that_runs_has_no_exit_code_yet(nowhere: int) -> None:
     assert reap(process) is None
 
 
+async def test_a_child_that_only_has_the_number_is_not_reaped(nowhere: int) -> None:
+    process = run("exit 5", nowhere)
+    ended = asyncio.Event()
+    watch_polling(process, ended.set)
+    await ended.wait()
+
+    assert reap(Process(process.pid, "another birth")) is None
+    assert reap(process) == 5
+
+
 async def test_no_signal_goes_to_a_process_that_only_has_the_number(
     nowhere: int,
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from probetui.errors import ContainerRuntimeError
 from probetui.ports import ExecResult
-from probetui.runtimes.process.command import KEPT_BYTES, Command
+from probetui.runtimes.process.command import KEPT_BYTES, Command, Stream
 from probetui.runtimes.process.identity import identify, is_alive
 
 
@@ -69,6 +69,17 @@ async def test_output_beyond_the_limit_is_read_and_dropped(tmp_path: Path) -> No
     result = await run(script, tmp_path).wait(10)
 
     assert result == ExecResult(0, bytes(KEPT_BYTES), bytes(KEPT_BYTES))
+
+
+async def test_what_is_in_the_pipe_at_the_end_is_not_lost() -> None:
+    stream = Stream()
+    os.write(stream.write_end, b"last words")
+    os.close(stream.write_end)
+
+    stream.close()
+    stream.close()
+
+    assert stream.kept == b"last words"
 
 
 async def test_what_runs_on_in_the_background_keeps_nobody_waiting(

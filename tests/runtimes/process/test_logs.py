@@ -95,6 +95,20 @@ async def test_lines_to_come_are_followed_to_the_end(log: Path) -> None:
     assert await follower == ["half", "after", "the end"]
 
 
+async def test_all_that_was_printed_before_the_end_is_read(log: Path) -> None:
+    clock, ending = FakeClock(), Ending()
+    follower = asyncio.ensure_future(
+        texts(logs.follow(log, tail=10, has_ended=ending, clock=clock))
+    )
+    await clock.settle()
+
+    append(log, b"x\n" * 3 * logs.BLOCK_BYTES)
+    ending.has_come = True
+    await clock.advance(logs.POLL)
+
+    assert len(await follower) == 3 * logs.BLOCK_BYTES
+
+
 async def test_a_container_can_be_followed_before_it_starts(log: Path) -> None:
     clock, ending = FakeClock(), Ending()
     follower = asyncio.ensure_future(

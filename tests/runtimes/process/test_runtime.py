@@ -15,7 +15,7 @@ from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.kubelet.effects import PulledImage, PullImage, RunPodSandbox
 from probetui.ports import EventSource
-from probetui.runtimes.process import logs
+from probetui.runtimes.process import container, logs
 from probetui.runtimes.process.runtime import ProcessRuntime
 from tests.builders import a_pod
 from tests.runtimes.bench import FAILS, NOWHERE, POLITE, SLOW, STUBBORN
@@ -99,6 +99,22 @@ async def test_a_command_ends_with_its_container(bench: ProcessBench) -> None:
     assert command.exit_code == 137
 
 
+async def test_where_marks_cannot_be_seen_groups_and_commands_end_all_the_same(
+    bench: ProcessBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container, "kill_marked", lambda _marker: None)
+    container_id = await bench.run_ready(f"sleep 300 & echo $! > pid; {UNTIL_END}")
+    pid = bench.pid_in(container_id, "pid")
+
+    command, _ = await asyncio.gather(
+        bench.sh(container_id, "touch end; sleep 300", limit=0),
+        bench.ended(container_id),
+    )
+
+    assert command.exit_code == 137
+    await bench.until_dead(pid)
+
+
 async def test_removing_a_container_ends_the_commands_in_it(
     bench: ProcessBench,
 ) -> None:
@@ -163,8 +179,8 @@ async def test_a_pod_keeps_its_address_and_shares_it_with_nobody(
 async def test_a_container_that_cannot_be_started_says_why_and_stays_so(
     bench: ProcessBench,
 ) -> None:
-    container = replace(bench.container(""), command=(NOWHERE,))
-    container_id = await bench.create(container)
+    nowhere = replace(bench.container(""), command=(NOWHERE,))
+    container_id = await bench.create(nowhere)
 
     for _ in range(2):
         with pytest.raises(ContainerRuntimeError):
@@ -181,6 +197,19 @@ async def test_a_container_is_started_once(bench: ProcessBench) -> None:
 
     with pytest.raises(ContainerRuntimeError, match="CONTAINER_RUNNING"):
         await bench.runtime.start_container(container_id)
+
+
+async def test_no_container_is_made_in_a_sandbox_that_was_stopped(
+    bench: ProcessBench,
+) -> None:
+    sandbox_id = await bench.sandbox(a_pod())
+    created = await bench.create(bench.container(POLITE), sandbox_id=sandbox_id)
+    await bench.runtime.stop_pod_sandbox(sandbox_id)
+
+    with pytest.raises(ContainerRuntimeError, match="is not running"):
+        await bench.create(bench.container(POLITE, "late"), sandbox_id=sandbox_id)
+    with pytest.raises(ContainerRuntimeError, match="is not running"):
+        await bench.runtime.start_container(created)
 
 
 async def test_a_container_without_a_command_is_not_created(

@@ -93,9 +93,7 @@ class ProcessRuntime:
         with _refusals():
             self._load()
             taken = {
-                it.record.ip
-                for it in self._sandboxes.values()
-                if it.record.is_ready and it.record.pod_uid != operation.pod.uid
+                it.record.ip for it in self._sandboxes.values() if it.record.is_ready
             }
             ip = free_address(operation.pod.uid, taken)
             self._base.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
