@@ -45,6 +45,10 @@ class OwnDaemon:
     def start(self) -> None:
         """Start it and wait until it answers."""
         command = [
+            # In a network of its own: told to have no bridge, a daemon removes the
+            # bridge of the machine's own daemon.
+            "unshare",
+            "--net",
             "dockerd",
             f"--host={self.url}",
             f"--data-root={self._folder / 'data'}",

@@ -101,6 +101,7 @@ class DockerRuntime:
         self._images = Images(self._client)
         self._sandbox_image = SandboxImage(self._images, self._options.sandbox_image)
         self._listing = Listing(self._client, self._options.owner)
+        self._being_made: set[tuple[str, int]] = set()
         self._reach = Reach(publishing(daemon, self._options.reach))
         processes = HostProcesses() if daemon.is_on_this_kernel else None
         self._executor = Executor(self._client, processes, self._options.exec_errors)
@@ -139,7 +140,19 @@ class DockerRuntime:
         """Return every pod of ours, dead containers too, each list newest first."""
         everything = await self._listing.everything()
         self._reach.learn(everything)
-        return pod_statuses(everything)
+        # One that is still being made, and may fail, is no change to tell of: the
+        # engine would try again at once instead of after its back-off.
+        return pod_statuses(
+            each for each in everything if not self._is_being_made(each)
+        )
+
+    def _is_being_made(self, seen: Seen) -> bool:
+        sandbox = seen.sandbox
+        return (
+            sandbox is not None
+            and not sandbox.is_ready
+            and (seen.pod.uid, sandbox.attempt) in self._being_made
+        )
 
     # -- sandboxes
 
@@ -148,6 +161,14 @@ class DockerRuntime:
 
         One that cannot be started is removed again.
         """
+        making = (operation.pod.uid, operation.attempt)
+        self._being_made.add(making)
+        try:
+            return await self._run_sandbox(operation)
+        finally:
+            self._being_made.discard(making)
+
+    async def _run_sandbox(self, operation: RunPodSandbox) -> str:
         try:
             sandbox_id = await self._create_sandbox(operation)
         except ImageNotFoundError:
