@@ -61,10 +61,17 @@ async def _live(plan: Plan) -> int:
             except BaseException as error:
                 # A bug, not an end: nothing may be left behind all the same.
                 if not plan.options.keep:
-                    await remove_own(runtime, plan.pods)
+                    await _remove_after_bug(runtime, plan)
                 raise _cause(error) from error
     finally:
         await runtime.close()
+
+
+async def _remove_after_bug(runtime: Runtime, plan: Plan) -> None:
+    try:
+        await remove_own(runtime, plan.pods)
+    except Exception as error:  # noqa: BLE001  # the bug before is what is reported
+        plan.notes.error(f"containers may be left: {error}; see `probetui ls`")
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -210,12 +217,13 @@ class _Live:
         )
 
     def _close(self, verdict: Verdict) -> None:
+        now = self._clock.now()
         with suppress(BrokenPipeError):
             if self._printer is not None:
-                self._printer.finish(self._clock.now())
+                self._printer.finish(now)
         for each in self._recorders:
             with suppress(BrokenPipeError):
-                each.end(verdict.reason, verdict.exit_status, self._clock.now())
+                each.end(verdict.reason, verdict.exit_status, now)
 
     def _tell(self, text: str, is_fault: bool) -> None:  # noqa: FBT001  # a callback
         notes = self._plan.notes

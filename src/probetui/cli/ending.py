@@ -14,7 +14,7 @@ from probetui.cli.runtimes import remove_pods
 from probetui.drive.realtime import RealtimeSession
 from probetui.errors import ContainerRuntimeError
 from probetui.headless.follow import Follower
-from probetui.headless.verdict import INTERRUPTED, TERMINATED, Verdict
+from probetui.headless.verdict import INTERRUPTED, PODS_ENDED, TERMINATED, Verdict
 from probetui.k8s.pod import Pod
 from probetui.ports import Runtime
 
@@ -78,7 +78,8 @@ async def end_pods(
         (each.termination_grace_period_seconds or 0 for each in pods), default=0
     )
     names = ", ".join(each.name for each in pods)
-    notes.note(f"stopping {names} (within {grace}s; ^C leaves them running)")
+    if verdict.reason != PODS_ENDED:
+        notes.note(f"stopping {names} (within {grace}s; ^C leaves them running)")
     stopping = asyncio.ensure_future(session.shutdown())
     leaving = asyncio.ensure_future(interrupts.leave.wait())
     await asyncio.wait({stopping, leaving}, return_when=asyncio.FIRST_COMPLETED)

@@ -113,6 +113,7 @@ def group(ctx: click.Context) -> int:
 
 def main() -> None:
     """Run the program and exit with its status."""
+    _open_closed_streams()
     if _COMPLETE_VARIABLE in os.environ:
         group.main(prog_name="probetui", complete_var=_COMPLETE_VARIABLE)
     status = run(sys.argv[1:])
@@ -169,6 +170,16 @@ def _usage_line(error: click.ClickException) -> str:
             return f'"{error.option_name}" is not an option'
         case _:
             return error.format_message().rstrip(".")
+
+
+def _open_closed_streams() -> None:
+    """Put nothing behind descriptors that were closed before we began.
+
+    The next file to be opened would get their numbers, and output with it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115  # open to the end
 
 
 def _flush() -> bool:

@@ -14,6 +14,7 @@ from probetui.headless.verdict import (
     ANSWER_IS_NO,
     DONE,
     PIPE_CLOSED,
+    PODS_ENDED,
     TIME_IS_UP,
     Verdict,
 )
@@ -130,6 +131,6 @@ class Follower:
         ]
         if failed:
             message = f"ended as Failed: {', '.join(failed)}"
-            self.end(Verdict("pods ended", ANSWER_IS_NO, message))
+            self.end(Verdict(PODS_ENDED, ANSWER_IS_NO, message))
         else:
-            self.end(Verdict("pods ended", DONE))
+            self.end(Verdict(PODS_ENDED, DONE))

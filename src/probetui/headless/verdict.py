@@ -16,6 +16,9 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 TERMINATED = 143
 
+PODS_ENDED = "pods ended"
+"""The reason when there is nothing left to stop."""
+
 _CANNOT_START = frozenset(
     {
         "ErrImagePull",

@@ -1,0 +1,98 @@
+"""The installed program, run as people and scripts run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAM = Path(sys.executable).with_name("probetui")
+SAMPLES = Path(__file__).parents[2] / "sample_pods"
+PATIENCE_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Runs the program with folders of its own."""
+
+    home: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that every run gets."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("PROBETUI_")
+        }
+        return {
+            **kept,
+            "HOME": str(self.home),
+            "XDG_CONFIG_HOME": str(self.home / "config"),
+            "XDG_STATE_HOME": str(self.home / "state"),
+        }
+
+    def run(
+        self, *args: str, stdin: str | None = None, seconds: int = PATIENCE_SECONDS
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it to its end; without `stdin` there is none."""
+        return subprocess.run(
+            [PROGRAM, *args],
+            env=self.environment,
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+
+    @contextmanager
+    def started(self, *args: str) -> Iterator[subprocess.Popen[str]]:
+        """Start it; at the end it is gone, one way or the other."""
+        with subprocess.Popen(
+            [PROGRAM, *args],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def signal(self, name: str) -> None:
+        """Send a signal to the one that runs a pod."""
+        listing = self.run("ls", "--runtime", "process", "-o", "json")
+        runner = json.loads(listing.stdout)[0]["runBy"].removeprefix("process ")
+        os.kill(int(runner), signal.Signals[f"SIG{name}"])
+
+    def left_behind(self) -> list[str]:
+        """Return the pods that are still there as processes."""
+        listing = self.run("ls", "--runtime", "process", "-o", "name")
+        return listing.stdout.split()
+
+
+def wait_for(line: str, lines: Iterator[str]) -> str:
+    """Read lines up to one that contains a text, and return it."""
+    for each in lines:
+        if line in each:
+            return each
+    raise AssertionError(f"there was no line with {line!r}")
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Look again and again until something is so."""
+    deadline = time.monotonic() + PATIENCE_SECONDS  # noqa: TID251  # real time is waited for
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"  # noqa: TID251  # the same
+        time.sleep(0.05)  # noqa: TID251  # another program decides when it is so

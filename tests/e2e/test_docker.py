@@ -1,0 +1,148 @@
+"""The program on a real Docker engine."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+
+import docker
+import pytest
+
+from probetui.kubelet.labels import POD_NAME
+from tests.e2e.program import SAMPLES, Program, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker]
+
+IMAGE = "busybox:1.36"
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - {{name: app, image: "{image}", imagePullPolicy: Never, command: [sleep, "60"]}}
+"""
+
+
+def containers_of(pod: str) -> list[str]:
+    client = docker.from_env()
+    try:
+        filters = {"label": f"{POD_NAME}={pod}"}
+        found = client.containers.list(all=True, filters=filters)
+        return [each.name for each in found]
+    finally:
+        client.close()
+
+
+NAMES = ("e2e-auto", "e2e-good", "e2e-bad", "e2e-signal", "e2e-first", "e2e-second",
+         "e2e-kept", "exec-liveness", "liveness")  # fmt: skip
+
+
+@pytest.fixture
+def program(program: Program) -> Iterator[Program]:
+    """Remove what these tests may leave, and nothing else: the engine is shared."""
+    yield program
+    pods = "---\n".join(POD.format(name=each, image=IMAGE) for each in NAMES)
+    program.run("down", "-f", "-", "--runtime", "docker", stdin=pods)
+
+
+def test_the_sample_of_the_documentation_is_killed_and_leaves_nothing_behind(
+    program: Program,
+) -> None:
+    done = program.run(
+        "run", "-f", str(SAMPLES / "exec-liveness.yaml"), "--runtime", "docker",
+        "--plain", "--until", "killed", "--timeout", "90s",
+        seconds=120,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"liveness #\d+ failure \S+ run 3/3 kill grace=3s", done.stdout)
+    assert containers_of("exec-liveness") == []
+
+
+def test_auto_is_docker(program: Program) -> None:
+    manifest = POD.format(name="e2e-auto", image=IMAGE)
+
+    done = program.run("-f", "-", "--until", "started", stdin=manifest)
+
+    assert done.returncode == 0, done.stderr
+    assert "e2e-auto/app started restart=0" in done.stdout
+    assert containers_of("e2e-auto") == []
+
+
+def test_an_image_that_is_not_here_is_told_others_go_on_and_it_comes_to_6(
+    program: Program,
+) -> None:
+    manifest = "---\n".join(
+        [
+            POD.format(name="e2e-good", image=IMAGE),
+            POD.format(name="e2e-bad", image="probetui.invalid/none:1"),
+        ]
+    )
+
+    done = program.run("-f", "-", "--timeout", "6s", stdin=manifest)
+
+    assert done.returncode == 6
+    assert "e2e-good/app started restart=0" in done.stdout
+    assert "e2e-bad/app could not be started: ErrImageNeverPull" in done.stderr
+    assert containers_of("e2e-good") == containers_of("e2e-bad") == []
+
+
+def test_a_signal_stops_the_containers(program: Program) -> None:
+    path = program.home / "pod.yaml"
+    path.write_text(POD.format(name="e2e-signal", image=IMAGE))
+
+    with program.started("-f", str(path)) as process:
+        assert process.stdout is not None
+        wait_for("started restart=0", process.stdout)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+    assert process.returncode == 130
+    assert containers_of("e2e-signal") == []
+
+
+def test_two_runs_leave_each_other_alone(program: Program) -> None:
+    path = program.home / "pod.yaml"
+    path.write_text(POD.format(name="e2e-first", image=IMAGE))
+
+    with program.started("-f", str(path)) as process:
+        assert process.stdout is not None
+        wait_for("started restart=0", process.stdout)
+        second = program.run(
+            "-f", "-", "--timeout", "5s",
+            stdin=POD.format(name="e2e-second", image=IMAGE),
+        )  # fmt: skip
+        first = containers_of("e2e-first")
+        process.terminate()
+        rest, _ = process.communicate(timeout=30)
+
+    assert second.returncode == 4
+    assert len(first) == 2
+    assert "restart=1" not in rest
+    assert rest.count("exit ") == 1
+
+
+def test_what_was_kept_is_listed_and_removed(program: Program) -> None:
+    path = program.home / "pod.yaml"
+    path.write_text(POD.format(name="e2e-kept", image=IMAGE))
+
+    program.run("-f", str(path), "--keep", "--until", "started")
+    listed = program.run("ls", "--runtime", "docker", "--no-headers")
+    down = program.run("down", "-f", str(path), "--runtime", "docker")
+
+    assert re.search(r"default +e2e-kept +docker +1/1 +0 +\d+s +-", listed.stdout)
+    assert down.stdout == "removed default/e2e-kept (docker)\n"
+    assert containers_of("e2e-kept") == []
+
+
+def test_a_lesson_runs_in_containers_as_well(program: Program) -> None:
+    done = program.run(
+        "demo", "--runtime", "docker", "--pull", "never", "--until", "killed",
+        "--timeout", "60s", seconds=90,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert containers_of("liveness") == []

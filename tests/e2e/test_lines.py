@@ -1,0 +1,351 @@
+"""The program without a terminal: lines, records, exit statuses, signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from probetui.drive.record_reader import read_recording
+from probetui.kubelet.journal import StatusEntry, TickEntry
+from tests.e2e.program import PROGRAM, Program, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \S+ .+")
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}}}
+spec:
+  restartPolicy: {policy}
+  terminationGracePeriodSeconds: 1
+  containers: [{{name: app, image: none, command: [sh, -c, "{script}"]}}]
+"""
+
+
+def pod(script: str, policy: str = "Never", name: str = "job") -> str:
+    return POD.format(script=script, policy=policy, name=name)
+
+
+def test_the_demo_shows_a_restart_and_leaves_nothing_behind(program: Program) -> None:
+    done = program.run("demo", "--plain", "--until", "restarts=1", "--timeout", "50s")
+
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert all(LINE.fullmatch(each) for each in lines)
+    text = "\n".join(each.split(" ", 1)[1] for each in lines)
+    assert re.search(r"liveness/app liveness #\d+ failure \S+ run 1/3 no-action", text)
+    assert re.search(r"liveness/app liveness #\d+ failure .* 3/3 kill grace=3s", text)
+    assert "liveness/app started restart=1" in text
+    assert text.endswith("liveness gone")
+    assert program.left_behind() == []
+
+
+def test_what_is_for_people_goes_to_standard_error_and_no_escape_code_anywhere(
+    program: Program,
+) -> None:
+    done = program.run("demo", "--until", "started", "--timeout", "20s")
+
+    assert done.returncode == 0
+    assert "probetui: note: liveness: After 5 seconds" in done.stderr
+    assert "probetui:" not in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_records_are_json_objects_a_line_each_and_complete(
+    program: Program, tmp_path: Path
+) -> None:
+    path = tmp_path / "session.jsonl"
+
+    done = program.run(
+        "demo", "-o", "jsonl", "--until", "killed", "--timeout", "50s",
+        "--record", str(path), "--seed", "7",
+    )  # fmt: skip
+
+    assert done.returncode == 0
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert path.read_text() == done.stdout
+    assert [records[0]["type"], records[-1]["type"]] == ["session", "end"]
+    assert [each["seq"] for each in records] == list(range(len(records)))
+    assert records[0]["seed"] == 7
+    assert "name: liveness" in records[0]["manifests"][0]["text"]
+    assert records[-1]["reason"] == "until"
+    assert records[-1]["exit"] == 0
+    assert {"tick", "event", "state", "status", "container", "gone"} <= {
+        each["type"] for each in records
+    }
+    recording = read_recording(path)
+    assert len(recording.entries) == len(records) - 2
+    assert any(isinstance(each, TickEntry) for each in recording.entries)
+    last = [each for each in recording.entries if isinstance(each, StatusEntry)][-1]
+    assert last.status.phase == "Failed"
+
+
+def test_the_record_may_have_standard_output_for_itself(program: Program) -> None:
+    done = program.run("demo", "--record", "-", "--until", "started")
+
+    assert json.loads(done.stdout.splitlines()[0])["type"] == "session"
+
+
+def test_a_full_disk_ends_the_record_and_not_the_session(program: Program) -> None:
+    done = program.run("demo", "--record", "/dev/full", "--until", "restarts=1")
+
+    assert done.returncode == 0
+    assert done.stderr.count("nothing is recorded any more: /dev/full") == 1
+
+
+def test_only_what_was_selected_is_printed(program: Program) -> None:
+    done = program.run(
+        "demo", "startup", "-c", "stuck", "-t", "startup",
+        "--until", "startup/slow:started",
+    )  # fmt: skip
+
+    assert done.returncode == 0
+    words = [each.split()[1] for each in done.stdout.splitlines()]
+    assert "startup/stuck" in words
+    assert "startup/slow" not in words
+    assert "stuck startup #" in done.stdout
+
+
+def test_the_time_limit_ends_it_with_4(program: Program) -> None:
+    done = program.run("demo", "--timeout", "2s")
+
+    assert done.returncode == 4
+    assert "probetui: error: the time limit came" in done.stderr
+    assert program.left_behind() == []
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "phase"),
+    [
+        pytest.param("exit 0", 0, "Succeeded", id="succeeds"),
+        pytest.param("exit 3", 1, "Failed", id="fails"),
+    ],
+)
+def test_pods_that_end_by_themselves_end_it_and_their_fate_is_the_answer(
+    program: Program, script: str, status: int, phase: str
+) -> None:
+    done = program.run("-f", "-", "--runtime", "process", stdin=pod(script))
+
+    assert done.returncode == status
+    assert f"->{phase}" in done.stdout
+    assert "stopping" not in done.stderr
+    assert program.left_behind() == []
+
+
+def test_a_condition_that_the_end_of_all_pods_puts_out_of_reach_is_1(
+    program: Program,
+) -> None:
+    done = program.run(
+        "-f", "-", "--runtime", "process", "--until", "event=Killing",
+        stdin=pod("exit 0"),
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "event=Killing can never be: nothing of job runs" in done.stderr
+
+
+def test_a_command_that_does_not_exist_is_told_and_makes_it_6(
+    program: Program,
+) -> None:
+    manifest = pod("", policy="Always").replace("sh, -c", "/no/such/program, -c")
+
+    done = program.run(
+        "-f", "-", "--runtime", "process", "--timeout", "3s", stdin=manifest
+    )
+
+    assert done.returncode == 6
+    assert "job/app could not be started: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        pytest.param(signal.SIGINT, 130, id="SIGINT"),
+        pytest.param(signal.SIGTERM, 143, id="SIGTERM"),
+    ],
+)
+def test_a_signal_stops_the_containers(
+    program: Program, number: signal.Signals, status: int
+) -> None:
+    with program.started("demo", "readiness") as process:
+        assert process.stdout is not None
+        wait_for("started restart=0", process.stdout)
+        process.send_signal(number)
+        rest = process.stdout.read()
+        process.wait(timeout=30)
+
+    assert process.returncode == status
+    assert "readiness/app exit 143" in rest
+    assert program.left_behind() == []
+
+
+def test_a_second_signal_leaves_the_containers_and_down_removes_them(
+    program: Program,
+) -> None:
+    with program.started("demo", "grace", "--seed", "1") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        wait_for("started restart=0", process.stdout)
+        during = program.run("down", "--all", "--runtime", "process")
+        process.send_signal(signal.SIGINT)
+        wait_for("probetui: note: stopping grace (within 8s; ^C", process.stderr)
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read()
+        process.wait(timeout=5)
+
+    left = program.left_behind()
+    down = program.run("down", "--all", "--runtime", "process")
+    assert during.returncode == 1
+    assert f"is run by process {process.pid}" in during.stderr
+    assert process.returncode == 130
+    assert "left running: grace; `probetui down` removes them" in told
+    assert left == ["pod/grace"]
+    assert down.stdout == "removed default/grace (process)\n"
+    assert program.left_behind() == []
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(program: Program) -> None:
+    with program.started("demo", "readiness") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        told = process.stderr.read()
+        process.wait(timeout=30)
+
+    assert process.returncode == 141
+    assert "Traceback" not in told
+    assert "error" not in told
+    assert program.left_behind() == []
+
+
+def test_what_was_kept_goes_on_and_is_taken_over_by_the_next_run(
+    program: Program,
+) -> None:
+    first = program.run("demo", "readiness", "--keep", "--until", "started")
+    kept = program.run("ls", "--runtime", "process", "-o", "json")
+    second = program.run("demo", "readiness", "--until", "started")
+
+    assert "kept: readiness" in first.stderr
+    assert first.stdout.count("readiness/app started restart=0") == 1
+    containers = json.loads(kept.stdout)[0]["containers"]
+    assert [each["state"] for each in containers] == ["running"]
+    assert second.returncode == 0
+    assert "started restart" not in second.stdout
+    assert program.left_behind() == []
+
+
+def test_a_changed_manifest_takes_the_place_of_what_was_left(program: Program) -> None:
+    args = ("-f", "-", "--runtime", "process", "--until", "started")
+    program.run(*args, "--keep", stdin=pod("sleep 100", "Always"))
+
+    second = program.run(*args, stdin=pod("sleep 200", "Always"))
+
+    assert second.returncode == 0
+    assert "removing default/job of an earlier run" in second.stderr
+    assert program.left_behind() == []
+
+
+def test_a_pod_that_is_run_already_is_refused(program: Program) -> None:
+    with program.started("demo", "readiness") as process:
+        assert process.stdout is not None
+        wait_for("started restart=0", process.stdout)
+        second = program.run("demo", "readiness", "--timeout", "5s")
+        process.terminate()
+        process.communicate(timeout=30)
+
+    assert second.returncode == 2
+    assert "is run by another probetui (process " in second.stderr
+
+
+def test_secrets_are_masked_wherever_they_would_be_written(
+    program: Program, tmp_path: Path
+) -> None:
+    manifest = (
+        pod("sleep 100", "Always").rstrip().removesuffix("}]")
+        + ", env: [{name: API_TOKEN, value: hunter22}], livenessProbe: "
+        "{exec: {command: [sh, -c, echo $(API_TOKEN); exit 1]}, periodSeconds: 1}}]\n"
+    )
+    path = tmp_path / "session.jsonl"
+    args = ("-f", "-", "--runtime", "process", "--until", "event=Unhealthy")
+
+    masked = program.run(*args, "--record", str(path), stdin=manifest)
+    shown = program.run(*args, "--show-secrets", stdin=manifest)
+
+    assert masked.returncode == 0
+    assert "hunter22" not in masked.stdout + path.read_text()
+    assert '"***' in masked.stdout
+    assert "hunter22" in shown.stdout
+
+
+def test_paused_means_that_nothing_is_probed(program: Program) -> None:
+    done = program.run("demo", "--paused", "--timeout", "4s")
+
+    assert "liveness/app started restart=0" in done.stdout
+    assert "success" not in done.stdout
+
+
+def test_times_may_count_from_the_start(program: Program) -> None:
+    done = program.run("demo", "--since-start", "--until", "started")
+
+    assert all(re.match(r"\+\d+\.\ds ", each) for each in done.stdout.splitlines())
+
+
+def test_the_module_is_the_program(program: Program) -> None:
+    done = subprocess.run(
+        [PROGRAM.with_name("python"), "-m", "probetui", "version"],
+        env=program.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == program.run("version").stdout
+
+
+def test_a_closed_standard_output_is_survived(program: Program) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{PROGRAM} version >&-"],
+        env=program.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+
+    assert "Traceback" not in done.stderr
+
+
+def test_a_shell_is_offered_what_fits(program: Program, tmp_path: Path) -> None:
+    manifest = tmp_path / "pod.yaml"
+    manifest.write_text(pod("exit 0"))
+
+    def offered(*words: str) -> list[str]:
+        environment = {
+            **program.environment,
+            "_PROBETUI_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(("probetui", *words)),
+            "COMP_CWORD": str(len(words)),
+        }
+        done = subprocess.run(
+            [PROGRAM],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return [line.split(",")[1] for line in done.stdout.split()]
+
+    assert "demo" in offered("")
+    assert offered("demo", "live") == ["liveness"]
+    assert offered("run", "--runtime", "d") == ["docker"]
+    assert "nord" in offered("run", "--theme", "")
+    assert offered("run", "-f", str(manifest), "-c", "") == ["app"]
+    assert offered("run", "-f", "/no/such/file", "-c", "") == []

@@ -1,0 +1,140 @@
+"""The program on a real terminal: drawn, steered with keys, and cleared away."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.program import PROGRAM, Program, wait_until
+from tests.e2e.screen import PROMPT, Terminal, terminal
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
+
+
+@pytest.fixture
+def tty(program: Program) -> Iterator[Terminal]:
+    with terminal(program.environment) as opened:
+        yield opened
+
+
+def assert_restored(tty: Terminal) -> None:
+    """Look whether the terminal is as it was: no screen, an echo, a line editor."""
+    wait_until(lambda: not tty.is_covered, "the end of the screen")
+    tty.enter("stty -a | tr ' ;' '\\n\\n' | grep -x -e echo -e icanon -e isig | sort")
+    tty.wait_for("echo\nicanon\nisig\n" + PROMPT)
+
+
+def test_the_demo_is_shown_steered_with_keys_and_cleared_away(
+    program: Program, tty: Terminal
+) -> None:
+    tty.enter(f"{PROGRAM} demo readiness; echo status $?")
+    tty.wait_for("readiness", "app", "yes", "Running")
+    assert tty.is_covered
+
+    tty.type("?")
+    tty.wait_for("Leave probetui")
+    tty.type("Escape")
+    tty.wait_without("Leave probetui")
+
+    tty.type("Space")
+    tty.wait_for("PAUSED")
+    ticks = len(re.findall("✓|✗", tty.text))
+    tty.type(".")
+    wait_until(lambda: len(re.findall("✓|✗", tty.text)) != ticks, "a step")
+    tty.type("Space")
+    tty.wait_without("PAUSED")
+
+    tty.type("q")
+    tty.wait_for("stopping readiness", "status 0")
+    assert_restored(tty)
+    assert program.left_behind() == []
+
+
+def test_a_restart_is_seen_on_the_screen(tty: Terminal) -> None:
+    tty.enter(f"{PROGRAM} demo; echo status $?")
+
+    tty.wait_for("Liveness probe failed: cat: healthy", "Killing", "restarts 1")
+
+    tty.type("q")
+    tty.wait_for("status 0")
+
+
+def test_a_condition_that_is_met_clears_the_screen_away(tty: Terminal) -> None:
+    tty.enter(f"{PROGRAM} demo --tui --until started; echo status $?")
+
+    tty.wait_for("status 0")
+
+    assert_restored(tty)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [pytest.param("TERM", 143, id="SIGTERM"), ("INT", 130)]
+)
+def test_a_signal_restores_the_terminal_and_stops_the_containers(
+    program: Program, tty: Terminal, name: str, status: int
+) -> None:
+    tty.enter(f"{PROGRAM} demo readiness; echo status $?")
+    tty.wait_for("Running")
+
+    program.signal(name)
+
+    tty.wait_for(f"status {status}")
+    assert_restored(tty)
+    assert program.left_behind() == []
+
+
+def test_the_manifest_may_come_from_a_pipe_and_the_keys_from_the_terminal(
+    tty: Terminal, tmp_path: Path
+) -> None:
+    manifest = tmp_path / "pod.yaml"
+    manifest.write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: piped}\nspec: {containers: "
+        "[{name: app, image: none, command: [sleep, '100']}]}\n"
+    )
+
+    tty.enter(f"cat {manifest} | {PROGRAM} -f - --runtime process; echo status $?")
+    tty.wait_for("piped", "Running")
+    tty.type("q")
+
+    tty.wait_for("status 0")
+    assert_restored(tty)
+
+
+def test_the_record_may_go_to_a_file_beside_the_screen(
+    tty: Terminal, tmp_path: Path
+) -> None:
+    tty.enter(f"{PROGRAM} demo --record - > {tmp_path}/out.jsonl; echo status $?")
+    tty.wait_for("Running")
+    tty.type("q")
+    tty.wait_for("status 0")
+
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    assert [records[0]["type"], records[-1]["type"]] == ["session", "end"]
+
+
+def test_lines_are_printed_on_a_terminal_that_is_dumb(tty: Terminal) -> None:
+    tty.enter(f"TERM=dumb {PROGRAM} demo --until started; echo status $?")
+
+    tty.wait_for("liveness/app started restart=0", "status 0")
+
+
+def test_who_types_nothing_but_the_name_is_shown_where_to_begin(tty: Terminal) -> None:
+    tty.enter(f"{PROGRAM}; echo status $?")
+
+    tty.wait_for("probetui demo", "probetui -f pod.yaml", "status 2")
+
+
+def test_nothing_is_piped_into_a_manifest_from_standard_input(tty: Terminal) -> None:
+    tty.enter(f"{PROGRAM} -f -; echo status $?")
+
+    tty.wait_for("-f -: nothing is piped into standard input", "status 2")
