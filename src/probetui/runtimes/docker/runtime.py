@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
@@ -21,24 +19,18 @@ from probetui.kubelet.labels import docker_container_name, docker_sandbox_name
 from probetui.ports import ExecResult, LogLine, Progress
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.client import Client
+from probetui.runtimes.docker.containers import Containers
 from probetui.runtimes.docker.execution import ExecErrors, Executor
-from probetui.runtimes.docker.faults import (
-    CONFLICT,
-    NOT_FOUND,
-    RefusedError,
-    refuse_undecodable,
-)
+from probetui.runtimes.docker.faults import refuse_undecodable
 from probetui.runtimes.docker.images import PAUSE_IMAGE, Images, SandboxImage
 from probetui.runtimes.docker.listing import Listing
 from probetui.runtimes.docker.processes import HostProcesses
 from probetui.runtimes.docker.reach import Daemon, Reach, ReachMode, publishing
 from probetui.runtimes.docker.streams import LogLines
 from probetui.runtimes.docker.translate import (
-    OWNER,
     RUNTIME_NAME,
     Seen,
     container_request,
-    inside,
     owned_by,
     pod_statuses,
     sandbox_request,
@@ -102,6 +94,7 @@ class DockerRuntime:
         self._sandbox_image = SandboxImage(self._images, self._options.sandbox_image)
         self._listing = Listing(self._client, self._options.owner)
         self._being_made: set[tuple[str, int]] = set()
+        self._containers = Containers(self._client, self._listing, self._options.owner)
         self._reach = Reach(publishing(daemon, self._options.reach))
         processes = HostProcesses() if daemon.is_on_this_kernel else None
         self._executor = Executor(self._client, processes, self._options.exec_errors)
@@ -178,7 +171,7 @@ class DockerRuntime:
         try:
             await self._client.call(lambda api: api.start(sandbox_id))
         except ContainerRuntimeError:
-            await self._remove(sandbox_id)
+            await self._containers.remove(sandbox_id)
             raise
         if (found := await self._listing.look(sandbox_id)) is not None:
             self._reach.add(found)
@@ -196,11 +189,11 @@ class DockerRuntime:
             published=self._reach.needed_ports(pod),
             publish_on=self._reach.publish_on,
         )
-        return await self._create(docker_sandbox_name(pod, attempt), request)
+        return await self._containers.create(docker_sandbox_name(pod, attempt), request)
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         """Return a sandbox's state and IP."""
-        found = await self._look(sandbox_id)
+        found = await self._containers.look(sandbox_id)
         if found.sandbox is None:
             raise ContainerRuntimeError(f"{sandbox_id} is not a sandbox")
         self._reach.add(found)
@@ -208,22 +201,15 @@ class DockerRuntime:
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
         """Stop a sandbox; containers still running in it are killed."""
-        for each in await self._inside(sandbox_id, also_dead=False):
-            await self._stop(each, 0)
-        await self._stop(sandbox_id, SANDBOX_GRACE_SECONDS)
+        for each in await self._containers.inside(sandbox_id, also_dead=False):
+            await self._containers.stop(each, 0)
+        await self._containers.stop(sandbox_id, SANDBOX_GRACE_SECONDS)
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
         """Remove a sandbox, with containers that are left in it."""
-        for each in await self._inside(sandbox_id, also_dead=True):
-            await self._remove(each)
-        await self._remove(sandbox_id)
-
-    async def _inside(self, sandbox_id: str, *, also_dead: bool) -> list[str]:
-        filters = inside(sandbox_id, self._options.owner)
-        listed = await self._client.call(
-            lambda api: api.containers(all=also_dead, filters=filters)
-        )
-        return [each["Id"] for each in listed]
+        for each in await self._containers.inside(sandbox_id, also_dead=True):
+            await self._containers.remove(each)
+        await self._containers.remove(sandbox_id)
 
     # -- images
 
@@ -244,7 +230,7 @@ class DockerRuntime:
         refuse_undecodable((*container.command, *container.args, *values))
         name = docker_container_name(pod, container, operation.attempt)
         request = container_request(operation, self._options.owner)
-        return to_container_id(await self._create(name, request))
+        return to_container_id(await self._containers.create(name, request))
 
     async def start_container(self, container_id: ContainerID) -> None:
         """Start a created container."""
@@ -261,11 +247,11 @@ class DockerRuntime:
 
         Cancelling leaves the daemon to it: the container is killed all the same.
         """
-        await self._stop(to_docker_id(container_id), grace_period_seconds)
+        await self._containers.stop(to_docker_id(container_id), grace_period_seconds)
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Remove a container; one that runs is killed first."""
-        await self._remove(to_docker_id(container_id))
+        await self._containers.remove(to_docker_id(container_id))
 
     async def exec_sync(
         self,
@@ -305,7 +291,8 @@ class DockerRuntime:
     ) -> AsyncIterator[LogLine]:
         """Yield the last `tail` lines, then, if asked, what comes."""
         docker_id = to_docker_id(container_id)
-        lines = LogLines(has_terminal=(await self._look(docker_id)).has_terminal)
+        container = await self._containers.look(docker_id)
+        lines = LogLines(has_terminal=container.has_terminal)
         pieces = self._client.follow(
             lambda api: api.open_logs(docker_id, tail=tail, follow=follow)
         )
@@ -319,96 +306,3 @@ class DockerRuntime:
     def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
         """Return where to connect instead of `pod_ip:port`."""
         return self._reach.dial_address(pod_ip, port)
-
-    # -- Docker's side
-
-    async def _look(self, docker_id: str) -> Seen:
-        found = await self._listing.look(docker_id)
-        if found is None:
-            raise ContainerRuntimeError(f"no such container: {docker_id}")
-        return found
-
-    async def _create(self, name: str, request: dict[str, Any]) -> str:
-        """Create a container; names are for people, so a taken one is got around."""
-
-        def create(name: str) -> Callable[[Api], str]:
-            return lambda api: str(
-                api.create_container_from_config(request, name)["Id"]
-            )
-
-        try:
-            return await self._client.call(create(name))
-        except RefusedError as error:
-            if error.status == NOT_FOUND:
-                raise ImageNotFoundError(str(error)) from error
-            if error.status != CONFLICT:
-                raise
-        return await self._client.call(create(await self._free_name(name)))
-
-    async def _free_name(self, name: str) -> str:
-        """Return a name to use instead of one that is taken.
-
-        A dead leftover of ours makes room. Next to what lives, or is another owner's,
-        the name gets an ending, as dockershim did it.
-        """
-        found = await self._client.call(
-            lambda api: api.containers(all=True, filters={"name": [f"^/{name}$"]})
-        )
-        for each in found:
-            owner = each["Labels"].get(OWNER)
-            if owner is None:
-                raise ContainerRuntimeError(
-                    f"the name {name} is taken by container {each['Id'][:12]}, "
-                    "which probetui did not make"
-                )
-            if owner == self._options.owner and each["State"] in {"exited", "dead"}:
-                await self._remove(each["Id"])
-            else:
-                return f"{name}_{secrets.token_hex(4)}"
-        return name
-
-    async def _stop(self, docker_id: str, grace_period_seconds: int) -> None:
-        if not await self._is_there_and_ours(docker_id):
-            return
-        try:
-            await self._client.call_long(
-                lambda api: api.stop(docker_id, timeout=grace_period_seconds)
-            )
-        except RefusedError as error:
-            if error.status != NOT_FOUND:
-                raise
-        finally:
-            self._listing.forget(docker_id)
-
-    async def _remove(self, docker_id: str) -> None:
-        if not await self._is_there_and_ours(docker_id):
-            return
-
-        def remove(api: Api) -> None:
-            api.remove_container(docker_id, v=True, force=True)
-
-        def wait_until_gone(api: Api) -> None:
-            api.wait(docker_id, condition="removed", timeout=api.timeout)
-
-        try:
-            try:
-                await self._client.call_long(remove)
-            except RefusedError as error:
-                # Somebody else is at it.
-                if error.status != CONFLICT:
-                    raise
-                await self._client.call_long(wait_until_gone)
-        except RefusedError as error:
-            if error.status != NOT_FOUND:
-                raise
-        finally:
-            self._listing.forget(docker_id)
-
-    async def _is_there_and_ours(self, docker_id: str) -> bool:
-        """Tell whether there is something to act on; raises for what is not ours."""
-        is_ours = await self._listing.is_ours(docker_id)
-        if is_ours is False:
-            raise ContainerRuntimeError(
-                f"container {docker_id[:12]} was not made by probetui and is left alone"
-            )
-        return bool(is_ours)

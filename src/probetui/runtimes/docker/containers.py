@@ -1,0 +1,136 @@
+"""Docker containers made and unmade, and never one that is not ours."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from probetui.errors import ContainerRuntimeError, ImageNotFoundError
+from probetui.runtimes.docker.api import Api
+from probetui.runtimes.docker.client import Client
+from probetui.runtimes.docker.faults import CONFLICT, NOT_FOUND, RefusedError
+from probetui.runtimes.docker.listing import Listing
+from probetui.runtimes.docker.translate import OWNER, Seen, inside
+
+ENDED_STATES = frozenset({"exited", "dead"})
+
+
+class Containers:
+    """Sandboxes and containers alike, by Docker's IDs.
+
+    Args:
+        client: the connection to the daemon.
+        listing: what is known of containers; told about what changes.
+        owner: the value of our own label.
+    """
+
+    def __init__(self, client: Client, listing: Listing, owner: str) -> None:
+        self._client = client
+        self._listing = listing
+        self._owner = owner
+
+    async def look(self, docker_id: str) -> Seen:
+        """Return what a container, of whomever, is like; raises if it is gone."""
+        found = await self._listing.look(docker_id)
+        if found is None:
+            raise ContainerRuntimeError(f"no such container: {docker_id}")
+        return found
+
+    async def inside(self, sandbox_id: str, *, also_dead: bool) -> list[str]:
+        """Return our containers in a sandbox."""
+        filters = inside(sandbox_id, self._owner)
+        listed = await self._client.call(
+            lambda api: api.containers(all=also_dead, filters=filters)
+        )
+        return [each["Id"] for each in listed]
+
+    async def create(self, name: str, request: dict[str, Any]) -> str:
+        """Create a container and return its ID.
+
+        Names are for people: one that is taken is got around if it is ours. Raises
+        `ImageNotFoundError` where the image is not here.
+        """
+
+        def create(name: str) -> Callable[[Api], str]:
+            return lambda api: str(
+                api.create_container_from_config(request, name)["Id"]
+            )
+
+        try:
+            return await self._client.call(create(name))
+        except RefusedError as error:
+            if error.status == NOT_FOUND:
+                raise ImageNotFoundError(str(error)) from error
+            if error.status != CONFLICT:
+                raise
+        return await self._client.call(create(await self._free_name(name)))
+
+    async def stop(self, docker_id: str, grace_period_seconds: int) -> None:
+        """Stop a container of ours; one that is gone, or does not run, is fine."""
+        if not await self._is_there_and_ours(docker_id):
+            return
+        try:
+            await self._client.call_long(
+                lambda api: api.stop(docker_id, timeout=grace_period_seconds)
+            )
+        except RefusedError as error:
+            if error.status != NOT_FOUND:
+                raise
+        finally:
+            self._listing.forget(docker_id)
+
+    async def remove(self, docker_id: str) -> None:
+        """Remove a container of ours, killing it if it runs; return when it is gone."""
+        if not await self._is_there_and_ours(docker_id):
+            return
+
+        def remove(api: Api) -> None:
+            api.remove_container(docker_id, v=True, force=True)
+
+        def wait_until_gone(api: Api) -> None:
+            api.wait(docker_id, condition="removed", timeout=api.timeout)
+
+        try:
+            try:
+                await self._client.call_long(remove)
+            except RefusedError as error:
+                # Somebody else is at it.
+                if error.status != CONFLICT:
+                    raise
+                await self._client.call_long(wait_until_gone)
+        except RefusedError as error:
+            if error.status != NOT_FOUND:
+                raise
+        finally:
+            self._listing.forget(docker_id)
+
+    async def _free_name(self, name: str) -> str:
+        """Return a name to use instead of one that is taken.
+
+        A dead leftover of ours makes room. Next to what lives, or is another owner's,
+        the name gets an ending, as dockershim did it.
+        """
+        found = await self._client.call(
+            lambda api: api.containers(all=True, filters={"name": [f"^/{name}$"]})
+        )
+        for each in found:
+            owner = each["Labels"].get(OWNER)
+            if owner is None:
+                raise ContainerRuntimeError(
+                    f"the name {name} is taken by container {each['Id'][:12]}, "
+                    "which probetui did not make"
+                )
+            if owner != self._owner or each["State"] not in ENDED_STATES:
+                return f"{name}_{secrets.token_hex(4)}"
+            await self.remove(each["Id"])
+        return name
+
+    async def _is_there_and_ours(self, docker_id: str) -> bool:
+        """Tell whether there is something to act on; raises for what is not ours."""
+        is_ours = await self._listing.is_ours(docker_id)
+        if is_ours is False:
+            raise ContainerRuntimeError(
+                f"container {docker_id[:12]} was not made by probetui and is left alone"
+            )
+        return bool(is_ours)
