@@ -183,12 +183,13 @@ class Pod:
 
         Source: kubelet/container/ref.go, v1.32.10, fieldPath.
         """
-        for index, each in enumerate(self.containers):
-            if each.name == container_name:
-                here = f"{{{each.name}}}" if each.name else f"[{index}]"
-                return f"spec.containers{here}"
-        for index, each in enumerate(self.init_containers):
-            if each.name == container_name:
-                here = f"{{{each.name}}}" if each.name else f"[{index}]"
-                return f"spec.initContainers{here}"
+        for field_name, containers in (
+            ("containers", self.containers),
+            ("initContainers", self.init_containers),
+            ("ephemeralContainers", self.ephemeral_containers),
+        ):
+            for index, each in enumerate(containers):
+                if each.name == container_name:
+                    here = f"{{{each.name}}}" if each.name else f"[{index}]"
+                    return f"spec.{field_name}{here}"
         return "implicitly required container " + container_name
