@@ -8,6 +8,7 @@
     ├── ContainerRuntimeError         a runtime refused one call
     │   └── ImageNotFoundError        the image is not there and was not pulled
     ├── ExecTimeoutError              an exec ran longer than its limit
+    ├── GoError                       a prober's step failed; in the kubelet's words
     └── RecordError                   a record cannot be written or read (2)
 
 A probe that fails is a value (`ProbeOutcome`), never an exception.
@@ -97,6 +98,13 @@ class ExecTimeoutError(ProbetuiError):
     def __init__(self, message: str, *, killed: bool) -> None:
         super().__init__(message)
         self.killed = killed
+
+
+class GoError(ProbetuiError):
+    """A step of a probe failed; the message is what the kubelet, in Go, would say.
+
+    It never leaves `probers/`: there it becomes the text of an `Attempt`.
+    """
 
 
 class RecordError(ProbetuiError):

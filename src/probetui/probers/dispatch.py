@@ -1,0 +1,134 @@
+"""From `RunProbe` to the right handler, and up to three times.
+
+Source: prober/prober.go, v1.32.10, runProbeWithRetries and runProbe.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+
+from probetui.errors import GoError
+from probetui.k8s.probe import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.ports import Clock, DialAddress
+from probetui.probers.connection import Route, route_to
+from probetui.probers.container_port import resolve_port
+from probetui.probers.exec_ import CommandRunner, probe_exec
+from probetui.probers.expansion import expand_command
+from probetui.probers.http import probe_http
+from probetui.probers.http_request import ProbeRequest, build_request
+from probetui.probers.http_transport import OneShotTransport
+from probetui.probers.tcp import probe_tcp
+
+MAX_ATTEMPTS = 3
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """What carries out one attempt, by kind of probe; a time limit of 0 is none."""
+
+    exec_: Callable[[ContainerID, tuple[str, ...], int], Awaitable[Attempt]]
+    http_get: Callable[[ProbeRequest, timedelta, Route], Awaitable[Attempt]]
+    tcp_socket: Callable[[str, int, timedelta, Route], Awaitable[Attempt]]
+    grpc: Callable[[str, int, str, timedelta], Awaitable[Attempt]]
+
+    @classmethod
+    def for_runtime(cls, runtime: CommandRunner) -> Handlers:
+        """Return the real ones; exec goes through the runtime."""
+        return cls(partial(probe_exec, runtime), _probe_http, probe_tcp, _probe_grpc)
+
+
+async def _probe_http(
+    request: ProbeRequest, time_limit: timedelta, route: Route
+) -> Attempt:
+    return await probe_http(request, time_limit, OneShotTransport(route))
+
+
+async def _probe_grpc(
+    _host: str, _port: int, _service: str, _time_limit: timedelta
+) -> Attempt:
+    text = "gRPC probes are not supported by this version of probetui"
+    return Attempt(ProbeResult.UNKNOWN, error=text)
+
+
+class Dispatch:
+    """Carries out `RunProbe`s; implements `ports.Prober`, keeps no state.
+
+    Args:
+        runtime: runs the commands of exec probes.
+        clock: measures how long attempts take.
+        dial_address: where pods are reached, if not at their IP.
+        handlers: what to call instead of the real handlers.
+    """
+
+    def __init__(
+        self,
+        runtime: CommandRunner,
+        clock: Clock,
+        dial_address: DialAddress | None = None,
+        handlers: Handlers | None = None,
+    ) -> None:
+        self._clock = clock
+        self._dial_address = dial_address
+        self._handlers = handlers or Handlers.for_runtime(runtime)
+
+    async def probe(self, effect: RunProbe) -> ProbeOutcome:
+        """Try until an attempt has no error, at most three times, without pause.
+
+        What an attempt says does not matter: a failure is never tried again.
+        """
+        started_at = self._clock.now()
+        attempts: list[Attempt] = []
+        for _ in range(MAX_ATTEMPTS):
+            attempts.append(await self._timed_attempt(effect))
+            if attempts[-1].error is None:
+                break
+        return ProbeOutcome(tuple(attempts), started_at, self._clock.now() - started_at)
+
+    async def _timed_attempt(self, effect: RunProbe) -> Attempt:
+        started_at = self._clock.now()
+        try:
+            attempt = await self._attempt(effect)
+        except GoError as error:
+            attempt = Attempt(ProbeResult.UNKNOWN, error=str(error))
+        except Exception as error:  # noqa: BLE001  # see below
+            # A bug in a handler must not end the loop that waits for this answer.
+            _log.exception("probe of %s broke", effect.key)
+            attempt = Attempt(ProbeResult.UNKNOWN, error=f"prober panicked: {error!r}")
+        return replace(attempt, duration=self._clock.now() - started_at)
+
+    async def _attempt(self, effect: RunProbe) -> Attempt:
+        """Call the handler; raises `GoError` for what is wrong before that."""
+        probe, container = effect.probe, effect.container
+        timeout = timedelta(seconds=probe.timeout_seconds)
+        match probe.handler:
+            case ExecAction(command):
+                command = expand_command(command, container.env)
+                return await self._handlers.exec_(
+                    effect.container_id, command, probe.timeout_seconds
+                )
+            case HTTPGetAction() as action:
+                port = resolve_port(action.port, container)
+                request = build_request(action, action.host or effect.pod_ip, port)
+                route = route_to(effect.pod_ip, self._dial_address)
+                return await self._handlers.http_get(request, timeout, route)
+            case TCPSocketAction(port=named, host=host):
+                port = resolve_port(named, container)
+                route = route_to(effect.pod_ip, self._dial_address)
+                return await self._handlers.tcp_socket(
+                    host or effect.pod_ip, port, timeout, route
+                )
+            case GRPCAction(port, service):
+                return await self._handlers.grpc(effect.pod_ip, port, service, timeout)
+            case None:
+                pod = effect.pod
+                who = f"{pod.full_name}({pod.uid}):{container.name}"
+                raise GoError(f"missing probe handler for {who}")

@@ -1,0 +1,67 @@
+"""Exec probes: exit status 0 is a success.
+
+Source: pkg/probe/exec/exec.go, v1.32.10, Probe; cri-client remote_runtime.go, ExecSync.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Protocol
+
+from probetui.errors import ContainerRuntimeError, ExecTimeoutError
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.go_text import go_duration, go_quote
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.ports import ExecResult
+from probetui.probers.go_text import to_text
+
+MAX_OUTPUT_BYTES = 10 << 10
+
+
+class CommandRunner(Protocol):
+    """As much of `ports.Runtime` as exec probes need."""
+
+    async def exec_sync(
+        self, container_id: ContainerID, command: tuple[str, ...], timeout_seconds: int
+    ) -> ExecResult:
+        """Run a command in a container."""
+
+
+async def probe_exec(
+    runtime: CommandRunner,
+    container_id: ContainerID,
+    command: tuple[str, ...],
+    timeout_seconds: int,
+    *,
+    timeout_is_failure: bool = True,
+) -> Attempt:
+    """Run a command in a container and judge its exit status.
+
+    Quirk, kept: past its time limit, what the command wrote is lost; and a command that
+    cannot be run at all is an error, which never fails a probe.
+
+    Args:
+        runtime: what runs the container.
+        container_id: the container to run it in.
+        command: expanded already.
+        timeout_seconds: 0 is no limit.
+        timeout_is_failure: the feature gate ExecProbeTimeout; off makes it an error.
+    """
+    try:
+        done = await runtime.exec_sync(container_id, command, timeout_seconds)
+    except ExecTimeoutError as error:
+        limit = go_duration(timedelta(seconds=timeout_seconds))
+        text = (
+            f"command timed out: {go_quote(' '.join(command))} timed out after {limit}"
+        )
+        if not timeout_is_failure:
+            return Attempt(ProbeResult.UNKNOWN, error=text)
+        detail = "timed out, killed" if error.killed else "timed out, still running"
+        return Attempt(ProbeResult.FAILURE, text, detail=detail)
+    except ContainerRuntimeError as error:
+        return Attempt(ProbeResult.UNKNOWN, error=str(error))
+    return Attempt(
+        ProbeResult.FAILURE if done.exit_code else ProbeResult.SUCCESS,
+        to_text((done.stdout + done.stderr)[:MAX_OUTPUT_BYTES]),
+        detail=f"exit {done.exit_code}",
+    )

@@ -1,0 +1,177 @@
+"""HTTP probes: redirects, and what an answer means.
+
+Source: pkg/probe/http/http.go, v1.32.10, DoHTTPProbe and RedirectChecker;
+net/http/client.go, Client.do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import httpx
+
+from probetui.errors import GoError
+from probetui.kubelet.go_text import go_quote
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.probers.go_text import to_text
+from probetui.probers.go_url import GoURL
+from probetui.probers.http_request import ProbeRequest, to_httpx
+
+MAX_BODY_BYTES = 10 << 10
+_MAX_REQUESTS = 10
+_MAX_DRAINED_BYTES = 2 << 10
+_FOLLOWED = frozenset({301, 302, 303, 307, 308})
+_AWAITING_HEAD = "(Client.Timeout exceeded while awaiting headers)"
+_READING_BODY = "(Client.Timeout or context cancellation while reading body)"
+
+
+async def probe_http(
+    request: ProbeRequest, time_limit: timedelta, transport: httpx.AsyncBaseTransport
+) -> Attempt:
+    """Send a GET request, follow redirects on the same host, judge the answer.
+
+    A time limit of zero is none. No answer is a failure; an answer whose body cannot
+    be read is an error, whatever its status.
+    """
+    exchange = _Exchange(request, transport)
+    seconds = time_limit.total_seconds() if time_limit > timedelta() else None
+    try:
+        async with asyncio.timeout(seconds), exchange.answer() as response:
+            body = await _read_at_most(response, MAX_BODY_BYTES)
+    except TimeoutError:
+        return exchange.timed_out()
+    except httpx.ReadError as error:
+        return exchange.body_broke_off(str(error))
+    except (GoError, httpx.TransportError) as error:
+        return exchange.no_answer(str(error))
+    return _judge(response.status_code, to_text(body))
+
+
+async def send(request: ProbeRequest, transport: httpx.AsyncBaseTransport) -> None:
+    """Send a GET request and follow redirects; nobody wants the answer.
+
+    Raises:
+        GoError: no answer came.
+    """
+    exchange = _Exchange(request, transport)
+    try:
+        async with exchange.answer():
+            return
+    except httpx.ReadError as error:
+        raise GoError(str(error)) from error
+    except httpx.TransportError as error:
+        raise GoError(exchange.no_answer(str(error)).output) from error
+
+
+def _judge(status: int, body: str) -> Attempt:
+    detail = f"HTTP {status:03}"
+    match status // 100:
+        case 2:
+            return Attempt(ProbeResult.SUCCESS, body, detail=detail)
+        case 3:
+            output = f"Probe terminated redirects, Response body: {body}"
+            return Attempt(ProbeResult.WARNING, output, detail=detail)
+        case _:
+            output = f"HTTP probe failed with statuscode: {status}"
+            return Attempt(ProbeResult.FAILURE, output, detail=detail)
+
+
+class _Exchange:
+    """One chain of requests; knows how far it got, for messages.
+
+    Args:
+        request: the first one; redirects are compared with its host.
+    """
+
+    def __init__(
+        self, request: ProbeRequest, transport: httpx.AsyncBaseTransport
+    ) -> None:
+        self._first = request
+        self._transport = transport
+        self._named = request.url.without_password
+        self._status: int | None = None
+
+    @asynccontextmanager
+    async def answer(self) -> AsyncIterator[httpx.Response]:
+        """Give the response that no redirect leads on from, closed afterwards.
+
+        Raises `GoError` and httpx's errors.
+        """
+        request = self._first
+        for count in range(1, _MAX_REQUESTS + 1):
+            self._named = request.url.without_password
+            response = await self._transport.handle_async_request(to_httpx(request))
+            try:
+                location = _location(response)
+                target = _target(request.url, location) if location else None
+                if target is None or target.hostname != self._first.url.hostname:
+                    self._status = response.status_code
+                    yield response
+                    return
+                await _drain(response)
+            finally:
+                await response.aclose()
+            if count == _MAX_REQUESTS:
+                # Quirk, kept: the message has the location as it was sent.
+                self._named = location
+                raise GoError(f"stopped after {_MAX_REQUESTS} redirects")
+            request = request.redirected(location, target, self._first)
+
+    def timed_out(self) -> Attempt:
+        """Say that the time was over: a failure before the head, else an error."""
+        if self._status is not None:
+            return self.body_broke_off(f"context deadline exceeded {_READING_BODY}")
+        return self.no_answer(f"context deadline exceeded {_AWAITING_HEAD}")
+
+    def no_answer(self, why: str) -> Attempt:
+        """Say that there was no head of a response."""
+        return Attempt(ProbeResult.FAILURE, f"Get {go_quote(self._named)}: {why}")
+
+    def body_broke_off(self, why: str) -> Attempt:
+        """Say that the body could not be read."""
+        detail = f"HTTP {self._status:03}"
+        return Attempt(ProbeResult.FAILURE, error=why, detail=detail)
+
+
+def _location(response: httpx.Response) -> str:
+    """Return where a redirect leads; empty if this is none to follow."""
+    if response.status_code not in _FOLLOWED:
+        return ""
+    for name, value in response.headers.raw:
+        if name.lower() == b"location":
+            return to_text(value)
+    return ""
+
+
+def _target(url: GoURL, location: str) -> GoURL:
+    try:
+        return url.join(location)
+    except GoError as error:
+        text = f"failed to parse Location header {go_quote(location)}: {error}"
+        raise GoError(text) from error
+
+
+async def _drain(response: httpx.Response) -> None:
+    """Read a short body that nobody wants, as Go's client does to reuse connections."""
+    length = response.headers.get("content-length", "0")
+    if not length.isdecimal() or int(length) <= _MAX_DRAINED_BYTES:
+        try:
+            await _read_at_most(response, _MAX_DRAINED_BYTES)
+        except httpx.ReadError:
+            return
+
+
+async def _read_at_most(response: httpx.Response, limit: int) -> bytes:
+    """Read a body up to a limit; what would come behind it does not matter."""
+    stream = response.stream
+    if not isinstance(stream, httpx.AsyncByteStream):
+        raise TypeError("an asynchronous transport gives asynchronous streams")
+    body = b""
+    async for piece in stream:
+        body += piece
+        if len(body) >= limit:
+            break
+    return body[:limit]

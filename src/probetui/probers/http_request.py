@@ -1,0 +1,193 @@
+"""The request of an HTTP probe, as the kubelet builds it and Go sends it.
+
+Source: pkg/probe/http/request.go, v1.32.10, NewRequestForHTTPGetAction and
+NewProbeRequest; net/http/request.go and transport.go, Request.write.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import httpx
+
+from probetui.errors import GoError
+from probetui.k8s.probe import HTTPGetAction
+from probetui.kubelet.go_text import go_quote
+from probetui.probers import go_url
+from probetui.probers.go_address import join_host_port, to_dialled_host, to_punycode
+from probetui.probers.go_text import to_bytes
+from probetui.probers.go_url import GoURL, UserInfo
+
+USER_AGENT = "kube-probe/1.32"
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
+_BAD_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_HOST_HEADER = re.compile(r"[A-Za-z0-9!$%&()*+,\-.:;='\[\]_~]*")
+_CLOSE = re.compile(r"(?:^|[ ,\t])close(?:$|[ ,\t])", re.IGNORECASE)
+# Host and User-Agent have lines of their own; the rest describes a body.
+_NOT_COPIED = frozenset(
+    {"Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer"}
+)
+
+Headers = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRequest:
+    """One GET request.
+
+    `headers` has canonical names, each with its values in order; nobody changes it.
+    `host` is sent as Host header instead of the URL's; empty is the URL's.
+    """
+
+    url: GoURL
+    headers: Headers
+    host: str = ""
+
+    def header(self, name: str) -> str:
+        """Return the first value of a header; empty if there is none."""
+        return self.headers.get(name, ("",))[0]
+
+    @property
+    def is_upgrade(self) -> bool:
+        """Whether the user asks for another protocol, which only HTTP/1 can change."""
+        tokens = ",".join(self.headers.get("Connection", ())).lower().split(",")
+        return bool(self.header("Upgrade")) and "upgrade" in map(str.strip, tokens)
+
+    def with_header(self, name: str, value: str) -> ProbeRequest:
+        """Return this request with a header set to one value."""
+        return replace(self, headers={**self.headers, name: (value,)})
+
+    def redirected(
+        self, location: str, url: GoURL, first: ProbeRequest
+    ) -> ProbeRequest:
+        """Return the request that follows a redirect of this one to `url`.
+
+        It has the headers of the `first` request, and its Host header as long as the
+        redirects name no scheme.
+        """
+        keeps_host = not go_url.parse(location).scheme
+        request = replace(first, url=url, host=self.host if keeps_host else "")
+        leaves_tls = (self.url.scheme, url.scheme) == ("https", "http")
+        if first.header("Referer") or leaves_tls:
+            return request
+        return request.with_header("Referer", str(replace(self.url, user=None)))
+
+
+@lru_cache(maxsize=4096)  # the same at every tick, and a tenth of a probe's CPU time
+def build_request(action: HTTPGetAction, host: str, port: int) -> ProbeRequest:
+    """Return the request for a probe; raises `GoError` if there can be none.
+
+    `host` and `port` are what the action's own come to. Quirk, kept: a path that is
+    no URL reference is escaped as a whole, with its question mark.
+    """
+    try:
+        url = go_url.parse(action.path)
+    except GoError:
+        url = GoURL(path=action.path)
+    scheme = action.scheme.lower() or "http"
+    url = replace(url, scheme=scheme, host=join_host_port(host, port))
+    headers = _probe_headers(action)
+    return ProbeRequest(
+        url=go_url.parse(str(url)), headers=headers, host=headers.get("Host", ("",))[0]
+    )
+
+
+def _probe_headers(action: HTTPGetAction) -> Headers:
+    headers: Headers = {}
+    for each in action.http_headers:
+        name = canonical_name(each.name)
+        headers[name] = (*headers.get(name, ()), each.value)
+    headers.setdefault("User-Agent", (USER_AGENT,))
+    if not headers.setdefault("Accept", ("*/*",))[0]:
+        # Quirk, kept: an empty first value removes the later ones too.
+        del headers["Accept"]
+    return headers
+
+
+def canonical_name(name: str) -> str:
+    """Return a header name with its capitals; one that is no token stays as it is.
+
+    Source: net/textproto/reader.go, CanonicalMIMEHeaderKey.
+    """
+    if not _TOKEN.fullmatch(name):
+        return name
+    return "-".join(map(str.capitalize, name.split("-")))
+
+
+def to_httpx(request: ProbeRequest) -> httpx.Request:
+    """Return the request as the transport sends it; raises `GoError` if it cannot.
+
+    What `httpx.URL` would spell otherwise goes beside it: `target` is the request
+    line's, `address` what to dial.
+    """
+    _check(request)
+    url = request.url
+    port = int(url.port or DEFAULT_PORTS[url.scheme])
+    address = (to_dialled_host(url.hostname), port)
+    return httpx.Request(
+        "GET",
+        _origin(url.scheme, to_punycode(address[0]), port),
+        headers=_wire_headers(request),
+        extensions={
+            "target": to_bytes(url.request_uri),
+            "address": address,
+            "is_upgrade": request.is_upgrade,
+        },
+    )
+
+
+@lru_cache(maxsize=4096)  # as above
+def _origin(scheme: str, host: str, port: int) -> httpx.URL:
+    return httpx.URL(scheme=scheme, host=host, port=port)
+
+
+def _check(request: ProbeRequest) -> None:
+    """Raise `GoError` for what Go's transport refuses, in its order."""
+    url = request.url
+    if url.scheme not in DEFAULT_PORTS:
+        raise GoError(f"unsupported protocol scheme {go_quote(url.scheme)}")
+    for name, values in sorted(request.headers.items()):
+        if not _TOKEN.fullmatch(name):
+            raise GoError(f"net/http: invalid header field name {go_quote(name)}")
+        if any(map(_BAD_VALUE.search, values)):
+            raise GoError(f"net/http: invalid header field value for {go_quote(name)}")
+    if not url.host:
+        raise GoError("http: no Host in request URL")
+
+
+def _wire_headers(request: ProbeRequest) -> list[tuple[bytes, bytes]]:
+    lines = [("Host", _host_header(request))]
+    if agent := request.header("User-Agent"):
+        lines.append(("User-Agent", agent))
+    headers = request.headers
+    if request.url.user is not None and not request.header("Authorization"):
+        value = _basic_authorization(request.url.user)
+        headers = {**headers, "Authorization": (value,)}
+    for name in sorted(headers.keys() - _NOT_COPIED):
+        lines += [(name, value) for value in headers[name]]
+    if not _CLOSE.search(request.header("Connection")) and not request.is_upgrade:
+        lines.append(("Connection", "close"))
+    return [
+        (name.encode("ascii"), to_bytes(value.strip(" \t"))) for name, value in lines
+    ]
+
+
+def _host_header(request: ProbeRequest) -> str:
+    host = to_punycode(request.host or request.url.host)
+    if not _HOST_HEADER.fullmatch(host):
+        # RFC 9110, 7.2: an empty one is sent where there is no valid one.
+        return ""
+    literal, bracket, port = host.rpartition("]")
+    if bracket and literal.startswith("["):
+        host = f"{literal.partition('%')[0]}]{port}"
+    return host
+
+
+def _basic_authorization(user: UserInfo) -> str:
+    pair = to_bytes(f"{user.name}:{user.password or ''}")
+    return "Basic " + base64.b64encode(pair).decode("ascii")
