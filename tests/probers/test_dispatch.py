@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+
+import pytest
+from tests.builders import a_container, a_grpc_probe, a_key, a_pod, a_probe, env
+from tests.fakes import FakeClock
+from tests.probers.dispatching import a_dispatch
+from tests.probers.servers import LOOPBACK, not_accepting
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import ContainerPort
+from probetui.k8s.probe import (
+    ExecAction,
+    HTTPGetAction,
+    Probe,
+    ProbeHandler,
+    TCPSocketAction,
+)
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.ports import ExecResult
+from probetui.probers.connection import Route
+from probetui.probers.dispatch import Dispatch
+from probetui.probers.http_request import ProbeRequest
+
+CONTAINER_ID = ContainerID("docker://abc")
+POD_IP = "10.1.2.3"
+OK = Attempt(ProbeResult.SUCCESS, "fine")
+FAILED = Attempt(ProbeResult.FAILURE, "not fine")
+ERROR = Attempt(ProbeResult.UNKNOWN, error="e")
+
+
+def an_effect(
+    handler: ProbeHandler | Probe | None = None, *, pod_ip: str = POD_IP
+) -> RunProbe:
+    probe = handler if isinstance(handler, Probe) else a_probe(handler)
+    container = a_container(
+        ports=(ContainerPort(8080, "http"),), env=env(A="1"), liveness_probe=probe
+    )
+    return RunProbe(
+        7, a_key(), a_pod(container), container, probe, CONTAINER_ID, pod_ip
+    )
+
+
+class Answers:
+    """An exec handler that gives attempts in order, each after a second."""
+
+    def __init__(self, clock: FakeClock, *attempts: Attempt) -> None:
+        self._clock = clock
+        self._attempts = list(attempts)
+        self.commands: list[tuple[str, ...]] = []
+
+    async def __call__(
+        self, container_id: ContainerID, command: tuple[str, ...], seconds: int
+    ) -> Attempt:
+        self.commands.append(command)
+        await self._clock.advance(timedelta(seconds=1))
+        return self._attempts.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("given", "results"),
+    [
+        pytest.param([OK, FAILED], ["success"], id="a success ends it"),
+        pytest.param([FAILED, OK], ["failure"], id="a failure is not tried again"),
+        pytest.param([ERROR, OK], ["unknown", "success"], id="an error is"),
+        pytest.param([ERROR] * 4, ["unknown"] * 3, id="three times at most"),
+    ],
+)
+async def test_only_errors_are_tried_again(
+    given: list[Attempt], results: list[str]
+) -> None:
+    clock = FakeClock()
+    dispatch = a_dispatch(clock=clock, exec_=Answers(clock, *given))
+
+    outcome = await dispatch.probe(an_effect())
+
+    assert [each.result.value for each in outcome.attempts] == results
+    assert outcome.duration == timedelta(seconds=len(results))
+    assert {each.duration for each in outcome.attempts} == {timedelta(seconds=1)}
+
+
+async def test_an_error_without_words_is_an_error() -> None:
+    clock = FakeClock()
+    wordless = Attempt(ProbeResult.UNKNOWN, error="")
+    dispatch = a_dispatch(clock=clock, exec_=Answers(clock, wordless, OK))
+
+    outcome = await dispatch.probe(an_effect())
+
+    assert len(outcome.attempts) == 2
+
+
+async def test_a_command_is_expanded_with_the_container_s_variables() -> None:
+    clock = FakeClock()
+    answers = Answers(clock, OK)
+    command = ExecAction(("echo", "$(A)"))
+
+    await a_dispatch(clock=clock, exec_=answers).probe(an_effect(command))
+
+    assert answers.commands == [("echo", "1")]
+
+
+@pytest.mark.parametrize(
+    ("handler", "error"),
+    [
+        pytest.param(
+            HTTPGetAction("https"),
+            'strconv.Atoi: parsing "https": invalid syntax',
+            id="port",
+        ),
+        pytest.param(
+            HTTPGetAction(80, host="a b"),
+            'parse "http://a%20b:80/": invalid URL escape "%20"',
+            id="URL",
+        ),
+        pytest.param(
+            Probe(None),
+            "missing probe handler for web_default(uid-of-web):app",
+            id="no handler",
+        ),
+    ],
+)
+async def test_what_is_wrong_before_a_handler_is_an_error_three_times(
+    handler: ProbeHandler | Probe, error: str
+) -> None:
+    outcome = await a_dispatch().probe(an_effect(handler))
+
+    assert outcome.attempts == (Attempt(ProbeResult.UNKNOWN, error=error),) * 3
+
+
+async def test_a_broken_handler_is_an_error_and_not_the_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.CRITICAL):
+        outcome = await a_dispatch().probe(an_effect())
+
+    assert outcome.last.error is not None
+    assert outcome.last.error.startswith("prober panicked: AssertionError(")
+
+
+async def test_a_probe_can_be_cancelled() -> None:
+    async def hang(*_: object) -> Attempt:
+        return await asyncio.Future()
+
+    probing = asyncio.create_task(a_dispatch(exec_=hang).probe(an_effect()))
+    await asyncio.sleep(0)
+
+    probing.cancel()
+
+    await asyncio.wait([probing])
+    assert probing.cancelled()
+
+
+class Reached:
+    """HTTP and TCP handlers that keep where a probe would have connected."""
+
+    def __init__(self) -> None:
+        self.places: list[tuple[str, int]] = []
+
+    async def http_get(
+        self, request: ProbeRequest, limit: timedelta, route: Route
+    ) -> Attempt:
+        self.places.append(route(request.url.hostname, int(request.url.port)))
+        return OK
+
+    async def tcp_socket(
+        self, host: str, port: int, limit: timedelta, route: Route
+    ) -> Attempt:
+        self.places.append(route(host, port))
+        return OK
+
+
+class Published:
+    """`ports.DialAddress` of a runtime that publishes ports on loopback."""
+
+    def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
+        return LOOPBACK, port + 10_000
+
+
+async def places(
+    handler: ProbeHandler, *, pod_ip: str = POD_IP, published: bool
+) -> list[tuple[str, int]]:
+    reached = Reached()
+    dispatch = a_dispatch(
+        dial_address=Published() if published else None,
+        http_get=reached.http_get,
+        tcp_socket=reached.tcp_socket,
+    )
+    await dispatch.probe(an_effect(handler, pod_ip=pod_ip))
+    return reached.places
+
+
+@pytest.mark.parametrize(
+    ("handler", "place"),
+    [
+        pytest.param(HTTPGetAction("http"), (POD_IP, 8080), id="HTTP, pod"),
+        pytest.param(HTTPGetAction(80, host="h"), ("h", 80), id="HTTP, own host"),
+        pytest.param(TCPSocketAction("http"), (POD_IP, 8080), id="TCP, pod"),
+        pytest.param(TCPSocketAction(80, "h"), ("h", 80), id="TCP, own host"),
+    ],
+)
+async def test_a_probe_goes_to_the_pod_unless_it_has_a_host(
+    handler: ProbeHandler, place: tuple[str, int]
+) -> None:
+    assert await places(handler, published=False) == [place]
+
+
+@pytest.mark.parametrize(
+    ("handler", "place"),
+    [
+        pytest.param(HTTPGetAction(80), (LOOPBACK, 10_080), id="HTTP, pod"),
+        pytest.param(HTTPGetAction(80, host="h"), ("h", 80), id="HTTP, own host"),
+        pytest.param(TCPSocketAction(80), (LOOPBACK, 10_080), id="TCP, pod"),
+        pytest.param(TCPSocketAction(80, "h"), ("h", 80), id="TCP, own host"),
+    ],
+)
+async def test_a_pod_is_dialled_where_its_runtime_says(
+    handler: ProbeHandler, place: tuple[str, int]
+) -> None:
+    assert await places(handler, published=True) == [place]
+
+
+async def test_a_pod_without_an_address_is_this_machine() -> None:
+    """Quirk: Go dials the local host for an empty one, and so the node itself."""
+    assert await places(TCPSocketAction(80), pod_ip="", published=True) == [("", 80)]
+
+
+class Runner:
+    """A runtime that prints `hi`, or has no executable."""
+
+    async def exec_sync(
+        self, container_id: ContainerID, command: tuple[str, ...], timeout_seconds: int
+    ) -> ExecResult:
+        if command != ("echo", "hi"):
+            raise ContainerRuntimeError(f"{command[0]} not found")
+        return ExecResult(0, b"hi\n", b"")
+
+
+async def test_commands_are_run_by_the_runtime() -> None:
+    dispatch = Dispatch(Runner(), FakeClock())
+
+    outcome = await dispatch.probe(an_effect(ExecAction(("echo", "hi"))))
+
+    assert outcome.last == Attempt(ProbeResult.SUCCESS, "hi\n", detail="exit 0")
+
+
+async def test_connections_are_made_for_real() -> None:
+    dispatch = Dispatch(Runner(), FakeClock())
+
+    with not_accepting() as port:
+        handler = TCPSocketAction(port)
+        outcome = await dispatch.probe(an_effect(handler, pod_ip=LOOPBACK))
+
+    assert outcome.last.result is ProbeResult.SUCCESS
+
+
+async def test_grpc_probes_say_that_they_are_not_there() -> None:
+    outcome = await Dispatch(Runner(), FakeClock()).probe(an_effect(a_grpc_probe()))
+
+    text = "gRPC probes are not supported by this version of probetui"
+    assert outcome.attempts == (Attempt(ProbeResult.UNKNOWN, error=text),) * 3
