@@ -1,0 +1,27 @@
+"""Expansion of `$(VAR)`, alone and in a container's command."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from typing import Any
+
+from probetui.probers.expansion import expand, expand_command
+from probetui.probers.go_text import to_bytes, to_text
+from tests.parity.prober_cases import a_container, blob
+
+
+def judge(case: dict[str, Any]) -> None:
+    match case["op"]:
+        case "expand":
+            contexts = [
+                {to_bytes(name): to_bytes(value) for name, value in each.items()}
+                for each in case["contexts"]
+            ]
+            expanded = expand(blob(case["input"]), ChainMap(*contexts))
+            assert expanded == blob(case["output"])
+        case "command":
+            command = [to_text(blob(each)) for each in case["command"]]
+            done = expand_command(command, a_container(case).env)
+            assert [to_bytes(each) for each in done] == list(map(blob, case["output"]))
+        case other:
+            raise AssertionError(other)

@@ -1,0 +1,26 @@
+"""The number behind a probe's port."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from probetui.errors import GoError
+from probetui.probers.container_port import resolve_port
+from tests.parity.prober_cases import a_container
+
+
+def judge(case: dict[str, Any]) -> None:
+    out, port = case["out"], case["port"]
+    if port["type"] not in {"int", "string"}:
+        # No value of ours is neither; the kubelet calls it an error.
+        assert out["error"].startswith("intOrString had no kind: ")
+        return
+    container = a_container({"ports": case["containerPorts"]})
+    if out["error"] is None:
+        assert resolve_port(port["value"], container) == out["port"]
+        return
+    with pytest.raises(GoError) as refused:
+        resolve_port(port["value"], container)
+    assert str(refused.value) == out["error"]

@@ -1,0 +1,86 @@
+"""The TCP prober against servers of all kinds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.probers.tcp import probe_tcp
+from tests.parity.elapsed import took_as_long
+from tests.probers.peers import Peer
+from tests.probers.servers import (
+    LOOPBACK,
+    full,
+    not_accepting,
+    refusing,
+    serving,
+)
+
+IPV6 = "::1"
+
+
+async def judge(case: dict[str, Any]) -> None:
+    given, out, saw = case["in"], case["out"], asyncio.Queue[str]()
+    if given["host"] == IPV6 and not _has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    async with _listening(case["server"]["kind"], given["host"], saw) as port:
+        dialled = port if given["port"] == "{PORT}" else given["port"]
+        limit = timedelta(milliseconds=given["timeoutMs"])
+
+        with took_as_long(out["elapsedMs"]):
+            attempt = await probe_tcp(given["host"], dialled, limit)
+
+        for expected in out.get("serverSaw") or ():
+            assert await saw.get() == expected
+    assert attempt.error == out["error"]
+    results = [out["result"]]
+    results += [each["result"] for each in out.get("otherOutcomesSeen", ())]
+    assert attempt.result in results
+    if "portability" not in case:
+        assert attempt.output.replace(f":{port}", ":{PORT}") == out["output"]
+
+
+def _has_ipv6() -> bool:
+    with socket.socket(socket.AF_INET6) as sock:
+        return sock.connect_ex((IPV6, 9)) != 99  # EADDRNOTAVAIL
+
+
+@contextlib.asynccontextmanager
+async def _listening(
+    kind: str, host: str, saw: asyncio.Queue[str]
+) -> AsyncIterator[int]:
+    async def accept(peer: Peer) -> None:
+        await saw.put(f"{await peer.drain_until_end()} bytes then EOF")
+
+    async def send_banner(peer: Peer) -> None:
+        await peer.send(b"220 hello\r\n")
+
+    async def close(peer: Peer) -> None:
+        await peer.close()
+
+    async def reset(peer: Peer) -> None:
+        await peer.reset()
+
+    waiting = {"noAccept": not_accepting, "refused": refusing, "blackhole": full}
+    accepting = {
+        "accept": accept,
+        "banner": send_banner,
+        "closeAtOnce": close,
+        "resetAtOnce": reset,
+    }
+    if kind in accepting:
+        where = IPV6 if host == IPV6 else LOOPBACK
+        async with serving(accepting[kind], where) as port:
+            yield port
+    elif kind in waiting:
+        with waiting[kind]() as port:
+            yield port
+    else:
+        assert kind == "none"
+        yield 0
