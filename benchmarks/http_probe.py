@@ -1,0 +1,160 @@
+"""CPU time of an HTTP probe, beside `httpx.AsyncClient` against the same server.
+
+    python benchmarks/http_probe.py [--rounds N] [--probes N] [--json]
+
+The server is a process of its own; rounds of both alternate, each request has a new
+connection, and the best round of each counts. Only this process's CPU is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import multiprocessing
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from multiprocessing.connection import Connection
+
+import httpx
+
+from probetui.drive.clocks import SystemClock
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import (
+    HTTPGetAction,
+    Probe,
+    ProbeHandler,
+    ProbeKey,
+    ProbeType,
+    TCPSocketAction,
+)
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.outcome import ProbeResult
+from probetui.ports import ExecResult
+from probetui.probers.dispatch import Dispatch
+
+LOOPBACK = "127.0.0.1"
+ANSWER = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n"
+    b"Connection: close\r\n\r\nok\n"
+)
+MICROSECONDS = 1_000_000
+
+Act = Callable[[], Awaitable[None]]
+
+
+def serve(pipe: Connection) -> None:
+    """Answer one request per connection, for ever."""
+    with socket.create_server((LOOPBACK, 0), backlog=128) as listener:
+        pipe.send(listener.getsockname()[1])
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(ANSWER)
+
+
+@contextlib.contextmanager
+def a_server() -> Iterator[int]:
+    """Run the server in a process of its own; gives its port."""
+    spawn = multiprocessing.get_context("spawn")
+    here, there = spawn.Pipe()
+    process = spawn.Process(target=serve, args=(there,), daemon=True)
+    process.start()
+    try:
+        yield here.recv()
+    finally:
+        process.terminate()
+        process.join()
+
+
+class NoRuntime:
+    """There are no exec probes here."""
+
+    async def exec_sync(
+        self, container_id: ContainerID, command: tuple[str, ...], timeout_seconds: int
+    ) -> ExecResult:
+        """Refuse."""
+        text = f"{command} cannot be run in {container_id} for {timeout_seconds} s"
+        raise ContainerRuntimeError(text)
+
+
+def probing(handler: ProbeHandler) -> Act:
+    """Return a whole probe of ours, from the engine's effect to its outcome."""
+    container = Container("app")
+    pod = Pod("uid", "web", containers=(container,))
+    key = ProbeKey(pod.uid, container.name, ProbeType.READINESS)
+    effect = RunProbe(
+        1, key, pod, container, Probe(handler), ContainerID("none://0"), LOOPBACK
+    )
+    dispatch = Dispatch(NoRuntime(), SystemClock())
+
+    async def act() -> None:
+        outcome = await dispatch.probe(effect)
+        if outcome.last.result is not ProbeResult.SUCCESS:
+            raise SystemExit(f"the probe failed: {outcome.last}")
+
+    return act
+
+
+def getting(client: httpx.AsyncClient, url: str) -> Act:
+    """Return the same request by httpx's own client."""
+
+    async def act() -> None:
+        response = await client.get(url)
+        if response.status_code != 200:
+            raise SystemExit(f"the request failed: {response}")
+
+    return act
+
+
+async def cpu_per_call(act: Act, calls: int) -> float:
+    """Return the CPU time of one call, in microseconds."""
+    await act()
+    started_at = time.process_time()
+    for _ in range(calls):
+        await act()
+    return (time.process_time() - started_at) / calls * MICROSECONDS
+
+
+async def measure(port: int, rounds: int, calls: int) -> dict[str, float]:
+    """Alternate rounds and return the best of each, in microseconds."""
+    limits = httpx.Limits(max_keepalive_connections=0)
+    async with httpx.AsyncClient(limits=limits, trust_env=False) as client:
+        acts = {
+            "http_us": probing(HTTPGetAction(port, "/healthz")),
+            "tcp_us": probing(TCPSocketAction(port)),
+            "async_client_us": getting(client, f"http://{LOOPBACK}:{port}/healthz"),
+        }
+        seen: dict[str, list[float]] = {name: [] for name in acts}
+        for _ in range(rounds):
+            for name, act in acts.items():
+                seen[name].append(await cpu_per_call(act, calls))
+    best = {name: round(min(values), 1) for name, values in seen.items()}
+    return best | {"ratio": round(best["http_us"] / best["async_client_us"], 3)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="CPU time of an HTTP probe")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--probes", type=int, default=400, help="in each round")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with a_server() as port:
+        result = asyncio.run(measure(port, options.rounds, options.probes))
+    if options.json:
+        print(json.dumps(result))
+        return
+    print(
+        f"CPU per HTTP probe {result['http_us']} µs, "
+        f"httpx.AsyncClient {result['async_client_us']} µs, "
+        f"ratio {result['ratio']}; TCP probe {result['tcp_us']} µs"
+    )
+
+
+if __name__ == "__main__":
+    main()
