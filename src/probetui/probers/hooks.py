@@ -1,0 +1,103 @@
+"""Lifecycle hooks: commands and requests around a container's life.
+
+Source: kubelet/lifecycle/handlers.go, v1.32.10, Run, runHTTPHandler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from probetui.errors import ContainerRuntimeError, ExecTimeoutError, GoError
+from probetui.k8s.probe import (
+    ExecAction,
+    HTTPGetAction,
+    SleepAction,
+    TCPSocketAction,
+)
+from probetui.kubelet.effects import RunHook
+from probetui.ports import DialAddress, HookResult
+from probetui.probers.connection import route_to
+from probetui.probers.container_port import resolve_port
+from probetui.probers.exec_ import CommandRunner
+from probetui.probers.go_text import to_text
+from probetui.probers.http import send
+from probetui.probers.http_request import ProbeRequest, build_request
+from probetui.probers.http_transport import OneShotTransport
+from probetui.probers.tls import PlainAnswerError
+
+NO_LIMIT = 0
+
+
+class Hooks:
+    """Carries out lifecycle hooks; implements `ports.HookRunner`, keeps no state.
+
+    Args:
+        runtime: runs the commands.
+        dial_address: where pods are reached, if not at their IP.
+    """
+
+    def __init__(
+        self, runtime: CommandRunner, dial_address: DialAddress | None = None
+    ) -> None:
+        self._runtime = runtime
+        self._dial_address = dial_address
+
+    async def run(self, operation: RunHook) -> HookResult:
+        """Run a hook to its end; it has no limit of its own."""
+        match operation.handler:
+            case ExecAction(command):
+                return await self._exec(operation, command)
+            case HTTPGetAction() as action:
+                try:
+                    await self._get(operation, action)
+                except GoError as error:
+                    return HookResult(error=str(error))
+                return HookResult()
+            case SleepAction() | TCPSocketAction():
+                # The engine itself sleeps, and refuses tcpSocket as the kubelet does.
+                return HookResult(error=f"invalid handler: {operation.handler}")
+
+    async def _exec(self, operation: RunHook, command: tuple[str, ...]) -> HookResult:
+        """Run a command as it is; unlike a probe's, it is not expanded."""
+        try:
+            done = await self._runtime.exec_sync(
+                operation.container_id, command, NO_LIMIT
+            )
+        except (ContainerRuntimeError, ExecTimeoutError) as error:
+            return HookResult(error=str(error))
+        output = to_text(done.stdout + done.stderr)
+        if done.exit_code == 0:
+            return HookResult(output)
+        joined = " ".join(command)
+        stderr = to_text(done.stderr)
+        return HookResult(
+            output, f"command '{joined}' exited with {done.exit_code}: {stderr}"
+        )
+
+    async def _get(self, operation: RunHook, action: HTTPGetAction) -> None:
+        """Send a request; whatever is answered, the hook has succeeded.
+
+        Quirk, kept: a server that speaks plain HTTP where HTTPS was meant is asked
+        again without TLS, and without credentials.
+
+        Raises:
+            GoError: no answer came.
+        """
+        port = resolve_port(action.port, operation.container)
+        host = action.host or operation.pod_ip
+        request = build_request(action, host, port)
+        transport = OneShotTransport(route_to(operation.pod_ip, self._dial_address))
+        try:
+            await send(request, transport)
+        except PlainAnswerError:
+            plain = build_request(replace(action, scheme="HTTP"), host, port)
+            await send(_without_credentials(plain), transport)
+
+
+def _without_credentials(request: ProbeRequest) -> ProbeRequest:
+    headers = {
+        name: values
+        for name, values in request.headers.items()
+        if name != "Authorization"
+    }
+    return replace(request, headers=headers)
