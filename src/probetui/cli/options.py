@@ -33,6 +33,8 @@ def _read_settings(
     ctx: click.Context, _option: click.Parameter, path: Path | None
 ) -> Path | None:
     """Take the defaults of the other options from the configuration file."""
+    if ctx.resilient_parsing:  # a shell that completes a line needs none
+        return path
     # Late: reading YAML is for those commands only that have settings.
     from probetui.cli.settings import load_settings  # noqa: PLC0415
 

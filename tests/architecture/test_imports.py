@@ -1,0 +1,101 @@
+"""What is imported when: the import linter sees the graph, this sees the process."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    "docker", "grpc", "h2", "httpx", "lightkube", "msgspec", "platformdirs",
+    "requests", "rich", "textual", "yaml",
+}  # fmt: skip
+
+
+def modules_after(code: str) -> set[str]:
+    """Return the top-level modules that a fresh interpreter has after some code."""
+    script = f"{code}\nimport sys\nprint(*sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return {each.partition(".")[0] for each in done.stderr.split()}
+
+
+@pytest.mark.parametrize(
+    "args", [["--help"], ["version"], ["--version"], [], ["run", "--help"]], ids=str
+)
+def test_what_needs_no_pods_imports_nothing_but_click(args: list[str]) -> None:
+    modules = modules_after(f"from probetui.cli.main import run\nrun({args!r})")
+
+    assert "click" in modules
+    assert modules & HEAVY == set()
+
+
+def test_a_shell_waits_for_no_library_when_it_completes_an_option() -> None:
+    modules = modules_after(
+        "import os\n"
+        "os.environ['_PROBETUI_COMPLETE'] = 'bash_complete'\n"
+        "os.environ['COMP_WORDS'] = 'probetui run --runtime '\n"
+        "os.environ['COMP_CWORD'] = '3'\n"
+        "from probetui.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+    )
+
+    assert modules & HEAVY == set()
+
+
+@pytest.mark.slow
+def test_lines_of_processes_need_neither_the_screen_nor_docker() -> None:
+    modules = modules_after(
+        "from probetui.cli.main import run\n"
+        "assert run(['demo', '--plain', '-q', '--until', 'started']) == 0"
+    )
+
+    assert "yaml" in modules
+    # httpx brings Rich along where it is installed, for a command of its own.
+    assert modules & {"docker", "grpc", "requests", "textual"} == set()
+
+
+@pytest.mark.parametrize("module", ["engine", "snapshot", "journal"])
+def test_the_kubelet_needs_no_world(module: str) -> None:
+    modules = modules_after(f"import probetui.kubelet.{module}")
+
+    assert modules & (HEAVY | {"asyncio", "click", "socket", "ssl", "subprocess"}) == (
+        set()
+    )
+
+
+@pytest.mark.parametrize("module", ["follow", "output", "condition", "verdict"])
+def test_lines_need_no_engine_and_no_adapter(module: str) -> None:
+    code = f"import sys, probetui.headless.{module}"
+    script = f"{code}\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    modules = set(done.stdout.split())
+
+    assert not {
+        each
+        for each in modules
+        if each.startswith(("probetui.runtimes.", "probetui.probers.", "probetui.tui."))
+        or each == "probetui.kubelet.engine"
+    }
+
+
+def test_help_is_there_at_once() -> None:
+    def processor_seconds() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    code = "from probetui.cli.main import run; run(['--help'])"
+    times = []
+    for _ in range(5):
+        before = processor_seconds()
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+        times.append(processor_seconds() - before)
+
+    # Of the processor's time, not the clock's: other tests run beside this one.
+    assert min(times) < 0.15

@@ -1,0 +1,50 @@
+"""What follows the kubelet says what exactly it follows, and where it does not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import probetui
+
+PACKAGE = Path(probetui.__file__).parent
+README = (PACKAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+
+SOURCE = re.compile(r"Source: \S")
+VERSION = re.compile(r"\b(?:v|Go )\d+\.\d+")
+DIFFERENCE = re.compile(r"^\s*(?:# )?Difference: ", re.MULTILINE)
+LISTED = re.compile(r"\(`([a-z_/]+\.py)`\)$", re.MULTILINE)
+
+OURS_ALONE = {
+    "__init__", "effects", "gates", "inputs", "journal", "lifetimes", "routine",
+    "snapshots", "status_changes", "timers", "turn",
+}  # fmt: skip
+"""The doors of the engine, what may be seen of it, and what turns waiting Go code into
+values: nothing in the kubelet corresponds to them."""
+
+KUBELET = {each.stem: each for each in sorted((PACKAGE / "kubelet").glob("*.py"))}
+
+
+@pytest.mark.parametrize("name", sorted(KUBELET.keys() - OURS_ALONE))
+def test_a_module_that_ports_something_names_file_and_version(name: str) -> None:
+    text = KUBELET[name].read_text(encoding="utf-8")
+
+    assert SOURCE.search(text), f"{name}: no `Source: file.go, vX.Y.Z[, Function]`"
+    assert VERSION.search(text) or ".go" not in text
+
+
+@pytest.mark.parametrize("name", sorted(OURS_ALONE))
+def test_a_module_that_is_ours_alone_names_none(name: str) -> None:
+    assert not SOURCE.search(KUBELET[name].read_text(encoding="utf-8"))
+
+
+def test_every_difference_from_the_kubelet_is_in_the_readme() -> None:
+    in_code = [
+        str(path.relative_to(PACKAGE))
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for _ in DIFFERENCE.findall(path.read_text(encoding="utf-8"))
+    ]
+
+    assert sorted(LISTED.findall(README)) == in_code
