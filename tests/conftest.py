@@ -10,10 +10,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 
-import docker
-import docker.errors
 import pytest
-import requests
 from hypothesis import settings
 
 settings.register_profile("default", deadline=None)
@@ -32,31 +29,32 @@ REQUIRED_ENGINES = frozenset(
 @cache
 def _why_no_docker() -> str | None:
     """Return why there is no Docker daemon to test with, None if there is one."""
-    try:
-        client = docker.from_env(timeout=10)
-    except docker.errors.DockerException as error:
-        return str(error)
-    try:
-        client.ping()
-    except (docker.errors.DockerException, requests.RequestException) as error:
-        return str(error)
-    finally:
-        client.close()
+    # Half a second that only tests with an engine need.
+    from probetui.runtimes.docker import connection  # noqa: PLC0415
+
+    places = connection.endpoints(None, None, os.environ)
+    tried = list(connection.attempts(places))
+    if tried[-1].api is None:
+        return str(connection.unavailable(tried))
+    tried[-1].api.close()
     return None
 
 
 ENGINES: dict[str, Callable[[], str | None]] = {"docker": _why_no_docker}
 
 
-@pytest.fixture(autouse=True)
-def _engine(request: pytest.FixtureRequest) -> None:
-    """Skip a test whose engine is not there, or fail it if it must be."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose engine is not there, or fail it if it must be.
+
+    This comes before fixtures, whatever their scope, that would need the engine.
+    """
     for name, why_not in ENGINES.items():
-        if request.node.get_closest_marker(name) is None:
+        if item.get_closest_marker(name) is None:
             continue
         reason = why_not()
         if reason is None:
             continue
         if name in REQUIRED_ENGINES:
-            pytest.fail(f"{name} is required, but: {reason}")
-        pytest.skip(f"no {name} engine: {reason}")
+            pytest.fail(f"{name} is required, but: {reason}", pytrace=False)
+        pytest.skip(f"{name}: {reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -17,12 +18,13 @@ from probetui.drive.clocks import SystemClock
 from probetui.k8s.pod import Container
 from probetui.k8s.runtime import ContainerID
 from probetui.runtimes.docker.api import Api
+from probetui.runtimes.docker.connection import DEFAULT_SOCKET
 from probetui.runtimes.docker.reach import Daemon
 from probetui.runtimes.docker.runtime import DockerOptions, DockerRuntime
 from probetui.runtimes.docker.translate import OWNER, to_docker_id
 from tests.runtimes.bench import Bench
 
-ENDPOINT = "unix:///var/run/docker.sock"
+ENDPOINT = os.environ.get("DOCKER_HOST") or DEFAULT_SOCKET
 REQUEST_SECONDS = 120
 
 

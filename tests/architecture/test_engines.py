@@ -1,0 +1,40 @@
+"""Tests without their engine are skipped, unless it is said that it must be there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+A_TEST_WITH_DOCKER = "tests/runtimes/test_docker_loss.py"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("required", "outcome"),
+    [
+        pytest.param("cri", "2 skipped", id="not required"),
+        pytest.param("cri,docker", "2 errors", id="required"),
+    ],
+)
+def test_a_missing_engine_fails_tests_only_where_it_is_required(
+    required: str, outcome: str
+) -> None:
+    environment = {
+        **os.environ,
+        "DOCKER_HOST": "unix:///nowhere/docker.sock",
+        "PROBETUI_REQUIRE_ENGINES": required,
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", A_TEST_WITH_DOCKER]
+
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert outcome in done.stdout.splitlines()[-1]
+    assert "unix:///nowhere/docker.sock (DOCKER_HOST): no such socket" in done.stdout
