@@ -3,8 +3,17 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from probetui.kubelet.go_text import go_duration, go_json, go_list, go_quote
+from probetui.kubelet.go_text import (
+    go_duration,
+    go_json,
+    go_list,
+    go_quote,
+    to_bytes,
+    to_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +63,30 @@ def test_json_is_compact_and_harmless_in_html() -> None:
     printed = go_json(value)
 
     assert printed == '{"b":"\\u003c\\u0026\\u003e\\u2028é\\ufffd","a":[1,true]}'
+
+
+@given(st.binary())
+def test_bytes_survive_as_text(data: bytes) -> None:
+    assert to_bytes(to_text(data)) == data
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_every_text_stands_for_bytes(text: str) -> None:
+    assert isinstance(to_bytes(text), bytes)
+
+
+def test_a_surrogate_that_is_no_byte_becomes_the_replacement_character() -> None:
+    assert to_bytes("a\ud800\udcffb") == b"a\xef\xbf\xbd\xffb"
+
+
+@given(st.binary())
+def test_a_quoted_text_is_one_printable_line(data: bytes) -> None:
+    quoted = go_quote(to_text(data))
+
+    assert quoted.isprintable()
+    assert (quoted[0], quoted[-1]) == ('"', '"')
+
+
+@given(st.binary(), st.binary())
+def test_different_texts_are_quoted_differently(one: bytes, other: bytes) -> None:
+    assert (go_quote(to_text(one)) == go_quote(to_text(other))) == (one == other)

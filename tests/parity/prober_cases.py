@@ -16,7 +16,7 @@ from probetui.k8s.probe import (
     ProbeHandler,
     TCPSocketAction,
 )
-from probetui.probers.go_text import to_bytes
+from probetui.kubelet.go_text import to_bytes
 
 
 def blob(value: dict[str, Any] | None) -> bytes:

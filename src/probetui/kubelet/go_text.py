@@ -1,5 +1,8 @@
 """How Go prints what ends up in messages: durations, lists, quoted texts, JSON.
 
+Text is a `str` whose lone surrogates U+DC80 to U+DCFF stand for bytes that are not
+UTF-8, as `surrogateescape` gives them.
+
 Source: Go 1.23, time.Duration.String, strconv.Quote, fmt's %v of a []string,
 encoding/json.
 """
@@ -7,6 +10,7 @@ encoding/json.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -36,9 +40,26 @@ _IN_JSON = str.maketrans(
         **dict.fromkeys(map(chr, range(0xD800, 0xE000)), "\\ufffd"),
     }
 )
+_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 _FIRST_LONE_BYTE, _LAST_LONE_BYTE = 0xDC80, 0xDCFF
 _DELETE = 0x7F
 _LAST_OF_FOUR_DIGITS = 0xFFFF
+
+
+def to_bytes(text: str) -> bytes:
+    """Return the bytes that a text stands for.
+
+    A surrogate that stands for no byte becomes U+FFFD, as in Go's JSON decoder.
+    """
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return _NO_BYTE.sub("\ufffd", text).encode("utf-8", "surrogateescape")
+
+
+def to_text(data: bytes) -> str:
+    """Return the text for some bytes; the inverse of `to_bytes`."""
+    return data.decode("utf-8", "surrogateescape")
 
 
 def go_duration(length: timedelta) -> str:

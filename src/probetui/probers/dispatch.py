@@ -15,12 +15,12 @@ from probetui.errors import GoError
 from probetui.k8s.probe import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.expansion import expand_command
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.ports import Clock, DialAddress
 from probetui.probers.connection import Route, route_to
 from probetui.probers.container_port import resolve_port
 from probetui.probers.exec_ import CommandRunner, probe_exec
-from probetui.probers.expansion import expand_command
 from probetui.probers.http import probe_http
 from probetui.probers.http_request import ProbeRequest, build_request
 from probetui.probers.http_transport import OneShotTransport

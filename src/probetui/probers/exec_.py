@@ -10,10 +10,9 @@ from typing import Protocol
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.go_text import go_duration, go_quote
+from probetui.kubelet.go_text import go_duration, go_quote, to_text
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.ports import ExecResult
-from probetui.probers.go_text import to_text
 
 MAX_OUTPUT_BYTES = 10 << 10
 

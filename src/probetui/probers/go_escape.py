@@ -11,8 +11,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from probetui.errors import GoError
-from probetui.kubelet.go_text import go_quote
-from probetui.probers.go_text import to_bytes, to_text
+from probetui.kubelet.go_text import go_quote, to_bytes, to_text
 
 _UNRESERVED = string.ascii_letters + string.digits + "-_.~"
 _HEX = frozenset(string.hexdigits.encode())

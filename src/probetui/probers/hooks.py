@@ -15,11 +15,11 @@ from probetui.k8s.probe import (
     TCPSocketAction,
 )
 from probetui.kubelet.effects import RunHook
+from probetui.kubelet.go_text import to_text
 from probetui.ports import DialAddress, HookResult
 from probetui.probers.connection import route_to
 from probetui.probers.container_port import resolve_port
 from probetui.probers.exec_ import CommandRunner
-from probetui.probers.go_text import to_text
 from probetui.probers.http import send
 from probetui.probers.http_request import ProbeRequest, build_request
 from probetui.probers.http_transport import OneShotTransport

@@ -14,9 +14,8 @@ from datetime import timedelta
 import httpx
 
 from probetui.errors import GoError
-from probetui.kubelet.go_text import go_quote
+from probetui.kubelet.go_text import go_quote, to_text
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.probers.go_text import to_text
 from probetui.probers.go_url import GoURL
 from probetui.probers.http_request import ProbeRequest, to_httpx
 

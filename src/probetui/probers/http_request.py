@@ -15,10 +15,9 @@ import httpx
 
 from probetui.errors import GoError
 from probetui.k8s.probe import HTTPGetAction
-from probetui.kubelet.go_text import go_quote
+from probetui.kubelet.go_text import go_quote, to_bytes
 from probetui.probers import go_url
 from probetui.probers.go_address import join_host_port, to_dialled_host, to_punycode
-from probetui.probers.go_text import to_bytes
 from probetui.probers.go_url import GoURL, UserInfo
 
 USER_AGENT = "kube-probe/1.32"

@@ -18,8 +18,7 @@ from enum import Enum
 from typing import TypeVar
 
 from probetui.errors import GoError
-from probetui.kubelet.go_text import go_quote
-from probetui.probers.go_text import to_text
+from probetui.kubelet.go_text import go_quote, to_text
 
 MAX_HEAD_BYTES = 10 << 20
 _MAX_CHUNK_LINE_BYTES = 4096

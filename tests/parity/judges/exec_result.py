@@ -10,11 +10,11 @@ from probetui.k8s.pod import EnvVar
 from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.go_text import to_bytes
 from probetui.kubelet.outcome import Attempt
 from probetui.kubelet.prober import judge_outcome
 from probetui.ports import ExecResult
 from probetui.probers.exec_ import probe_exec
-from probetui.probers.go_text import to_bytes
 from tests.builders import a_container, a_pod
 from tests.parity.prober_cases import blob, digest
 from tests.probers.dispatching import a_dispatch

@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from probetui.k8s.pod import Container
+from probetui.kubelet.go_text import to_bytes
 from probetui.kubelet.outcome import Attempt
 from probetui.probers.container_port import resolve_port
-from probetui.probers.go_text import to_bytes
 from probetui.probers.http import probe_http
 from probetui.probers.http_request import build_request
 from probetui.probers.http_transport import OneShotTransport

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from probetui.k8s.pod import Container, Pod
+from probetui.kubelet.expansion import expand_command
 from probetui.kubelet.labels import (
     container_annotations,
     container_labels,
@@ -14,7 +15,6 @@ from probetui.kubelet.labels import (
     sandbox_labels,
     sandbox_log_directory,
 )
-from probetui.probers.expansion import expand_command
 from tests.parity import api_json
 
 

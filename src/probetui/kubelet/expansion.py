@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from probetui.k8s.pod import EnvVar
-from probetui.probers.go_text import to_bytes, to_text
+from probetui.kubelet.go_text import to_bytes, to_text
 
 _OPERATOR = b"$"
 

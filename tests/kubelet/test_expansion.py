@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.builders import env
 
 from probetui.k8s.pod import EnvVar
-from probetui.probers.expansion import expand, expand_command
+from probetui.kubelet.expansion import expand, expand_command
 
 VARIABLES = {b"A": b"1", b"B": b"$(A)", b"": b"nameless", b"$": b"dollar"}
 TEXTS = st.text(st.sampled_from("$()AB é\udcff")).map(
