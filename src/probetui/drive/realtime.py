@@ -13,13 +13,12 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
-from probetui.drive.executor import Executor
 from probetui.errors import ContainerRuntimeError
 from probetui.kubelet.effects import Effect
 from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import Command, DeletePod, Input, RuntimeChanged
+from probetui.kubelet.inputs import Command, DeletePod, Fact, Input, RuntimeChanged
 from probetui.kubelet.journal import Entry
 from probetui.kubelet.snapshot import Snapshot
 from probetui.kubelet.turn import Turn
@@ -37,6 +36,13 @@ PATIENCE = timedelta(seconds=15)
 """How long after the longest grace period the end of all pods is waited for."""
 
 
+class Carrier(Protocol):
+    """Carries out effects; `Executor` is the one for a real world."""
+
+    async def carry_out(self, effect: Effect, report: Callable[[Fact], None]) -> None:
+        """Do what an effect asks and report exactly one fact in the end."""
+
+
 class RealtimeSession:
     """A `Session` on a real clock.
 
@@ -52,7 +58,7 @@ class RealtimeSession:
     def __init__(
         self,
         engine: Engine,
-        executor: Executor,
+        executor: Carrier,
         clock: Clock,
         *,
         runtime_name: str,

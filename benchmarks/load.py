@@ -1,0 +1,213 @@
+"""A thousand HTTP and a thousand TCP probes, each every second, engine and prober.
+
+    python benchmarks/load.py [--seconds N] [--probes N] [--json]
+
+The containers are scripted and the servers are a process of their own on loopback, so
+that what is measured is the engine, the real-time driver and the probers: how late
+ticks are, CPU time per probe, peak memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import resource
+import socket
+import statistics
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from multiprocessing.connection import Connection
+
+from probetui.drive.clocks import SystemClock
+from probetui.drive.realtime import RealtimeSession
+from probetui.drive.world import World
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import (
+    HTTPGetAction,
+    Probe,
+    ProbeHandler,
+    ProbeKey,
+    TCPSocketAction,
+)
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import Effect, RunProbe
+from probetui.kubelet.engine import Engine
+from probetui.kubelet.inputs import AddPod, Fact, ProbeFinished
+from probetui.kubelet.journal import TickEntry
+from probetui.kubelet.outcome import Result
+from probetui.ports import ExecResult
+from probetui.probers.dispatch import Dispatch
+
+LOOPBACK = "127.0.0.1"
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+PERIOD = timedelta(seconds=1)
+SETTLE_SECONDS = 5
+"""At the start all pods come up at once; ticks are judged once that is over."""
+
+
+class Answering(asyncio.Protocol):
+    """Answers a request, if one comes, and closes."""
+
+    def connection_made(  # noqa: D102  # asyncio's
+        self, transport: asyncio.BaseTransport
+    ) -> None:
+        self.transport = transport
+
+    def data_received(self, _data: bytes) -> None:  # noqa: D102  # asyncio's
+        assert isinstance(self.transport, asyncio.Transport)
+        self.transport.write(ANSWER)
+        self.transport.close()
+
+
+async def serve(pipe: Connection) -> None:
+    """Serve on a port of the kernel's choice, for ever."""
+    listener = socket.create_server((LOOPBACK, 0), backlog=4096)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(Answering, sock=listener)
+    pipe.send(listener.getsockname()[1])
+    await server.serve_forever()
+
+
+def run_server(pipe: Connection) -> None:
+    asyncio.run(serve(pipe))
+
+
+class RealProbes:
+    """Carries out effects: probes are real, containers are the scripted world's."""
+
+    def __init__(self, world: World, clock: SystemClock) -> None:
+        self._dispatch = Dispatch(NoCommands(), clock)
+        self._world = world
+        self._clock = clock
+
+    async def carry_out(self, effect: Effect, report: Callable[[Fact], None]) -> None:
+        """Do what an effect asks and report what came of it."""
+        if isinstance(effect, RunProbe):
+            outcome = await self._dispatch.probe(effect)
+            report(ProbeFinished(effect.probe_id, outcome))
+            return
+        _, fact = self._world.answer(effect, self._clock.now())
+        report(fact)
+
+
+class NoCommands:
+    """Runs no commands: there is no exec probe here."""
+
+    async def exec_sync(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        timeout_seconds: int,  # noqa: ARG002  # of the port
+    ) -> ExecResult:
+        """Refuse."""
+        raise ContainerRuntimeError(f"{container_id}: {command}: no exec here")
+
+
+def pods(count: int, port: int) -> list[Pod]:
+    """Return pods of two containers, with an HTTP and a TCP liveness probe.
+
+    Not readiness: all pods become ready by one relist, and the triggers of that
+    moment would bring all their ticks together for good.
+    """
+
+    def probe(handler: ProbeHandler) -> Probe:
+        return Probe(handler, period_seconds=1, timeout_seconds=5)
+
+    http = probe(HTTPGetAction(port, host=LOOPBACK))
+    tcp = probe(TCPSocketAction(port, host=LOOPBACK))
+    return [
+        Pod(
+            f"uid-{number}",
+            f"pod-{number}",
+            containers=(
+                Container("http", "any", liveness_probe=http),
+                Container("tcp", "any", liveness_probe=tcp),
+            ),
+        )
+        for number in range(count)
+    ]
+
+
+def lateness(ticks: list[TickEntry], since: datetime) -> list[float]:
+    """Return how late each tick was, in milliseconds, against its own phase.
+
+    A worker's phase is where its earliest tick within the period is.
+    """
+    offsets: dict[ProbeKey, list[timedelta]] = {}
+    for tick in ticks:
+        if tick.started_at >= since:
+            offset = (tick.started_at - since) % PERIOD
+            offsets.setdefault(tick.key, []).append(offset)
+    late = []
+    for each in offsets.values():
+        # A phase near the end of the period has its late ticks at the beginning.
+        wraps = max(each) - min(each) > PERIOD / 2
+        placed = [at + PERIOD if wraps and at < PERIOD / 2 else at for at in each]
+        phase = min(placed)
+        late += [(at - phase) / timedelta(milliseconds=1) for at in placed]
+    return late
+
+
+async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
+    """Run the probes and return the figures."""
+    clock = SystemClock()
+    # A young kubelet spreads the first ticks over the period.
+    engine = Engine(KubeletConfig(age=timedelta()), clock.now())
+    session = RealtimeSession(
+        engine, RealProbes(World(), clock), clock, runtime_name="benchmark"
+    )
+    for pod in pods(count, port):
+        session.send(AddPod(pod))
+    running = asyncio.create_task(session.run())
+    await asyncio.sleep(SETTLE_SECONDS)
+    since = clock.now()
+    cpu, wall = time.process_time(), time.monotonic()
+    await asyncio.sleep(seconds)
+    cpu, wall = time.process_time() - cpu, time.monotonic() - wall
+    session.stop()
+    await running
+    ticks = [each for each in session.journal if isinstance(each, TickEntry)]
+    judged = [each for each in ticks if each.started_at >= since and each.attempts]
+    assert all(each.result is Result.SUCCESS for each in judged)
+    late = sorted(lateness(ticks, since))
+    return {
+        "probes": len(judged),
+        "probes_per_second": round(len(judged) / wall),
+        "lateness_median_ms": round(statistics.median(late), 2),
+        "lateness_p99_ms": round(late[len(late) * 99 // 100], 2),
+        "cpu_per_probe_us": round(cpu / len(judged) * 1e6, 1),
+        "cores": round(cpu / wall, 3),
+        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+    }
+
+
+def main() -> None:
+    """Print the figures in one line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--probes", type=int, default=1000, help="of each kind")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    server = context.Process(target=run_server, args=(theirs,), daemon=True)
+    server.start()
+    figures = asyncio.run(measure(options.probes, options.seconds, ours.recv()))
+    server.terminate()
+    if options.json:
+        print(json.dumps(figures))
+        return
+    print(
+        "{probes} probes, {probes_per_second}/s: lateness median "
+        "{lateness_median_ms} ms, p99 {lateness_p99_ms} ms; {cpu_per_probe_us} µs CPU "
+        "per probe, {cores} cores, peak {peak_mib} MiB".format(**figures)
+    )
+
+
+if __name__ == "__main__":
+    main()
