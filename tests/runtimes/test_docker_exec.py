@@ -8,6 +8,7 @@ import struct
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,13 @@ import requests
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.k8s.runtime import ContainerID
-from probetui.runtimes.docker.client import Client
+from probetui.runtimes.docker.client import SHORT_CALLS, Client
 from probetui.runtimes.docker.execution import Executor
 from probetui.runtimes.docker.hijack import HijackedStream
 from probetui.runtimes.docker.processes import HostProcesses
 from probetui.runtimes.docker.translate import to_docker_id
 from probetui.runtimes.docker.transport import SocketAdapter
-from tests.runtimes.bench import BEATS, BEATS_NO_MORE, POLITE, SLOW, sh
+from tests.runtimes.bench import BEATS, BEATS_NO_MORE, FAILS, POLITE, SLOW, sh
 from tests.runtimes.docker_bench import CountingApi, DockerBench, bench, built_image
 
 __all__ = ["bench"]
@@ -196,6 +197,31 @@ class TestKilling:
 
         assert (await patient).stdout == b"whole\n"
 
+    @pytest.mark.parametrize("milliseconds", [0, 1, 5, 10, 20, 40])
+    async def test_one_that_is_cancelled_while_it_starts_leaves_nothing(
+        self, bench: DockerBench, container: ContainerID, milliseconds: int
+    ) -> None:
+        before = bench.docker(container).top()["Processes"]
+
+        async with bench.meanwhile(bench.sh(container, SLOW)):
+            await bench.wait(timedelta(milliseconds=milliseconds))
+
+        after = bench.docker(container).top()["Processes"]
+        assert [each[-1] for each in after] == [each[-1] for each in before]
+
+    async def test_a_dead_container_does_not_tell_whether_processes_show(
+        self, bench: DockerBench, client: Client, container: ContainerID
+    ) -> None:
+        executor = Executor(client, HostProcesses())
+        dead = await bench.run(FAILS)
+        await bench.ended(dead)
+        with pytest.raises(ContainerRuntimeError):
+            await executor.run(to_docker_id(dead), ("true",), 1)
+
+        result = await executor.run(to_docker_id(container), ("env",), 1)
+
+        assert b"PROBETUI" not in result.stdout
+
     async def test_where_no_way_is_open_it_says_so(
         self, bench: DockerBench, client: Client
     ) -> None:
@@ -215,7 +241,11 @@ class TestKilling:
         self, bench: DockerBench, container: ContainerID
     ) -> None:
         slow = asyncio.ensure_future(bench.sh(container, SLOW))
-        await bench.until(lambda: _has_processes(bench, container, 3))
+
+        async def is_running() -> bool:
+            return await commands(bench, container, SLOW) > 0
+
+        await bench.until(is_running)
 
         bench.docker(container).remove(force=True)
 
@@ -223,10 +253,10 @@ class TestKilling:
             await slow
 
 
-async def _has_processes(
-    bench: DockerBench, container_id: ContainerID, count: int
-) -> bool:
-    return len(bench.docker(container_id).top()["Processes"]) >= count
+async def commands(bench: DockerBench, container_id: ContainerID, script: str) -> int:
+    """Return how many processes of a container run a script."""
+    shown = await asyncio.to_thread(bench.docker(container_id).top)
+    return sum(script in line[-1] for line in shown["Processes"])
 
 
 def open_files() -> int:
@@ -242,18 +272,19 @@ class TestCost:
     async def test_slow_commands_keep_no_thread(
         self, bench: DockerBench, container: ContainerID
     ) -> None:
+        script = "until test -e go; do sleep 1; done; echo slow"
+        more_than_threads = SHORT_CALLS + 2
         slow = [
-            asyncio.ensure_future(bench.sh(container, "sleep 2; echo slow"))
-            for _ in range(40)
+            asyncio.ensure_future(bench.sh(container, script, limit=0))
+            for _ in range(more_than_threads)
         ]
-        await bench.until(lambda: _has_processes(bench, container, 42))
-        before = bench.clock.now()
 
-        quick = await bench.sh(container, "echo quick")
+        async with asyncio.timeout(60):
+            while await commands(bench, container, script) < more_than_threads:
+                await bench.wait(timedelta(milliseconds=100))
+            quick = await bench.sh(container, "touch go; echo quick")
 
-        took = bench.clock.now() - before
         assert quick.stdout == b"quick\n"
-        assert took.total_seconds() < 1
         assert {each.stdout for each in await asyncio.gather(*slow)} == {b"slow\n"}
 
     async def test_no_connection_is_left_open(

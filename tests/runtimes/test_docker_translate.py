@@ -379,6 +379,14 @@ class TestSandboxStatus:
             ip="172.17.0.5",
         )
 
+    def test_a_network_may_have_only_addresses_of_version_6(self) -> None:
+        network = {"IPAddress": "", "GlobalIPv6Address": "fd00::5"}
+        settings = {"Networks": {"bridge": network}, "Ports": {}}
+
+        status = sandbox_status(inspected(sandbox(), NetworkSettings=settings))
+
+        assert status.ip == "fd00::5"
+
     def test_a_sandbox_that_ended_has_none(self) -> None:
         status = sandbox_status(
             inspected(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import AsyncIterator
 from typing import Any, Literal, NamedTuple
@@ -88,7 +89,7 @@ class Executor:
         """
         refuse_undecodable(command)
         mark = await self._mark(container_id)
-        started = await self._begin(container_id, command, mark)
+        started = await self._begin_surely(container_id, command, mark)
         stream = HijackedStream(started.response)
         limit = started.at + timeout_seconds if timeout_seconds else None
         try:
@@ -110,6 +111,21 @@ class Executor:
         finally:
             stream.close()
         return self._result(state, outputs)
+
+    async def _begin_surely(
+        self, container_id: str, command: tuple[str, ...], mark: str
+    ) -> Started:
+        """Start a command; if cancelled meanwhile, kill what may have started."""
+        beginning = asyncio.ensure_future(self._begin(container_id, command, mark))
+        try:
+            return await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            with contextlib.suppress(TimeoutError, ContainerRuntimeError):
+                async with asyncio.timeout(KILL_LIMIT_SECONDS):
+                    started = await beginning
+                    started.response.close()
+                    await self._kill(container_id, started.exec_id, mark)
+            raise
 
     async def _begin(
         self, container_id: str, command: tuple[str, ...], mark: str
@@ -151,17 +167,21 @@ class Executor:
     async def _mark(self, container_id: str) -> str:
         """Return what to find a command by where its process cannot be seen."""
         if self._sees_processes is None:
-            self._sees_processes = await self._looks_like_here(container_id)
+            self._sees_processes = await self._look_for_processes(container_id)
         return "" if self._sees_processes else secrets.token_hex(8)
 
-    async def _looks_like_here(self, container_id: str) -> bool:
-        def looks(api: Api) -> bool:
-            found = api.inspect_container(container_id)
-            return self._processes is not None and self._processes.shows(
-                found["State"]["Pid"], found["Id"]
-            )
+    async def _look_for_processes(self, container_id: str) -> bool | None:
+        """Tell whether a container's processes show here; None if it has none."""
+        processes = self._processes
+        if processes is None:
+            return False
 
-        return await self._client.call(looks)
+        def look(api: Api) -> bool | None:
+            found = api.inspect_container(container_id)
+            process_id = found["State"]["Pid"]
+            return processes.shows(process_id, found["Id"]) if process_id else None
+
+        return await self._client.call(look)
 
     async def _kill(self, container_id: str, exec_id: str, mark: str) -> bool:
         """Kill a command, by whatever way is open; True once it is gone."""

@@ -249,7 +249,9 @@ def sandbox_status(inspected: Json) -> SandboxStatus:
     is_ready = bool(inspected["State"]["Running"])
     networks = inspected["NetworkSettings"].get("Networks") or {}
     addresses = [
-        each["IPAddress"] for each in networks.values() if each.get("IPAddress")
+        address
+        for each in networks.values()
+        if (address := each.get("IPAddress") or each.get("GlobalIPv6Address"))
     ]
     attempt = labels.get(ATTEMPT, "")
     return SandboxStatus(
