@@ -224,7 +224,6 @@ class ProbeManager:
         worker = loop.worker
         results = self.results[key.probe_type]
         judged = judge_outcome(key.probe_type, finished.outcome)
-        hold_before = worker.on_hold
         if judged.error is None:
             recorded = worker.record(judged.result, results)
         else:
@@ -253,7 +252,7 @@ class ProbeManager:
             recorded.threshold or worker.threshold(Result.FAILURE),
             flight.stored_before,
             stored_after,
-            hold_before,
+            flight.hold_before,
             worker.on_hold,
             _action(key.probe_type, result, recorded, flight.stored_before),
         )
@@ -415,6 +414,7 @@ class ProbeManager:
                 gates,
                 worker.new_container,
                 results.get(worker.container_id),
+                hold_before,
             )
             self._timers.cancel(key)
             self._probes[probe_id] = key
@@ -481,12 +481,13 @@ class ProbeManager:
         self._ledger.write(entry)
         loop.history.append(entry)
         self.changed_pods.add(entry.key.pod_uid)
-        if entry.stored_before is not entry.stored_after or entry.new_container:
-            before = "" if entry.stored_before is None else str(entry.stored_before)
+        if entry.new_container or entry.stored_before is not entry.stored_after:
+            before = "" if entry.new_container else str(entry.stored_before)
             self._write_state(entry, What.RESULT, before, str(entry.stored_after))
-        if entry.hold_before is not entry.hold_after:
-            words = ("off", "on") if entry.hold_after else ("on", "off")
-            self._write_state(entry, What.HOLD, *words)
+        if entry.hold_before and entry.new_container:
+            self._write_state(entry, What.HOLD, "on", "off")
+        if entry.hold_after and (entry.new_container or not entry.hold_before):
+            self._write_state(entry, What.HOLD, "off", "on")
 
     def _write_state(
         self, entry: TickEntry, what: What, before: str, after: str

@@ -22,7 +22,10 @@ HISTORY = 60
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A probe that has been asked for and not been answered yet."""
+    """A probe that has been asked for and not been answered yet.
+
+    `hold_before` is from before the tick looked at its container.
+    """
 
     probe_id: int
     trigger: Trigger
@@ -30,6 +33,7 @@ class InFlight:
     gates: tuple[Gate, ...]
     new_container: bool
     stored_before: Result | None
+    hold_before: bool
 
 
 class Stop:
