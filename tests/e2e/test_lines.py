@@ -30,8 +30,24 @@ spec:
 """
 
 
-def pod(script: str, policy: str = "Never", name: str = "job") -> str:
+STEADY = "trap 'exit 0' TERM; while :; do sleep 0.05; done"
+"""Runs until it is asked to end, and ends then."""
+
+
+def pod(script: str = STEADY, policy: str = "Always", name: str = "job") -> str:
     return POD.format(script=script, policy=policy, name=name)
+
+
+def with_probe(manifest: str, probe: str) -> str:
+    return manifest.rstrip().removesuffix("}]") + f", livenessProbe: {probe}}}]\n"
+
+
+FAILING = with_probe(
+    pod(), "{exec: {command: [cat, none]}, periodSeconds: 1, failureThreshold: 1}"
+)
+"""Is killed after a second and started again."""
+
+PROCESSES = ("-f", "-", "--runtime", "process")
 
 
 def test_the_demo_shows_a_restart_and_leaves_nothing_behind(program: Program) -> None:
@@ -42,7 +58,7 @@ def test_the_demo_shows_a_restart_and_leaves_nothing_behind(program: Program) ->
     assert all(LINE.fullmatch(each) for each in lines)
     text = "\n".join(each.split(" ", 1)[1] for each in lines)
     assert re.search(r"liveness/app liveness #\d+ failure \S+ run 1/3 no-action", text)
-    assert re.search(r"liveness/app liveness #\d+ failure .* 3/3 kill grace=3s", text)
+    assert re.search(r"liveness/app liveness #\d+ failure .* 3/3 kill grace=2s", text)
     assert "liveness/app started restart=1" in text
     assert text.endswith("liveness gone")
     assert program.left_behind() == []
@@ -65,8 +81,8 @@ def test_records_are_json_objects_a_line_each_and_complete(
     path = tmp_path / "session.jsonl"
 
     done = program.run(
-        "demo", "-o", "jsonl", "--until", "killed", "--timeout", "50s",
-        "--record", str(path), "--seed", "7",
+        *PROCESSES, "-o", "jsonl", "--until", "restarts=1", "--timeout", "50s",
+        "--record", str(path), "--seed", "7", stdin=FAILING,
     )  # fmt: skip
 
     assert done.returncode == 0
@@ -75,7 +91,7 @@ def test_records_are_json_objects_a_line_each_and_complete(
     assert [records[0]["type"], records[-1]["type"]] == ["session", "end"]
     assert [each["seq"] for each in records] == list(range(len(records)))
     assert records[0]["seed"] == 7
-    assert "name: liveness" in records[0]["manifests"][0]["text"]
+    assert "name: job" in records[0]["manifests"][0]["text"]
     assert records[-1]["reason"] == "until"
     assert records[-1]["exit"] == 0
     assert {"tick", "event", "state", "status", "container", "gone"} <= {
@@ -89,33 +105,34 @@ def test_records_are_json_objects_a_line_each_and_complete(
 
 
 def test_the_record_may_have_standard_output_for_itself(program: Program) -> None:
-    done = program.run("demo", "--record", "-", "--until", "started")
+    done = program.run(*PROCESSES, "--record", "-", "--until", "started", stdin=pod())
 
     assert json.loads(done.stdout.splitlines()[0])["type"] == "session"
 
 
 def test_a_full_disk_ends_the_record_and_not_the_session(program: Program) -> None:
-    done = program.run("demo", "--record", "/dev/full", "--until", "restarts=1")
+    done = program.run(
+        *PROCESSES, "--record", "/dev/full", "--until", "restarts=1", stdin=FAILING
+    )
 
     assert done.returncode == 0
     assert done.stderr.count("nothing is recorded any more: /dev/full") == 1
 
 
 def test_only_what_was_selected_is_printed(program: Program) -> None:
+    manifest = f"{FAILING}---\n{FAILING.replace('job', 'two').replace('app', 'bee')}"
+
     done = program.run(
-        "demo", "startup", "-c", "stuck", "-t", "startup",
-        "--until", "startup/slow:started",
-    )  # fmt: skip
+        *PROCESSES, "-c", "bee", "--until", "two:restarts=1", stdin=manifest
+    )
 
     assert done.returncode == 0
-    words = [each.split()[1] for each in done.stdout.splitlines()]
-    assert "startup/stuck" in words
-    assert "startup/slow" not in words
-    assert "stuck startup #" in done.stdout
+    assert {each.split()[1] for each in done.stdout.splitlines()} <= {"two/bee", "user"}
+    assert "two/bee liveness #" in done.stdout
 
 
 def test_the_time_limit_ends_it_with_4(program: Program) -> None:
-    done = program.run("demo", "--timeout", "2s")
+    done = program.run(*PROCESSES, "--timeout", "1s", stdin=pod())
 
     assert done.returncode == 4
     assert "probetui: error: the time limit came" in done.stderr
@@ -132,7 +149,7 @@ def test_the_time_limit_ends_it_with_4(program: Program) -> None:
 def test_pods_that_end_by_themselves_end_it_and_their_fate_is_the_answer(
     program: Program, script: str, status: int, phase: str
 ) -> None:
-    done = program.run("-f", "-", "--runtime", "process", stdin=pod(script))
+    done = program.run(*PROCESSES, stdin=pod(script, "Never"))
 
     assert done.returncode == status
     assert f"->{phase}" in done.stdout
@@ -144,9 +161,8 @@ def test_a_condition_that_the_end_of_all_pods_puts_out_of_reach_is_1(
     program: Program,
 ) -> None:
     done = program.run(
-        "-f", "-", "--runtime", "process", "--until", "event=Killing",
-        stdin=pod("exit 0"),
-    )  # fmt: skip
+        *PROCESSES, "--until", "event=Killing", stdin=pod("exit 0", "Never")
+    )
 
     assert done.returncode == 1
     assert "event=Killing can never be: nothing of job runs" in done.stderr
@@ -155,11 +171,9 @@ def test_a_condition_that_the_end_of_all_pods_puts_out_of_reach_is_1(
 def test_a_command_that_does_not_exist_is_told_and_makes_it_6(
     program: Program,
 ) -> None:
-    manifest = pod("", policy="Always").replace("sh, -c", "/no/such/program, -c")
+    manifest = pod().replace("sh, -c", "/no/such/program, -c")
 
-    done = program.run(
-        "-f", "-", "--runtime", "process", "--timeout", "3s", stdin=manifest
-    )
+    done = program.run(*PROCESSES, "--timeout", "3s", stdin=manifest)
 
     assert done.returncode == 6
     assert "job/app could not be started: " in done.stderr
@@ -173,9 +187,12 @@ def test_a_command_that_does_not_exist_is_told_and_makes_it_6(
     ],
 )
 def test_a_signal_stops_the_containers(
-    program: Program, number: signal.Signals, status: int
+    program: Program, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
-    with program.started("demo", "readiness") as process:
+    path = tmp_path / "pod.yaml"
+    path.write_text(pod())
+
+    with program.started("-f", str(path), "--runtime", "process") as process:
         assert process.stdout is not None
         wait_for("started restart=0", process.stdout)
         process.send_signal(number)
@@ -183,7 +200,7 @@ def test_a_signal_stops_the_containers(
         process.wait(timeout=30)
 
     assert process.returncode == status
-    assert "readiness/app exit 143" in rest
+    assert "readiness/app exit 137 after-grace" in rest
     assert program.left_behind() == []
 
 
@@ -212,8 +229,13 @@ def test_a_second_signal_leaves_the_containers_and_down_removes_them(
     assert program.left_behind() == []
 
 
-def test_a_reader_that_has_seen_enough_ends_it_quietly(program: Program) -> None:
-    with program.started("demo", "readiness") as process:
+def test_a_reader_that_has_seen_enough_ends_it_quietly(
+    program: Program, tmp_path: Path
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(FAILING)
+
+    with program.started("-f", str(path), "--runtime", "process") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()
@@ -223,19 +245,20 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(program: Program) -> None
 
     assert process.returncode == 141
     assert "Traceback" not in told
-    assert "error" not in told
+    assert "error:" not in told
     assert program.left_behind() == []
 
 
 def test_what_was_kept_goes_on_and_is_taken_over_by_the_next_run(
     program: Program,
 ) -> None:
-    first = program.run("demo", "readiness", "--keep", "--until", "started")
+    args = (*PROCESSES, "--until", "started")
+    first = program.run(*args, "--keep", stdin=pod())
     kept = program.run("ls", "--runtime", "process", "-o", "json")
-    second = program.run("demo", "readiness", "--until", "started")
+    second = program.run(*args, stdin=pod())
 
-    assert "kept: readiness" in first.stderr
-    assert first.stdout.count("readiness/app started restart=0") == 1
+    assert "kept: job" in first.stderr
+    assert first.stdout.count("job/app started restart=0") == 1
     containers = json.loads(kept.stdout)[0]["containers"]
     assert [each["state"] for each in containers] == ["running"]
     assert second.returncode == 0
@@ -244,21 +267,25 @@ def test_what_was_kept_goes_on_and_is_taken_over_by_the_next_run(
 
 
 def test_a_changed_manifest_takes_the_place_of_what_was_left(program: Program) -> None:
-    args = ("-f", "-", "--runtime", "process", "--until", "started")
-    program.run(*args, "--keep", stdin=pod("sleep 100", "Always"))
+    args = (*PROCESSES, "--until", "started")
+    program.run(*args, "--keep", stdin=pod())
 
-    second = program.run(*args, stdin=pod("sleep 200", "Always"))
+    second = program.run(*args, stdin=pod(f"true; {STEADY}"))
 
     assert second.returncode == 0
     assert "removing default/job of an earlier run" in second.stderr
     assert program.left_behind() == []
 
 
-def test_a_pod_that_is_run_already_is_refused(program: Program) -> None:
-    with program.started("demo", "readiness") as process:
+def test_a_pod_that_is_run_already_is_refused(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(pod())
+    args = ("-f", str(path), "--runtime", "process")
+
+    with program.started(*args) as process:
         assert process.stdout is not None
         wait_for("started restart=0", process.stdout)
-        second = program.run("demo", "readiness", "--timeout", "5s")
+        second = program.run(*args, "--timeout", "5s")
         process.terminate()
         process.communicate(timeout=30)
 
@@ -269,13 +296,12 @@ def test_a_pod_that_is_run_already_is_refused(program: Program) -> None:
 def test_secrets_are_masked_wherever_they_would_be_written(
     program: Program, tmp_path: Path
 ) -> None:
-    manifest = (
-        pod("sleep 100", "Always").rstrip().removesuffix("}]")
-        + ", env: [{name: API_TOKEN, value: hunter22}], livenessProbe: "
-        "{exec: {command: [sh, -c, echo $(API_TOKEN); exit 1]}, periodSeconds: 1}}]\n"
-    )
+    manifest = with_probe(
+        pod(),
+        "{exec: {command: [sh, -c, echo $(API_TOKEN); exit 1]}, periodSeconds: 1}",
+    ).replace("image: none", "image: none, env: [{name: API_TOKEN, value: hunter22}]")
     path = tmp_path / "session.jsonl"
-    args = ("-f", "-", "--runtime", "process", "--until", "event=Unhealthy")
+    args = (*PROCESSES, "--until", "event=Unhealthy")
 
     masked = program.run(*args, "--record", str(path), stdin=manifest)
     shown = program.run(*args, "--show-secrets", stdin=manifest)
@@ -287,14 +313,14 @@ def test_secrets_are_masked_wherever_they_would_be_written(
 
 
 def test_paused_means_that_nothing_is_probed(program: Program) -> None:
-    done = program.run("demo", "--paused", "--timeout", "4s")
+    done = program.run(*PROCESSES, "--paused", "--timeout", "4s", stdin=FAILING)
 
-    assert "liveness/app started restart=0" in done.stdout
-    assert "success" not in done.stdout
+    assert "job/app started restart=0" in done.stdout
+    assert "failure" not in done.stdout
 
 
 def test_times_may_count_from_the_start(program: Program) -> None:
-    done = program.run("demo", "--since-start", "--until", "started")
+    done = program.run(*PROCESSES, "--since-start", "--until", "started", stdin=pod())
 
     assert all(re.match(r"\+\d+\.\ds ", each) for each in done.stdout.splitlines())
 

@@ -35,6 +35,9 @@ POLITE = 'trap "exit 7" TERM; touch ready; sleep 300 & wait'
 STUBBORN = 'trap "" TERM; touch ready; while :; do sleep 0.2; done'
 """Does not care for SIGTERM."""
 
+UNAWARE = "touch ready; exec sleep 300"
+"""Has no handler for SIGTERM."""
+
 COMPLETES = "exit 0"
 FAILS = "exit 3"
 SPEAKS = "echo one; echo two; echo three; exit 0"

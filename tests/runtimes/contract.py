@@ -32,6 +32,7 @@ from tests.runtimes.bench import (
     SLACK,
     SLOW,
     STUBBORN,
+    UNAWARE,
     WHERE,
     Bench,
     is_between,
@@ -326,6 +327,20 @@ class StopContract:
         assert status is not None
         assert (status.state, status.exit_code) == (RuntimeState.EXITED, 137)
         assert timedelta(seconds=1) <= took < timedelta(seconds=1) + SLACK
+
+    async def test_a_program_without_a_handler_is_not_ended_by_the_stop_signal(
+        self, bench: Bench
+    ) -> None:
+        container_id = await bench.run_ready(UNAWARE)
+        before = bench.clock.now()
+
+        await bench.runtime.stop_container(container_id, 1)
+
+        status = await bench.status(container_id)
+        took = bench.clock.now() - before
+        assert status is not None
+        assert (status.state, status.exit_code) == (RuntimeState.EXITED, 137)
+        assert took >= timedelta(seconds=1)
 
     async def test_without_a_grace_period_a_container_is_killed_at_once(
         self, bench: Bench

@@ -46,6 +46,7 @@ from tests.runtimes.bench import (
     SPEAKS,
     SPEAKS_LATER,
     STUBBORN,
+    UNAWARE,
     WHERE,
     Bench,
     sh,
@@ -63,6 +64,7 @@ SECOND = timedelta(seconds=1)
 RUNS = {
     sh(POLITE): Run(on_sigterm=7),
     sh(STUBBORN): Run(on_sigterm=None),
+    sh(UNAWARE): Run(on_sigterm=None),
     sh(SLOW): Run(),
     sh(COMPLETES): Run(exits_after=NOW),
     sh(FAILS): Run(exits_after=NOW, exit_code=3),

@@ -32,6 +32,14 @@ class TestProcessRuntime(RuntimeContract, NetworkContract, LogContract, EventCon
         yield bench
         await bench.clean_up()
 
+    @pytest.mark.skipif(sys.platform != "linux", reason="handlers are seen in /proc")
+    async def test_a_program_without_a_handler_is_not_ended_by_the_stop_signal(
+        self, bench: Bench
+    ) -> None:
+        await super().test_a_program_without_a_handler_is_not_ended_by_the_stop_signal(
+            bench
+        )
+
     @pytest.fixture
     def server(self) -> Callable[[int], tuple[str, ...]]:
         return lambda port: (sys.executable, "-c", SERVER, str(port))

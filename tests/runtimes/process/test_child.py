@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from probetui.runtimes.process.child import (
     spawn,
     watch_descriptor,
     watch_polling,
+    would_reach_first,
 )
 from probetui.runtimes.process.identity import Process
 
@@ -140,6 +142,40 @@ async def test_no_signal_goes_to_a_process_that_only_has_the_number(
     send(process, signal.SIGKILL)
 
     assert wait(process) == -9
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize(
+    ("prepare", "reaches"),
+    [
+        pytest.param("", False, id="default effect"),
+        pytest.param("trap '' TERM; ", False, id="ignored"),
+        pytest.param("trap '' TERM; trap : HUP; ", False, id="another one handled"),
+        pytest.param("trap : TERM; ", True, id="handled"),
+    ],
+)
+async def test_only_signals_that_a_program_handles_would_reach_a_first_process(
+    prepare: str, *, reaches: bool
+) -> None:
+    reading, writing = os.pipe()
+    process = run(f"{prepare}echo prepared; sleep 300 & wait", writing)
+    os.read(reading, 100)
+
+    assert would_reach_first(process, signal.SIGTERM) is reaches
+
+    kill_group(process.pid)
+    wait(process)
+    os.close(reading)
+    os.close(writing)
+
+
+async def test_where_it_cannot_be_seen_every_signal_would_reach_a_first_process(
+    nowhere: int,
+) -> None:
+    process = run("exit 0", nowhere)
+    wait(process)
+
+    assert would_reach_first(process, signal.SIGTERM)
 
 
 async def test_a_child_has_a_session_of_its_own(nowhere: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 import time
 from dataclasses import replace
@@ -39,15 +40,18 @@ async def test_no_image_is_needed(bench: ProcessBench) -> None:
     assert pulled == PulledImage(image_id, 0)
 
 
-async def test_a_program_that_does_not_handle_sigterm_ends_with_143(
-    bench: ProcessBench,
-) -> None:
-    container_id = await bench.run_ready("touch ready; exec sleep 300")
+async def test_a_program_that_waits_for_signals_gets_them(bench: ProcessBench) -> None:
+    waits = (
+        "import pathlib, signal; "
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}); "
+        'pathlib.Path("ready").touch(); '
+        "exit(signal.sigwait({signal.SIGTERM}))"
+    )
+    container_id = await bench.run_ready(f"exec {sys.executable} -c '{waits}'")
 
     await bench.runtime.stop_container(container_id, 30)
 
-    status = await bench.ended(container_id)
-    assert (status.exit_code, status.reason) == (143, "Error")
+    assert (await bench.ended(container_id)).exit_code == signal.SIGTERM
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
-from probetui.runtimes.process.identity import Process, identify, is_alive
+from probetui.runtimes.process.identity import PROC, Process, identify, is_alive
 
 POLL_SECONDS = 0.05
 SIGNAL_EXIT_CODE = 128
@@ -21,6 +22,13 @@ SIGNAL_EXIT_CODE = 128
 
 UNKNOWN_EXIT_CODE = 255
 """What containerd answers for a container whose end nobody saw."""
+
+_SIGNALS_TAKEN = re.compile(rb"^Sig(?:Blk|Cgt):\s*([0-9a-f]+)$", re.MULTILINE)
+"""The sets of signals that a process blocks or handles (proc_pid_status(5))."""
+
+_WAITS_FOR_SIGNALS = b"sigtimedwait"
+"""Where a program is in the kernel during sigwait(3); what it waits for does not show
+as blocked meanwhile."""
 
 
 def spawn(
@@ -106,6 +114,29 @@ def send(process: Process, number: signal.Signals) -> None:
     if is_alive(process):
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)
+
+
+def would_reach_first(process: Process, number: signal.Signals) -> bool:
+    """Tell whether a signal would reach a process if it were a container's first one.
+
+    From process 1 of a PID namespace the kernel keeps every signal but SIGKILL and
+    SIGSTOP that would have its default effect (pid_namespaces(7)): it gets those that
+    it handles, and those that it blocks, as programs do that wait for signals. Where
+    this cannot be seen, the answer is yes.
+    """
+    folder = PROC / str(process.pid)
+    masks = _SIGNALS_TAKEN.findall(_read(folder / "status"))
+    if not masks or _WAITS_FOR_SIGNALS in _read(folder / "wchan"):
+        return True
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
+
+
+def _read(file: Path) -> bytes:
+    """Return what is in a file; nothing if it cannot be read."""
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
 
 
 def kill_group(leader: int) -> None:

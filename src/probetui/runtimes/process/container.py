@@ -21,6 +21,7 @@ from probetui.runtimes.process.child import (
     send,
     spawn,
     watch_end,
+    would_reach_first,
 )
 from probetui.runtimes.process.command import Command
 from probetui.runtimes.process.identity import is_alive, kill_marked
@@ -110,12 +111,16 @@ class ProcessContainer:
             raise
 
     async def stop(self, grace_period_seconds: int) -> None:
-        """Ask the main process to end, then kill everything, and wait for the end."""
+        """Ask the main process to end, then kill everything, and wait for the end.
+
+        As in a container, a program that does not handle SIGTERM is not ended by it.
+        """
         process = self.record.process
         if self.state is not RuntimeState.RUNNING or process is None:
             return
         if grace_period_seconds > 0:
-            send(process, signal.SIGTERM)
+            if would_reach_first(process, signal.SIGTERM):
+                send(process, signal.SIGTERM)
             try:
                 async with asyncio.timeout(grace_period_seconds):
                     await self._has_ended.wait()
