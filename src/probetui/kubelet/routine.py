@@ -128,7 +128,7 @@ class Runner:
         if number is None:
             return False
         task = self._tasks[number]
-        self._end_operation(task)
+        self._end_operation(task, finished.operation_id)
         self._limits.cancel(number)
         outcome = Outcome(now, finished.value, finished.error, finished.not_found)
         self._advance(task, outcome, now)
@@ -149,7 +149,7 @@ class Runner:
             task = self._tasks[number]
             if task.operation_id is not None:
                 del self._by_operation[task.operation_id]
-                self._end_operation(task)
+                self._end_operation(task, task.operation_id)
             task.latches = None
             self._advance(task, Outcome(now, timed_out=True), now)
             self.look_at_latches(now)
@@ -173,6 +173,7 @@ class Runner:
 
     def _wait_for(self, task: _Task, step: Step, now: datetime) -> bool:
         """Set a task up to wait; False if there is nothing to wait for."""
+        task.results = []
         match step:
             case Together(routines):
                 return self._begin_together(task, routines, now)
@@ -216,12 +217,11 @@ class Runner:
         self._operations.setdefault(task.pod_uid, {})[operation_id] = operation
         self._ledger.emit(RunOperation(operation_id, task.pod_uid, operation))
 
-    def _end_operation(self, task: _Task) -> None:
-        if task.operation_id is not None:
-            of_pod = self._operations[task.pod_uid]
-            del of_pod[task.operation_id]
-            if not of_pod:
-                del self._operations[task.pod_uid]
+    def _end_operation(self, task: _Task, operation_id: int) -> None:
+        of_pod = self._operations[task.pod_uid]
+        del of_pod[operation_id]
+        if not of_pod:
+            del self._operations[task.pod_uid]
         task.operation_id = None
 
     def look_at_latches(self, now: datetime) -> None:

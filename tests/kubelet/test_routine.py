@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.builders import START, at
+from tests.kubelet.carrier import Carrier
+
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import RemoveContainer, RunOperation
+from probetui.kubelet.inputs import OperationFinished
+from probetui.kubelet.routine import (
+    NOW,
+    Await,
+    Latch,
+    Limited,
+    Outcome,
+    Routine,
+    Runner,
+    Step,
+    Together,
+)
+from probetui.kubelet.turn import Ledger
+
+
+def an_operation(name: str = "one") -> RemoveContainer:
+    return RemoveContainer(ContainerID(f"fake://{name}"))
+
+
+ONE, TWO = an_operation("one"), an_operation("two")
+
+
+def yielding(*steps: Step) -> Routine[list[Outcome]]:
+    """Yield steps and return their outcomes."""
+    outcomes: list[Outcome] = []
+    for step in steps:
+        outcome = yield step
+        outcomes.append(outcome)
+    return outcomes
+
+
+def returning(value: str) -> Routine[str]:
+    """Return without waiting for anything."""
+    yield NOW
+    return value
+
+
+class TestOperations:
+    def test_a_routine_is_sent_what_its_operation_came_to(self) -> None:
+        carrier = Carrier()
+        carrier.start(yielding(ONE, TWO))
+
+        carrier.answer("value", after=1)
+        carrier.answer(error="refused", not_found=True, after=1)
+
+        assert carrier.returned == [
+            [
+                Outcome(at(1), value="value"),
+                Outcome(at(2), error="refused", not_found=True),
+            ]
+        ]
+
+    def test_the_next_step_comes_only_after_the_one_before(self) -> None:
+        carrier = Carrier()
+
+        carrier.start(yielding(ONE, TWO))
+
+        assert carrier.asked() == [ONE]
+
+    def test_effects_say_for_which_pod_they_are(self) -> None:
+        ledger = Ledger()
+        Runner(ledger).start("uid", yielding(ONE), lambda _value, _at: None, START)
+
+        assert ledger.take().effects == (RunOperation(1, "uid", ONE),)
+
+    def test_what_is_under_way_can_be_looked_up_by_pod(self) -> None:
+        carrier = Carrier()
+        carrier.start(yielding(ONE), "a")
+        carrier.start(yielding(TWO), "a")
+        before = list(carrier.runner.operations("a").values())
+
+        carrier.answer()
+        after = list(carrier.runner.operations("a").values())
+        carrier.answer()
+
+        assert (before, after) == ([ONE, TWO], [TWO])
+        assert not carrier.runner.operations("a")
+        assert not carrier.runner.operations("b")
+
+    def test_an_answer_nobody_waits_for_is_passed_over(self) -> None:
+        assert not Carrier().runner.finish(OperationFinished(99), START)
+
+
+class TestLimits:
+    def test_an_operation_past_its_limit_is_left_to_itself(self) -> None:
+        carrier = Carrier()
+        carrier.start(yielding(Limited(ONE, at(5))))
+        assert carrier.runner.next_deadline() == at(5)
+
+        carrier.wait(5)
+
+        assert carrier.returned == [[Outcome(at(5), timed_out=True)]]
+        assert not carrier.runner.operations("uid-of-web")
+        assert not carrier.answer()
+
+    def test_one_that_ends_in_time_has_no_limit_any_more(self) -> None:
+        carrier = Carrier()
+        carrier.start(yielding(Limited(ONE, at(5))))
+
+        carrier.answer(after=4)
+
+        assert carrier.returned == [[Outcome(at(4))]]
+        assert carrier.runner.next_deadline() is None
+
+    def test_a_wait_without_latches_lasts_until_its_instant(self) -> None:
+        carrier = Carrier()
+        carrier.start(yielding(Await((), at(3))))
+
+        carrier.wait(2)
+        waiting = list(carrier.returned)
+        carrier.wait(1)
+
+        assert waiting == []
+        assert carrier.returned == [[Outcome(at(3), timed_out=True)]]
+
+    def test_to_ask_for_the_time_waits_for_nothing(self) -> None:
+        carrier = Carrier()
+        carrier.now = at(7)
+
+        carrier.start(yielding(NOW, NOW))
+
+        assert carrier.returned == [[Outcome(at(7)), Outcome(at(7))]]
+
+
+class TestLatches:
+    def test_a_wait_ends_when_all_its_latches_are_set(self) -> None:
+        carrier = Carrier()
+        latches = (Latch(), Latch())
+        carrier.start(yielding(Await(latches, at(9))))
+
+        ended = []
+        for latch in latches:
+            latch.set()
+            carrier.runner.look_at_latches(at(1))
+            ended.append(len(carrier.returned))
+
+        assert ended == [0, 1]
+        assert carrier.returned == [[Outcome(at(1))]]
+        assert carrier.runner.next_deadline() is None
+
+    def test_latches_that_are_set_already_are_no_wait(self) -> None:
+        carrier = Carrier()
+        latch = Latch()
+        latch.set()
+
+        carrier.start(yielding(Await((latch,), at(9))))
+
+        assert carrier.returned == [[Outcome(START)]]
+
+    def test_a_latch_that_never_comes_is_waited_for_until_the_limit(self) -> None:
+        carrier = Carrier()
+        carrier.start(yielding(Await((Latch(),), at(9))))
+
+        carrier.wait(9)
+
+        assert carrier.returned == [[Outcome(at(9), timed_out=True)]]
+
+    def test_one_routine_can_let_another_go_on(self) -> None:
+        carrier = Carrier()
+        latch = Latch()
+
+        def setting() -> Routine[str]:
+            yield ONE
+            latch.set()
+            return "set"
+
+        carrier.start(yielding(Await((latch,), at(9))))
+        carrier.start(setting())
+        carrier.answer()
+
+        assert carrier.returned == ["set", [Outcome(START)]]
+
+    def test_so_can_one_that_has_reached_a_limit(self) -> None:
+        carrier = Carrier()
+        latch = Latch()
+
+        def setting() -> Routine[str]:
+            yield Await((), at(1))
+            latch.set()
+            return "set"
+
+        carrier.start(yielding(Await((latch,), at(9))))
+        carrier.start(setting())
+        carrier.wait(1)
+
+        assert carrier.returned == ["set", [Outcome(at(1))]]
+
+
+class TestTogether:
+    def test_routines_run_side_by_side_and_all_are_waited_for(self) -> None:
+        carrier = Carrier()
+        carrier.start(yielding(Together((yielding(ONE), yielding(TWO)))))
+        assert carrier.asked() == [ONE, TWO]
+
+        carrier.answer("second", index=1, after=1)
+        carrier.answer("first", after=1)
+
+        assert carrier.returned == [
+            [
+                Outcome(
+                    at(2),
+                    results=(
+                        [Outcome(at(2), value="first")],
+                        [Outcome(at(1), value="second")],
+                    ),
+                )
+            ]
+        ]
+
+    @pytest.mark.parametrize(
+        ("make", "results"),
+        [
+            pytest.param(tuple, (), id="none"),
+            pytest.param(
+                lambda: (returning("a"), returning("b")), ("a", "b"), id="two-at-once"
+            ),
+        ],
+    )
+    def test_what_ends_at_once_is_no_wait(
+        self, make: Callable[[], tuple[Routine[str], ...]], results: tuple[str, ...]
+    ) -> None:
+        carrier = Carrier()
+
+        carrier.start(yielding(Together(make())))
+
+        assert carrier.returned == [[Outcome(START, results=results)]]
+
+    def test_results_do_not_outlive_their_step(self) -> None:
+        carrier = Carrier()
+
+        carrier.start(yielding(Together((returning("a"),)), NOW))
+
+        assert carrier.returned == [
+            [Outcome(START, results=("a",)), Outcome(START)],
+        ]
