@@ -26,6 +26,7 @@ from probetui.probers.http_transport import OneShotTransport
 from probetui.probers.tls import PlainAnswerError
 
 NO_LIMIT = 0
+USER_AGENT = "kube-lifecycle/1.32"
 
 
 class Hooks:
@@ -78,20 +79,27 @@ class Hooks:
         """Send a request; whatever is answered, the hook has succeeded.
 
         Quirk, kept: a server that speaks plain HTTP where HTTPS was meant is asked
-        again without TLS, and without credentials.
+        again without TLS, and without credentials; if that fails too, the first error
+        counts. A pod without an IP, as in the host's network, is not dialled.
 
         Raises:
             GoError: no answer came.
         """
-        port = resolve_port(action.port, operation.container)
         host = action.host or operation.pod_ip
-        request = build_request(action, host, port)
+        if not host:
+            raise GoError("failed to find networking container")
+        port = resolve_port(action.port, operation.container)
         transport = OneShotTransport(route_to(operation.pod_ip, self._dial_address))
         try:
-            await send(request, transport)
-        except PlainAnswerError:
-            plain = build_request(replace(action, scheme="HTTP"), host, port)
-            await send(_without_credentials(plain), transport)
+            await send(build_request(action, host, port, USER_AGENT), transport)
+        except PlainAnswerError as refused:
+            plain = build_request(
+                replace(action, scheme="HTTP"), host, port, USER_AGENT
+            )
+            try:
+                await send(_without_credentials(plain), transport)
+            except GoError:
+                raise refused from None
 
 
 def _without_credentials(request: ProbeRequest) -> ProbeRequest:

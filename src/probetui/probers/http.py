@@ -18,6 +18,7 @@ from probetui.kubelet.go_text import go_quote, to_text
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.probers.go_url import GoURL
 from probetui.probers.http_request import ProbeRequest, to_httpx
+from probetui.probers.tls import PlainAnswerError
 
 MAX_BODY_BYTES = 10 << 10
 _MAX_REQUESTS = 10
@@ -52,17 +53,20 @@ async def probe_http(
 async def send(request: ProbeRequest, transport: httpx.AsyncBaseTransport) -> None:
     """Send a GET request and follow redirects; nobody wants the answer.
 
+    A short body is waited for all the same.
+
     Raises:
-        GoError: no answer came.
+        GoError: no answer came; `PlainAnswerError` if one came without TLS.
     """
     exchange = _Exchange(request, transport)
     try:
-        async with exchange.answer():
-            return
-    except httpx.ReadError as error:
-        raise GoError(str(error)) from error
-    except httpx.TransportError as error:
-        raise GoError(exchange.no_answer(str(error)).output) from error
+        async with exchange.answer() as response:
+            await _drain(response, MAX_BODY_BYTES)
+    except (GoError, httpx.TransportError) as error:
+        text = exchange.no_answer(str(error)).output
+        if isinstance(error.__cause__, PlainAnswerError):
+            raise PlainAnswerError(text) from error
+        raise GoError(text) from error
 
 
 def _judge(status: int, body: str) -> Attempt:
@@ -110,7 +114,7 @@ class _Exchange:
                     self._status = response.status_code
                     yield response
                     return
-                await _drain(response)
+                await _drain(response, _MAX_DRAINED_BYTES)
             finally:
                 await response.aclose()
             if count == _MAX_REQUESTS:
@@ -153,12 +157,12 @@ def _target(url: GoURL, location: str) -> GoURL:
         raise GoError(text) from error
 
 
-async def _drain(response: httpx.Response) -> None:
-    """Read a short body that nobody wants, as Go's client does to reuse connections."""
+async def _drain(response: httpx.Response, limit: int) -> None:
+    """Read a short body that nobody wants, as Go does to use connections again."""
     length = response.headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) <= _MAX_DRAINED_BYTES:
+    if not length.isdecimal() or int(length) <= limit:
         try:
-            await _read_at_most(response, _MAX_DRAINED_BYTES)
+            await _read_at_most(response, limit)
         except httpx.ReadError:
             return
 

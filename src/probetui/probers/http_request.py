@@ -78,11 +78,14 @@ class ProbeRequest:
 
 
 @lru_cache(maxsize=4096)  # the same at every tick, and a tenth of a probe's CPU time
-def build_request(action: HTTPGetAction, host: str, port: int) -> ProbeRequest:
+def build_request(
+    action: HTTPGetAction, host: str, port: int, user_agent: str = USER_AGENT
+) -> ProbeRequest:
     """Return the request for a probe; raises `GoError` if there can be none.
 
-    `host` and `port` are what the action's own come to. Quirk, kept: a path that is
-    no URL reference is escaped as a whole, with its question mark.
+    `host` and `port` are what the action's own come to, `user_agent` is sent unless
+    the action has one. Quirk, kept: a path that is no URL reference is escaped as a
+    whole, with its question mark.
     """
     try:
         url = go_url.parse(action.path)
@@ -90,18 +93,18 @@ def build_request(action: HTTPGetAction, host: str, port: int) -> ProbeRequest:
         url = GoURL(path=action.path)
     scheme = action.scheme.lower() or "http"
     url = replace(url, scheme=scheme, host=join_host_port(host, port))
-    headers = _probe_headers(action)
+    headers = _probe_headers(action, user_agent)
     return ProbeRequest(
         url=go_url.parse(str(url)), headers=headers, host=headers.get("Host", ("",))[0]
     )
 
 
-def _probe_headers(action: HTTPGetAction) -> Headers:
+def _probe_headers(action: HTTPGetAction, user_agent: str) -> Headers:
     headers: Headers = {}
     for each in action.http_headers:
         name = canonical_name(each.name)
         headers[name] = (*headers.get(name, ()), each.value)
-    headers.setdefault("User-Agent", (USER_AGENT,))
+    headers.setdefault("User-Agent", (user_agent,))
     if not headers.setdefault("Accept", ("*/*",))[0]:
         # Quirk, kept: an empty first value removes the later ones too.
         del headers["Accept"]

@@ -29,8 +29,10 @@ T = TypeVar("T")
 class PlainAnswerError(GoError):
     """The server speaks plain HTTP where TLS was meant."""
 
-    def __init__(self) -> None:
-        super().__init__("http: server gave HTTP response to HTTPS client")
+    def __init__(
+        self, message: str = "http: server gave HTTP response to HTTPS client"
+    ) -> None:
+        super().__init__(message)
 
 
 @lru_cache(maxsize=2)  # a context costs a millisecond, and nobody changes it
