@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from probetui.k8s.event import EventType
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import SleepAction, TCPSocketAction
+from probetui.k8s.probe import LifecycleHandler, SleepAction, TCPSocketAction
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import RunHook, StopContainer, StopPodSandbox
 from probetui.kubelet.grace_period import (
@@ -146,9 +146,10 @@ class Killer:
         self._lifetimes.stopping(
             pod, kill.instance, kill.by, seconds, source.value, now
         )
-        if container.pre_stop is not None and seconds > 0:
+        hook = container.pre_stop
+        if hook is not None and seconds > 0:
             spent = yield from self._run_pre_stop(
-                pod, container, kill.instance, pod_ip, seconds, now
+                pod, container, hook, kill.instance, pod_ip, seconds, now
             )
             seconds -= spent // ONE_SECOND
             now += spent
@@ -206,6 +207,7 @@ class Killer:
         self,
         pod: Pod,
         container: Container,
+        handler: LifecycleHandler,
         instance: RuntimeContainerStatus,
         pod_ip: str,
         seconds: int,
@@ -217,10 +219,7 @@ class Killer:
         failure.
         """
         until = now + timedelta(seconds=seconds)
-        handler = container.pre_stop
         outcome: Outcome
-        if handler is None:
-            return timedelta()
         if isinstance(handler, SleepAction):
             wanted = now + timedelta(seconds=handler.seconds)
             outcome = yield Await((), min(wanted, until))

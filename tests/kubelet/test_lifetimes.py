@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.builders import a_container, a_pod, an_instance, at
+
+from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
+from probetui.kubelet.journal import By, ContainerEntry, Lifecycle
+from probetui.kubelet.lifetimes import Lifetimes
+from probetui.kubelet.snapshot import LastExit, StoppingSnapshot
+from probetui.kubelet.turn import Ledger
+
+EXITED = RuntimeState.EXITED
+APP = an_instance()
+POD = a_pod()
+
+
+class Bench:
+    """Lives, and the entries that tell of them."""
+
+    def __init__(self, *, began_at: float | None = None) -> None:
+        self.ledger = Ledger()
+        self.lifetimes = Lifetimes(
+            self.ledger, None if began_at is None else at(began_at)
+        )
+
+    def told(self) -> list[ContainerEntry]:
+        """Return what was told since the last time."""
+        entries = self.ledger.take().entries
+        return [each for each in entries if isinstance(each, ContainerEntry)]
+
+    def stop(self, by: By, seconds: float, grace: int = 30) -> None:
+        self.lifetimes.stopping(POD, APP, by, grace, "pod", at(seconds))
+
+
+def ended(**fields: Any) -> RuntimeContainerStatus:
+    return an_instance(state=EXITED, **fields)
+
+
+def test_a_container_is_created_and_started() -> None:
+    bench = Bench()
+
+    bench.lifetimes.created(POD, "app", APP.container_id, 3, at(1))
+    bench.lifetimes.started(POD, "app", APP.container_id, 3, at(2))
+
+    assert bench.told() == [
+        ContainerEntry(
+            sequence,
+            at(sequence),
+            POD.uid,
+            "app",
+            APP.container_id,
+            3,
+            what,
+        )
+        for sequence, what in ((1, Lifecycle.CREATED), (2, Lifecycle.STARTED))
+    ]
+
+
+def test_who_stops_a_container_is_known_until_it_has_ended() -> None:
+    bench = Bench()
+
+    bench.stop(By.LIVENESS, 5)
+
+    known = bench.lifetimes.stopping_of(APP.container_id)
+    assert known == StoppingSnapshot(at(5), 30, "pod", By.LIVENESS)
+    bench.lifetimes.exited(POD.uid, ended(), at(9))
+    assert bench.lifetimes.stopping_of(APP.container_id) is None
+
+
+def test_the_first_to_ask_counts_as_the_one_who_asked() -> None:
+    bench = Bench()
+
+    bench.stop(By.LIVENESS, 5)
+    bench.stop(By.DELETE, 8, grace=2)
+
+    known = bench.lifetimes.stopping_of(APP.container_id)
+    assert known == StoppingSnapshot(at(5), 2, "pod", By.LIVENESS)
+    assert [each.by for each in bench.told()] == [By.LIVENESS, By.DELETE]
+
+
+def test_an_end_that_nobody_asked_for_is_its_own() -> None:
+    bench = Bench()
+
+    bench.lifetimes.exited(POD.uid, ended(exit_code=3, reason="Error"), at(12))
+
+    (entry,) = bench.told()
+    assert (entry.what, entry.by, entry.exit_code) == (
+        Lifecycle.EXITED,
+        By.ITSELF,
+        3,
+    )
+    assert (entry.grace_period_seconds, entry.grace_source) == (None, "")
+
+
+def test_an_end_that_was_asked_for_says_by_whom_and_with_what_grace() -> None:
+    bench = Bench()
+    bench.stop(By.USER, 5, grace=9)
+    bench.told()
+
+    bench.lifetimes.exited(POD.uid, ended(), at(12))
+
+    (entry,) = bench.told()
+    assert (entry.by, entry.grace_period_seconds, entry.grace_source) == (
+        By.USER,
+        9,
+        "pod",
+    )
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "signal"),
+    [
+        pytest.param(0, None, id="success"),
+        pytest.param(1, None, id="failure"),
+        pytest.param(128, None, id="no-signal"),
+        pytest.param(137, 9, id="killed"),
+        pytest.param(143, 15, id="terminated"),
+        pytest.param(192, 64, id="the-last-signal"),
+        pytest.param(193, None, id="beyond-the-signals"),
+        pytest.param(-1, None, id="negative"),
+    ],
+)
+def test_the_exit_code_tells_the_signal(exit_code: int, signal: int | None) -> None:
+    bench = Bench()
+
+    bench.lifetimes.exited(POD.uid, ended(exit_code=exit_code), at(12))
+
+    assert bench.told()[0].signal == signal
+
+
+def test_an_end_is_told_once() -> None:
+    bench = Bench()
+
+    for _ in range(2):
+        bench.lifetimes.exited(POD.uid, ended(), at(12))
+
+    assert len(bench.told()) == 1
+
+
+def test_the_last_end_of_a_container_is_kept() -> None:
+    bench = Bench()
+    instance = ended(exit_code=137, reason="OOMKilled", oom_killed=True)
+
+    bench.lifetimes.exited(POD.uid, instance, at(12))
+
+    assert bench.lifetimes.last_exit(POD.uid, "app") == LastExit(
+        at(11),
+        137,
+        By.ITSELF,
+        "OOMKilled",
+        oom_killed=True,
+        container_id=APP.container_id,
+    )
+    assert bench.lifetimes.last_exit(POD.uid, "other") is None
+
+
+def test_an_end_without_a_time_happened_when_it_was_seen() -> None:
+    bench = Bench()
+
+    bench.lifetimes.exited(POD.uid, ended(finished_at=None), at(12))
+
+    last = bench.lifetimes.last_exit(POD.uid, "app")
+    assert last is not None
+    assert last.at == at(12)
+
+
+def test_of_many_instances_the_ends_not_told_yet_are_told_oldest_first() -> None:
+    bench = Bench()
+    instances = (
+        an_instance(number=3),
+        an_instance(state=EXITED, number=2),
+        an_instance(state=EXITED, number=1),
+        an_instance(state=EXITED, number=0),
+    )
+    bench.lifetimes.exited(POD.uid, instances[3], at(12))
+    bench.told()
+
+    bench.lifetimes.look_at(POD.uid, instances, at(320))
+
+    assert [each.restart_count for each in bench.told()] == [1, 2]
+
+
+def test_what_ended_before_this_run_is_not_told() -> None:
+    bench = Bench(began_at=100)
+    instances = (
+        an_instance(state=EXITED, number=1),
+        an_instance(state=EXITED, number=0),
+        an_instance(a_container("x"), EXITED, finished_at=None),
+    )
+
+    for _ in range(2):
+        bench.lifetimes.look_at(POD.uid, instances, at(120))
+
+    assert [(each.container_name, each.restart_count) for each in bench.told()] == [
+        ("x", 0),
+        ("app", 1),
+    ]
+
+
+def test_what_is_removed_is_told_and_forgotten() -> None:
+    bench = Bench()
+    bench.stop(By.USER, 5)
+    bench.told()
+
+    bench.lifetimes.removed(POD.uid, APP, at(6))
+
+    assert [each.what for each in bench.told()] == [Lifecycle.REMOVED]
+    assert bench.lifetimes.stopping_of(APP.container_id) is None
+
+
+def test_a_pod_that_is_gone_leaves_nothing() -> None:
+    bench = Bench()
+    bench.lifetimes.exited(POD.uid, ended(), at(12))
+    bench.lifetimes.exited("another", an_instance(state=EXITED, number=1), at(112))
+
+    bench.lifetimes.forget_pod(POD.uid)
+
+    assert bench.lifetimes.last_exit(POD.uid, "app") is None
+    assert bench.lifetimes.last_exit("another", "app") is not None
