@@ -101,7 +101,7 @@ def test_records_are_json_objects_a_line_each_and_complete(
     assert len(recording.entries) == len(records) - 2
     assert any(isinstance(each, TickEntry) for each in recording.entries)
     last = [each for each in recording.entries if isinstance(each, StatusEntry)][-1]
-    assert last.status.phase == "Failed"
+    assert last.status.phase == "Succeeded"
 
 
 def test_the_record_may_have_standard_output_for_itself(program: Program) -> None:
@@ -200,7 +200,7 @@ def test_a_signal_stops_the_containers(
         process.wait(timeout=30)
 
     assert process.returncode == status
-    assert "readiness/app exit 137 after-grace" in rest
+    assert "job/app exit 0 reason=delete" in rest
     assert program.left_behind() == []
 
 

@@ -98,7 +98,8 @@ def test_the_manifest_may_come_from_a_pipe_and_the_keys_from_the_terminal(
     manifest = tmp_path / "pod.yaml"
     manifest.write_text(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: piped}\nspec: {containers: "
-        "[{name: app, image: none, command: [sleep, '100']}]}\n"
+        "[{name: app, image: none, command: [sleep, '100']}], "
+        "terminationGracePeriodSeconds: 1}\n"
     )
 
     tty.enter(f"cat {manifest} | {PROGRAM} -f - --runtime process; echo status $?")

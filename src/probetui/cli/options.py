@@ -177,8 +177,8 @@ kubelet_options = _group(
         type=OneOf(("cri", "docker")),
         default="cri",
         show_default=True,
-        help="A probe command that cannot be started: is no result (cri), or a "
-        "failure (docker, as dockershim had it).",
+        help="On Docker, a probe command that cannot be started is an error without "
+        "consequence (cri), or a failure (docker, as dockershim had it).",
     ),
     setting(
         "--kubelet-age",
