@@ -27,7 +27,8 @@ class Bench(Carrier):
     def __init__(self) -> None:
         super().__init__()
         windows = [timedelta(seconds=each) for each in (10, 300, 600)]
-        self.images = ImageManager(self.ledger, Backoff(*windows))
+        self.backoff = Backoff(*windows)
+        self.images = ImageManager(self.ledger, self.backoff)
 
     def ensure(self, policy: PullPolicy = ALWAYS, image: str = IMAGE) -> None:
         container = a_container(image=image, image_pull_policy=policy)
@@ -236,6 +237,14 @@ class TestBackOff:
         bench.ensure()
 
         assert bench.last().reason == "ImagePullBackOff"
+
+    def test_without_an_error_to_tell_it_only_says_that_it_waits(self) -> None:
+        bench = Bench()
+        bench.backoff.next(f"uid-of-web_{IMAGE}", bench.now, bench.now)
+
+        bench.ensure()
+
+        assert bench.last().message == 'Back-off pulling image "busybox:1.36"'
 
     def test_two_pods_with_one_image_wait_each_for_themselves(self) -> None:
         bench = Bench()
