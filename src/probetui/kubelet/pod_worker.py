@@ -9,7 +9,7 @@ Source: pod_workers.go, v1.32.10.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
@@ -184,12 +184,13 @@ class PodWorkers:
         became_terminating = self._make_terminating(status, update)
         shortened = False
         if status.terminating:
-            grace = effective_grace_period(
+            effective = effective_grace_period(
                 update.pod, status.grace_period_seconds, update.grace_period_override
             )
-            status.grace_period_seconds = grace.seconds
-            shortened = grace.is_changed
-        status.pending = _with_grace(update, status)
+            status.grace_period_seconds = effective.seconds
+            shortened = effective.is_changed
+        grace = status.grace_period_seconds if status.terminating else None
+        status.pending = replace(update, grace_period_override=grace)
         status.waits_for_name = False
         if (became_terminating or shortened) and status.call is not None:
             status.is_cancelled = True
@@ -211,7 +212,7 @@ class PodWorkers:
         if call.kind is CallKind.TERMINATING_RUNTIME and result is CallResult.OK:
             self._forget(pod_uid)
             return
-        has_moved_on = self._move_on(status, call.kind, result)
+        has_moved_on = self._move_on(pod_uid, status, call.kind, result)
         if status.finished:
             status.pending = None
             self.queue.cancel(pod_uid)
@@ -317,7 +318,7 @@ class PodWorkers:
         if self._may_start(uid, status, now) and (
             update.is_runtime_only or self._is_fresh(uid, status.synced_at)
         ):
-            self._start(status, now)
+            self._start(status, update, now)
 
     def _first_seen(self, uid: str, update: PodUpdate) -> _Status:
         status = _Status(update.pod.full_name, update.is_static)
@@ -380,10 +381,7 @@ class PodWorkers:
         status = self._statuses.get(uid)
         return status is not None and not status.terminating
 
-    def _start(self, status: _Status, now: datetime) -> None:
-        update = status.pending
-        if update is None:
-            return
+    def _start(self, status: _Status, update: PodUpdate, now: datetime) -> None:
         status.pending = None
         status.active = update
         if status.terminated:
@@ -403,7 +401,9 @@ class PodWorkers:
         status.call = call
         self._begin(call, now)
 
-    def _move_on(self, status: _Status, kind: CallKind, result: CallResult) -> bool:
+    def _move_on(
+        self, uid: str, status: _Status, kind: CallKind, result: CallResult
+    ) -> bool:
         """Take the next state if this call leads there."""
         if kind is CallKind.SYNC and result is CallResult.TERMINAL:
             status.terminating = True
@@ -416,15 +416,13 @@ class PodWorkers:
             return True
         if kind is CallKind.TERMINATED:
             status.finished = True
-            if self._started_static.get(status.full_name) is not None:
-                self._release_name(status)
+            self._release_name(uid, status)
             return True
         return False
 
-    def _release_name(self, status: _Status) -> None:
-        for name, uid in list(self._started_static.items()):
-            if self._statuses.get(uid) is status:
-                del self._started_static[name]
+    def _release_name(self, uid: str, status: _Status) -> None:
+        if self._started_static.get(status.full_name) == uid:
+            del self._started_static[status.full_name]
 
     def _replay(self, status: _Status) -> None:
         """Let the last update run again in the new state, unless one waits.
@@ -432,15 +430,11 @@ class PodWorkers:
         Quirk, kept: the grace period of that update is not carried over.
         """
         if status.pending is None and status.active is not None:
-            status.pending = _without_grace(status.active)
+            status.pending = replace(status.active, grace_period_override=None)
 
     def _remove_or_end(self, uid: str, status: _Status, *, is_orphan: bool) -> None:
-        if status.active is None and status.pending is not None and is_orphan:
-            never_began = status.is_static and status.call is None
-            if never_began:
-                self._forget(uid)
-                return
-        if status.finished:
+        never_began = status.is_static and status.active is None
+        if status.finished or (is_orphan and never_began):
             self._forget(uid)
             return
         if not is_orphan:
@@ -454,8 +448,7 @@ class PodWorkers:
     def _forget(self, uid: str) -> None:
         status = self._statuses.pop(uid)
         self.queue.cancel(uid)
-        if self._started_static.get(status.full_name) == uid:
-            del self._started_static[status.full_name]
+        self._release_name(uid, status)
 
     def _delay(self, result: CallResult, *, has_moved_on: bool) -> timedelta:
         if has_moved_on:
@@ -470,27 +463,3 @@ class PodWorkers:
 
     def _jittered(self, length: timedelta) -> timedelta:
         return length * (1 + self._config.jitter * self._rng.random())
-
-
-def _with_grace(update: PodUpdate, status: _Status) -> PodUpdate:
-    grace = status.grace_period_seconds if status.terminating else None
-    return PodUpdate(
-        update.update_type,
-        update.pod,
-        update.is_runtime_only,
-        update.phase,
-        update.is_static,
-        update.evict,
-        grace,
-    )
-
-
-def _without_grace(update: PodUpdate) -> PodUpdate:
-    return PodUpdate(
-        update.update_type,
-        update.pod,
-        update.is_runtime_only,
-        update.phase,
-        update.is_static,
-        update.evict,
-    )
