@@ -344,6 +344,21 @@ class TestEnds:
 
         assert await bench.state(container_id) is RuntimeState.RUNNING
 
+    async def test_two_may_remove_a_container_at_once(self, bench: DockerBench) -> None:
+        container_id = await bench.run_ready(POLITE)
+        another = bench.another()
+
+        await asyncio.gather(
+            *(
+                runtime.remove_container(container_id)
+                for runtime in (bench.runtime, another)
+                for _ in range(3)
+            )
+        )
+
+        assert await bench.status(container_id) is None
+        await another.close()
+
     async def test_many_stops_at_once_do_not_hold_up_anything_else(
         self, bench: DockerBench
     ) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import docker.errors
 import pytest
@@ -196,15 +196,15 @@ class TestWhere:
 
 
 @contextmanager
-def answering(**answers: Any) -> Iterator[str]:
+def answering(
+    *, status: int = 200, info_status: int = 200, **answers: Any
+) -> Iterator[str]:
     """Have a server answer to everything with one JSON document."""
 
     class Handler(BaseHTTPRequestHandler):
-        status: ClassVar[int] = answers.pop("status", 200)
-
         def do_GET(self) -> None:
             body = json.dumps(answers).encode()
-            self.send_response(self.status)
+            self.send_response(info_status if self.path.endswith("/info") else status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -253,6 +253,12 @@ class TestTrying:
     def test_an_address_that_makes_no_sense(self) -> None:
         assert "carrier-pigeon" in outcome("carrier-pigeon://coop")
 
+    def test_an_endpoint_over_ssh(self) -> None:
+        (found,) = attempts((Endpoint("ssh://me@build.example", "test"),))
+
+        assert found.outcome == "ssh:// is not supported"
+        assert "ssh -L" in found.advice
+
     def test_a_server_that_is_not_docker(self) -> None:
         with answering(message="Client sent an HTTP request", status=400) as url:
             assert outcome(url) == "answers with HTTP status 400, not as Docker does"
@@ -299,12 +305,25 @@ class TestConnecting:
             f"{DEAD} (b): no such socket",
         )
 
-    async def test_a_daemon_that_breaks_off_at_once_is_no_daemon(self) -> None:
-        with answering(ApiVersion="1.41", message="broken") as url:
+    async def test_what_a_daemon_does_not_tell_of_itself_is_no_error(self) -> None:
+        with answering(ApiVersion="1.41") as url:
             runtime = await connect(host=url)
 
         assert ("endpoint", url) in runtime.facts()
         await runtime.close()
+
+    async def test_a_daemon_that_does_not_tell_of_itself_at_all_is_none(self) -> None:
+        with (
+            answering(ApiVersion="1.41", info_status=500) as url,
+            pytest.raises(RuntimeUnavailableError, match="HTTP status 500"),
+        ):
+            await connect(host=url)
+
+    async def test_a_daemon_that_answers_is_a_step_too(self) -> None:
+        with answering(ApiVersion="1.41") as url:
+            steps = await describe(host=url)
+
+        assert steps == ((f"{url} (option --host)", "answers, API 1.41"),)
 
     async def test_the_steps_can_be_shown_without_connecting(self) -> None:
         assert await describe(host=DEAD) == (

@@ -99,12 +99,6 @@ def a_sandbox(ip: str, **published: int) -> Seen:
             Publishing("0.0.0.0", "build.example"),
             id="remote",
         ),
-        pytest.param(
-            a_daemon("ssh://me@build.example"),
-            "auto",
-            Publishing("0.0.0.0", "build.example"),
-            id="remote through ssh",
-        ),
         pytest.param(a_daemon(), "published", ON_LOOPBACK, id="published by option"),
         pytest.param(
             a_daemon("tcp://build.example:2376"), "direct", None, id="direct by option"

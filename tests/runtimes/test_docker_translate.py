@@ -355,6 +355,13 @@ class TestContainerStatus:
         assert status.started_at == status.finished_at == status.created_at
         assert status.message == "no such file"
 
+    def test_nothing_ends_before_it_began(self) -> None:
+        quick = state("exited", finished="2026-11-20T10:38:47.079Z")
+
+        status = container_status(inspected(created(a_container()), State=quick))
+
+        assert status.started_at == status.finished_at
+
     def test_what_runs_has_not_finished_even_if_it_ran_before(self) -> None:
         again = state(finished=FINISHED)
 

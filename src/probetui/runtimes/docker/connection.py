@@ -28,6 +28,11 @@ REQUEST_SECONDS = 120
 PING_SECONDS = 10
 """How long it may take to answer the first time."""
 
+FORWARD_SOCKET = (
+    "forward its socket (ssh -L /tmp/docker.sock:/var/run/docker.sock HOST) "
+    "and use --host unix:///tmp/docker.sock"
+)
+
 DEFAULT_SOCKET = "unix:///var/run/docker.sock"
 
 
@@ -159,6 +164,9 @@ async def describe(
 
 
 def _try(endpoint: Endpoint) -> Attempt:
+    if endpoint.url.startswith("ssh://"):
+        # The SDK's streams over SSH can neither be cancelled nor waited for.
+        return Attempt(endpoint, "ssh:// is not supported", FORWARD_SOCKET)
     try:
         api = Api(
             endpoint.url,

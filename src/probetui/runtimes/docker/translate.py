@@ -296,6 +296,9 @@ def container_status(inspected: Json) -> RuntimeContainerStatus:
         finished_at = None
     elif end.state is RuntimeState.EXITED and finished_at is None:
         started_at = finished_at = created_at
+    elif started_at and finished_at and finished_at < started_at:
+        # The daemon notes a start after it happened, and a quick end before that.
+        started_at = finished_at
     return RuntimeContainerStatus(
         to_container_id(inspected["Id"]),
         labels.get(CONTAINER_NAME, ""),
