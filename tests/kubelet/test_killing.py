@@ -295,6 +295,14 @@ class TestPod:
         (entry,) = bench.entries(ContainerEntry)
         assert (entry.by, entry.grace_period_seconds) == (By.DELETE, 4)
 
+    def test_the_end_of_a_pod_need_not_be_announced(self) -> None:
+        bench = Bench()
+
+        bench.kill_pod(a_pod(), a_runtime_status(an_instance()), is_announced=False)
+
+        assert bench.events() == []
+        assert bench.graces() == [("app", 30)]
+
     def test_sandboxes_are_stopped_although_a_container_was_not(self) -> None:
         bench = Bench()
         bench.kill_pod(a_pod(), a_runtime_status(an_instance()))

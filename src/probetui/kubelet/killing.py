@@ -172,8 +172,11 @@ class Killer:
         *,
         by: By = By.POD,
         override_seconds: int | None = None,
+        is_announced: bool = True,
     ) -> Routine[KilledPod]:
         """Stop all running containers side by side, then every sandbox of the pod.
+
+        Without `is_announced` no container has a Killing event.
 
         Source: kuberuntime_manager.go, v1.32.10, killPodWithSyncResult.
         """
@@ -183,7 +186,13 @@ class Killer:
         order = TerminationOrder(pod, frozenset(each.name for each in running))
         pod_ip = status.ips[0] if status.ips else ""
         kills = [
-            Kill(each, by=by, override_seconds=override_seconds) for each in running
+            Kill(
+                each,
+                by=by,
+                override_seconds=override_seconds,
+                is_announced=is_announced,
+            )
+            for each in running
         ]
         outcome = yield Together(
             tuple(

@@ -134,12 +134,16 @@ class PodCalls:
         return CallResult.OK
 
     def _terminate_runtime(self, call: Call, now: datetime) -> Routine[CallResult]:
-        """Kill what the runtime has of a pod that nobody knows."""
+        """Kill what the runtime has of a pod that nobody knows.
+
+        There is no spec that events could refer to, and so there are none.
+        """
         killed = yield from self._killer.kill_pod(
             call.pod,
             self._cache.get(call.pod.uid),
             now,
             override_seconds=call.grace_period_seconds,
+            is_announced=False,
         )
         return CallResult.OK if killed.error is None else CallResult.ERROR
 
