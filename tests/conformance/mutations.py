@@ -1,0 +1,281 @@
+"""Observations changed in a systematic way: what two judges must agree on.
+
+Each mutation takes the records of an observation and returns changed copies of them;
+all of them together turn most expectations of every case from true to false and back.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+Record = dict[str, Any]
+Records = list[Record]
+Mutation = Callable[[Record], None]
+
+SHIFTS = (-6.0, -1.5, -0.7, 0.7, 1.5, 6.0)
+KINDS = ("event", "status", "action", "gone")
+CUTS = (0.1, 0.3, 0.5, 0.7, 0.9)
+MESSAGE = "Liveness probe failed: Startup probe failed: Stopping container"
+REASONS = ("Failed", "FailedPostStartHook", "FailedPreStopHook", "Killing", "Unhealthy")
+
+
+def mutations(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
+    """Yield changed observations, each with a name that is unique among them."""
+    yield "none", copied(records)
+    yield from _without_one(records)
+    yield from _shifted(records)
+    yield from _cut(records)
+    for name, mutation in STATUS_MUTATIONS.items():
+        yield name, _each(records, "status", mutation)
+        yield f"{name}-late", _each(_latter_half(records), "status", mutation)
+    for name, mutation in CONTAINER_MUTATIONS.items():
+        yield name, _each(records, "status", _of_containers(mutation))
+        half = _latter_half(records)
+        yield f"{name}-late", _each(half, "status", _of_containers(mutation))
+    yield "events-of-pod", _each(records, "event", _be_of_pod)
+    yield "events-twice", _twice(records, "event")
+    yield "no-events", [each for each in copied(records) if each["kind"] != "event"]
+    yield "bad-events", _with_bad_events(records)
+    yield "all-starts", _with_starts(records)
+    yield "missed", [*copied(records), _missed_action()]
+
+
+def copied(records: Sequence[Record]) -> Records:
+    """Return a copy that shares nothing."""
+    return copy.deepcopy(list(records))
+
+
+def _without_one(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
+    for index, record in enumerate(records):
+        if record["kind"] != "submitted":
+            kept = [*records[:index], *records[index + 1 :]]
+            yield f"drop-{index}-{record['kind']}", copied(kept)
+
+
+def _shifted(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
+    for kind in KINDS:
+        for seconds in SHIFTS:
+            changed = copied(records)
+            for each in changed:
+                if each["kind"] == kind:
+                    each["t"] += seconds
+            yield f"shift-{kind}-{seconds:+}", changed
+    for index, record in enumerate(records):
+        if record["kind"] == "event":
+            changed = copied(records)
+            changed[index]["t"] += 3
+            yield f"shift-{index}", changed
+
+
+def _cut(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
+    """Yield observations that end too early."""
+    last = max(each["t"] for each in records)
+    for share in CUTS:
+        end = last * share
+        kept = [each for each in records if each["t"] <= end and each["kind"] != "end"]
+        yield f"cut-{share}", [*copied(kept), {"t": end, "kind": "end"}]
+
+
+def _latter_half(records: Sequence[Record]) -> list[Record]:
+    """Return the records, the statuses of the first half marked as not to change."""
+    found = copied(records)
+    statuses = [each for each in found if each["kind"] == "status"]
+    for each in statuses[: len(statuses) // 2]:
+        each["keep"] = True
+    return found
+
+
+def _each(records: Sequence[Record], kind: str, mutation: Mutation) -> Records:
+    found = copied(records)
+    for each in found:
+        if each["kind"] == kind and not each.pop("keep", False):
+            mutation(each)
+    return found
+
+
+def _twice(records: Sequence[Record], kind: str) -> Records:
+    return [
+        copy.deepcopy(each)
+        for each in records
+        for _ in range(2 if each["kind"] == kind else 1)
+    ]
+
+
+def _with_bad_events(records: Sequence[Record]) -> Records:
+    """Add, after each event, one of each bad kind for the same container."""
+    found = copied(records)
+    for each in [each for each in found if each["kind"] == "event"]:
+        found += [
+            each | {"type": "Warning", "reason": reason, "message": MESSAGE}
+            for reason in REASONS
+        ]
+    return found
+
+
+def _with_starts(records: Sequence[Record]) -> Records:
+    """Add a start of every container right after the pod was submitted."""
+    names = {
+        container["name"]
+        for each in records
+        if each["kind"] == "status"
+        for key in ("initContainerStatuses", "containerStatuses")
+        for container in each["status"].get(key) or ()
+    }
+    starts: Records = [
+        {"t": 0.0, "kind": "event", "type": "Normal", "reason": "Started"}
+        | {"container": name, "message": f"Started container {name}"}
+        for name in sorted(names)
+    ]
+    return [*starts, *copied(records)]
+
+
+def _missed_action() -> Record:
+    return {"t": 1.0, "kind": "missed_action", "detail": "nothing came of it"}
+
+
+def _be_of_pod(event: Record) -> None:
+    event["container"] = None
+
+
+def _of_containers(mutation: Mutation) -> Mutation:
+    def mutate(record: Record) -> None:
+        for key in ("initContainerStatuses", "containerStatuses"):
+            for each in record["status"].get(key) or ():
+                mutation(each)
+
+    return mutate
+
+
+def _states(container: Record, which: str) -> Iterator[Record]:
+    """Yield the states of one kind that a container has or had."""
+    for key in ("state", "lastState"):
+        if which in (container.get(key) or {}):
+            yield container[key][which]
+
+
+def _no_restarts(container: Record) -> None:
+    container["restartCount"] = 0
+
+
+def _one_more_restart(container: Record) -> None:
+    container["restartCount"] += 1
+
+
+def _one_restart_less(container: Record) -> None:
+    container["restartCount"] = max(0, container["restartCount"] - 1)
+
+
+def _not_ready(container: Record) -> None:
+    container["ready"] = False
+
+
+def _ready(container: Record) -> None:
+    container["ready"] = True
+
+
+def _not_started(container: Record) -> None:
+    container["started"] = False
+
+
+def _started(container: Record) -> None:
+    container["started"] = True
+
+
+def _no_last_state(container: Record) -> None:
+    container["lastState"] = {}
+
+
+def _running(container: Record) -> None:
+    container["state"] = {"running": {}}
+
+
+def _waiting(container: Record) -> None:
+    container["state"] = {"waiting": {"reason": "CrashLoopBackOff", "message": ""}}
+
+
+def _stateless(container: Record) -> None:
+    del container["state"]
+
+
+def _exit_0(container: Record) -> None:
+    for each in _states(container, "terminated"):
+        each |= {"exitCode": 0, "reason": "Completed"}
+
+
+def _exit_137(container: Record) -> None:
+    for each in _states(container, "terminated"):
+        each |= {"exitCode": 137, "reason": "Error", "message": "killed"}
+
+
+def _no_finish(container: Record) -> None:
+    for each in _states(container, "terminated"):
+        each["finishedAt"] = None
+
+
+def _finish_at_fraction(container: Record) -> None:
+    for each in _states(container, "terminated"):
+        if each.get("finishedAt"):
+            each["finishedAt"] = each["finishedAt"].replace("Z", ".25+00:00")
+
+
+def _no_start(container: Record) -> None:
+    for each in _states(container, "running"):
+        each["startedAt"] = "1970-01-01T00:00:00Z"
+
+
+def _other_name(container: Record) -> None:
+    container["name"] += "-other"
+
+
+def _no_conditions(record: Record) -> None:
+    record["status"]["conditions"] = None
+
+
+def _conditions_turned(record: Record) -> None:
+    for each in record["status"].get("conditions") or ():
+        each["status"] = "False" if each["status"] == "True" else "True"
+        each["reason"] = "Turned"
+
+
+def _phase(phase: str) -> Mutation:
+    def mutate(record: Record) -> None:
+        record["status"] |= {"phase": phase, "reason": None}
+
+    return mutate
+
+
+def _next_generation(record: Record) -> None:
+    record["gen"] = record.get("gen", 0) + 1
+
+
+STATUS_MUTATIONS: dict[str, Mutation] = {
+    "no-conditions": _no_conditions,
+    "conditions-turned": _conditions_turned,
+    "pending": _phase("Pending"),
+    "running-phase": _phase("Running"),
+    "succeeded": _phase("Succeeded"),
+    "failed": _phase("Failed"),
+    "next-generation": _next_generation,
+}
+
+CONTAINER_MUTATIONS: dict[str, Mutation] = {
+    "no-restarts": _no_restarts,
+    "one-more-restart": _one_more_restart,
+    "one-restart-less": _one_restart_less,
+    "not-ready": _not_ready,
+    "ready": _ready,
+    "not-started": _not_started,
+    "started": _started,
+    "no-last-state": _no_last_state,
+    "running": _running,
+    "waiting": _waiting,
+    "stateless": _stateless,
+    "exit-0": _exit_0,
+    "exit-137": _exit_137,
+    "no-finish": _no_finish,
+    "finish-at-fraction": _finish_at_fraction,
+    "no-start": _no_start,
+    "other-name": _other_name,
+}

@@ -1,0 +1,71 @@
+"""What another judge says of mutated observations, written down once.
+
+Run as `python -m tests.conformance.verdicts FOLDER`, where FOLDER has `cases`,
+`observed` and the judge, `evaluate.py`; writes `data/verdicts.json.gz`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.cases import OWN_DATA, Case, load_cases, observed
+from tests.conformance.mutations import Record, mutations
+
+Judge = Callable[[Case, Sequence[Record], float], list[bool]]
+"""A case, the records of its observation and the slack, to what holds and what not."""
+
+FILE = OWN_DATA / "verdicts.json.gz"
+
+
+def other_judge(folder: Path) -> Judge | None:
+    """Return the judge that comes with a folder of cases, if one does."""
+    path = folder / "evaluate.py"
+    spec = importlib.util.spec_from_file_location("evaluate", path)
+    if not path.exists() or spec is None or spec.loader is None:
+        return None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def judge(case: Case, records: Sequence[Record], slack: float) -> list[bool]:
+        findings = module.evaluate(case, module.Observation(records), slack)
+        return [each["ok"] for each in findings]
+
+    return judge
+
+
+def written(verdicts: Sequence[bool]) -> str:
+    """Return verdicts as one digit each."""
+    return "".join("1" if each else "0" for each in verdicts)
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    """Return the verdicts that were written down: by case, then by mutation."""
+    found: dict[str, dict[str, str]] = json.loads(gzip.decompress(FILE.read_bytes()))
+    return found
+
+
+def main() -> None:
+    """Write down what the judge of a folder says."""
+    folder = Path(sys.argv[1])
+    judge = other_judge(folder)
+    if judge is None:
+        sys.exit(f"no evaluate.py in {folder}")
+    verdicts = {
+        case["id"]: {
+            name: written(judge(case, records, 1.0))
+            for name, records in mutations(observed(case, folder))
+        }
+        for case in load_cases(folder)
+    }
+    text = json.dumps(verdicts, separators=(",", ":"))
+    FILE.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+if __name__ == "__main__":
+    main()
