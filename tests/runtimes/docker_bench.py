@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -29,15 +30,26 @@ REQUEST_SECONDS = 120
 
 
 class CountingApi(Api):
-    """The SDK's client, which also tells how often a container was looked at."""
+    """The SDK's client, which also tells what was asked of it.
+
+    Attributes:
+        looks: how often each container was inspected.
+        watched: set when the daemon has begun to tell of events.
+    """
 
     def __init__(self, url: str) -> None:
         self.looks: Counter[str] = Counter()
+        self.watched = threading.Event()
         super().__init__(url, timeout_seconds=REQUEST_SECONDS, connections=64)
 
     def inspect_container(self, container: str) -> Any:
         self.looks[container] += 1
         return super().inspect_container(container)
+
+    def events(self, **parameters: Any) -> Any:
+        found = super().events(**parameters)
+        self.watched.set()
+        return found
 
 
 class DockerBench(Bench):

@@ -260,8 +260,11 @@ class TestTrying:
         assert "ssh -L" in found.advice
 
     def test_a_server_that_is_not_docker(self) -> None:
+        expected = "answers with HTTP status 400, not as Docker does"
         with answering(message="Client sent an HTTP request", status=400) as url:
-            assert outcome(url) == "answers with HTTP status 400, not as Docker does"
+            assert outcome(url) == expected
+        with answering(error="bad", status=400) as url:
+            assert outcome(url) == expected
 
     def test_a_server_that_says_something_else(self) -> None:
         with answering(hello="world") as url:

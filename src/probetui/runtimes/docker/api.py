@@ -7,6 +7,7 @@ from typing import Any
 
 import docker
 import docker.auth
+import docker.errors
 import docker.types
 import docker.utils
 import requests
@@ -128,6 +129,15 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
             timeout=None,
         )
         return self._cancellable(response, json_stream(_pieces(response)))
+
+    def _raise_for_status(self, response: requests.Response) -> None:
+        """Raise the SDK's error also for what only answers somewhat like Docker."""
+        try:
+            super()._raise_for_status(response)
+        except (KeyError, TypeError) as error:
+            raise docker.errors.APIError(
+                str(error), response=response, explanation=response.text
+            ) from error
 
     def _cancellable(
         self, response: requests.Response, pieces: Iterator[Any]
