@@ -1,4 +1,4 @@
-"""A pod and its containers, as much of the spec as probes and restarts need."""
+"""A pod and its containers, as much of the spec as can be carried out here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 
+from probetui.k8s.environment import EnvFrom, EnvVarSource
+from probetui.k8s.network import DNSConfig, HostAlias
 from probetui.k8s.probe import LifecycleHandler, Probe, ProbeType
+from probetui.k8s.security import PodSecurityContext, SecurityContext
+from probetui.k8s.volume import Volume
 
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
 NO_QUANTITIES: Mapping[str, Decimal] = MappingProxyType({})
@@ -36,12 +40,14 @@ class EnvVar:
     """One environment variable.
 
     `has_value_from` marks a variable with a source instead of a value; exec probes
-    see it with an empty value.
+    see it with an empty value. `value_from` is that source, None where it is of a kind
+    that is not known here; the variable is then empty.
     """
 
     name: str
     value: str = ""
     has_value_from: bool = False
+    value_from: EnvVarSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +63,18 @@ class ContainerPort:
 
 @dataclass(frozen=True, slots=True)
 class VolumeMount:
-    """Where a volume appears in a container."""
+    """Where a volume appears in a container.
+
+    `sub_path` is a path in the volume; `sub_path_expr` the same with `$(NAME)` of the
+    container's environment.
+    """
 
     name: str
     mount_path: str
     read_only: bool = False
     sub_path: str = ""
+    sub_path_expr: str = ""
+    mount_propagation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,9 @@ class Resources:
 
 
 NO_RESOURCES = Resources()
+NO_SECURITY_CONTEXT = SecurityContext()
+NO_POD_SECURITY_CONTEXT = PodSecurityContext()
+NO_DNS_CONFIG = DNSConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +127,8 @@ class Container:
     stdin: bool = False
     stdin_once: bool = False
     tty: bool = False
+    env_from: tuple[EnvFrom, ...] = ()
+    security_context: SecurityContext = NO_SECURITY_CONTEXT
 
     @property
     def is_sidecar(self) -> bool:
@@ -155,6 +172,21 @@ class Pod:
     created_at: datetime | None = None
     deletion_requested_at: datetime | None = None
     deletion_grace_period_seconds: int | None = None
+    volumes: tuple[Volume, ...] = ()
+    security_context: PodSecurityContext = NO_POD_SECURITY_CONTEXT
+    host_pid: bool = False
+    host_ipc: bool = False
+    dns_policy: str = "ClusterFirst"
+    dns_config: DNSConfig = NO_DNS_CONFIG
+    host_aliases: tuple[HostAlias, ...] = ()
+    service_account_name: str = ""
+
+    def volume(self, name: str) -> Volume | None:
+        """Return the volume of that name, or None."""
+        for each in self.volumes:
+            if each.name == name:
+                return each
+        return None
 
     @property
     def full_name(self) -> str:
