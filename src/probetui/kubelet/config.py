@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from probetui.k8s.node import NOWHERE, Node
+
 LONG_AGO = timedelta(seconds=1_000_000)
 
 
@@ -26,6 +28,7 @@ class KubeletConfig:
         sidecar_probes_end_with_never: in a pod with restartPolicy Never, a sidecar's
             probe workers leave for good when it terminates, although the sidecar is
             restarted. True in 1.32; later versions keep probing.
+        node: what pods are told of the machine they run on.
     """
 
     version: str = "1.32"
@@ -48,3 +51,5 @@ class KubeletConfig:
     minimum_grace_period_seconds: int = 2
     dead_instances_kept: int = 1
     container_gc_period: timedelta = timedelta(minutes=1)
+
+    node: Node = NOWHERE

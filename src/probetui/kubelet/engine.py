@@ -39,6 +39,7 @@ from probetui.kubelet.inputs import (
     RestartContainer,
     ResumeProbes,
     RuntimeChanged,
+    SetObjects,
     SetPods,
     StepProbe,
     TriggerProbe,
@@ -46,6 +47,7 @@ from probetui.kubelet.inputs import (
 from probetui.kubelet.journal import By, NoteEntry, PodGoneEntry, UserEntry
 from probetui.kubelet.killing import Kill, Killer
 from probetui.kubelet.lifetimes import Lifetimes
+from probetui.kubelet.objects import Objects
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.pleg import LifecycleChange, Pleg, PodCache, PodLifecycleEvent
 from probetui.kubelet.pod_calls import PodCalls
@@ -118,6 +120,7 @@ class Engine:
         self._killer = Killer(
             self._ledger, self._lifetimes, config.minimum_grace_period_seconds
         )
+        self._objects = Objects()
         self._syncer = PodSyncer(
             self._ledger,
             self._killer,
@@ -126,6 +129,8 @@ class Engine:
             self._lifetimes,
             self._probes.results[ProbeType.LIVENESS],
             self._probes.results[ProbeType.STARTUP],
+            self._objects,
+            config.node,
         )
         self._calls = PodCalls(
             self._ledger,
@@ -224,6 +229,8 @@ class Engine:
                 self._add_pod(pod, now, waits_for_name=False)
             case SetPods(pods):
                 self._set_pods(pods, now)
+            case SetObjects(objects):
+                self._objects.replace(objects)
             case DeletePod(pod_uid, grace_period_seconds):
                 self._delete_pod(pod_uid, grace_period_seconds, now)
             case TriggerProbe(key):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from probetui.k8s.config import ConfigObject
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
@@ -27,6 +28,17 @@ class SetPods:
     """
 
     pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetObjects:
+    """These are all the ConfigMaps and Secrets of the manifests now.
+
+    Containers that are created from now on see them; files in volumes follow when
+    their pods are synced.
+    """
+
+    objects: tuple[ConfigObject, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,7 @@ class StepProbe:
 Command = (
     AddPod
     | SetPods
+    | SetObjects
     | DeletePod
     | TriggerProbe
     | RestartContainer

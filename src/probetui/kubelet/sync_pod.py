@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from probetui.k8s.event import EventType
+from probetui.k8s.node import NOWHERE, Node
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, HTTPGetAction, SleepAction, TCPSocketAction
 from probetui.k8s.runtime import (
@@ -26,6 +27,8 @@ from probetui.kubelet.backoff import (
     BackoffDecision,
     do_back_off,
 )
+from probetui.kubelet.container_config import make_container_config
+from probetui.kubelet.downward_api import Whereabouts
 from probetui.kubelet.effects import (
     CreateContainer,
     GetPodSandboxStatus,
@@ -41,6 +44,7 @@ from probetui.kubelet.init_actions import Beliefs, ContainerToKill
 from probetui.kubelet.journal import BackoffEntry, By
 from probetui.kubelet.killing import CANNOT_RUN_HANDLER, Kill, Killer
 from probetui.kubelet.lifetimes import Lifetimes
+from probetui.kubelet.objects import Objects, Refusal
 from probetui.kubelet.pod_actions import PodActions, compute_pod_actions
 from probetui.kubelet.reason_cache import StartFailure
 from probetui.kubelet.routine import NOW, Await, Outcome, Routine
@@ -51,6 +55,7 @@ KILL_CONTAINER_ERROR = "KillContainerError"
 KILL_POD_SANDBOX_ERROR = "KillPodSandboxError"
 CREATE_POD_SANDBOX_ERROR = "CreatePodSandboxError"
 CONFIG_POD_SANDBOX_ERROR = "ConfigPodSandboxError"
+CREATE_CONTAINER_CONFIG_ERROR = "CreateContainerConfigError"
 CREATE_CONTAINER_ERROR = "CreateContainerError"
 RUN_CONTAINER_ERROR = "RunContainerError"
 POST_START_HOOK_ERROR = "PostStartHookError"
@@ -119,6 +124,8 @@ class PodSyncer:
         lifetimes: who is told of containers' lives.
         liveness: what the liveness probes have found.
         startup: what the startup probes have found.
+        objects: the ConfigMaps and Secrets there are.
+        node: what pods are told of the machine.
     """
 
     def __init__(
@@ -130,6 +137,8 @@ class PodSyncer:
         lifetimes: Lifetimes,
         liveness: Beliefs,
         startup: Beliefs,
+        objects: Objects | None = None,
+        node: Node = NOWHERE,
     ) -> None:
         self._ledger = ledger
         self._killer = killer
@@ -138,6 +147,8 @@ class PodSyncer:
         self._lifetimes = lifetimes
         self._liveness = liveness
         self._startup = startup
+        self._objects = objects or Objects()
+        self._node = node
         self.waits: dict[tuple[str, str], BackoffSnapshot] = {}
         """What back-off last said, by pod UID and container name."""
 
@@ -410,10 +421,17 @@ class PodSyncer:
             now = (yield NOW).at
             self._fail(pod, container, image.reason, now)
             return StartFailure(image.reason, image.message)
+        config = make_container_config(
+            pod, container, self._objects, self._whereabouts(pod, sandbox)
+        )
+        if isinstance(config, Refusal):
+            now = (yield NOW).at
+            self._fail(pod, container, config.message, now)
+            return StartFailure(CREATE_CONTAINER_CONFIG_ERROR, config.message)
         newest = status.newest(container.name)
         attempt = 0 if newest is None else newest.restart_count + 1
         created = yield CreateContainer(
-            pod, container, sandbox.sandbox_id, attempt, image.image_id
+            pod, config, sandbox.sandbox_id, attempt, image.image_id
         )
         if created.error is not None:
             self._fail(pod, container, created.error, created.at)
@@ -442,6 +460,10 @@ class PodSyncer:
                 pod, container, instance, sandbox, started.at
             )
         )
+
+    def _whereabouts(self, pod: Pod, sandbox: _Sandbox) -> Whereabouts:
+        pod_ip = self._node.ip if pod.host_network else sandbox.pod_ip
+        return Whereabouts(self._node, (pod_ip,) if pod_ip else ())
 
     def _run_post_start(
         self,
