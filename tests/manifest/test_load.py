@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from probetui.errors import ManifestError
+from probetui.k8s.config import ConfigMap, Secret
 from probetui.k8s.pod import RestartPolicy
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import Origin, Validation
@@ -588,24 +589,57 @@ def test_kinds_without_a_pod_are_skipped_with_one_note_each() -> None:
         pytest.param("shop", "test", "test", id="asked-for"),
     ],
 )
-def test_config_maps_and_secrets_are_kept_as_they_are(
+def test_config_maps_and_secrets_are_kept_for_pods_of_their_namespace(
     written: str, asked: str | None, namespace: str
 ) -> None:
     metadata = f"{{name: cfg, namespace: '{written}'}}"
     manifests = load(
         f"apiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\ndata: {{a: b}}\n---\n"
-        "apiVersion: v1\nkind: Secret\n",
+        f"apiVersion: v1\nkind: Secret\nmetadata: {metadata}\nstringData: {{a: b}}\n",
         namespace=asked,
     )
 
-    config, secret = manifests.objects
-    assert (config.kind, config.name, config.namespace) == (
-        "ConfigMap",
-        "cfg",
-        namespace,
+    assert manifests.config_objects == (
+        ConfigMap("cfg", namespace, {"a": "b"}),
+        Secret("cfg", namespace, {"a": b"b"}),
     )
-    assert config.data["data"] == {"a": "b"}
-    assert (secret.kind, secret.name, secret.position.line) == ("Secret", "", 6)
+    assert [each.position.line for each in manifests.objects] == [1, 6]
+
+
+def test_of_two_config_maps_of_one_name_the_last_one_counts() -> None:
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cfg}\n"
+
+    manifests = load(f"{config}data: {{a: b}}\n---\n{config}data: {{a: c}}\n")
+
+    assert manifests.config_objects == (ConfigMap("cfg", data={"a": "c"}),)
+    (warning,) = manifests.warnings
+    assert str(warning) == (
+        'pod.yaml:6:1: ConfigMap "cfg" is there already (pod.yaml:1:1), the last one'
+        " counts"
+    )
+
+
+def test_an_object_that_no_pod_uses_is_worth_a_note() -> None:
+    used = (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: used}\n---\n"
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: unused}\n---\n"
+    )
+    pod = pod_yaml(f"{PROBED}, envFrom: [{{secretRef: {{name: used}}}}]")
+
+    manifests = load(used + pod)
+
+    assert lines(manifests) == ['note: pod.yaml:5:1: Secret "unused" is used by no pod']
+
+
+def test_a_reference_to_nothing_is_worth_a_warning_at_its_place() -> None:
+    pod = pod_yaml(f"{PROBED}, envFrom: [{{configMapRef: {{name: cfg}}}}]")
+
+    (warning,) = load(pod).warnings
+
+    assert str(warning) == (
+        "pod.yaml:4:107: spec.containers[0].envFrom[0].configMapRef: ConfigMap"
+        ' "cfg" is not in the given files, so the container cannot be created'
+    )
 
 
 def test_the_namespace_asked_for_is_everyones() -> None:
@@ -787,14 +821,11 @@ def test_problems_of_one_object_do_not_hide_another() -> None:
     ]
 
 
-def test_a_raw_object_is_plain_data() -> None:
-    (raw,) = load("apiVersion: v1\nkind: Secret\ndata: {a: [1, x]}\n").objects
+def test_what_is_wrong_in_a_secret_is_an_error_like_any_other() -> None:
+    manifests = load("apiVersion: v1\nkind: Secret\ndata: {a: [1, x]}\n")
 
-    assert raw.data == {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "data": {"a": [1, "x"]},
-    }
+    assert manifests.objects == ()
+    assert [each.path for each in manifests.errors] == ["data.a"]
 
 
 def test_a_wrong_type_outside_the_template_is_told_too() -> None:

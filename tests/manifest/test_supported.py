@@ -23,7 +23,8 @@ def _fields(
         pytest.param(
             "command: [a], args: [b], workingDir: /, env: [{name: A, value: b}], ports:"
             " [{containerPort: 1, hostPort: 2}], lifecycle: {preStop: {sleep: {seconds:"
-            " 1}}}, terminationMessagePath: /a, terminationMessagePolicy: File",
+            " 1}}}, terminationMessagePath: /a, terminationMessagePolicy: File,"
+            " envFrom: [{secretRef: {name: s}, prefix: P}, {configMapRef: {name: c}}]",
             "initContainers: [{name: i, restartPolicy: Always}], restartPolicy: Always,"
             " terminationGracePeriodSeconds: 1, activeDeadlineSeconds: 1, hostname: h,"
             " shareProcessNamespace: true, readinessGates: [{conditionType: a}]",
@@ -64,11 +65,11 @@ def test_nothing_is_missing(container: str, spec: str, metadata: str) -> None:
             id="volumes",
         ),
         pytest.param(
-            "env: [{name: A, valueFrom: {fieldRef: {fieldPath: b}}}, {name: B}],"
+            "env: [{name: A, valueFrom: {fileKeyRef: {key: b}}}, {name: B}],"
             " envFrom: [{secretRef: {name: s}}]",
             "",
-            ["spec.containers[0].env[0].valueFrom", "spec.containers[0].envFrom"],
-            id="environment-from-elsewhere",
+            ["spec.containers[0].env[0].valueFrom.fileKeyRef"],
+            id="environment-from-files",
         ),
         pytest.param(
             "resources: {limits: {cpu: 1}}, securityContext: {runAsUser: 1}",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from probetui.k8s.environment import FieldRef
 from probetui.k8s.pod import (
     NO_RESOURCES,
     Container,
@@ -66,7 +67,10 @@ def test_a_pod_with_everything() -> None:
                 PullPolicy.NEVER,
                 command=("a",),
                 args=("b",),
-                env=(EnvVar("A", "x"), EnvVar("B", has_value_from=True)),
+                env=(
+                    EnvVar("A", "x"),
+                    EnvVar("B", has_value_from=True, value_from=FieldRef("p")),
+                ),
                 working_dir="/w",
                 ports=(ContainerPort(80, "http", "UDP", 81, "1.1.1.1"),),
                 termination_message_path="/t",

@@ -9,16 +9,18 @@ Nothing here reads a file: whoever may do I/O hands over names and contents.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from probetui.manifest import objects
+from probetui.manifest.config_objects import KINDS, ConfigReader
 from probetui.manifest.draft import Draft, FoundPod, draft, finish, identify
-from probetui.manifest.manifests import Manifests, RawObject, Validation
-from probetui.manifest.nodes import Document, MapNode, Node, join, to_plain
+from probetui.manifest.manifests import LoadedObject, Manifests, Validation
+from probetui.manifest.nodes import Document, Node, join
 from probetui.manifest.objects import ListObject, OtherObject, PodObject
 from probetui.manifest.parse import Source, parse
 from probetui.manifest.problem import Problem, Severity, clipped
+from probetui.manifest.references import ObjectKey, key_of, missing, references_of
 from probetui.manifest.settings import (
     Setting,
     SettingError,
@@ -27,8 +29,6 @@ from probetui.manifest.settings import (
     no_container,
     parse_setting,
 )
-
-_KEPT = frozenset({"ConfigMap", "Secret"})
 
 
 def load_manifests(
@@ -55,6 +55,7 @@ def load_manifests(
     drafts = [draft(each, validation, namespace) for each in found]
     problems += _name(drafts, host)
     loaded = [finish(each) for each in drafts]
+    problems += _about_references(drafts, reader.objects)
     problems += reader.problems
     problems += (problem for each in drafts for problem in each.problems)
     order = {source.name: index for index, source in enumerate(sources)}
@@ -64,7 +65,7 @@ def load_manifests(
 
     return Manifests(
         loaded=tuple(each for each in loaded if each is not None),
-        objects=tuple(reader.objects),
+        objects=tuple(reader.objects.values()),
         problems=tuple(sorted(problems, key=place)),
         documents=reader.documents,
     )
@@ -72,12 +73,12 @@ def load_manifests(
 
 @dataclass(slots=True)
 class _Reader:
-    """Sorts what is in the files into pods, raw objects and problems."""
+    """Sorts what is in the files into pods, objects and problems."""
 
     validation: Validation
     namespace: str | None
     pods: list[FoundPod] = field(default_factory=list)
-    objects: list[RawObject] = field(default_factory=list)
+    objects: dict[ObjectKey, LoadedObject] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     documents: int = 0
 
@@ -98,20 +99,38 @@ class _Reader:
             case PodObject():
                 self.pods.append(FoundPod(found, document, source))
             case OtherObject():
-                self._other(found)
+                self._other(found, path)
             case ListObject(items=items):
                 for index, item in enumerate(items):
                     where = join(f"{path}.items" if path else "items", index)
                     self._take(item, where, document, source)
 
-    def _other(self, found: OtherObject) -> None:
-        position = found.node.position
-        if found.kind in _KEPT and found.api_version == "v1":
-            self.objects.append(_raw(found, self.namespace))
+    def _other(self, found: OtherObject, path: str) -> None:
+        if found.kind in KINDS and found.api_version == "v1":
+            self._config_object(found, path)
+            return
         message = f"{_titled(found.kind, found.name)} has no pod template, skipped"
         self.problems.append(
-            Problem(position, "", message, Severity.NOTE, "kind-skipped")
+            Problem(found.node.position, "", message, Severity.NOTE, "kind-skipped")
         )
+
+    def _config_object(self, found: OtherObject, path: str) -> None:
+        reader = ConfigReader(found.kind, found.node, path, self.validation.severity)
+        value = reader.read(self.namespace)
+        self.problems += reader.problems
+        if value is None:
+            return
+        position = found.node.position
+        first = self.objects.get(key_of(value))
+        if first is not None:
+            message = (
+                f"{_titled(found.kind, found.name)} is there already"
+                f" ({first.position}), the last one counts"
+            )
+            self.problems.append(
+                Problem(position, "", message, Severity.WARNING, "twice")
+            )
+        self.objects[key_of(value)] = LoadedObject(value, position)
 
     def _duplicates(self, document: Document) -> Iterator[Problem]:
         severity = self.validation.severity
@@ -123,17 +142,22 @@ class _Reader:
             yield Problem(each.position, path, message, severity, "duplicate-key")
 
 
-def _raw(found: OtherObject, namespace: str | None) -> RawObject:
-    metadata = found.node.get("metadata")
-    written = metadata.text("namespace") if isinstance(metadata, MapNode) else ""
-    plain = to_plain(found.node)
-    return RawObject(
-        kind=found.kind,
-        name=found.name,
-        namespace=namespace or written or "default",
-        data=plain if isinstance(plain, dict) else {},
-        position=found.node.position,
-    )
+def _about_references(
+    drafts: Sequence[Draft], objects: Mapping[ObjectKey, LoadedObject]
+) -> Iterator[Problem]:
+    """Yield what is wrong between pods and the objects they refer to."""
+    values = {key: each.value for key, each in objects.items()}
+    unused = dict(objects)
+    for made in drafts:
+        for reference in references_of(made.pod):
+            unused.pop((reference.kind, made.key[0], reference.name), None)
+        for notice in missing(made.pod, values):
+            yield made.problem(
+                notice.path, notice.message, Severity.WARNING, notice.rule
+            )
+    for (kind, _, name), each in unused.items():
+        message = f"{_titled(kind, name)} is used by no pod"
+        yield Problem(each.position, "", message, Severity.NOTE, "unused")
 
 
 def _with_settings(

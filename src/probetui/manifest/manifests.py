@@ -1,12 +1,12 @@
-"""What loading manifests gives: pods, raw objects and everything there is to say."""
+"""What loading manifests gives: pods, what they refer to, and all there is to say."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from probetui.errors import ManifestError
+from probetui.k8s.config import ConfigObject
 from probetui.k8s.pod import Pod
 from probetui.manifest.problem import Position, Problem, Severity
 
@@ -56,13 +56,10 @@ class LoadedPod:
 
 
 @dataclass(frozen=True, slots=True)
-class RawObject:
-    """A ConfigMap or Secret as plain data, for pods that refer to it."""
+class LoadedObject:
+    """A ConfigMap or Secret, for pods that refer to it, and where it stood."""
 
-    kind: str
-    name: str
-    namespace: str
-    data: Mapping[str, object]
+    value: ConfigObject
     position: Position
 
 
@@ -70,12 +67,13 @@ class RawObject:
 class Manifests:
     """All that the files held; `problems` stand in the order of files and lines.
 
-    A pod with an error is not among `loaded`. `documents` counts those that said
-    anything: none means that no YAML was received.
+    A pod with an error is not among `loaded`, nor a ConfigMap or Secret with one among
+    `objects`. `documents` counts those that said anything: none means that no YAML was
+    received.
     """
 
     loaded: tuple[LoadedPod, ...] = ()
-    objects: tuple[RawObject, ...] = ()
+    objects: tuple[LoadedObject, ...] = ()
     problems: tuple[Problem, ...] = ()
     documents: int = 0
 
@@ -83,6 +81,11 @@ class Manifests:
     def pods(self) -> tuple[Pod, ...]:
         """The pods, in the order of the files."""
         return tuple(each.pod for each in self.loaded)
+
+    @property
+    def config_objects(self) -> tuple[ConfigObject, ...]:
+        """The ConfigMaps and Secrets that pods may refer to."""
+        return tuple(each.value for each in self.objects)
 
     @property
     def errors(self) -> tuple[Problem, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lightkube.models import core_v1
 
 from probetui.manifest.api_warnings import containers_with_paths
-from probetui.manifest.problem import clipped
+from probetui.manifest.problem import clipped, escape
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,5 +88,5 @@ def _hooks(container: core_v1.Container, path: str) -> Iterator[Notice]:
 
 
 def _has(known: Iterable[str]) -> str:
-    listed = ", ".join(known)
+    listed = ", ".join(map(escape, known))
     return f"has: {listed}" if listed else "it names none"

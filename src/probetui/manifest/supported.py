@@ -44,6 +44,7 @@ def _none(*names: str) -> Table:
     return dict.fromkeys(names, _NOTHING)
 
 
+_VALUE_FROM = _all("configMapKeyRef", "fieldRef", "resourceFieldRef", "secretKeyRef")
 _HTTP = _all("host", "httpHeaders", "path", "port", "scheme")
 _TCP = _all("host", "port")
 _PROBE: Table = {
@@ -61,7 +62,8 @@ _CONTAINER: Table = {
         "restartPolicy", "terminationMessagePath", "terminationMessagePolicy",
         "workingDir",
     ),
-    "env": _all("name", "value"),
+    "env": {**_all("name", "value"), "valueFrom": _VALUE_FROM},
+    "envFrom": _all("configMapRef", "prefix", "secretRef"),
     "lifecycle": {"postStart": _HOOK, "preStop": _HOOK},
     "livenessProbe": _PROBE,
     "readinessProbe": _PROBE,

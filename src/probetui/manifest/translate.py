@@ -13,7 +13,6 @@ from probetui.k8s.pod import (
     NO_RESOURCES,
     Container,
     ContainerPort,
-    EnvVar,
     Pod,
     PullPolicy,
     Resources,
@@ -31,6 +30,10 @@ from probetui.k8s.probe import (
     TCPSocketAction,
 )
 from probetui.manifest import quantity
+from probetui.manifest.translate_environment import (
+    translate_env_from,
+    translate_variable,
+)
 
 
 def translate(pod: core_v1.Pod) -> Pod:
@@ -64,7 +67,8 @@ def _container(container: core_v1.Container) -> Container:
         image_pull_policy=PullPolicy(container.imagePullPolicy or "IfNotPresent"),
         command=tuple(container.command or ()),
         args=tuple(container.args or ()),
-        env=tuple(_variable(each) for each in container.env or ()),
+        env=tuple(translate_variable(each) for each in container.env or ()),
+        env_from=tuple(translate_env_from(each) for each in container.envFrom or ()),
         working_dir=container.workingDir or "",
         ports=tuple(_port(each) for each in container.ports or ()),
         startup_probe=_probe(container.startupProbe),
@@ -80,14 +84,6 @@ def _container(container: core_v1.Container) -> Container:
         stdin=bool(container.stdin),
         stdin_once=bool(container.stdinOnce),
         tty=bool(container.tty),
-    )
-
-
-def _variable(variable: core_v1.EnvVar) -> EnvVar:
-    return EnvVar(
-        name=variable.name,
-        value=variable.value or "",
-        has_value_from=variable.valueFrom is not None,
     )
 
 
