@@ -32,8 +32,8 @@ class ProbeSnapshot:
 
     `believed` is what the results manager holds for the container in sight, None if
     nothing. `upcoming_skip` is what the next tick would do if nothing changed: None
-    means probe. `delay_until` is set while the initial delay runs. `is_held_back`
-    marks a tick that is due while probes are paused. `history` is newest last, at
+    means probe. `delay_until` is set where there is an initial delay. `is_held_back`
+    says that probes are paused: a tick that is due waits. `history` is newest last, at
     most 60. `worker_alive` is False before the worker exists and after it left.
     """
 

@@ -93,8 +93,9 @@ class SnapshotMaker:
     def note(self, turn: Turn) -> None:
         """Take in what a turn brought."""
         for entry in turn.entries:
-            if not isinstance(entry, NoteEntry | UserEntry):
-                self._changed.add(_pod_uid(entry))
+            pod_uid = _pod_uid(entry)
+            if pod_uid:
+                self._changed.add(pod_uid)
             if isinstance(entry, EventEntry) and entry.event.type == "Warning":
                 self._faults += 1
         for effect in turn.effects:
@@ -303,6 +304,7 @@ def _restarts(status: PodStatus) -> int:
 
 
 def _pod_uid(entry: Entry) -> str:
+    """Return which pod an entry is about; empty if it is about none."""
     match entry:
         case TickEntry(key=key):
             return key.pod_uid
