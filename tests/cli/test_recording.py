@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from probetui.cli.recording import header, mask_for, open_writer, without_secrets
+from probetui.cli.recording import header, open_writer, without_secrets
+from probetui.drive.masking import Mask, secrets_of
 from probetui.errors import RecordError
 from probetui.kubelet.config import KubeletConfig
 from probetui.manifest.load import load_manifests
@@ -89,14 +90,13 @@ def test_a_record_holds_the_whole_manifest_with_secrets_only_if_asked_for() -> N
     assert shown.manifests[0][1] == loaded[0].manifest
 
 
-def test_texts_are_masked_unless_secrets_are_to_be_shown() -> None:
+def test_a_mask_learns_the_secrets_of_pods_that_come_later() -> None:
     pods = load_manifests([Source("pod.yaml", MANIFEST)]).pods
+    mask = Mask(["earlier-secret"])
 
-    masked = mask_for(pods, show_secrets=False).text("got Bearer abcdef")
-    shown = mask_for(pods, show_secrets=True).text("got Bearer abcdef")
+    mask.learn(secrets_of(pods))
 
-    assert masked == "got ***"
-    assert shown == "got Bearer abcdef"
+    assert mask.text("got Bearer abcdef, earlier-secret") == "got ***, ***"
 
 
 def test_a_record_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

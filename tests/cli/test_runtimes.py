@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from probetui.cli.runtimes import own_pods, remove_pods
+from probetui.cli.runtimes import OwnPods, remove_pods
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
@@ -38,7 +38,8 @@ async def start(runtime: FakeRuntime, pod: Pod) -> ContainerID:
 async def test_a_session_sees_its_own_pods_and_leaves_the_others_alone(
     runtime: FakeRuntime,
 ) -> None:
-    mine = own_pods(runtime, [WEB.uid])
+    mine = OwnPods(runtime)
+    mine.own([WEB])
 
     assert [each.pod_uid for each in await mine.relist()] == [WEB.uid]
     assert len(await runtime.relist()) == 2

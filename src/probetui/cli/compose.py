@@ -9,17 +9,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from typing import cast
 
 from probetui.cli.ending import Interrupts, end_pods, remove_own
 from probetui.cli.files import STDOUT
 from probetui.cli.locks import PodLocks
 from probetui.cli.notes import Notes
 from probetui.cli.plan import Plan, Stdout
-from probetui.cli.recording import header, mask_for, open_writer, recorder
-from probetui.cli.runtimes import open_runtime, own_pods, remove_pods
+from probetui.cli.recording import header, open_writer, recorder
+from probetui.cli.roster import Roster
+from probetui.cli.runtimes import OwnPods, open_runtime, remove_pods
 from probetui.cli.terminal import Form
 from probetui.drive.clocks import SystemClock
 from probetui.drive.executor import Executor
+from probetui.drive.masking import Mask, secrets_of
 from probetui.drive.realtime import RealtimeSession
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.headless.follow import Follower, Sink
@@ -27,7 +30,7 @@ from probetui.headless.output import LinePrinter, NoteTeller, Selected
 from probetui.headless.verdict import Verdict, final_verdict
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import AddPod, PauseProbes
+from probetui.kubelet.inputs import PauseProbes, SetPods
 from probetui.kubelet.journal import Entry
 from probetui.ports import Clock, DialAddress, EventSource, Runtime
 from probetui.presentation.lines import PlainLines
@@ -54,24 +57,25 @@ async def _live(plan: Plan) -> int:
         plan.runtime, clock, exec_errors=plan.options.exec_errors
     )
     try:
+        roster = Roster(plan.pods)
         with PodLocks(runtime.name, plan.pods):
             await _replace_leftovers(runtime, plan)
             try:
-                return await _Live(plan, runtime, clock).run()
+                return await _Live(plan, roster, runtime, clock).run()
             except BaseException as error:
                 # A bug, not an end: nothing may be left behind all the same.
                 if not plan.options.keep:
-                    await _remove_after_bug(runtime, plan)
+                    await _remove_after_bug(runtime, roster, plan.notes)
                 raise _cause(error) from error
     finally:
         await runtime.close()
 
 
-async def _remove_after_bug(runtime: Runtime, plan: Plan) -> None:
+async def _remove_after_bug(runtime: Runtime, roster: Roster, notes: Notes) -> None:
     try:
-        await remove_own(runtime, plan.pods)
+        await remove_own(runtime, roster.all_seen)
     except Exception as error:  # noqa: BLE001  # the bug before is what is reported
-        plan.notes.error(f"containers may be left: {error}; see `probetui ls`")
+        notes.error(f"containers may be left: {error}; see `probetui ls`")
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -99,13 +103,18 @@ async def _replace_leftovers(runtime: Runtime, plan: Plan) -> None:
 class _Live:
     """One session while it lasts."""
 
-    def __init__(self, plan: Plan, runtime: Runtime, clock: Clock) -> None:
+    def __init__(
+        self, plan: Plan, roster: Roster, runtime: Runtime, clock: Clock
+    ) -> None:
         options = plan.options
         self._plan = plan
+        self._roster = roster
         self._runtime = runtime
         self._clock = clock
         self._started_at = clock.now()
-        self._mask = mask_for(plan.pods, show_secrets=options.show_secrets)
+        self._mask = Mask()
+        if not options.show_secrets:
+            roster.tell(lambda pods: self._mask.learn(secrets_of(pods)))
         seed = secrets.randbelow(_SEEDS) if options.seed is None else options.seed
         self._config = KubeletConfig(seed=seed)
         if options.kubelet_age == "fresh":
@@ -120,13 +129,17 @@ class _Live:
             session,
             self._sinks(session.runtime_name),
             self._plan.watch,
-            ends_with_pods=self._plan.form is Form.LINES,
+            ends_with_pods=self._plan.form is Form.LINES
+            and not self._plan.options.watch,
         )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(session.run())
+            watching = self._watch(tasks)
             with follower, Interrupts(follower) as interrupts:
                 verdict = await self._show(session, follower)
                 verdict = final_verdict(verdict, session.snapshot)
+                if watching is not None:
+                    watching.cancel()
                 verdict = await self._end(session, interrupts, verdict)
             session.stop()
         self._close(verdict)
@@ -134,7 +147,9 @@ class _Live:
 
     async def _session(self) -> RealtimeSession:
         """Return the session, its pods already on their way to the engine."""
-        runtime = own_pods(self._runtime, [each.uid for each in self._plan.pods])
+        own = OwnPods(self._runtime)
+        self._roster.tell(own.own)
+        runtime = cast("Runtime", own)
         capable = self._runtime
         dial_address = capable if isinstance(capable, DialAddress) else None
         prober = Dispatch(runtime, self._clock, dial_address)
@@ -148,9 +163,22 @@ class _Live:
         )
         if self._plan.options.paused:
             session.send(PauseProbes())
-        for pod in self._plan.pods:
-            session.send(AddPod(pod))
+        self._roster.tell(lambda pods: session.send(SetPods(tuple(pods))))
         return session
+
+    def _watch(self, tasks: asyncio.TaskGroup) -> asyncio.Task[None] | None:
+        """Begin to watch the manifests, if that was asked for."""
+        plan = self._plan
+        if not plan.options.watch or plan.source is None:
+            return None
+        # Late: few sessions watch anything.
+        from probetui.cli.watching import watch_manifests  # noqa: PLC0415
+
+        return tasks.create_task(
+            watch_manifests(
+                plan.source.filenames, plan.reload, self._roster.change, plan.notes
+            )
+        )
 
     def _sinks(self, runtime_name: str) -> list[Sink]:
         """Return where entries go; records get their header."""
@@ -162,7 +190,7 @@ class _Live:
                 is_verbose=options.verbose,
                 mask=self._mask,
             )
-            lines.know(plan.pods)
+            self._roster.tell(lines.know)
             stream = sys.stdout
             self._printer = LinePrinter(lines, stream.buffer, stream.encoding)
             sinks.append(Selected(self._printer, plan.selection))
@@ -179,6 +207,7 @@ class _Live:
 
     def _record(self, writer: RecordWriter, runtime_name: str) -> Sink:
         recording = recorder(writer, self._plan.pods, self._started_at, self._mask)
+        self._roster.tell(recording.know)
         recording.begin(
             header(
                 self._plan.loaded,
@@ -209,11 +238,16 @@ class _Live:
         if verdict.message:
             plan.notes.error(verdict.message)
         if plan.options.keep:
-            names = ", ".join(each.name for each in plan.pods)
+            names = ", ".join(each.name for each in self._roster.pods)
             plan.notes.note(f"kept: {names}; `probetui down` removes them")
             return verdict
         return await end_pods(
-            session, plan.pods, self._runtime, interrupts, plan.notes, verdict
+            session,
+            self._roster.all_seen,
+            self._runtime,
+            interrupts,
+            plan.notes,
+            verdict,
         )
 
     def _close(self, verdict: Verdict) -> None:

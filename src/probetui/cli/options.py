@@ -170,6 +170,13 @@ keep_option = setting(
     help="Leave the containers at the end; `probetui down` removes them.",
 )
 
+watch_option = setting(
+    "--watch",
+    section=_RUNTIME,
+    is_flag=True,
+    help="Read the files again when they change: run what is new, end what is gone.",
+)
+
 kubelet_options = _group(
     setting(
         "--exec-errors",
@@ -371,6 +378,7 @@ program_options = _group(
 @runtime_options
 @pull_option
 @keep_option
+@watch_option
 @kubelet_options
 @ending_options
 @output_options

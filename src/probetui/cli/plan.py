@@ -11,7 +11,7 @@ from probetui.cli.files import STDIN, STDOUT
 from probetui.cli.log import start_log
 from probetui.cli.notes import Notes
 from probetui.cli.parameters import nearest
-from probetui.cli.pods import check_containers
+from probetui.cli.pods import ManifestOptions, check_containers, load_pods
 from probetui.cli.recording import open_writer
 from probetui.cli.session_options import (
     RuntimeOptions,
@@ -65,9 +65,28 @@ class Plan:
     notes: Notes
     arguments: Mapping[str, Any]
     intro: str = ""
+    source: ManifestOptions | None = None
+
+    def reload(self) -> tuple[Pod, ...]:
+        """Read the manifests again and return their pods.
+
+        Raises:
+            UsageError: there are no files to read again.
+            ManifestError: what is wrong with the files, all of it.
+            NothingToDoError: nothing is left to run.
+        """
+        if self.source is None or self.source.reads_stdin:
+            raise UsageError("the manifests cannot be read a second time")
+        pods = load_pods(self.source).pods
+        return tuple(_with_pull_policy(each, self.options.pull) for each in pods)
 
 
-def make_plan(manifests: Manifests, params: Mapping[str, Any], intro: str = "") -> Plan:
+def make_plan(
+    manifests: Manifests,
+    params: Mapping[str, Any],
+    intro: str = "",
+    source: ManifestOptions | None = None,
+) -> Plan:
     """Return the plan of a session that runs these pods.
 
     Warnings and notes about the manifests are told on the way. Afterwards standard
@@ -77,6 +96,7 @@ def make_plan(manifests: Manifests, params: Mapping[str, Any], intro: str = "") 
         manifests: what was loaded, with at least one pod.
         params: the command's parameters, by name.
         intro: said before anything else.
+        source: where the manifests came from, if they may be read again.
 
     Raises:
         UsageError: an option cannot be used.
@@ -93,6 +113,8 @@ def make_plan(manifests: Manifests, params: Mapping[str, Any], intro: str = "") 
     watch = _watch(options.until, pods)
     if screen.theme is not None:
         _check_theme(screen.theme)
+    if options.watch and (source is None or source.reads_stdin):
+        raise UsageError("--watch: standard input cannot be read a second time")
     reads_stdin = STDIN in (params.get("filenames") or ())
     form = choose_form(
         Terminal.here(),
@@ -121,6 +143,7 @@ def make_plan(manifests: Manifests, params: Mapping[str, Any], intro: str = "") 
         notes=notes,
         arguments=_arguments(params),
         intro=intro,
+        source=source,
     )
 
 

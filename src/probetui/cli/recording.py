@@ -11,7 +11,7 @@ import yaml
 
 from probetui import __version__
 from probetui.cli.files import STDOUT
-from probetui.drive.masking import MASKED, Mask, is_secret_name, secrets_of
+from probetui.drive.masking import MASKED, Mask, is_secret_name
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
 from probetui.k8s.pod import Pod
@@ -29,11 +29,6 @@ def open_writer(target: str) -> RecordWriter:
     if target == STDOUT:
         return RecordWriter(sys.stdout.fileno(), "standard output", owned=False)
     return RecordWriter.open(Path(target))
-
-
-def mask_for(pods: Sequence[Pod], *, show_secrets: bool) -> Mask:
-    """Return what takes the pods' secrets out of texts."""
-    return Mask() if show_secrets else Mask(secrets_of(pods))
 
 
 def recorder(

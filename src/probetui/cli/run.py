@@ -17,6 +17,7 @@ from probetui.cli.options import (
     pull_option,
     runtime_options,
     screen_options,
+    watch_option,
 )
 from probetui.cli.parameters import Command
 
@@ -26,6 +27,7 @@ from probetui.cli.parameters import Command
 @runtime_options
 @pull_option
 @keep_option
+@watch_option
 @kubelet_options
 @ending_options
 @output_options
@@ -44,7 +46,8 @@ def command(**params: Any) -> int:
     from probetui.cli.pods import ManifestOptions, load_pods  # noqa: PLC0415
     from probetui.cli.session_options import pick  # noqa: PLC0415
 
-    plan = make_plan(load_pods(pick(ManifestOptions, params)), params)
+    source = pick(ManifestOptions, params)
+    plan = make_plan(load_pods(source), params, source=source)
     # Later still: a manifest that is refused should be refused soon.
     from probetui.cli.compose import run_session  # noqa: PLC0415
 

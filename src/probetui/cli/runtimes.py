@@ -6,12 +6,13 @@ Adapters are imported when they are meant: nobody who runs processes pays for Do
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 from probetui.cli.folders import pods_folder
 from probetui.cli.session_options import RuntimeOptions
 from probetui.errors import RuntimeUnavailableError
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.ports import Clock, Runtime
 
@@ -75,23 +76,22 @@ class OwnPods:
     earlier one left on purpose, are not its business.
     """
 
-    def __init__(self, runtime: Runtime, uids: Collection[str]) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._uids = frozenset(uids)
+        self._uids: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         """Do everything else as the runtime itself does."""
         return getattr(self._runtime, name)
 
+    def own(self, pods: Sequence[Pod]) -> None:
+        """Let the engine see these pods too."""
+        self._uids.update(each.uid for each in pods)
+
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return the pods of this session."""
         found = await self._runtime.relist()
         return tuple(each for each in found if each.pod_uid in self._uids)
-
-
-def own_pods(runtime: Runtime, uids: Collection[str]) -> Runtime:
-    """Return the runtime as one session sees it."""
-    return cast("Runtime", OwnPods(runtime, uids))
 
 
 async def remove_pods(

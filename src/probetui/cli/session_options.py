@@ -12,9 +12,12 @@ T = TypeVar("T")
 
 
 def pick(kind: type[T], params: Mapping[str, Any]) -> T:
-    """Make a dataclass of those parameters that are its fields."""
+    """Make a dataclass of those parameters that are its fields.
+
+    A command without one of them leaves it at its default.
+    """
     names = (each.name for each in fields(kind))  # type: ignore[arg-type]  # a dataclass
-    return kind(**{name: params[name] for name in names})
+    return kind(**{name: params[name] for name in names if name in params})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +65,4 @@ class SessionOptions:
     log_level: str
     verbose: bool
     quiet: bool
+    watch: bool = False

@@ -33,9 +33,16 @@ class Mask:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Mask these values as well from now on."""
+        self._secrets.update(each for each in secrets if len(each) >= _SHORTEST)
         # Longest first, so that a secret which contains another goes as a whole.
         known = sorted(
-            {each for each in secrets if len(each) >= _SHORTEST},
+            self._secrets,
             key=lambda each: (-len(each), each),
         )
         pattern = "|".join(re.escape(each) for each in known)

@@ -80,6 +80,7 @@ class RealtimeSession:
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at: datetime | None = None
         self._is_stopping = False
+        self._bug: Exception | None = None
         self._lateness = timedelta()
         self._late_at: datetime | None = None
 
@@ -121,7 +122,10 @@ class RealtimeSession:
     # -- running
 
     async def run(self) -> None:
-        """Drive the engine until `stop`; what is under way then is cancelled."""
+        """Drive the engine until `stop`; what is under way then is cancelled.
+
+        Raises what a subscriber raised: that is a bug, and ends the session.
+        """
         if self._events is not None:
             self._spawn(self._watch(self._events))
         try:
@@ -133,6 +137,8 @@ class RealtimeSession:
                 now = self._clock.now()
                 self._note_lateness(now)
                 self._turn(now)
+            if self._bug is not None:
+                raise self._bug
         finally:
             await self._end_tasks()
 
@@ -223,9 +229,14 @@ class RealtimeSession:
             self._notice = loop.call_later(NOTICE_PERIOD_SECONDS, self._tell)
 
     def _tell(self) -> None:
+        """Tell subscribers; what one of them raises comes out of `run`."""
         self._notice = None
-        for callback in tuple(self._subscribers):
-            callback()
+        try:
+            for callback in tuple(self._subscribers):
+                callback()
+        except Exception as error:  # noqa: BLE001  # the loop would only log it
+            self._bug = error
+            self.stop()
 
     async def _watch(self, events: EventSource) -> None:
         """Bring relists forward when the runtime says that something happened.

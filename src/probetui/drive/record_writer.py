@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from probetui.drive.recording import (
     to_line,
 )
 from probetui.errors import RecordError
+from probetui.k8s.pod import Pod
 from probetui.kubelet.event_recorder import EventCorrelator
 from probetui.kubelet.journal import Entry, EventEntry
 
@@ -95,6 +97,11 @@ class Recorder:
     def problem(self) -> str:
         """Why nothing is recorded any more; empty while all is well."""
         return self._writer.problem
+
+    def know(self, pods: Iterable[Pod]) -> None:
+        """Take note of pods that are new; they keep their names when they are gone."""
+        known = {**self._context.pods, **{each.uid: each for each in pods}}
+        self._context = replace(self._context, pods=known)
 
     def begin(self, header: SessionHeader) -> None:
         """Write the session record; its number is 0, journals begin at 1."""

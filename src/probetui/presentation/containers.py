@@ -68,7 +68,8 @@ class ContainerCells:
 def pod_names(pods: Iterable[Pod]) -> dict[str, str]:
     """Return what to call each pod, by UID; the namespace only where it is needed."""
     pods = tuple(pods)
-    times = Counter(each.name for each in pods)
+    namespaces = {(each.name, each.namespace) for each in pods}
+    times = Counter(name for name, _ in namespaces)
     return {
         each.uid: each.name
         if times[each.name] == 1
