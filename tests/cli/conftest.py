@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from probetui.cli.log import LOGGERS
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -24,12 +26,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def log() -> Iterator[logging.Logger]:
-    """Put the log back to where it was before the program took it."""
-    log = logging.getLogger("probetui")
-    yield log
-    for each in tuple(log.handlers):
-        log.removeHandler(each)
-        each.close()
-    log.propagate = True
-    log.setLevel(logging.NOTSET)
+def logs() -> Iterator[None]:
+    """Put the logs back to where they were before the program took them."""
+    yield
+    for log in map(logging.getLogger, LOGGERS):
+        for each in tuple(log.handlers):
+            log.removeHandler(each)
+            each.close()
+        log.propagate = True
+        log.setLevel(logging.NOTSET)

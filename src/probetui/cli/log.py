@@ -9,6 +9,9 @@ from pathlib import Path
 from probetui.cli.folders import log_file
 from probetui.errors import UsageError
 
+LOGGERS = ("probetui", "asyncio")
+"""Ours, and the one that tells of bugs in callbacks; it would write to the screen."""
+
 _MEGABYTE = 1024 * 1024
 
 
@@ -35,7 +38,8 @@ def start_log(path: Path | None, level: str) -> None:
     handler.setFormatter(
         logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     )
-    root = logging.getLogger("probetui")
-    root.handlers[:] = [handler]
-    root.propagate = False
-    root.setLevel(level.upper())
+    for name in LOGGERS:
+        log = logging.getLogger(name)
+        log.handlers[:] = [handler]
+        log.propagate = False
+        log.setLevel(level.upper())

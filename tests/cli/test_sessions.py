@@ -1,0 +1,165 @@
+"""Whole sessions on plain processes, inside the test's own process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.main import run
+
+pytestmark = pytest.mark.slow
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: app
+      image: none
+      command: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 0.05; done"]
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    yield
+    assert run(["down", "--all", "--runtime", "process", "-q"]) == 0
+
+
+def session(path: Path, *args: str) -> int:
+    return run(["-f", str(path), "--runtime", "process", *args])
+
+
+def listed(capfd: pytest.CaptureFixture[str], *args: str) -> str:
+    capfd.readouterr()
+    assert run(["ls", "--runtime", "process", *args]) == 0
+    return capfd.readouterr().out
+
+
+def test_a_session_prints_what_happens_and_removes_its_pods(
+    capfd: pytest.CaptureFixture[str], path: Path
+) -> None:
+    status = session(path, "--until", "started")
+
+    captured = capfd.readouterr()
+    assert status == 0
+    assert "web/app started restart=0\n" in captured.out
+    assert captured.out.endswith("web gone\n")
+    assert "probetui: note: stopping web (within 1s" in captured.err
+    assert listed(capfd) == ""
+
+
+def test_a_quiet_session_prints_nothing(
+    capfd: pytest.CaptureFixture[str], path: Path
+) -> None:
+    status = session(path, "--until", "started", "-q")
+
+    assert status == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_session_prints_records_if_told_to(
+    capfd: pytest.CaptureFixture[str], path: Path, tmp_path: Path
+) -> None:
+    record = tmp_path / "session.jsonl"
+
+    status = session(
+        path, "-o", "jsonl", "--record", str(record), "--kubelet-age", "fresh",
+        "--until", "started", "-c", "app",
+    )  # fmt: skip
+
+    printed = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    written = [json.loads(line) for line in record.read_text().splitlines()]
+    assert status == 0
+    assert printed[0] == written[0]
+    assert printed[0]["options"]["kubelet_age"] == "fresh"
+    assert printed[-1]["reason"] == written[-1]["reason"] == "until"
+    assert {each.get("container") for each in printed[1:-1]} <= {"app", None}
+    assert len(written) > len(printed)
+
+
+def test_what_a_session_kept_is_listed_in_every_form_and_removed(
+    capfd: pytest.CaptureFixture[str], path: Path
+) -> None:
+    session(path, "--keep", "--until", "started")
+
+    table = listed(capfd).splitlines()
+    wide = listed(capfd, "-o", "wide", "--no-headers")
+    as_json = json.loads(listed(capfd, "-o", "json"))
+    as_yaml = listed(capfd, "-o", "yaml")
+    elsewhere = listed(capfd, "-n", "shop")
+    status = run(["down", "-f", str(path), "--runtime", "process"])
+
+    assert table[0].split() == [
+        "NAMESPACE", "NAME", "RUNTIME", "RUNNING", "RESTARTS", "AGE", "RUN-BY",
+    ]  # fmt: skip
+    assert table[1].split()[:5] == ["default", "web", "process", "1/1", "0"]
+    assert table[1].split()[-1] == "-"
+    assert as_json[0]["uid"] in wide
+    assert as_json[0]["containers"][0]["state"] == "running"
+    assert as_yaml.startswith("- namespace: default\n  name: web\n")
+    assert elsewhere == ""
+    assert status == 0
+    assert capfd.readouterr().out == "removed default/web (process)\n"
+
+
+def test_down_takes_the_pods_of_the_manifests_only(
+    capfd: pytest.CaptureFixture[str], path: Path, tmp_path: Path
+) -> None:
+    session(path, "--keep", "--until", "started")
+    other = tmp_path / "other.yaml"
+    other.write_text(POD.replace("name: web", "name: db"))
+
+    status = run(["down", "-f", str(other), "--runtime", "process"])
+
+    assert status == 0
+    assert "no pods to remove" in capfd.readouterr().err
+    assert listed(capfd, "-o", "name") == "pod/web\n"
+
+
+def test_what_cannot_be_started_is_told_in_the_end(
+    capfd: pytest.CaptureFixture[str], path: Path
+) -> None:
+    path.write_text(POD.replace("[sh, -c", "[/no/such/program, -c"))
+
+    status = session(path, "--timeout", "2s")
+
+    assert status == 6
+    assert "web/app could not be started: " in capfd.readouterr().err
+
+
+def test_a_lesson_begins_with_what_to_watch(capfd: pytest.CaptureFixture[str]) -> None:
+    status = run(["demo", "readiness", "--until", "started"])
+
+    assert status == 0
+    assert "probetui: note: readiness: The app is ready for" in capfd.readouterr().err
+
+
+def test_a_bug_in_the_engine_leaves_no_process_behind(
+    capfd: pytest.CaptureFixture[str], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("for example")
+
+    monkeypatch.setattr(
+        "probetui.presentation.lines.PlainLines.feed", broken, raising=True
+    )
+
+    status = session(path)
+
+    captured = capfd.readouterr()
+    assert status == 70
+    assert "this is a bug in probetui (ZeroDivisionError)" in captured.err
+    assert listed(capfd) == ""
