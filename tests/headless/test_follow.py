@@ -159,22 +159,6 @@ async def test_a_reader_that_went_away_ends_the_session_and_others_get_the_rest(
     assert record.entries == [note(1), note(2)]
 
 
-async def test_a_bug_on_the_way_ends_the_session() -> None:
-    class Broken:
-        def take(self, entries: Sequence[Entry]) -> None:
-            if entries:
-                raise ZeroDivisionError
-
-    session = FakeSession(WEB)
-
-    follower = Follower(session, [Broken()], ends_with_pods=True)
-    follower.__enter__()
-    session.write(note(1))
-
-    with pytest.raises(ZeroDivisionError):
-        await follower.verdict()
-
-
 async def test_the_first_reason_to_end_counts() -> None:
     session = FakeSession(WEB)
 

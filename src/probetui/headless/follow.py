@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import TracebackType
@@ -21,8 +20,6 @@ from probetui.headless.verdict import (
 )
 from probetui.k8s.status import PodPhase
 from probetui.kubelet.journal import Entry, PodGoneEntry
-
-log = logging.getLogger(__name__)
 
 
 class Sink(Protocol):
@@ -64,7 +61,7 @@ class Follower:
 
     def __enter__(self) -> Self:
         """Begin to follow."""
-        self._unsubscribe = self._session.subscribe(self._on_change)
+        self._unsubscribe = self._session.subscribe(self.drain)
         self.drain()
         return self
 
@@ -89,10 +86,7 @@ class Follower:
             self._verdict.set_result(verdict)
 
     async def verdict(self, time_limit: timedelta | None = None) -> Verdict:
-        """Return why the session is over, as soon as it is.
-
-        Raises whatever a sink raised: that is a bug.
-        """
+        """Return why the session is over, as soon as it is."""
         seconds = None if time_limit is None else time_limit.total_seconds()
         try:
             async with asyncio.timeout(seconds):
@@ -101,19 +95,6 @@ class Follower:
             waited = f" before {self._watch.condition}" if self._watch else ""
             self.end(Verdict("timeout", TIME_IS_UP, f"the time limit came{waited}"))
             return await self._verdict
-
-    def _on_change(self) -> None:
-        """Pass on what is new; a bug on the way ends the session.
-
-        The event loop, which calls this, would only log it.
-        """
-        try:
-            self.drain()
-        except Exception as error:
-            if self._verdict.done():
-                log.exception("passing on entries")
-            else:
-                self._verdict.set_exception(error)
 
     def drain(self) -> None:
         """Pass on what has been added to the journal."""
