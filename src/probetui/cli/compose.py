@@ -79,8 +79,8 @@ async def _remove_after_bug(runtime: Runtime, roster: Roster, notes: Notes) -> N
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return what is the matter inside groups of one."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+    """Return the first of what went wrong; the rest stays with it as its context."""
+    while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
