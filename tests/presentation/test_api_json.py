@@ -3,7 +3,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from tests.builders import at
 
 from probetui.k8s.status import (
     ConditionStatus,
@@ -22,6 +21,7 @@ from probetui.presentation.api_json import (
     container_status_to_json,
     pod_status_to_json,
 )
+from tests.builders import at
 
 
 def test_a_whole_status_reads_as_the_api_prints_it() -> None:

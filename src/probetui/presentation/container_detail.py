@@ -73,9 +73,9 @@ def container_lines(
         at = view.times.stamp(container.last_exit.at)
         yield labelled("last exit", f"{at} {last_exit_words(container.last_exit)}")
     if container.stopping is not None:
+        words = stopping_words(container, view)
         by = asked_by(container.stopping.by)
-        yield labelled("kill", Span(stopping_words(container, view), Role.WARNING))
-        yield labelled("", f"asked for by: {by}")
+        yield labelled("kill", Span(words, Role.WARNING), f", {by}")
     if words := waiting_words(container, view):
         yield labelled("back-off", Span(words, Role.ERROR))
     shown_id = f"  id {short_id(status.container_id)}" if status else ""

@@ -82,7 +82,7 @@ def cell(probe: ProbeSnapshot | None, view: View) -> Line:
     if is_startup_done(probe):
         return line(Span(f"{view.marks.success} done", Role.SUCCESS))
     if probe.on_hold:
-        return line(Span(view.marks.failure, Role.ERROR), Span(" hold", Role.HOLD))
+        return line(Span(view.marks.failure, Role.ERROR), " ", Span("hold", Role.HOLD))
     match probe.upcoming_skip:
         case Skip.NOT_STARTED | Skip.ALREADY_STARTED:
             return line(muted("gated"))

@@ -17,6 +17,7 @@ from probetui.drive.session import Session
 from probetui.tui.key_labels import active_labels
 from probetui.tui.messages import CommandGiven, KeyClicked, SnapshotPublished
 from probetui.tui.options import ScreenOptions
+from probetui.tui.role_colours import role_variables
 from probetui.tui.screens.help import HelpScreen
 from probetui.tui.screens.pods import PodsScreen
 from probetui.tui.sight import Onlooker, Sight, countdown_step, is_counting
@@ -42,7 +43,7 @@ class ProbetuiApp(App[None], inherit_bindings=False):
             "time_format",
             "time",
             id="look.time",
-            tooltip="Other times: since start, ago",
+            tooltip="Times: since start, ago",
         ),
         Binding(
             "f8",
@@ -120,6 +121,11 @@ class ProbetuiApp(App[None], inherit_bindings=False):
         if isinstance(self.focused, Input):
             return action in {"quit", "command_palette"}
         return True
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Add colours for our roles to those of the theme."""
+        theme = super().get_css_variables()
+        return {**theme, **role_variables(theme)}
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer in the palette whatever a key does now, and the themes."""

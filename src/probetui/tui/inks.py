@@ -17,6 +17,9 @@ Ink = tuple[str, str]
 InkLine = tuple[Ink, ...]
 
 PLAIN = Role.PLAIN.value
+_WIDEST = 2
+"""Cells that one character can take."""
+
 CURSOR = "cursor"
 LOOKS = (*(each.value for each in Role), CURSOR, "underlined", "frame", "focus", "key")
 """Every name that a look is made of; the style sheets have one class for each."""
@@ -99,25 +102,30 @@ def wrapped(line: InkLine, width: int, indent: int) -> list[InkLine]:
 
     All but the first are indented.
     """
+    indent = max(min(indent, width - _WIDEST), 0)
     lines: list[InkLine] = []
-    rest = line
-    while cells(rest) > width > indent:
-        head, tail = _split(rest, _break_of(text_of(rest), width))
+    rest, space = line, 0
+    while cells(rest) > width >= _WIDEST:
+        head, tail = _split(rest, _break_of(text_of(rest), width, space))
         lines.append(head)
+        space = indent
         rest = ((" " * indent, PLAIN), *_without_space(tail))
     return [*lines, rest]
 
 
-def _break_of(text: str, width: int) -> int:
-    """Return how many characters to keep on a line of `width` cells."""
+def _break_of(text: str, width: int, indent: int) -> int:
+    """Return how many characters to keep on a line of `width` cells.
+
+    It is always more than the indent, so that something is left out of the rest.
+    """
     room, most = width, 0
     for character in text:
         room -= cell_len(character)
         if room < 0:
             break
         most += 1
-    at_space = text.rfind(" ", width // 2, most + 1)
-    return at_space if at_space > 0 else max(most, 1)
+    at_space = text.rfind(" ", max(width // 2, indent + 1), most + 1)
+    return at_space if at_space > indent else max(most, indent + 1)
 
 
 def _split(line: InkLine, characters: int) -> tuple[InkLine, InkLine]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, auto
+from operator import is_
 from typing import NamedTuple
 
 from textual.geometry import Size
 
+from probetui.k8s.pod import Pod
 from probetui.kubelet.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.presentation.containers import (
     ContainerCells,
@@ -24,7 +26,7 @@ from probetui.presentation.view import View
 from probetui.tui.container_keys import ContainerKey
 from probetui.tui.inks import CURSOR, Column, InkLine, headings, inks, row
 from probetui.tui.messages import ContainerChosen
-from probetui.tui.widgets.pane import ListPane
+from probetui.tui.widgets.list_pane import ListPane
 
 _WIDE_ENOUGH_FOR_ONE_LINE = 74
 _LINES_AROUND = 3
@@ -68,6 +70,7 @@ class ListLine(NamedTuple):
     """One line of the list and the container it is about."""
 
     kind: Kind
+    key: ContainerKey
     pod_index: int
     container_index: int
 
@@ -82,7 +85,8 @@ class ContainerTable(ListPane):
         self._names: dict[str, str] = {}
         self._lines: list[ListLine] = []
         self._index: dict[ContainerKey, int] = {}
-        self._laid_out: tuple[object, ...] = ()
+        self._layout: tuple[bool, Filter] | None = None
+        self._laid_out: list[Pod] = []
         self._wanted: ContainerKey | None = None
         self._total = 0
         self._searchable: dict[ContainerKey, tuple[PodSnapshot, bool]] = {}
@@ -91,7 +95,9 @@ class ContainerTable(ListPane):
     @property
     def chosen_key(self) -> ContainerKey | None:
         """The container under the cursor, None if the list is empty."""
-        return self._key(self.cursor)
+        if not 0 <= self.cursor < len(self._lines):
+            return None
+        return self._lines[self.cursor].key
 
     @property
     def chosen_container(self) -> tuple[PodSnapshot, ContainerSnapshot] | None:
@@ -117,6 +123,8 @@ class ContainerTable(ListPane):
         """Keep only containers that a filter keeps."""
         self.filter = wanted
         self._searchable.clear()
+        # What is chosen now comes back when the filter lets it.
+        self._wanted = self._wanted or self.chosen_key
         self._arrange()
         self.repaint()
 
@@ -199,21 +207,16 @@ class ContainerTable(ListPane):
     def _is_in_one_line(self) -> bool:
         return self.is_bare or self.inner_width >= _WIDE_ENOUGH_FOR_ONE_LINE
 
-    def _key(self, index: int) -> ContainerKey | None:
-        if not 0 <= index < len(self._lines) or not self.is_choice(index):
-            return None
-        entry = self._lines[index]
-        pod = self._pods[entry.pod_index]
-        name = pod.containers[entry.container_index].container.name
-        return ContainerKey(pod.pod.uid, name)
-
     def _arrange(self) -> None:
         """Lay out the lines again if need be; keep cursor and scroll on their row."""
         pods = [each.pod for each in self._pods]
-        layout = (self._is_in_one_line, self.filter, *map(id, pods))
-        if layout == self._laid_out and not self.filter.is_active:
+        layout = (self._is_in_one_line, self.filter)
+        is_known = len(pods) == len(self._laid_out) and all(
+            map(is_, pods, self._laid_out)
+        )
+        if is_known and layout == self._layout and not self.filter.is_active:
             return
-        self._laid_out = layout
+        self._layout, self._laid_out = layout, pods
         self._names = pod_names(pods)
         before, distance = self.chosen_key, self.cursor - self.top
         count = len(self._lines)
@@ -237,14 +240,14 @@ class ContainerTable(ListPane):
             for index, container in enumerate(pod.containers):
                 if not self._keeps(pod, container):
                     continue
-                if not has_heading:
-                    self._lines.append(ListLine(Kind.POD, pod_index, 0))
-                    has_heading = True
                 key = ContainerKey(pod.pod.uid, container.container.name)
+                if not has_heading:
+                    self._lines.append(ListLine(Kind.POD, key, pod_index, index))
+                    has_heading = True
                 self._index[key] = len(self._lines)
-                self._lines.append(ListLine(Kind.CONTAINER, pod_index, index))
+                self._lines.append(ListLine(Kind.CONTAINER, key, pod_index, index))
                 if container.probes and not is_in_one_line:
-                    self._lines.append(ListLine(Kind.PROBES, pod_index, index))
+                    self._lines.append(ListLine(Kind.PROBES, key, pod_index, index))
 
     def _cursor_for(self, key: ContainerKey | None) -> int:
         """Return the line of that container, or of the first one there is."""

@@ -14,7 +14,8 @@ from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, st
 from probetui.presentation.text_cells import all_lines
 from probetui.presentation.view import View
 from probetui.tui.inks import CURSOR, Column, InkLine, headings, inks, row, wrapped
-from probetui.tui.widgets.pane import MOVES, ListPane
+from probetui.tui.widgets.list_pane import ListPane
+from probetui.tui.widgets.pane import MOVES
 
 _ROOM_FOR_NOTES = 110
 _NARROW = (

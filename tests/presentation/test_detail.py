@@ -1,0 +1,320 @@
+"""The chosen container and its probe, in short and in full (UX-03, UX-05, UX-18)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.drive.masking import Mask
+from probetui.k8s.pod import Container, RestartPolicy
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import Running, Waiting
+from probetui.kubelet.journal import By, Skip
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.snapshot import BackoffSnapshot, PodSnapshot, StoppingSnapshot
+from probetui.presentation.detail import (
+    Subject,
+    badge_of,
+    choose_probe,
+    full_detail,
+    short_detail,
+    summary,
+    tabs,
+    title,
+    why_in_short,
+)
+from probetui.presentation.spans import text_of
+from probetui.presentation.view import View
+from tests.presentation.looking import VIEW
+from tests.tui.states import (
+    DEMO,
+    NO_FILE,
+    NOW,
+    a_container_snapshot,
+    a_pod_snapshot,
+    clock,
+    demo,
+    shop,
+)
+
+_SECOND = timedelta(seconds=1)
+
+
+def the_subject(pod: PodSnapshot, wanted: ProbeType | None = None) -> Subject:
+    container = pod.containers[0]
+    return Subject(pod, container, choose_probe(container, wanted))
+
+
+def short(pod: PodSnapshot, view: View = VIEW, width: int = 76) -> list[str]:
+    return [text_of(each) for each in short_detail(the_subject(pod), view, width)]
+
+
+def full(pod: PodSnapshot, view: View = VIEW, width: int = 64) -> dict[str, str]:
+    """Return the lines by their labels."""
+    lines = [text_of(each) for each in full_detail(the_subject(pod), view, width)]
+    return {each[:14].strip(): each[14:] for each in lines if each[:14].strip()}
+
+
+def printing(text: str, error: str | None = None) -> PodSnapshot:
+    """Return the demo, whose last probe printed that, or could not be run."""
+    pod = demo("|sf")
+    probe = pod.containers[0].probes[0]
+    result = ProbeResult.FAILURE if error is None else ProbeResult.UNKNOWN
+    attempt = Attempt(result, text, error, timedelta(milliseconds=34), "exit 1")
+    assert probe.last_run is not None
+    told = replace(probe, last_run=replace(probe.last_run, attempts=(attempt,)))
+    container = replace(pod.containers[0], probes=(told,))
+    return replace(pod, containers=(container,))
+
+
+def test_the_five_lines_that_matter() -> None:
+    assert short(demo()) == [
+        "✓✓✓✓✓✓✗✗✗Khhhhhh|✓✓✓✓✓✓✗✗ <now         ✓ok ✗fail K kill h hold | new d delay",
+        "run  ✗✗· 2/3 failures -> kill at 3    stored result  Success     hold  no",
+        f"last ✗ exit 1 in 34ms  {NO_FILE.rstrip()}",
+        "why  08:21:05.1 probed: run 1->2, below threshold 3, stored result unchanged",
+        "next fail: kill, 30s grace, restart without back-off (10s window is past)",
+    ]
+
+
+def test_the_legend_makes_room_for_ticks() -> None:
+    assert short(demo("|" + "s" * 60))[0] == "✓" * 60 + " <now"
+
+
+def test_before_the_first_tick_there_is_nothing_to_tell() -> None:
+    pod = demo("", upcoming_skip=Skip.CONTAINER_MISSING, believed=None)
+
+    assert [each.rstrip() for each in short(pod, width=40)] == [
+        "no tick yet <now",
+        "run  · not probed yet                 stored result  none        hold  no",
+        "last not probed yet",
+        "why  no tick yet",
+        "next fail: none: no running container to probe",
+    ]
+    assert why_in_short(the_subject(pod)) == "no tick yet"
+
+
+def test_a_kill_under_way_takes_the_place_of_the_next_failure() -> None:
+    stopping = StoppingSnapshot(clock("08:21:00"), 30, "pod", By.LIVENESS)
+    pod = demo("|sfffKh", on_hold=True, container={"stopping": stopping})
+
+    assert short(pod)[-1] == (
+        "kill SIGTERM 08:21:00, SIGKILL 08:21:30, 23s of 30s grace left (pod)"
+    )
+    assert full(pod)["kill"] == (
+        "SIGTERM 08:21:00, SIGKILL 08:21:30, 23s of 30s grace left (pod), "
+        "liveness probe"
+    )
+
+
+def test_a_wait_takes_the_place_of_the_next_failure() -> None:
+    backoff = BackoffSnapshot(
+        40 * _SECOND, clock("08:20:50"), clock("08:21:30"), 80 * _SECOND
+    )
+    pod = demo(container={"backoff": backoff, "state": Waiting("CrashLoopBackOff")})
+
+    assert short(pod)[-1] == (
+        "wait window 40s from exit 08:20:50, retry in 23s, next window 1m20s"
+    )
+    assert full(pod)["back-off"]
+
+
+def test_a_pull_takes_the_place_of_the_next_failure() -> None:
+    pod = demo("", pod={"operation": "pulling busybox 40%"})
+
+    assert short(pod)[-1] == "doing pulling busybox 40%"
+    assert full(pod)["doing"] == "pulling busybox 40%"
+
+
+def test_everything_there_is_to_say() -> None:
+    assert full(demo()) == {
+        "state": "Running 41s   ready yes   restarts 2",
+        "last exit": "08:20:25.1 exit 137 (SIGKILL after the grace, not OOM), "
+        "liveness probe",
+        "image": "busybox:1.27.2  id d71cb34f0e11",
+        "handler": "exec cat /tmp/healthy",
+        "timing": "period 5s  timeout 1s  delay 5s  failures 3",
+        "✓✓✓✓✓✓✗✗✗Khhhh": "hh|✓✓✓✓✓✓✗✗ <now                     one mark = 5s",
+        "^08:19:15": "  ^08:20:30 new container",
+        "result run": "✗✗· 2/3 failures   threshold ██████░░░░",
+        "stored": "Success  since 08:20:30.1 (initial value)",
+        "on hold": "no",
+        "initial delay": "over (5s, started 41s ago)",
+        "counted": "12 succeeded, 5 failed, 0 errored, 6 skipped",
+        "why": "08:21:05.1 probed: run 1->2, below threshold 3, stored result "
+        "unchanged",
+        "next failure": "kill at 08:21:10, 30s grace (pod)",
+        "back-off": "restart without back-off (10s window is past)",
+        "last output": "✗ exit 1 in 34ms, 58 bytes",
+        "cat: can't o": "pen '/tmp/healthy': No such file or directory",
+    }
+
+
+@pytest.mark.parametrize(
+    ("pod", "label", "words"),
+    [
+        pytest.param(
+            demo("|ss"), "result run", "✓ 2 successes, as stored", id="several"
+        ),
+        pytest.param(demo("|s"), "result run", "✓ 1 success, as stored", id="one"),
+        pytest.param(
+            demo("|ffff", believed=Result.FAILURE),
+            "result run",
+            "✗ 4 failures, as stored",
+            id="failures",
+        ),
+        pytest.param(
+            demo("|sfffKh"), "result run", "✓ 0 (reset on hold)", id="reset"
+        ),
+        pytest.param(
+            demo("|ee"), "result run", "✓ 0 (nothing counted yet)", id="only errors"
+        ),
+        pytest.param(
+            demo(on_hold=True),
+            "on hold",
+            "yes  no probe until a tick sees a new container id",
+            id="on hold",
+        ),
+        pytest.param(
+            demo(delay_until=NOW + 2.5 * _SECOND),
+            "initial delay",
+            "2.5s of 5s left",
+            id="delay",
+        ),
+        pytest.param(
+            demo(container={"state": Running()}),
+            "initial delay",
+            "5s after the next start",
+            id="start unknown",
+        ),
+        pytest.param(demo("|sfffK"), "stored", "Success  since 08:21:05.1", id="since"),
+        pytest.param(
+            demo("ssss", believed=Result.UNKNOWN), "stored", "Unknown", id="unknown"
+        ),
+        pytest.param(
+            demo("|ee"), "last output", "! errored in 2ms, attempt 3 of 3, 38 bytes",
+            id="attempts",
+        ),
+        pytest.param(
+            demo(container={"last_exit": None}),
+            "back-off",
+            "restart without back-off (no earlier exit)",
+            id="no earlier exit",
+        ),
+    ],
+)  # fmt: skip
+def test_a_line_of_the_detail(pod: PodSnapshot, label: str, words: str) -> None:
+    assert full(pod)[label].startswith(words)
+
+
+def test_without_a_restart_the_kill_is_the_end() -> None:
+    pod = replace(demo(), pod=replace(DEMO, restart_policy=RestartPolicy.NEVER))
+
+    lines = full(pod)
+
+    assert lines["next failure"] == (
+        "kill at 08:21:10, 30s grace (pod), no restart (policy Never)"
+    )
+    assert "back-off" not in lines
+
+
+def test_the_whole_output_is_there_line_by_line_and_harmless() -> None:
+    pod = printing("first\nsecond \x1b[31m\n\nlast [red]\n")
+
+    lines = [text_of(each) for each in full_detail(the_subject(pod), VIEW, 64)]
+
+    assert lines[-4:] == ["  first", "  second \\x1b[31m", "  ", "  last [red]"]
+
+
+def test_ten_kibibytes_are_kept_whole() -> None:
+    pod = printing("x" * 10_240)
+
+    lines = [text_of(each) for each in full_detail(the_subject(pod), VIEW, 64)]
+
+    assert lines[-1] == "  " + "x" * 10_240
+
+
+def test_bytes_are_counted_as_they_were_printed() -> None:
+    assert "5 bytes" in full(printing("aé\udcff\udc80"))["last output"]
+
+
+def test_an_error_is_shown_in_place_of_an_output() -> None:
+    lines = short(printing("", error="exec failed: no such file"))
+
+    assert lines[2] == "last ✗ errored in 34ms  exec failed: no such file"
+
+
+def test_secrets_are_masked_in_outputs() -> None:
+    view = replace(VIEW, mask=Mask(["s3cr3t-token"]))
+
+    assert short(printing("token s3cr3t-token"), view)[2].endswith("token ***")
+
+
+def test_a_container_without_probes_says_what_that_means() -> None:
+    pod = a_pod_snapshot(DEMO, a_container_snapshot(Container("app", "web:1")))
+
+    assert short(pod) == [
+        "state         Running 41s   ready yes   restarts 0",
+        "image         web:1  id d71cb34f0e11",
+        "probes        none: only its own end can restart this container",
+    ]
+    assert why_in_short(the_subject(pod)) == "no probe is defined"
+    assert badge_of(the_subject(pod), VIEW).text == ""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "in_letters", "shown"),
+    [
+        pytest.param(None, False, " liveness [readiness]", id="not the first"),
+        pytest.param(None, True, " L [R]", id="letters"),
+    ],
+)
+def test_the_probe_that_is_shown_is_in_brackets(
+    wanted: ProbeType | None,
+    in_letters: bool,  # noqa: FBT001  # a column of the table
+    shown: str,
+) -> None:
+    subject = the_subject(shop(), ProbeType.READINESS)
+
+    assert text_of(tabs(subject, in_letters=in_letters)).replace("  ", " ") == shown
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        pytest.param(ProbeType.READINESS, ProbeType.READINESS, id="the wanted one"),
+        pytest.param(ProbeType.STARTUP, ProbeType.LIVENESS, id="not defined"),
+        pytest.param(None, ProbeType.LIVENESS, id="the first"),
+    ],
+)
+def test_the_probe_to_show(wanted: ProbeType | None, found: ProbeType) -> None:
+    probe = choose_probe(shop().containers[0], wanted)
+
+    assert probe is not None
+    assert probe.key.probe_type is found
+
+
+def test_title_and_summary() -> None:
+    subject = the_subject(demo())
+
+    assert (title(subject, VIEW), summary(subject, VIEW)) == (
+        "demo/liveness",
+        "exec p5 t1 f3 d5",
+    )
+    assert badge_of(subject, VIEW).text == "NEXT 3.1s"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"status": None}, id="no status"),
+        pytest.param({"state": Waiting("PodInitializing")}, id="waiting"),
+    ],
+)
+def test_a_container_that_does_not_run_can_be_looked_at(fields: dict[str, Any]) -> None:
+    lines = full(demo("", container=fields))
+
+    assert lines["initial delay"] == "5s after the next start"

@@ -1,0 +1,274 @@
+"""The event log: what a cluster records, and what it keeps to itself (UX-01, UX-20)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.k8s.event import Event, EventType
+from probetui.k8s.status import PodStatus
+from probetui.kubelet.journal import (
+    Action,
+    BackoffEntry,
+    By,
+    ContainerEntry,
+    Entry,
+    EventEntry,
+    Lifecycle,
+    NoteEntry,
+    PodGoneEntry,
+    StateEntry,
+    StatusEntry,
+    TickEntry,
+    UserEntry,
+    What,
+)
+from probetui.presentation.events import EventLog, backoff_words, verdict
+from tests.tui.states import DEMO_KEY, FIRST, LIVENESS, NOW, history
+
+NAMES = {"uid-demo": "demo"}
+_SECOND = timedelta(seconds=1)
+
+
+def a_tick(letters: str, **fields: Any) -> TickEntry:
+    return replace(history(DEMO_KEY, LIVENESS, letters, NOW)[-1], **fields)
+
+
+def an_event(
+    reason: str,
+    type_: EventType = EventType.NORMAL,
+    message: str = "words",
+    tick: TickEntry | None = None,
+) -> EventEntry:
+    event = Event(type_, reason, message, "uid-demo", "", NOW, "liveness")
+    return EventEntry(1, NOW, event, tick)
+
+
+def a_step(what: Lifecycle, **fields: Any) -> ContainerEntry:
+    return ContainerEntry(1, NOW, "uid-demo", "liveness", FIRST, 2, what, **fields)
+
+
+def a_change(what: What, before: str, after: str, subject: str = "") -> StateEntry:
+    return StateEntry(1, NOW, "uid-demo", "liveness", subject, what, before, after)
+
+
+def a_wait(**fields: Any) -> BackoffEntry:
+    defaults: dict[str, Any] = {
+        "window": 40 * _SECOND,
+        "since": NOW - 10 * _SECOND,
+        "waits": True,
+        "until": NOW + 30 * _SECOND,
+        "next_window": 80 * _SECOND,
+    }
+    return BackoffEntry(1, NOW, "uid-demo", "liveness", **{**defaults, **fields})
+
+
+@pytest.mark.parametrize(
+    ("tick", "words"),
+    [
+        pytest.param(a_tick("f"), "1/3 ignored", id="first of three"),
+        pytest.param(a_tick("ff"), "2/3 ignored", id="second of three"),
+        pytest.param(a_tick("fffK"), "3/3 acted", id="third of three"),
+        pytest.param(a_tick("ffff"), "4/3 as stored", id="beyond"),
+        pytest.param(a_tick("e"), "discarded", id="errored"),
+        pytest.param(
+            a_tick("w", action=Action.READY), "1/1 acted", id="a warning that counts"
+        ),
+    ],
+)
+def test_every_result_says_what_became_of_it(tick: TickEntry, words: str) -> None:
+    assert verdict(tick) == words
+
+
+def test_an_event_is_the_clusters_own_and_the_verdict_is_apart() -> None:
+    message = "Liveness probe failed: [red]\x1b[31m"
+    entry = an_event("Unhealthy", EventType.WARNING, message, a_tick("ff"))
+
+    shown = EventLog().feed(entry, NAMES)
+
+    assert shown is not None
+    assert (shown.type, shown.reason, shown.object, shown.message, shown.note) == (
+        "Warning",
+        "Unhealthy",
+        "demo/liveness",
+        message,
+        "2/3 ignored",
+    )
+    assert shown.is_fault
+    assert shown.is_of_a_cluster
+
+
+def test_a_start_says_which_restart_it_is() -> None:
+    log = EventLog()
+    log.feed(a_step(Lifecycle.CREATED), NAMES)
+
+    shown = log.feed(an_event("Started"), NAMES)
+
+    assert shown is not None
+    assert shown.note == "restart 2"
+
+
+def test_the_first_start_is_no_restart() -> None:
+    log = EventLog()
+    log.feed(replace(a_step(Lifecycle.CREATED), restart_count=0), NAMES)
+
+    shown = log.feed(an_event("Started"), NAMES)
+
+    assert shown is not None
+    assert shown.note == ""
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason", "message"),
+    [
+        pytest.param(
+            a_change(What.HOLD, "off", "on", "Liveness"),
+            "hold",
+            "liveness on hold until a tick sees a new container id",
+            id="hold",
+        ),
+        pytest.param(
+            a_change(What.HOLD, "on", "off", "Liveness"),
+            "hold",
+            "liveness hold released by a new container id",
+            id="hold released",
+        ),
+        pytest.param(
+            a_change(What.RESULT, "", "Success", "Liveness"),
+            "result",
+            "liveness := Success (initial value)",
+            id="initial result",
+        ),
+        pytest.param(
+            a_change(What.RESULT, "Success", "Failure", "Liveness"),
+            "result",
+            "liveness := Failure",
+            id="result",
+        ),
+        pytest.param(
+            a_change(What.READY, "false", "true"), "ready", "false -> true", id="ready"
+        ),
+        pytest.param(
+            a_change(What.PHASE, "", "Pending"), "phase", "none -> Pending", id="phase"
+        ),
+        pytest.param(
+            a_step(
+                Lifecycle.STOPPING,
+                by=By.LIVENESS,
+                grace_period_seconds=30,
+                grace_source="pod",
+            ),
+            "stop",
+            "SIGTERM, SIGKILL in 30s (pod), liveness probe",
+            id="stop",
+        ),
+        pytest.param(
+            a_step(Lifecycle.STOPPING), "stop", "SIGTERM, asked for", id="bare stop"
+        ),
+        pytest.param(
+            a_step(Lifecycle.EXITED, exit_code=1),
+            "exit",
+            "exit 1, ended by itself, no probe asked for it",
+            id="exit",
+        ),
+        pytest.param(
+            a_wait(),
+            "backoff",
+            "waits 30s of 40s, next window 1m20s",
+            id="back-off",
+        ),
+        pytest.param(
+            PodGoneEntry(1, NOW, "uid-demo"), "gone", "nothing is left", id="gone"
+        ),
+    ],
+)
+def test_a_line_of_state_is_one_that_a_cluster_never_shows(
+    entry: Entry, reason: str, message: str
+) -> None:
+    shown = EventLog().feed(entry, NAMES)
+
+    assert shown is not None
+    assert (shown.type, shown.reason, shown.message) == ("state", reason, message)
+    assert not shown.is_of_a_cluster
+    assert not shown.is_fault
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(a_tick("s"), id="a tick"),
+        pytest.param(StatusEntry(1, NOW, "uid-demo", PodStatus()), id="a status"),
+        pytest.param(a_step(Lifecycle.CREATED), id="a creation"),
+        pytest.param(a_change(What.CONDITION, "", "True", "Ready"), id="a condition"),
+    ],
+)
+def test_what_is_told_otherwise_has_no_line(entry: Entry) -> None:
+    assert EventLog().feed(entry, NAMES) is None
+
+
+def test_what_people_do_and_are_told_has_lines_too() -> None:
+    log = EventLog()
+
+    asked = log.feed(UserEntry(1, NOW, "probe now", "liveness Liveness"), NAMES)
+    told = log.feed(NoteEntry(2, NOW, "docker is gone", is_fault=True), NAMES)
+
+    assert asked is not None
+    assert told is not None
+    assert (asked.type, asked.reason, asked.object) == (
+        "user",
+        "probe now",
+        "liveness Liveness",
+    )
+    assert (told.type, told.message, told.is_fault) == ("note", "docker is gone", True)
+
+
+def test_one_wait_is_told_of_once_however_often_it_is_asked_about() -> None:
+    log = EventLog()
+
+    told = [
+        log.feed(each, NAMES)
+        for each in (a_wait(), a_wait(), a_wait(until=NOW + 60 * _SECOND))
+    ]
+
+    assert [each is not None for each in told] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        pytest.param(
+            a_wait(waits=False, until=None, since=NOW - 75 * _SECOND),
+            "no wait (1m15s >= 40s), window now 1m20s",
+            id="the window is past",
+        ),
+        pytest.param(
+            a_wait(waits=False, until=None, window=timedelta()),
+            "no wait: no window yet, window now 1m20s",
+            id="no window yet",
+        ),
+        pytest.param(
+            a_wait(waits=False, until=None, since=None),
+            "no wait: no earlier exit",
+            id="nothing has ended yet",
+        ),
+        pytest.param(
+            a_wait(waits=False, until=None, window=timedelta(), is_reset=True),
+            "no wait: window forgotten after 10s, window now 1m20s",
+            id="forgotten",
+        ),
+    ],
+)
+def test_a_restart_without_back_off_says_why(entry: BackoffEntry, words: str) -> None:
+    assert backoff_words(entry) == words
+
+
+def test_warnings_and_normal_events_are_counted() -> None:
+    log = EventLog()
+
+    for entry in (an_event("Pulled"), an_event("Failed", EventType.WARNING)):
+        log.feed(entry, NAMES)
+
+    assert (log.warnings, log.normals) == (1, 1)

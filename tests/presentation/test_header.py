@@ -1,0 +1,88 @@
+"""The line at the top, and the banner below it (UX-38)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from probetui.kubelet.snapshot import Snapshot
+from probetui.presentation.header import LEVELS, header, runtime_lost
+from probetui.presentation.spans import text_of
+from tests.presentation.looking import VIEW
+from tests.tui.states import NOW, a_snapshot, demo, shop
+
+NAME = "docker 27.3 (default)"
+
+
+def shown(level: int, snapshot: Snapshot | None = None) -> tuple[str, str]:
+    left, right = header(snapshot or a_snapshot(demo(), shop()), NAME, VIEW, level)
+    return text_of(left), text_of(right)
+
+
+@pytest.mark.parametrize(
+    ("level", "left", "right"),
+    [
+        pytest.param(
+            0,
+            " probetui  docker 27.3 (default)  kubelet v1.32 rules  2 pods  "
+            "5 containers   [LIVE 1x]",
+            " ready 2/5  restarts 8  faults 0  08:21:07 ",
+            id="everything",
+        ),
+        pytest.param(
+            3,
+            " probetui  docker  2 pods 5 ctrs   [LIVE 1x]",
+            " restarts 8  faults 0  08:21:07 ",
+            id="short",
+        ),
+        pytest.param(4, " probetui  5 ctrs   [LIVE 1x]", " faults 0 ", id="tiny"),
+    ],
+)
+def test_the_header_has_versions(level: int, left: str, right: str) -> None:
+    assert shown(level) == (left, right)
+
+
+def test_each_version_is_shorter_than_the_one_before() -> None:
+    lengths = [len("".join(shown(level))) for level in range(LEVELS)]
+
+    assert lengths == sorted(set(lengths), reverse=True)
+
+
+def test_a_pause_is_said() -> None:
+    left, _ = shown(3, replace(a_snapshot(demo()), is_paused=True))
+
+    assert left == " probetui  docker  1 pod 1 ctr   [PAUSED]"
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "is_said"),
+    [
+        pytest.param(100, False, id="hardly"),
+        pytest.param(300, True, id="noticeably"),
+    ],
+)
+def test_ticks_that_come_late_are_said(milliseconds: int, is_said: bool) -> None:  # noqa: FBT001  # a column
+    late = timedelta(milliseconds=milliseconds)
+
+    _, right = shown(3, replace(a_snapshot(demo()), lateness=late))
+
+    assert right.startswith("late 0.3s") is is_said
+
+
+def test_a_runtime_that_does_not_answer_is_said_with_its_words() -> None:
+    snapshot = replace(
+        a_snapshot(demo()),
+        runtime_lost_since=NOW - timedelta(seconds=8),
+        runtime_error="connection\x1b refused",
+    )
+
+    assert text_of(runtime_lost(snapshot, NAME, VIEW)) == (
+        " docker does not answer since 8s; ticks are errored, trying again: "
+        "connection\\x1b refused"
+    )
+
+
+def test_there_is_no_banner_while_the_runtime_answers() -> None:
+    assert runtime_lost(a_snapshot(demo()), NAME, VIEW) == ()

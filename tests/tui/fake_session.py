@@ -1,0 +1,56 @@
+"""A session in memory: what it shows is set by hand, what it is sent is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from probetui.kubelet.inputs import Command
+from probetui.kubelet.journal import Entry
+from probetui.kubelet.snapshot import Snapshot
+
+
+class FakeSession:
+    """A `drive.session.Session` without an engine."""
+
+    def __init__(
+        self, snapshot: Snapshot, *, runtime_name: str = "docker 27.3 (default)"
+    ) -> None:
+        self._snapshot = snapshot
+        self._journal: list[Entry] = list(snapshot.entries)
+        self._callbacks: list[Callable[[], None]] = []
+        self._runtime_name = runtime_name
+        self.sent: list[Command] = []
+        self.looks = 0
+        """How often the snapshot was asked for."""
+
+    @property
+    def runtime_name(self) -> str:
+        return self._runtime_name
+
+    @property
+    def snapshot(self) -> Snapshot:
+        self.looks += 1
+        return self._snapshot
+
+    @property
+    def journal(self) -> Sequence[Entry]:
+        return self._journal
+
+    @property
+    def subscribers(self) -> int:
+        """How many want to be told."""
+        return len(self._callbacks)
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback)
+
+    def send(self, command: Command) -> None:
+        self.sent.append(command)
+
+    def publish(self, snapshot: Snapshot, *entries: Entry) -> None:
+        """Show another snapshot, with more in the journal."""
+        self._snapshot = snapshot
+        self._journal += entries
+        for callback in tuple(self._callbacks):
+            callback()

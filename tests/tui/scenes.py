@@ -1,0 +1,328 @@
+"""The states that pictures are taken of, by name, with the events that led there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from probetui.k8s.event import Event, EventType
+from probetui.k8s.status import Running, Waiting
+from probetui.kubelet.journal import (
+    Action,
+    BackoffEntry,
+    By,
+    ContainerEntry,
+    Entry,
+    EventEntry,
+    Lifecycle,
+    NoteEntry,
+    Skip,
+    StateEntry,
+    TickEntry,
+    What,
+)
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.snapshot import (
+    BackoffSnapshot,
+    PodWorkerState,
+    Snapshot,
+    StoppingSnapshot,
+)
+from tests.tui.states import (
+    DEMO,
+    DEMO_KEY,
+    FIRST,
+    LIVENESS,
+    NO_FILE,
+    NOW,
+    SECOND,
+    a_snapshot,
+    clock,
+    demo,
+    history,
+    shop,
+)
+
+_SECOND = timedelta(seconds=1)
+_PATH = "spec.containers{liveness}"
+
+
+def an_event(
+    at: str,
+    reason: str,
+    message: str,
+    *,
+    type_: EventType = EventType.NORMAL,
+    tick: TickEntry | None = None,
+) -> EventEntry:
+    """Return an event of the demo container."""
+    event = Event(type_, reason, message, DEMO.uid, _PATH, clock(at), "liveness")
+    return EventEntry(0, clock(at), event, tick)
+
+
+def unhealthy(tick: TickEntry) -> EventEntry:
+    """Return the event of a failed tick of the demo's liveness probe."""
+    event = Event(
+        EventType.WARNING,
+        "Unhealthy",
+        f"Liveness probe failed: {NO_FILE}",
+        DEMO.uid,
+        _PATH,
+        tick.at,
+        "liveness",
+    )
+    return EventEntry(0, tick.at, event, tick)
+
+
+def a_container_entry(at: str, what: Lifecycle, **fields: object) -> ContainerEntry:
+    """Return a step in the life of the demo container."""
+    entry = ContainerEntry(0, clock(at), DEMO.uid, "liveness", FIRST, 2, what)
+    return replace(entry, **fields)  # type: ignore[arg-type]  # fields of any type
+
+
+TICKS = history(DEMO_KEY, LIVENESS, "|ssssssfffKhhhhhh|ssssssff", clock("08:21:05.1"))
+PAST: tuple[Entry, ...] = (
+    a_container_entry("08:20:25.1", Lifecycle.CREATED, container_id=SECOND),
+    a_container_entry("08:20:25.2", Lifecycle.STARTED, container_id=SECOND),
+    an_event("08:20:25.2", "Started", "Started container liveness"),
+    StateEntry(
+        0,
+        clock("08:20:30.1"),
+        DEMO.uid,
+        "liveness",
+        "Liveness",
+        What.HOLD,
+        "on",
+        "off",
+    ),
+)
+KILLING: tuple[Entry, ...] = (
+    unhealthy(replace(TICKS[-1], run=3, action=Action.KILL)),
+    an_event(
+        "08:21:05.1",
+        "Killing",
+        "Container liveness failed liveness probe, will be restarted",
+    ),
+    a_container_entry(
+        "08:21:05.1",
+        Lifecycle.STOPPING,
+        by=By.LIVENESS,
+        grace_period_seconds=30,
+        grace_source="pod",
+    ),
+    StateEntry(
+        0,
+        clock("08:21:05.1"),
+        DEMO.uid,
+        "liveness",
+        "Liveness",
+        What.HOLD,
+        "off",
+        "on",
+    ),
+)
+
+
+def running() -> Snapshot:
+    """Everything of the demo is as it should be."""
+    return a_snapshot(demo("|ssssssfffKhhhhhh|ssssssss"), entries=PAST)
+
+
+def failing() -> Snapshot:
+    """Two failures of three, beside a shop with a bit of everything."""
+    return a_snapshot(
+        demo(),
+        shop(),
+        entries=(*PAST, unhealthy(TICKS[-2]), unhealthy(TICKS[-1]), *_worker()),
+    )
+
+
+def _worker() -> Sequence[Entry]:
+    pod_uid = "uid-shop"
+    message = (
+        "Back-off restarting failed container worker in pod shop_default(uid-shop)"
+    )
+    event = Event(
+        EventType.WARNING,
+        "BackOff",
+        message,
+        pod_uid,
+        "spec.containers{worker}",
+        clock("08:21:06.4"),
+        "worker",
+    )
+    exited = ContainerEntry(
+        0,
+        clock("08:20:58"),
+        pod_uid,
+        "worker",
+        FIRST,
+        6,
+        Lifecycle.EXITED,
+        exit_code=1,
+        by=By.ITSELF,
+    )
+    waits = BackoffEntry(
+        0,
+        clock("08:21:06.4"),
+        pod_uid,
+        "worker",
+        80 * _SECOND,
+        clock("08:20:58"),
+        waits=True,
+        until=clock("08:22:18"),
+        next_window=160 * _SECOND,
+    )
+    return exited, EventEntry(0, event.at, event), waits
+
+
+def on_hold() -> Snapshot:
+    """The third failure has led to a kill that is under way."""
+    pod = demo(
+        "|ssssssfffKhhhhhh|ssssssfffKh",
+        on_hold=True,
+        upcoming_skip=Skip.ON_HOLD,
+        believed=Result.FAILURE,
+        container={
+            "stopping": StoppingSnapshot(clock("08:21:00.1"), 30, "pod", By.LIVENESS),
+        },
+    )
+    return a_snapshot(pod, entries=(*PAST, unhealthy(TICKS[-2]), *KILLING))
+
+
+def back_off() -> Snapshot:
+    """The container waits for its next start."""
+    pod = demo(
+        "|ssssssfffKhhhhhhh",
+        on_hold=True,
+        upcoming_skip=Skip.ON_HOLD,
+        believed=Result.FAILURE,
+        container={
+            "state": Waiting("CrashLoopBackOff", "back-off 40s"),
+            "ready": False,
+            "restarts": 4,
+            "backoff": BackoffSnapshot(
+                40 * _SECOND, clock("08:20:50"), clock("08:21:30"), 80 * _SECOND
+            ),
+        },
+    )
+    exited = a_container_entry(
+        "08:20:50.0",
+        Lifecycle.EXITED,
+        exit_code=137,
+        by=By.LIVENESS,
+        grace_period_seconds=30,
+    )
+    waits = BackoffEntry(
+        0,
+        clock("08:20:50.1"),
+        DEMO.uid,
+        "liveness",
+        40 * _SECOND,
+        clock("08:20:50"),
+        waits=True,
+        until=clock("08:21:30"),
+        next_window=80 * _SECOND,
+    )
+    return a_snapshot(pod, entries=(*KILLING, exited, waits))
+
+
+def gated() -> Snapshot:
+    """Liveness waits for a startup probe."""
+    return a_snapshot(shop())
+
+
+def delay() -> Snapshot:
+    """The initial delay is not over."""
+    pod = demo(
+        "|ssssssfffKhhhhhh|d",
+        upcoming_skip=Skip.INITIAL_DELAY,
+        delay_until=NOW + 3 * _SECOND,
+        container={"state": Running(NOW - 2 * _SECOND)},
+    )
+    return a_snapshot(pod, entries=PAST)
+
+
+def errored() -> Snapshot:
+    """The probe cannot be run: tried three times and thrown away."""
+    return a_snapshot(demo("|eeee"))
+
+
+def paused() -> Snapshot:
+    """Ticks are held back, one is due."""
+    pod = demo(is_held_back=True, next_tick_at=NOW - _SECOND)
+    return replace(failing(), pods=(pod, shop()), is_paused=True)
+
+
+def in_flight() -> Snapshot:
+    """A probe is out."""
+    pod = demo(in_flight_since=NOW - 0.4 * _SECOND, next_tick_at=None)
+    return a_snapshot(pod, entries=PAST)
+
+
+def runtime_lost() -> Snapshot:
+    """The runtime does not answer."""
+    error = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock"
+    note = NoteEntry(
+        0, clock("08:20:59"), f"docker does not answer: {error}", is_fault=True
+    )
+    return replace(
+        a_snapshot(demo("|ssssssfffKhhhhhh|sssssee"), entries=(*PAST, note)),
+        runtime_lost_since=NOW - 8 * _SECOND,
+        runtime_error=error,
+    )
+
+
+def pulling() -> Snapshot:
+    """The image is on its way."""
+    pod = demo(
+        "",
+        next_tick_at=NOW + 2 * _SECOND,
+        upcoming_skip=Skip.CONTAINER_MISSING,
+        believed=None,
+        container={
+            "state": Waiting("ContainerCreating"),
+            "ready": False,
+            "restarts": 0,
+            "last_exit": None,
+            "backoff": None,
+        },
+        pod={"operation": "pulling busybox:1.27.2 40%"},
+    )
+    event = an_event("08:21:03.0", "Pulling", 'Pulling image "busybox:1.27.2"')
+    return a_snapshot(pod, entries=(event,))
+
+
+def deleting() -> Snapshot:
+    """The pod is on its way out."""
+    pod = demo(
+        pod={"state": PodWorkerState.TERMINATING},
+        container={"stopping": StoppingSnapshot(NOW, 30, "pod", By.DELETE)},
+    )
+    return a_snapshot(pod)
+
+
+def empty() -> Snapshot:
+    """There is no pod."""
+    return a_snapshot()
+
+
+SCENES: dict[str, Callable[[], Snapshot]] = {
+    each.__name__: each
+    for each in (
+        running,
+        failing,
+        on_hold,
+        back_off,
+        gated,
+        delay,
+        errored,
+        paused,
+        in_flight,
+        runtime_lost,
+        pulling,
+        deleting,
+        empty,
+    )
+}

@@ -1,0 +1,267 @@
+"""The list of containers (UX-46, UX-47)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.status import Waiting
+from probetui.kubelet.snapshot import PodSnapshot, Snapshot
+from probetui.tui.inks import InkLine
+from probetui.tui.widgets.container_table import ContainerTable
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing
+from tests.tui.seeing import (
+    an_app,
+    line_with,
+    screen_lines,
+    screen_text,
+    turn_the_wheel,
+)
+from tests.tui.states import a_container_snapshot, a_pod_snapshot, a_snapshot
+
+SIZE = (80, 24)
+
+
+def pods(*numbers: int) -> list[PodSnapshot]:
+    """Return pods with two containers each."""
+    return [
+        a_pod_snapshot(
+            Pod(f"uid-{each}", f"pod-{each:03}"),
+            a_container_snapshot(Container("app")),
+            a_container_snapshot(Container("side")),
+        )
+        for each in numbers
+    ]
+
+
+def many(numbers: Iterable[int] = range(50)) -> Snapshot:
+    return a_snapshot(*pods(*numbers))
+
+
+def chosen(lines: list[str]) -> str:
+    return next(each for each in lines if each[1:2] == ">")[3:20].strip()
+
+
+def place_of_choice(lines: list[str]) -> int:
+    return next(index for index, each in enumerate(lines) if each[1:2] == ">")
+
+
+async def test_choice_and_place_stay_when_everything_is_published_again() -> None:
+    session = FakeSession(many())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*["j"] * 20)
+        before = screen_lines(app)
+        session.publish(many())
+        await pilot.pause()
+
+        after = screen_lines(app)
+        assert chosen(after) == chosen(before) == "pod-010/app"
+        assert place_of_choice(after) == place_of_choice(before)
+
+
+async def test_choice_and_place_stay_when_a_pod_before_it_goes() -> None:
+    session = FakeSession(many())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*["j"] * 20)
+        before = screen_lines(app)
+        session.publish(many(range(3, 50)))
+        await pilot.pause()
+
+        after = screen_lines(app)
+        assert chosen(after) == "pod-010/app"
+        assert place_of_choice(after) == place_of_choice(before)
+
+
+async def test_a_pod_that_comes_does_not_take_the_choice() -> None:
+    session = FakeSession(many(range(5)))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("j", "j")
+        session.publish(many([9, *range(5)]))
+        await pilot.pause()
+
+        assert chosen(screen_lines(app)) == "pod-001/app"
+
+
+async def test_when_the_chosen_pod_goes_another_is_chosen() -> None:
+    session = FakeSession(many(range(5)))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("G")
+        session.publish(many(range(2)))
+        await pilot.pause()
+
+        assert chosen(screen_lines(app)) == "pod-000/app"
+        assert "2 pod-000/app" in screen_text(app)
+
+
+async def test_when_every_pod_goes_nothing_is_chosen() -> None:
+    session = FakeSession(many(range(5)))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        session.publish(a_snapshot())
+        await pilot.pause()
+
+        assert "there is no pod" in screen_text(app)
+        assert "nothing is chosen" in screen_text(app)
+
+
+async def test_the_wheel_moves_the_list_and_a_publication_does_not_move_it_back() -> (
+    None
+):
+    session = FakeSession(many())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        table = app.screen.query_one(ContainerTable)
+        turn_the_wheel(table, 5)
+        await pilot.pause()
+        top = table.top
+        session.publish(many())
+        await pilot.pause()
+
+        assert top == table.top == 15
+        assert table.chosen_key is not None
+        assert table.chosen_key.pod_uid == "uid-0"
+
+
+async def test_only_visible_lines_are_put_into_words() -> None:
+    asked: set[int] = set()
+
+    class Counting(ContainerTable):
+        def row(self, index: int) -> InkLine:
+            asked.add(index)
+            return super().row(index)
+
+    session = FakeSession(many(range(500)))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        table = app.screen.query_one(ContainerTable)
+        table.__class__ = Counting
+        await pilot.press("G")
+        session.publish(many(range(500)))
+        await pilot.pause()
+
+        assert chosen(screen_lines(app)) == "pod-499/side"
+        assert len(asked) < 20
+
+
+@pytest.mark.parametrize(
+    ("typed", "hits"),
+    [
+        pytest.param("shop", "4 of 5", id="plain"),
+        pytest.param("SHOP/W", "2 of 5", id="case does not matter"),
+        pytest.param("!shop", "1 of 5", id="inverse"),
+        pytest.param("web|cache", "2 of 5", id="regular expression"),
+        pytest.param("crashloop", "1 of 5", id="by state"),
+        pytest.param("zzz", "0 of 5", id="no hit"),
+        pytest.param("!", "5 of 5", id="nothing yet"),
+    ],
+)
+async def test_a_filter_shows_its_hits_while_it_is_typed(typed: str, hits: str) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("slash", *typed)
+        await pilot.pause()
+
+        assert hits in screen_lines(app)[-1]
+
+
+async def test_a_filter_that_is_no_regular_expression_says_so_and_hides_nothing() -> (
+    None
+):
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("slash", *"web(")
+        await pilot.pause()
+
+        assert "not a regular expression: missing )" in screen_lines(app)[-1]
+        assert "demo/liveness" in screen_text(app)
+
+
+async def test_what_is_typed_is_text_also_where_it_is_a_key() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("slash", *"qtr?u.", "space", "f8")
+        await pilot.pause()
+
+        assert "qtr?u. " in screen_lines(app)[-1]
+        assert session.sent == []
+        assert not app._notifications
+        assert app.is_running
+
+
+async def test_escape_clears_the_filter_and_brings_the_choice_back() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("slash", *"cache")
+        await pilot.pause()
+        while_filtered = chosen(screen_lines(app))
+        await pilot.press("escape")
+        await pilot.pause()
+
+        assert while_filtered == "shop/cache"
+        assert chosen(screen_lines(app)) == "demo/liveness"
+        assert "filter: none" in screen_text(app)
+        assert isinstance(app.focused, ContainerTable)
+
+
+async def test_a_filter_that_is_kept_survives_publications_and_goes_with_escape() -> (
+    None
+):
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("slash", *"shop", "enter", "j")
+        session.publish(failing())
+        await pilot.pause()
+        kept = screen_text(app)
+        await pilot.press("escape")
+        await pilot.pause()
+
+        assert "filter: shop (4 of 5)" in kept
+        assert "> demo" not in kept
+        assert chosen(screen_lines(app)) == "shop/web"
+        assert "filter: none" in screen_text(app)
+
+
+async def test_a_container_that_begins_to_match_comes_into_sight() -> None:
+    session = FakeSession(many(range(3)))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("slash", *"crash", "enter")
+        crashed = a_container_snapshot(
+            Container("app"), state=Waiting("CrashLoopBackOff")
+        )
+        snapshot = many(range(3))
+        last = replace(snapshot.pods[2], containers=(crashed,))
+        session.publish(replace(snapshot, pods=(*snapshot.pods[:2], last)))
+        await pilot.pause()
+
+        assert "1 of 5" in line_with(app, "filter: crash")
+        assert chosen(screen_lines(app)) == "pod-002/app"
+
+
+@pytest.mark.parametrize(
+    ("width", "words"),
+    [
+        pytest.param(80, "> shop/proxy sidecar  no  Running 9s", id="one line"),
+        pytest.param(120, ">   proxy sidecar    no  Running 9s", id="two lines"),
+        pytest.param(50, "> shop/proxy ", id="tiny"),
+    ],
+)
+async def test_a_choice_is_marked_with_a_sign_at_every_width(
+    width: int, words: str
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(width, 24)) as pilot:
+        await pilot.press("j")
+        await pilot.pause()
+
+        assert words in screen_text(app)

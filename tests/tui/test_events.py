@@ -1,0 +1,231 @@
+"""The event log on the screen (UX-01, UX-26, UX-48)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from probetui.k8s.event import Event, EventType
+from probetui.kubelet.journal import EventEntry
+from probetui.kubelet.snapshot import Snapshot
+from probetui.tui.widgets.event_pane import EventPane
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing, unhealthy
+from tests.tui.seeing import (
+    an_app,
+    line_with,
+    screen_lines,
+    screen_text,
+    turn_the_wheel,
+)
+from tests.tui.states import DEMO, DEMO_KEY, LIVENESS, NOW, a_snapshot, demo, history
+
+SIZE = (80, 24)
+
+
+def an_event(number: int, type_: EventType = EventType.NORMAL) -> EventEntry:
+    message = f"event number {number:04} has happened"
+    at = NOW + timedelta(seconds=number)
+    event = Event(type_, "Tested", message, DEMO.uid, "", at, "liveness")
+    return EventEntry(number, at, event)
+
+
+def with_events(count: int) -> Snapshot:
+    return a_snapshot(demo(), entries=[an_event(each) for each in range(count)])
+
+
+def numbers(lines: list[str]) -> list[int]:
+    """Return the numbers of the events on the screen."""
+    words = "event number "
+    return [
+        int(each[each.index(words) + len(words) :][:4])
+        for each in lines
+        if words in each
+    ]
+
+
+async def test_the_newest_lines_are_in_sight() -> None:
+    app = an_app(with_events(100))
+    async with app.run_test(size=SIZE):
+        shown = numbers(screen_lines(app))
+
+    assert shown == list(range(100 - len(shown), 100))
+
+
+async def test_the_log_follows() -> None:
+    session = FakeSession(with_events(100))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        session.publish(session.snapshot, an_event(100), an_event(101))
+        await pilot.pause()
+
+        assert numbers(screen_lines(app))[-1] == 101
+        assert "3 Events  follow " in screen_text(app)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param(("k",), id="up"),
+        pytest.param(("pageup",), id="page up"),
+        pytest.param(("g",), id="top"),
+    ],
+)
+async def test_following_stops_when_something_older_is_looked_at(
+    keys: tuple[str, ...],
+) -> None:
+    session = FakeSession(with_events(100))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("3", *keys)
+        await pilot.pause()
+        before = numbers(screen_lines(app))
+        session.publish(session.snapshot, *map(an_event, range(100, 103)))
+        await pilot.pause()
+
+        assert numbers(screen_lines(app)) == before
+        assert "3 Events  follow off" in screen_text(app)
+        assert "3 new lines, a follows" in screen_text(app)
+
+
+@pytest.mark.parametrize("key", ["a", "end", "G"])
+async def test_following_begins_again_at_the_end(key: str) -> None:
+    session = FakeSession(with_events(100))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("3", "g")
+        session.publish(session.snapshot, an_event(100))
+        await pilot.pause()
+        await pilot.press(key)
+        await pilot.pause()
+
+        assert numbers(screen_lines(app))[-1] == 100
+        assert "new line" not in screen_text(app)
+        assert "follow off" not in screen_text(app)
+
+
+async def test_following_can_be_switched_off_where_one_is() -> None:
+    app = an_app(with_events(100))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("3", "a")
+        await pilot.pause()
+
+        assert "follow off" in screen_text(app)
+
+
+async def test_following_stops_with_the_wheel() -> None:
+    app = an_app(with_events(100))
+    async with app.run_test(size=SIZE) as pilot:
+        turn_the_wheel(app.screen.query_one(EventPane), -1)
+        await pilot.pause()
+
+        assert numbers(screen_lines(app))[-1] == 96
+        assert "follow off" in screen_text(app)
+
+
+async def test_no_event_is_lost_however_many_come() -> None:
+    session = FakeSession(with_events(0))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        for start in range(0, 1000, 100):
+            events = [an_event(each) for each in range(start, start + 100)]
+            session.publish(session.snapshot, *events)
+        await pilot.pause()
+        pane = app.screen.query_one(EventPane)
+
+        assert pane.count() == 1000
+        assert "N 1000" in screen_text(app)
+
+
+async def test_faults_only_hides_all_but_warnings() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.press("3", "f")
+        await pilot.pause()
+        faults = screen_text(app)
+        await pilot.press("f")
+        await pilot.pause()
+
+        assert "faults only" in faults
+        assert "Unhealthy" in faults
+        assert "Started container" not in faults
+        assert "Started container" in screen_text(app)
+
+
+async def test_a_new_line_that_is_no_fault_is_not_counted_as_unseen() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("3", "f", "k")
+        session.publish(session.snapshot, an_event(1))
+        await pilot.pause()
+
+        assert "new line" not in screen_text(app)
+
+
+async def test_the_filter_of_the_events_is_its_own() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("3", "slash", *"backoff")
+        await pilot.pause()
+
+        assert "filter events /backoff" in screen_lines(app)[-1]
+        assert "2 of 7" in screen_lines(app)[-1]
+        assert "filter: none" in line_with(app, "1 Containers")
+        assert "> demo/liveness" in screen_text(app)
+
+
+async def test_a_line_that_is_looked_at_stays_chosen_under_a_filter() -> None:
+    app = an_app(with_events(100))
+    async with app.run_test(size=(80, 40)) as pilot:
+        await pilot.press("v", "g", *["j"] * 10, "slash", *"00[0-9]0", "enter")
+        await pilot.pause()
+
+        assert "event number 0010" in line_with(app, "┃>")
+
+
+async def test_a_filter_finds_what_became_of_a_result() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("3", "slash", *"2/3 ignored", "enter")
+        await pilot.pause()
+
+        assert "(1 of 7)" in line_with(app, "3 Events")
+
+
+async def test_the_chosen_event_is_told_in_full() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "k", "k")
+        await pilot.pause()
+
+        shown = " ".join(screen_text(app).split())
+        assert "cat: can't open '/tmp/healthy': No such file or ┃ ┃ directory" in shown
+        assert "tick #23: probed: run 1->2, below threshold 3" in shown
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        pytest.param((80, 24), "[2/3 ignored] Liveness probe f", id="beside it"),
+        pytest.param((160, 40), "No such file or directory", id="in a column"),
+    ],
+)
+async def test_what_probetui_adds_is_apart_from_the_message(
+    size: tuple[int, int], words: str
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=size):
+        line = line_with(app, "2/3 ignored")
+
+    assert words in line
+
+
+async def test_the_object_is_left_out_where_there_is_only_one() -> None:
+    tick = history(DEMO_KEY, LIVENESS, "|f", NOW)[-1]
+    snapshot = a_snapshot(demo(), entries=[unhealthy(tick)])
+    async with an_app(snapshot).run_test(size=SIZE) as pilot:
+        line = line_with(pilot.app, "1/3 ignored")
+
+    assert "demo/liveness" not in line

@@ -1,0 +1,483 @@
+"""What keys do (UX-25, UX-33, UX-41 to UX-45)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.inputs import (
+    Command,
+    PauseProbes,
+    RestartContainer,
+    ResumeProbes,
+    StepProbe,
+    TriggerProbe,
+)
+from probetui.kubelet.snapshot import Snapshot
+from probetui.tui.app import ProbetuiApp
+from probetui.tui.key_labels import active_labels
+from probetui.tui.screens.help import HelpScreen
+from probetui.tui.screens.pods import PodsScreen
+from probetui.tui.widgets.container_table import ContainerTable
+from probetui.tui.widgets.event_pane import EventPane
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import SCENES, failing, paused, pulling
+from tests.tui.seeing import an_app, line_with, screen_lines, screen_text
+from tests.tui.states import DEMO, DEMO_KEY, SHOP, a_snapshot
+
+SIZE = (80, 24)
+
+
+async def press_on(
+    snapshot: Snapshot, *keys: str, **options: Any
+) -> tuple[FakeSession, list[str]]:
+    """Press keys; return the session and what stood on the screen then."""
+    session = FakeSession(snapshot)
+    app = an_app(session, **options)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        return session, screen_lines(app)
+
+
+def chosen_line(lines: list[str]) -> str:
+    return next(each for each in lines if each[1:2] == ">")
+
+
+def focused(lines: list[str]) -> str:
+    """Return the title of the pane with the heavy frame."""
+    return next(each for each in lines if "┏" in each)
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        pytest.param((), "demo/liveness", id="at first"),
+        pytest.param(("down",), "shop/proxy", id="down"),
+        pytest.param(("j", "j"), "shop/web", id="j"),
+        pytest.param(("j", "j", "k"), "shop/proxy", id="k"),
+        pytest.param(("j", "up"), "demo/liveness", id="up"),
+        pytest.param(("G",), "shop/worker", id="G"),
+        pytest.param(("G", "g"), "demo/liveness", id="g"),
+        pytest.param(("G", "j"), "shop/worker", id="not past the end"),
+        pytest.param(("k",), "demo/liveness", id="not before the start"),
+        pytest.param(("pagedown",), "shop/worker", id="page down"),
+        pytest.param(("ctrl+f", "ctrl+b"), "demo/liveness", id="^f and ^b"),
+    ],
+)
+async def test_keys_choose_a_container(keys: tuple[str, ...], name: str) -> None:
+    _, lines = await press_on(failing(), *keys)
+
+    assert name in chosen_line(lines)
+    assert any(f"2 {name}" in each for each in lines)
+
+
+@pytest.mark.parametrize(
+    ("keys", "title"),
+    [
+        pytest.param((), "1 Containers", id="at first"),
+        pytest.param(("2",), "2 demo/liveness", id="2"),
+        pytest.param(("3",), "3 Events", id="3"),
+        pytest.param(("3", "1"), "1 Containers", id="1"),
+        pytest.param(("tab",), "2 demo/liveness", id="tab"),
+        pytest.param(("tab", "tab", "tab"), "1 Containers", id="around"),
+        pytest.param(("shift+tab",), "3 Events", id="shift+tab"),
+    ],
+)
+async def test_keys_go_from_pane_to_pane(keys: tuple[str, ...], title: str) -> None:
+    _, lines = await press_on(failing(), *keys)
+
+    assert title in focused(lines)
+
+
+@pytest.mark.parametrize(
+    ("keys", "tabs"),
+    [
+        pytest.param((), "[liveness] readiness  startup", id="at first"),
+        pytest.param(("right_square_bracket",), "liveness [readiness] startup", id="]"),
+        pytest.param(("left_square_bracket",), "liveness  readiness [startup]", id="["),
+        pytest.param(
+            ("right_square_bracket",) * 3, "[liveness] readiness  startup", id="around"
+        ),
+    ],
+)
+async def test_brackets_go_from_probe_to_probe(
+    keys: tuple[str, ...], tabs: str
+) -> None:
+    _, lines = await press_on(failing(), "j", "j", *keys)
+
+    assert any(tabs in each for each in lines)
+
+
+async def test_the_kind_of_probe_stays_chosen_from_container_to_container() -> None:
+    _, lines = await press_on(failing(), "j", "j", "right_square_bracket", "j")
+
+    assert any("2 shop/cache" in each and "[readiness]" in each for each in lines)
+
+
+@pytest.mark.parametrize(
+    ("keys", "title"),
+    [
+        pytest.param(("enter",), "2 demo/liveness", id="enter shows the detail"),
+        pytest.param(("z",), "1 Containers", id="z"),
+        pytest.param(("2", "z"), "2 demo/liveness", id="z on the detail"),
+        pytest.param(("3", "enter"), "3 Events", id="enter on the events"),
+        pytest.param(("v",), "3 Events", id="v"),
+        pytest.param(("z", "3"), "3 Events", id="another pane while zoomed"),
+    ],
+)
+async def test_one_pane_can_have_the_whole_screen(
+    keys: tuple[str, ...], title: str
+) -> None:
+    _, lines = await press_on(failing(), *keys)
+
+    assert title in lines[1]
+    assert lines[-2].startswith("┗")
+    assert sum("┏" in each or "╭" in each for each in lines) == 1
+
+
+@pytest.mark.parametrize(
+    "back",
+    [pytest.param(each, id=each) for each in ("escape", "q", "z")],
+)
+async def test_all_panes_come_back(back: str) -> None:
+    _, lines = await press_on(failing(), "2", "z", back)
+
+    assert sum("┏" in each or "╭" in each for each in lines) == 3
+
+
+async def test_after_the_detail_the_containers_have_the_focus_again() -> None:
+    _, lines = await press_on(failing(), "enter", "escape")
+
+    assert "1 Containers" in focused(lines)
+
+
+LIVENESS_OF_DEMO = TriggerProbe(DEMO_KEY)
+READINESS_OF_WEB = TriggerProbe(ProbeKey(SHOP.uid, "web", ProbeType.READINESS))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "keys", "sent"),
+    [
+        pytest.param(failing(), ("space",), [PauseProbes()], id="pause"),
+        pytest.param(paused(), ("space",), [ResumeProbes()], id="resume"),
+        pytest.param(failing(), ("full_stop",), [StepProbe()], id="step"),
+        pytest.param(failing(), ("t",), [LIVENESS_OF_DEMO], id="probe now"),
+        pytest.param(
+            failing(),
+            ("j", "j", "right_square_bracket", "t"),
+            [READINESS_OF_WEB],
+            id="probe now, the probe that is shown",
+        ),
+        pytest.param(
+            failing(), ("r",), [RestartContainer(DEMO.uid, "liveness")], id="restart"
+        ),
+        pytest.param(failing(), ("3", "space"), [PauseProbes()], id="from the events"),
+        pytest.param(failing(), ("enter", "t"), [LIVENESS_OF_DEMO], id="while zoomed"),
+        pytest.param(pulling(), ("r",), [], id="nothing to restart"),
+        pytest.param(failing(), ("G", "t"), [], id="nothing to probe"),
+        pytest.param(a_snapshot(), ("t", "r"), [], id="no container"),
+    ],
+)
+async def test_keys_give_commands(
+    snapshot: Snapshot, keys: tuple[str, ...], sent: list[Command]
+) -> None:
+    session, _ = await press_on(snapshot, *keys)
+
+    assert session.sent == sent
+
+
+async def test_a_read_only_screen_gives_no_commands_and_shows_no_keys_for_them() -> (
+    None
+):
+    keys = ("space", "full_stop", "t", "r")
+
+    session, lines = await press_on(failing(), *keys, read_only=True)
+
+    assert session.sent == []
+    assert not any(each in lines[-1] for each in ("pause", "step", "probe", "restart"))
+
+
+async def test_times_are_shown_in_three_ways() -> None:
+    shown = []
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        for _ in range(4):
+            shown.append(line_with(app, "why ").split()[2])
+            await pilot.press("u")
+            await pilot.pause()
+
+    assert shown == ["08:21:05.1", "+3m05.1s", "1.9s", "08:21:05.1"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_running"),
+    [
+        pytest.param(("q",), False, id="q"),
+        pytest.param(("ctrl+q",), False, id="^q"),
+        pytest.param(("slash", "ctrl+q"), False, id="^q while typing"),
+        pytest.param(("ctrl+c",), True, id="^c once"),
+        pytest.param(("ctrl+c", "ctrl+c"), False, id="^c twice"),
+        pytest.param(("z", "q"), True, id="q goes back first"),
+        pytest.param(("question_mark", "q"), True, id="q closes the help"),
+        pytest.param(("question_mark", "ctrl+q"), False, id="^q in the help"),
+    ],
+)
+async def test_keys_that_leave(keys: tuple[str, ...], is_running: bool) -> None:  # noqa: FBT001  # a column
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+
+        assert app._exit is not is_running
+
+
+async def test_control_c_is_forgotten_after_a_while() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("ctrl+c")
+        app._forget_quit()
+        await pilot.press("ctrl+c")
+
+        assert not app._exit
+
+
+async def test_what_is_marked_is_copied_and_said_to_be_sent() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        app.screen.query_one(ContainerTable).text_select_all()
+        await pilot.press("ctrl+c", "ctrl+c")
+        await pilot.pause()
+
+        assert "demo/liveness       yes Running 41s" in app.clipboard
+        assert "┃" not in app.clipboard
+        assert {each.message for each in app._notifications} == {
+            "sent to the terminal's clipboard"
+        }
+        assert not app._exit
+
+
+async def test_a_picture_is_saved_and_its_path_shown(tmp_path: Path) -> None:
+    app = an_app(failing(), screenshot_folder=tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("f8")
+        await pilot.pause()
+
+        (told,) = app._notifications
+
+    (saved,) = tmp_path.iterdir()  # noqa: ASYNC240  # the app is over
+    assert "liveness" in saved.read_text(encoding="utf-8")
+    assert str(saved) in told.message
+
+
+async def test_a_picture_that_cannot_be_saved_is_said(tmp_path: Path) -> None:
+    app = an_app(failing(), screenshot_folder=tmp_path / "missing")
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("f8")
+        await pilot.pause()
+
+        (told,) = app._notifications
+        assert told.message.startswith("no picture: ")
+        assert told.severity == "error"
+
+
+async def test_a_click_on_a_key_presses_it() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        column = screen_lines(app)[-1].index("pause")
+        await pilot.click("#keys", offset=(column, 0))
+        await pilot.pause()
+
+    assert session.sent == [PauseProbes()]
+
+
+async def test_a_click_chooses_a_container() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.click("#containers", offset=(10, 4))
+        await pilot.pause()
+
+        assert "shop/web" in chosen_line(screen_lines(app))
+
+
+# help, footer, palette
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param((), id="containers"),
+        pytest.param(("2",), id="detail"),
+        pytest.param(("3",), id="events"),
+        pytest.param(("z",), id="zoomed"),
+        pytest.param(("j", "j"), id="several probes"),
+    ],
+)
+@pytest.mark.parametrize("opened_by", ["question_mark", "f1"])
+async def test_help_lists_exactly_the_keys_that_are_active(
+    keys: tuple[str, ...], opened_by: str
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(120, 60)) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        active = {
+            (" ".join(each.keys), each.tooltip)
+            for each in active_labels(app.screen.active_bindings)
+        }
+        await pilot.press(opened_by)
+        await pilot.pause()
+
+        shown = screen_text(app)
+        listed = sum(
+            1 for keys_, words in active if f" {keys_} " in shown and words in shown
+        )
+        assert isinstance(app.screen, HelpScreen)
+        assert listed == len(active)
+        assert len(app.screen._pane._labels) == len(active)
+
+
+async def test_help_says_what_every_mark_means() -> None:
+    _, lines = await press_on(failing(), "question_mark")
+
+    shown = " ".join(lines).replace("\u00a0", " ")
+    assert "K this tick caused a kill" in shown
+    assert "! errored, thrown away" in shown
+
+
+async def test_escape_closes_the_help() -> None:
+    _, lines = await press_on(failing(), "question_mark", "escape")
+
+    assert "1 Containers" in focused(lines)
+
+
+@pytest.mark.parametrize(
+    ("keys", "there", "not_there"),
+    [
+        pytest.param((), "t probe", "a follow", id="containers"),
+        pytest.param(("3",), "a follow", "z zoom", id="events"),
+        pytest.param(("z",), "q back", "q quit", id="zoomed"),
+    ],
+)
+async def test_the_footer_goes_with_the_focus(
+    keys: tuple[str, ...], there: str, not_there: str
+) -> None:
+    _, lines = await press_on(failing(), *keys)
+
+    assert there in lines[-1]
+    assert not_there not in lines[-1]
+
+
+@pytest.mark.parametrize("width", [40, 50, 80, 120])
+async def test_the_footer_always_says_how_to_leave(width: int) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(width, 24)):
+        assert "q quit" in screen_lines(app)[-1]
+        assert "? help" in screen_lines(app)[-1]
+
+
+async def test_the_palette_offers_what_keys_do() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("ctrl+p", *"pause")
+        await _wait_for_hits(app, pilot)
+        await pilot.press("enter")
+        await pilot.pause()
+        await pilot.pause()
+
+    assert session.sent == [PauseProbes()]
+
+
+async def _wait_for_hits(app: ProbetuiApp, pilot: Pilot[None]) -> None:
+    """Let the palette search; it does so a moment after the last key."""
+    for _ in range(100):
+        if "Hold back all ticks" in screen_text(app):
+            return
+        await pilot.pause(0.02)
+
+
+# the table of keys
+
+
+def bindings_of(owner: type[DOMNode]) -> list[Binding]:
+    return [each for each in owner.BINDINGS if isinstance(each, Binding)]
+
+
+def keys_of(*owners: type[DOMNode]) -> list[tuple[str, str]]:
+    """Return every key and its action."""
+    return [
+        (key, each.action)
+        for owner in owners
+        for each in bindings_of(owner)
+        for key in each.key.split(",")
+    ]
+
+
+OURS = (ProbetuiApp, PodsScreen, ContainerTable, EventPane)
+BINDINGS = [
+    pytest.param(each, id=f"{owner.__name__}-{each.action}")
+    for owner in OURS
+    for each in bindings_of(owner)
+]
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_every_key_has_an_id_and_a_tooltip(binding: Binding) -> None:
+    assert binding.id
+    assert binding.tooltip
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_no_letter_takes_precedence_over_typing(binding: Binding) -> None:
+    letters = [each for each in binding.key.split(",") if len(each) == 1]
+
+    assert not (binding.priority and letters)
+
+
+def test_no_key_is_one_that_terminals_cannot_tell_apart() -> None:
+    same_bytes = {"ctrl+i", "ctrl+j", "ctrl+m", "ctrl+h", "ctrl+left_square_bracket"}
+
+    assert not same_bytes & {key for key, _ in keys_of(*OURS)}
+
+
+def test_no_key_means_something_else_to_textual() -> None:
+    ours = dict(keys_of(ProbetuiApp, PodsScreen))
+    theirs = dict(keys_of(App, Screen))
+
+    clashes = {key for key in ours.keys() & theirs.keys() if ours[key] != theirs[key]}
+    assert clashes == {"ctrl+c"}, (
+        "^c copies or quits, which does what both of theirs do"
+    )
+
+
+@pytest.mark.parametrize("pane", [ContainerTable, EventPane])
+def test_two_keys_of_one_pane_are_never_the_same(pane: type[DOMNode]) -> None:
+    counted = Counter(key for key, _ in keys_of(pane, PodsScreen, ProbetuiApp))
+
+    twice = {key for key, times in counted.items() if times > 1}
+    assert twice == {"space", "q"}, "pause or resume, back or quit: never both at once"
+
+
+@pytest.mark.parametrize("state", ["failing", "paused", "pulling", "empty"])
+async def test_every_key_that_is_shown_works_in_every_state(state: str) -> None:
+    app = an_app(SCENES[state]())
+    async with app.run_test(size=(120, 24)) as pilot:
+        labels = active_labels(app.screen.active_bindings)
+        leaving = {"app.quit", "app.quit-now", "app.screenshot", "app.palette"}
+        for label in labels:
+            if label.id not in leaving:
+                await pilot.press(label.key)
+        await pilot.pause()
+
+        assert app.is_running
