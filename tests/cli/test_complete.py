@@ -1,0 +1,57 @@
+"""What a shell is offered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from probetui.cli import complete
+from probetui.cli.run import command
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  initContainers: [{name: first, image: busybox}]
+  containers: [{name: app, image: busybox}, {name: log, image: busybox}]
+"""
+OPTION = command.params[0]
+
+
+def context(*filenames: str) -> click.Context:
+    made = click.Context(command)
+    made.params = {"filenames": filenames, "recursive": False}
+    return made
+
+
+def test_the_containers_of_the_manifests_on_the_line_are_offered(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD)
+
+    every = complete.containers(context(str(path)), OPTION, "")
+    some = complete.containers(context("-", str(path)), OPTION, "l")
+
+    assert [each.value for each in every] == ["app", "first", "log"]
+    assert [each.value for each in some] == ["log"]
+
+
+@pytest.mark.parametrize(
+    "filenames", [(), ("-",), ("/no/such/file",), ("/dev/null",)], ids=str
+)
+def test_where_nothing_can_be_read_nothing_is_offered(
+    filenames: tuple[str, ...],
+) -> None:
+    assert complete.containers(context(*filenames), OPTION, "") == []
+
+
+def test_themes_and_lessons_are_offered_by_how_they_begin() -> None:
+    themes = complete.themes(context(), OPTION, "nor")
+    lessons = complete.lessons(context(), OPTION, "r")
+
+    assert [each.value for each in themes] == ["nord"]
+    assert [each.value for each in lessons] == ["readiness"]
