@@ -157,6 +157,7 @@ class World:
 
     def answer(self, effect: Effect, now: datetime) -> tuple[datetime, Fact]:
         """Return the fact that comes of an effect, and when it does."""
+        self._let_end(now)
         match effect:
             case Relist():
                 return self._relist(now)
@@ -171,10 +172,13 @@ class World:
 
     def pods(self, now: datetime) -> tuple[RuntimePodStatus, ...]:
         """Return everything there is; a pod that did not change is the same object."""
+        self._let_end(now)
+        return tuple(_seen(each, now) for each in self._pods.values())
+
+    def _let_end(self, now: datetime) -> None:
         for container_id, (at, exit_code) in list(self._ends.items()):
             if at <= now:
                 self._end(container_id, at, exit_code)
-        return tuple(_seen(each, now) for each in self._pods.values())
 
     def _relist(self, now: datetime) -> tuple[datetime, Fact]:
         manner = self._dealing(Relist())
