@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import cast
@@ -125,14 +125,17 @@ class _Live:
     async def run(self) -> int:
         """Run it and return the exit status."""
         session = await self._session()
-        follower = Follower(
-            session,
-            self._sinks(session.runtime_name),
-            self._plan.watch,
-            ends_with_pods=self._plan.form is Form.LINES
-            and not self._plan.options.watch,
-        )
-        async with asyncio.TaskGroup() as tasks:
+        options = self._plan.options
+        sinks = self._sinks(session.runtime_name)
+        async with asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
+            if options.metrics is not None:
+                sinks.append(await self._serve_metrics(options.metrics, stack))
+            follower = Follower(
+                session,
+                sinks,
+                self._plan.watch,
+                ends_with_pods=self._plan.form is Form.LINES and not options.watch,
+            )
             tasks.create_task(session.run())
             watching = self._watch(tasks)
             with follower, Interrupts(follower) as interrupts:
@@ -144,6 +147,22 @@ class _Live:
             session.stop()
         self._close(verdict)
         return verdict.exit_status
+
+    async def _serve_metrics(self, address: str, stack: AsyncExitStack) -> Sink:
+        """Serve metrics until the stack ends, and return what counts them."""
+        # Late: few sessions are scraped.
+        from prometheus_client import CollectorRegistry  # noqa: PLC0415
+
+        from probetui.cli.metrics_server import serve_metrics  # noqa: PLC0415
+        from probetui.drive.metrics import ProbeMetrics  # noqa: PLC0415
+
+        metrics = ProbeMetrics()
+        self._roster.tell(metrics.know)
+        registry = CollectorRegistry()
+        registry.register(metrics)
+        host, port = await stack.enter_async_context(serve_metrics(address, registry))
+        self._plan.notes.note(f"metrics at http://{host}:{port}/metrics")
+        return metrics
 
     async def _session(self) -> RealtimeSession:
         """Return the session, its pods already on their way to the engine."""

@@ -177,6 +177,13 @@ watch_option = setting(
     help="Read the files again when they change: run what is new, end what is gone.",
 )
 
+metrics_option = setting(
+    "--metrics",
+    metavar="ADDR",
+    section=_OUTPUT,
+    help="Serve the kubelet's metrics of probes at HOST:PORT; the host is 127.0.0.1.",
+)
+
 kubelet_options = _group(
     setting(
         "--exec-errors",
@@ -379,6 +386,7 @@ program_options = _group(
 @pull_option
 @keep_option
 @watch_option
+@metrics_option
 @kubelet_options
 @ending_options
 @output_options

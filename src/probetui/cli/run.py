@@ -12,6 +12,7 @@ from probetui.cli.options import (
     keep_option,
     kubelet_options,
     manifest_options,
+    metrics_option,
     output_options,
     program_options,
     pull_option,
@@ -28,6 +29,7 @@ from probetui.cli.parameters import Command
 @pull_option
 @keep_option
 @watch_option
+@metrics_option
 @kubelet_options
 @ending_options
 @output_options

@@ -66,3 +66,4 @@ class SessionOptions:
     verbose: bool
     quiet: bool
     watch: bool = False
+    metrics: str | None = None

@@ -1,0 +1,111 @@
+"""The kubelet's metrics of probes, counted from a session's journal.
+
+Source: prober/prober_manager.go, worker.go, v1.32.10, ProberResults, ProberDuration.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey
+from probetui.kubelet.journal import Entry, PodGoneEntry, TickEntry
+from probetui.kubelet.outcome import Result
+
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds in seconds: the defaults of Prometheus' client for Go."""
+
+RESULTS = {Result.SUCCESS: "successful", Result.FAILURE: "failed"}
+PROBE_LABELS = ("probe_type", "container", "pod", "namespace")
+ONE_SECOND = timedelta(seconds=1)
+
+
+@dataclass(slots=True)
+class _Series:
+    """What was counted of one worker; owned by `ProbeMetrics`."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    seconds: float = 0.0
+
+
+class ProbeMetrics(Collector):
+    """Counts probes without errors, and how long the successful ones took.
+
+    A worker that has left has no series any more. Difference: one that was stopped
+    with its pod loses them when the pod is gone, not a moment before.
+    """
+
+    def __init__(self) -> None:
+        self._pods: dict[str, Pod] = {}
+        self._series: dict[ProbeKey, _Series] = {}
+
+    def know(self, pods: Iterable[Pod]) -> None:
+        """Take note of pods, for their names."""
+        self._pods.update((each.uid, each) for each in pods)
+
+    def take(self, entries: Sequence[Entry]) -> None:
+        """Count what has been added to the journal since the last time."""
+        for entry in entries:
+            if isinstance(entry, TickEntry):
+                self._count(entry)
+            elif isinstance(entry, PodGoneEntry):
+                for key in [each for each in self._series if each[0] == entry.pod_uid]:
+                    del self._series[key]
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield both metrics with all their series."""
+        total = CounterMetricFamily(
+            "prober_probe",
+            "Cumulative number of probes of a container by result.",
+            labels=("probe_type", "result", *PROBE_LABELS[1:], "pod_uid"),
+        )
+        duration = HistogramMetricFamily(
+            "prober_probe_duration_seconds",
+            "Duration in seconds of a successful probe of a container.",
+            labels=PROBE_LABELS,
+        )
+        for key, series in self._series.items():
+            names = self._names(key)
+            for result, count in series.counts.items():
+                labels = (names[0], result, *names[1:], key.pod_uid)
+                total.add_metric(labels, count)
+            if series.counts.get("successful"):
+                duration.add_metric(names, _cumulative(series.buckets), series.seconds)
+        yield total
+        yield duration
+
+    def _count(self, tick: TickEntry) -> None:
+        if tick.exit is not None:
+            self._series.pop(tick.key, None)
+        if tick.result not in RESULTS:
+            return
+        series = self._series.setdefault(tick.key, _Series())
+        word = RESULTS[tick.result]
+        series.counts[word] = series.counts.get(word, 0) + 1
+        if tick.result is Result.SUCCESS:
+            seconds = tick.duration / ONE_SECOND
+            series.buckets[bisect_left(BUCKETS, seconds)] += 1
+            series.seconds += seconds
+
+    def _names(self, key: ProbeKey) -> tuple[str, str, str, str]:
+        pod = self._pods.get(key.pod_uid)
+        name = key.pod_uid if pod is None else pod.name
+        namespace = "" if pod is None else pod.namespace
+        return key.probe_type.value, key.container_name, name, namespace
+
+
+def _cumulative(buckets: Sequence[int]) -> list[tuple[str, float]]:
+    """Return the counts up to each bound, as Prometheus wants them."""
+    below = 0
+    counts = []
+    for bound, count in zip((*map(str, BUCKETS), "+Inf"), buckets, strict=True):
+        below += count
+        counts.append((bound, float(below)))
+    return counts

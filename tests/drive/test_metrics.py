@@ -1,0 +1,97 @@
+"""The kubelet's metrics, counted from journal entries."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+
+from probetui.drive.metrics import ProbeMetrics
+from probetui.drive.simulation import Simulation
+from probetui.drive.world import Answer, World
+from probetui.k8s.pod import Pod
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.engine import Engine
+from probetui.kubelet.inputs import AddPod, DeletePod
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from tests.builders import START, a_container, a_pod, an_exec_probe
+
+POD = a_pod(
+    a_container("app", readiness_probe=an_exec_probe("x", period_seconds=1)),
+    name="web",
+    uid="u1",
+)
+TOTAL = (
+    'prober_probe_total{{container="app",namespace="default",pod="web",pod_uid="u1",'
+    'probe_type="Readiness",result="{}"}} {}'
+)
+
+
+def answers(result: ProbeResult, **fields: object) -> Answer:
+    return Answer(Attempt(result, **fields), timedelta(milliseconds=30))  # type: ignore[arg-type]  # its fields
+
+
+def simulate(answer: Answer, pod: Pod = POD) -> tuple[Simulation, ProbeMetrics]:
+    def probing(_effect: RunProbe, _age: timedelta) -> Answer:
+        return answer
+
+    simulation = Simulation(Engine(KubeletConfig(), START), World({}, probing), START)
+    simulation.submit(AddPod(pod))
+    simulation.run_for(timedelta(seconds=5))
+    metrics = ProbeMetrics()
+    metrics.know([pod])
+    metrics.take(simulation.journal)
+    return simulation, metrics
+
+
+def exposed(metrics: ProbeMetrics) -> list[str]:
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    return generate_latest(registry).decode().splitlines()
+
+
+def test_successes_are_counted_with_their_duration() -> None:
+    _, metrics = simulate(answers(ProbeResult.SUCCESS))
+
+    lines = exposed(metrics)
+
+    name = "prober_probe_duration_seconds"
+    labels = 'container="app",{}namespace="default",pod="web",probe_type="Readiness"'
+    short, long = (labels.format(f'le="{each}",') for each in ("0.025", "0.05"))
+    assert f"{name}_bucket{{{short}}} 0.0" in lines
+    assert f"{name}_bucket{{{long}}} 4.0" in lines
+    assert f"{name}_count{{{labels.format('')}}} 4.0" in lines
+
+
+def test_failures_are_counted_without_a_duration() -> None:
+    _, metrics = simulate(answers(ProbeResult.FAILURE))
+
+    lines = exposed(metrics)
+
+    assert TOTAL.format("failed", "5.0") in lines
+    assert not [each for each in lines if "duration_seconds_count" in each]
+
+
+def test_a_warning_is_a_success() -> None:
+    _, metrics = simulate(answers(ProbeResult.WARNING))
+
+    assert TOTAL.format("successful", "4.0") in exposed(metrics)
+
+
+def test_errors_are_not_counted() -> None:
+    _, metrics = simulate(answers(ProbeResult.UNKNOWN, error="no such binary"))
+
+    assert not [each for each in exposed(metrics) if each.startswith("prober_")]
+
+
+def test_a_pod_that_is_gone_has_no_series() -> None:
+    simulation, metrics = simulate(answers(ProbeResult.SUCCESS))
+    seen = len(simulation.journal)
+    simulation.submit(DeletePod("u1"))
+    simulation.run_for(timedelta(seconds=40))
+
+    metrics.take(simulation.journal[seen:])
+
+    assert not [each for each in exposed(metrics) if each.startswith("prober_")]
