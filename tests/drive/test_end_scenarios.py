@@ -1,0 +1,343 @@
+"""How pods end, and what becomes of a runtime that goes away, on virtual time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.drive.world import Life, Manner, World
+from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import PodPhase
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import (
+    CreateContainer,
+    Operation,
+    Relist,
+    RemoveContainer,
+    RunPodSandbox,
+    StartContainer,
+    StopContainer,
+)
+from probetui.kubelet.engine import Engine
+from probetui.kubelet.inputs import AddPod, DeletePod, RestartContainer
+from probetui.kubelet.journal import (
+    By,
+    Lifecycle,
+    NoteEntry,
+    PodGoneEntry,
+    TickEntry,
+    UserEntry,
+    What,
+)
+from tests.builders import a_container, a_pod, a_probe, at
+from tests.drive.stage import Stage, seconds
+
+LIVENESS, READINESS, STARTUP = ProbeType
+WEB = "uid-of-web"
+SLOW = {"app": (Life(stops_after=timedelta(seconds=5)),)}
+STUBBORN = {"app": (Life(stops_after=None),)}
+
+
+def gone_at(stage: Stage) -> list[float]:
+    return [seconds(each.at) for each in stage.of(PodGoneEntry)]
+
+
+def refusing(kind: type[Operation], times: int) -> Any:
+    """Refuse the first calls of one kind."""
+    left = [Manner(error="daemon busy")] * times
+
+    def deal(call: Operation | Relist) -> Manner:
+        return left.pop() if isinstance(call, kind) and left else Manner()
+
+    return deal
+
+
+class TestDeletion:
+    def test_a_deleted_pod_ends_and_leaves_nothing(self) -> None:
+        stage = Stage(a_pod(), lives=SLOW)
+        stage.run_until(10)
+
+        stage.send(DeletePod(WEB))
+        stage.run_until(20)
+
+        assert stage.events("Killing") == [(10, "Stopping container app")]
+        (exited,) = stage.lives(Lifecycle.EXITED)
+        assert (seconds(exited.at), exited.by) == (15, By.DELETE)
+        assert gone_at(stage) == [16]
+        assert stage.in_world() == ()
+        assert stage.snapshot.pods == ()
+        assert stage.engine.pod_uids() == ()
+        assert stage.changes(What.PHASE)[-1] == (15, "Running", "Succeeded")
+
+    def test_its_grace_period_can_be_chosen(self) -> None:
+        stage = Stage(a_pod(), lives=STUBBORN)
+        stage.run_until(10)
+
+        stage.send(DeletePod(WEB, grace_period_seconds=4))
+        stage.run_until(20)
+
+        (exited,) = stage.lives(Lifecycle.EXITED)
+        assert (seconds(exited.at), exited.exit_code) == (14, 137)
+        assert exited.grace_period_seconds == 4
+
+    def test_while_it_ends_nothing_is_started(self) -> None:
+        app, other = a_container(), a_container("other")
+        stage = Stage(
+            a_pod(app, other),
+            lives={"app": STUBBORN["app"], "other": (Life(timedelta(seconds=12), 1),)},
+        )
+        stage.run_until(10)
+
+        stage.send(DeletePod(WEB))
+        stage.run_until(60)
+
+        assert len(stage.lives(Lifecycle.STARTED, "other")) == 1
+        assert stage.in_world() == ()
+
+    def test_to_ask_twice_changes_nothing(self) -> None:
+        stage = Stage(a_pod(), lives=SLOW)
+        stage.run_until(10)
+
+        for second in (10, 11):
+            stage.run_until(second)
+            stage.send(DeletePod(WEB))
+        stage.run_until(30)
+
+        assert [each.command for each in stage.of(UserEntry)] == ["delete"]
+        assert gone_at(stage) == [16]
+
+    def test_a_pod_that_nobody_knows_cannot_be_deleted(self) -> None:
+        stage = Stage()
+
+        stage.send(DeletePod("nobody"))
+
+        assert stage.journal == []
+
+    def test_one_that_has_ended_already_is_only_removed(self) -> None:
+        stage = Stage(
+            a_pod(restart_policy=RestartPolicy.NEVER),
+            lives={"app": (Life(timedelta(seconds=3)),)},
+        )
+        stage.run_until(10)
+
+        stage.send(DeletePod(WEB))
+        stage.run_until(12)
+
+        assert stage.times("Killing") == []
+        assert len(gone_at(stage)) == 1
+        assert stage.in_world() == ()
+        assert stage.engine.pod_uids() == ()
+
+    def test_the_longest_grace_period_of_all_pods_is_known(self) -> None:
+        stage = Stage(
+            a_pod(termination_grace_period_seconds=7),
+            a_pod(name="other", termination_grace_period_seconds=40),
+            a_pod(name="third", termination_grace_period_seconds=None),
+        )
+
+        assert stage.engine.longest_grace_period() == timedelta(seconds=40)
+        assert Stage().engine.longest_grace_period() == timedelta()
+
+
+class TestDeadline:
+    def test_a_pod_past_its_time_fails_within_a_second(self) -> None:
+        stage = Stage(a_pod(active_deadline_seconds=30))
+
+        stage.run_until(40)
+
+        assert stage.times("DeadlineExceeded") == [30]
+        assert stage.snapshot.pods[0].status.phase is PodPhase.FAILED
+        assert list(stage.running()) == []
+
+
+class TestEarlierRuns:
+    def left_behind(self, pod: Pod, **lives: Any) -> World:
+        """Return a world in which an earlier run left a pod."""
+        world = World(lives)
+        earlier = Stage(pod, world=world)
+        earlier.run_until(10)
+        return world
+
+    def begin(self, world: World, *pods: Pod) -> Stage:
+        """Begin another run in that world, at the 10th second."""
+        stage = Stage(world=world, engine=Engine(KubeletConfig(), at(10)))
+        stage.simulation.now = at(10)
+        for each in pods:
+            stage.send(AddPod(each))
+        return stage
+
+    def test_what_it_left_of_unknown_pods_is_killed_and_removed(self) -> None:
+        world = self.left_behind(a_pod(name="old"), **STUBBORN)
+
+        stage = self.begin(world, a_pod())
+        stage.run_until(20)
+
+        assert [each.name for each in stage.in_world()] == ["web"]
+        (exited,) = stage.lives(Lifecycle.EXITED)
+        assert seconds(exited.at) == 14
+        assert exited.grace_period_seconds == 1
+        assert stage.times("Killing") == []
+
+    def test_a_container_of_the_same_pod_and_definition_is_adopted(self) -> None:
+        world = self.left_behind(a_pod())
+
+        stage = self.begin(world, a_pod())
+        stage.run_until(20)
+
+        assert stage.lives(Lifecycle.STARTED) == []
+        assert list(stage.running()) == ["app"]
+        assert stage.snapshot.pods[0].status.phase is PodPhase.RUNNING
+
+    def test_its_probes_begin_at_once(self) -> None:
+        pod = a_pod(a_container(liveness_probe=a_probe(period_seconds=1)))
+        world = self.left_behind(pod)
+
+        stage = self.begin(world, pod)
+        stage.run_until(12)
+
+        assert stage.probed(LIVENESS)[0] <= 11
+
+    def test_one_of_another_definition_is_replaced(self) -> None:
+        world = self.left_behind(a_pod(a_container(image="busybox:1")))
+
+        stage = self.begin(world, a_pod(a_container(image="busybox:2")))
+        stage.run_until(20)
+
+        assert stage.events("Killing")[0][1] == (
+            "Container app definition changed, will be restarted"
+        )
+        assert stage.lives(Lifecycle.STOPPING)[0].by is By.DEFINITION
+        assert stage.in_world()[0].containers[0].image == "busybox:2"
+
+    def test_ends_that_it_saw_are_not_told_again(self) -> None:
+        world = self.left_behind(a_pod(), app=(Life(timedelta(seconds=3), 1), Life()))
+
+        stage = self.begin(world, a_pod())
+        stage.run_until(20)
+
+        assert stage.lives(Lifecycle.EXITED) == []
+
+
+class TestRuntimeLost:
+    def test_it_is_told_when_the_runtime_is_gone_and_when_it_is_back(self) -> None:
+        stage = Stage(a_pod())
+        stage.run_until(10)
+
+        stage.world.unreachable = "no daemon"
+        stage.run_until(20)
+        lost = stage.snapshot
+        stage.world.unreachable = ""
+        stage.run_until(30)
+
+        assert stage.notes() == [
+            (11, "the container runtime does not answer: no daemon", True),
+            (22, "the container runtime answers again, after 11s", False),
+        ]
+        assert (lost.runtime_lost_since, lost.runtime_error) == (at(11), "no daemon")
+        assert stage.snapshot.runtime_lost_since is None
+
+    def test_probes_go_on_meanwhile(self) -> None:
+        pod = a_pod(a_container(liveness_probe=a_probe(period_seconds=1)))
+        stage = Stage(pod)
+        stage.run_until(10)
+
+        stage.world.unreachable = "no daemon"
+        stage.run_until(20)
+
+        assert len([each for each in stage.of(TickEntry) if each.at > at(10)]) == 10
+
+    def test_what_ended_meanwhile_is_seen_and_restarted_afterwards(self) -> None:
+        stage = Stage(a_pod(), lives={"app": (Life(timedelta(seconds=12), 1), Life())})
+        stage.run_until(10)
+        stage.world.unreachable = "no daemon"
+        stage.run_until(20)
+        assert stage.lives(Lifecycle.EXITED) == []
+
+        stage.world.unreachable = ""
+        stage.run_until(30)
+
+        (exited,) = stage.lives(Lifecycle.EXITED)
+        assert exited.by is By.ITSELF
+        assert stage.container().last_exit is not None
+        assert len(stage.lives(Lifecycle.STARTED)) == 2
+
+    def test_a_pod_deleted_meanwhile_ends_afterwards(self) -> None:
+        stage = Stage(a_pod())
+        stage.run_until(10)
+        stage.world.unreachable = "no daemon"
+        stage.send(DeletePod(WEB))
+        stage.run_until(40)
+        assert gone_at(stage) == []
+        assert stage.times("FailedKillPod")
+
+        stage.world.unreachable = ""
+        stage.run_until(80)
+
+        assert len(gone_at(stage)) == 1
+        assert stage.in_world() == ()
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("kind", "reason"),
+        [
+            pytest.param(RunPodSandbox, "FailedCreatePodSandBox", id="sandbox"),
+            pytest.param(CreateContainer, "Failed", id="create"),
+            pytest.param(StartContainer, "Failed", id="start"),
+        ],
+    )
+    def test_what_cannot_be_started_is_told_and_tried_again(
+        self, kind: type[Operation], reason: str
+    ) -> None:
+        stage = Stage(a_pod(), dealing=refusing(kind, 1))
+
+        stage.run_until(20)
+
+        (failed,) = stage.times(reason)
+        started = stage.lives(Lifecycle.STARTED)[-1]
+        assert timedelta() < started.at - at(failed) < timedelta(seconds=16)
+        assert list(stage.running()) == ["app"]
+
+    def test_a_container_that_was_created_but_not_started_is_replaced(self) -> None:
+        stage = Stage(a_pod(), dealing=refusing(StartContainer, 1))
+
+        stage.run_until(20)
+
+        assert [each.restart_count for each in stage.lives(Lifecycle.CREATED)] == [0, 1]
+        assert stage.starts() == [
+            (seconds(stage.lives(Lifecycle.CREATED)[1].at), 0, False)
+        ]
+
+    def test_a_pod_that_cannot_be_killed_is_tried_again(self) -> None:
+        stage = Stage(a_pod(), dealing=refusing(StopContainer, 2))
+        stage.run_until(5)
+
+        stage.send(DeletePod(WEB))
+        stage.run_until(60)
+
+        assert stage.times("FailedKillPod") == [5]
+        assert len(gone_at(stage)) == 1
+        assert stage.in_world() == ()
+
+    def test_what_cannot_be_removed_is_tried_again(self) -> None:
+        stage = Stage(a_pod(), dealing=refusing(RemoveContainer, 2))
+        stage.run_until(5)
+
+        stage.send(DeletePod(WEB))
+        stage.run_until(20)
+
+        assert stage.in_world() == ()
+        assert stage.engine.pod_uids() == ()
+
+    def test_a_restart_that_fails_is_noted(self) -> None:
+        stage = Stage(a_pod(), dealing=refusing(StopContainer, 1))
+        stage.run_until(5)
+
+        stage.send(RestartContainer(WEB, "app"))
+        stage.run_until(5)
+
+        assert stage.of(NoteEntry)[0].text == "restart failed: daemon busy"
+        assert stage.of(NoteEntry)[0].is_fault

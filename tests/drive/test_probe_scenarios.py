@@ -1,0 +1,393 @@
+"""What probes do to a pod, on virtual time: scenes a person would watch."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from probetui.drive.world import Answer, Life
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import ConditionStatus
+from probetui.kubelet.inputs import (
+    DeletePod,
+    PauseProbes,
+    ResumeProbes,
+    StepProbe,
+    TriggerProbe,
+)
+from probetui.kubelet.journal import (
+    Action,
+    By,
+    Lifecycle,
+    Skip,
+    TickEntry,
+    Trigger,
+    UserEntry,
+    What,
+)
+from tests.builders import a_container, a_key, a_pod, a_probe, at
+from tests.drive.stage import (
+    ERRS,
+    FAILS,
+    SUCCEEDS,
+    Stage,
+    always,
+    in_turn,
+    probing,
+    seconds,
+)
+
+LIVENESS, READINESS, STARTUP = ProbeType
+
+
+def probed(**probes: dict[str, Any]) -> Pod:
+    """Return a pod whose probes (`liveness={…}`) come once a second unless told."""
+    made: dict[str, Any] = {
+        f"{kind}_probe": a_probe(**{"period_seconds": 1, **fields})
+        for kind, fields in probes.items()
+    }
+    return a_pod(a_container(**made))
+
+
+def by_age(limit: float, before: Answer, after: Answer) -> Any:
+    """Answer by the age of the instance in seconds."""
+    return lambda age: before if age < limit else after
+
+
+class TestLiveness:
+    def test_third_failure_in_a_row_kills_the_container(self) -> None:
+        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
+
+        stage.run_until(5)
+
+        assert stage.reasons() == [
+            *["Pulled", "Created", "Started"],
+            *["Unhealthy", "Unhealthy", "Unhealthy"],
+            "Killing",
+            *["Pulled", "Created", "Started"],
+        ]
+        assert stage.events("Killing") == [
+            (4, "Container app failed liveness probe, will be restarted")
+        ]
+        assert stage.lives(Lifecycle.EXITED)[0].by is By.LIVENESS
+
+    def test_a_success_between_failures_saves_it(self) -> None:
+        answers = in_turn(*[FAILS, FAILS, SUCCEEDS] * 5, SUCCEEDS)
+        stage = Stage(probed(liveness={}), probing=probing(liveness=answers))
+
+        stage.run_until(30)
+
+        assert len(stage.times("Unhealthy")) == 10
+        assert stage.times("Killing") == []
+
+    def test_what_errs_is_told_at_every_tick_and_never_killed(self) -> None:
+        stage = Stage(probed(liveness={}), probing=probing(liveness=always(ERRS)))
+
+        stage.run_until(60)
+
+        assert len(stage.times("Unhealthy")) == 59
+        assert stage.times("Killing") == []
+        assert stage.probe(LIVENESS).errors == 59
+        assert len(stage.ticks(LIVENESS)[-1].attempts) == 3
+
+    def test_errors_between_failures_neither_count_nor_save(self) -> None:
+        answers = in_turn(FAILS, ERRS, FAILS, ERRS, FAILS)
+        stage = Stage(probed(liveness={}), probing=probing(liveness=answers))
+
+        stage.run_until(6.5)
+
+        assert stage.times("Killing") == [6]
+
+    def test_after_a_kill_it_is_on_hold_until_a_tick_sees_the_new_container(
+        self,
+    ) -> None:
+        """The hold outlasts the restart by up to a period."""
+        stage = Stage(
+            probed(liveness={"period_seconds": 5, "failure_threshold": 1}),
+            probing=probing(liveness=in_turn(FAILS, SUCCEEDS)),
+        )
+
+        stage.run_until(20)
+
+        assert stage.changes(What.HOLD, "Liveness") == [
+            (5, "off", "on"),
+            (10, "on", "off"),
+        ]
+        restarted = stage.lives(Lifecycle.STARTED)[1]
+        assert seconds(restarted.at) == 5
+        assert stage.probed(LIVENESS) == [5, 10, 15, 20]
+        new = [each for each in stage.ticks(LIVENESS) if each.new_container]
+        assert new[1].container_id == restarted.container_id
+        assert new[1].at == at(10)
+
+    def test_while_it_is_being_stopped_nothing_is_probed(self) -> None:
+        stage = Stage(
+            probed(liveness={"failure_threshold": 1}),
+            probing=probing(liveness=in_turn(FAILS, SUCCEEDS)),
+            lives={"app": (Life(stops_after=timedelta(seconds=9)),)},
+        )
+
+        stage.run_until(11)
+
+        skips = {each.skip for each in stage.ticks(LIVENESS)[3:-1]}
+        assert skips == {Skip.ON_HOLD}
+        assert stage.probed(LIVENESS)[0] == 2
+        assert seconds(stage.lives(Lifecycle.STARTED)[1].at) == 11
+
+    def test_nothing_is_probed_before_the_initial_delay(self) -> None:
+        stage = Stage(probed(liveness={"initial_delay_seconds": 7}))
+
+        stage.run_until(10)
+
+        assert stage.probed(LIVENESS) == [7, 8, 9, 10]
+        assert {each.skip for each in stage.ticks(LIVENESS)[3:7]} == {
+            Skip.INITIAL_DELAY
+        }
+
+    def test_a_slow_probe_drops_ticks_and_never_overlaps(self) -> None:
+        slow = Answer(SUCCEEDS.attempt, timedelta(seconds=2.5))
+        stage = Stage(
+            probed(liveness={}), probing=probing(liveness=in_turn(slow, SUCCEEDS))
+        )
+
+        stage.run_until(7)
+
+        assert stage.probed(LIVENESS) == [2, 4.5, 5, 6, 7]
+
+
+class TestStartup:
+    def test_until_it_has_started_up_the_others_wait(self) -> None:
+        stage = Stage(
+            probed(startup={"failure_threshold": 30}, liveness={}, readiness={}),
+            probing=probing(startup=by_age(5, FAILS, SUCCEEDS)),
+        )
+
+        stage.run_until(8)
+
+        assert stage.probed(STARTUP) == [2, 3, 4, 5]
+        assert stage.probed(LIVENESS)[0] >= 5
+        assert stage.probed(READINESS)[0] >= 5
+        assert stage.changes(What.STARTED) == [(5, "false", "true")]
+        assert stage.ticks(STARTUP)[5].action is Action.STARTED
+
+    def test_once_it_has_the_startup_probe_is_on_hold(self) -> None:
+        stage = Stage(probed(startup={}))
+
+        stage.run_until(6)
+
+        assert len(stage.probed(STARTUP)) == 1
+        assert stage.probe(STARTUP).on_hold
+        assert stage.probe(STARTUP).upcoming_skip is Skip.ON_HOLD
+
+    def test_one_that_never_starts_up_is_killed(self) -> None:
+        stage = Stage(
+            probed(startup={"failure_threshold": 4}),
+            probing=probing(startup=always(FAILS)),
+        )
+
+        stage.run_until(5)
+
+        assert stage.events("Killing") == [
+            (5, "Container app failed startup probe, will be restarted")
+        ]
+        assert stage.lives(Lifecycle.STOPPING)[0].by is By.STARTUP
+
+    def test_after_a_restart_it_starts_up_again(self) -> None:
+        stage = Stage(
+            probed(startup={}, liveness={"failure_threshold": 1}),
+            probing=probing(liveness=in_turn(FAILS, SUCCEEDS)),
+        )
+
+        stage.run_until(12)
+
+        assert [after for _, _, after in stage.changes(What.STARTED)] == [
+            "true",
+            "false",
+            "true",
+        ]
+        assert len(stage.probed(STARTUP)) == 2
+
+
+class TestReadiness:
+    def test_a_pod_becomes_ready_and_not_ready_and_is_never_killed(self) -> None:
+        stage = Stage(
+            probed(readiness={"failure_threshold": 2}),
+            probing=probing(readiness=lambda age: FAILS if 5 <= age < 10 else SUCCEEDS),
+        )
+
+        stage.run_until(15)
+
+        assert stage.changes(What.CONDITION, "Ready") == [
+            (0, "", "False"),
+            (1, "False", "True"),
+            (6, "True", "False"),
+            (10, "False", "True"),
+        ]
+        assert [each[1:] for each in stage.changes(What.READY)] == [
+            ("false", "true"),
+            ("true", "false"),
+            ("false", "true"),
+        ]
+        assert stage.times("Killing") == []
+
+    def test_its_threshold_of_successes_counts(self) -> None:
+        stage = Stage(probed(readiness={"success_threshold": 3, "period_seconds": 4}))
+
+        stage.run_until(30)
+
+        runs = [
+            (each.run, each.action)
+            for each in stage.ticks(READINESS)
+            if each.result is not None
+        ]
+        assert runs[:3] == [(1, Action.NONE), (2, Action.NONE), (3, Action.READY)]
+
+    def test_what_is_not_ready_is_looked_at_whenever_its_status_is_made(self) -> None:
+        stage = Stage(
+            probed(readiness={"period_seconds": 20}),
+            probing=probing(readiness=in_turn(FAILS, SUCCEEDS)),
+        )
+
+        stage.run_until(5)
+
+        triggers = {each.trigger for each in stage.ticks(READINESS) if each.attempts}
+        assert triggers == {Trigger.READINESS}
+        ready = stage.snapshot.pods[0].status.condition("Ready")
+        assert ready is not None
+        assert ready.status is ConditionStatus.TRUE
+
+    def test_without_a_readiness_probe_what_runs_is_ready(self) -> None:
+        stage = Stage(a_pod())
+
+        stage.run_until(2)
+
+        assert stage.changes(What.READY) == [(1, "false", "true")]
+
+    def test_it_goes_on_while_the_pod_is_deleted(self) -> None:
+        stage = Stage(
+            probed(readiness={}, liveness={}, startup={}),
+            lives={"app": (Life(stops_after=timedelta(seconds=5)),)},
+        )
+        stage.run_until(10)
+
+        stage.send(DeletePod("uid-of-web"))
+        stage.run_until(30)
+
+        after = {
+            kind: [each.at for each in stage.ticks(kind) if each.at > at(10)]
+            for kind in ProbeType
+        }
+        assert after[LIVENESS] == after[STARTUP] == []
+        assert after[READINESS][:5] == [at(second) for second in range(11, 16)]
+
+
+class TestStepMode:
+    def steps(self, stage: Stage) -> int:
+        return len(stage.of(TickEntry))
+
+    def test_while_paused_no_tick_comes_and_all_else_goes_on(self) -> None:
+        stage = Stage(probed(liveness={}))
+        stage.run_until(5)
+        before = self.steps(stage)
+
+        stage.send(PauseProbes())
+        stage.run_until(60)
+
+        assert self.steps(stage) == before
+        assert stage.snapshot.is_paused
+        assert stage.probe(LIVENESS).is_held_back
+
+    def test_one_step_runs_exactly_one_tick(self) -> None:
+        stage = Stage(probed(liveness={}, readiness={"period_seconds": 3}))
+        stage.run_until(10)
+        stage.send(PauseProbes())
+        before = self.steps(stage)
+
+        ran = []
+        for second in range(11, 17):
+            stage.run_until(second)
+            upcoming = stage.snapshot.queue[0].key
+            stage.send(StepProbe())
+            stage.run_until(second)
+            ran.append((upcoming, stage.of(TickEntry)[-1].key))
+
+        assert self.steps(stage) == before + 6
+        assert all(upcoming == key for upcoming, key in ran)
+        assert {key.probe_type for key, _ in ran} == {LIVENESS, READINESS}
+
+    def test_a_step_from_running_pauses_first(self) -> None:
+        stage = Stage(probed(liveness={"period_seconds": 10}))
+        stage.run_until(12)
+
+        stage.send(StepProbe())
+        stage.run_until(60)
+
+        assert stage.snapshot.is_paused
+        assert stage.ticks(LIVENESS)[-1].started_at == at(12)
+
+    def test_three_steps_of_failure_kill_as_three_ticks_would(self) -> None:
+        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
+        stage.run_until(1)
+        stage.send(PauseProbes())
+
+        for _ in range(3):
+            stage.send(StepProbe())
+            stage.run_until(1)
+        stage.run_until(2)
+
+        assert stage.times("Killing") == [2]
+        assert len(stage.probed(LIVENESS)) == 3
+
+    def test_after_a_pause_each_worker_runs_one_tick_that_was_held_back(self) -> None:
+        stage = Stage(probed(liveness={"period_seconds": 2}))
+        stage.run_until(4)
+        stage.send(PauseProbes())
+        stage.run_until(15)
+
+        stage.send(ResumeProbes())
+        stage.run_until(18)
+
+        assert stage.probed(LIVENESS)[-3:] == [15, 16, 18]
+        assert not stage.snapshot.is_paused
+
+    def test_a_person_can_have_one_probed_also_while_paused(self) -> None:
+        stage = Stage(probed(liveness={"period_seconds": 30}))
+        stage.run_until(35)
+        stage.send(PauseProbes())
+
+        stage.send(TriggerProbe(a_key(LIVENESS)))
+        stage.run_until(36)
+
+        tick = stage.ticks(LIVENESS)[-1]
+        assert (tick.trigger, tick.started_at) == (Trigger.USER, at(35))
+
+    def test_what_people_ask_for_is_written_down(self) -> None:
+        stage = Stage(probed(liveness={}))
+
+        for command in (
+            PauseProbes(),
+            StepProbe(),
+            TriggerProbe(a_key(LIVENESS)),
+            ResumeProbes(),
+        ):
+            stage.send(command)
+
+        assert [(each.command, each.target) for each in stage.of(UserEntry)] == [
+            ("pause", "all probes"),
+            ("step", "the next probe"),
+            ("probe now", "app Liveness"),
+            ("resume", "all probes"),
+        ]
+
+    def test_a_pause_does_not_keep_a_deleted_pod(self) -> None:
+        stage = Stage(probed(liveness={}, readiness={}, startup={}))
+        stage.run_until(5)
+        stage.send(PauseProbes())
+
+        stage.send(DeletePod("uid-of-web"))
+        stage.run_until(10)
+
+        assert stage.in_world() == ()
+        assert stage.snapshot.pods == ()
+        assert stage.snapshot.queue == ()

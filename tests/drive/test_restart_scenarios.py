@@ -1,0 +1,403 @@
+"""How containers end and are started again, on virtual time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.drive.world import Life, Manner
+from probetui.k8s.pod import Container, Pod, PullPolicy, RestartPolicy
+from probetui.k8s.runtime import RuntimeState
+from probetui.k8s.status import PodPhase, Terminated, Waiting
+from probetui.kubelet.effects import RemoveContainer
+from probetui.kubelet.inputs import RestartContainer
+from probetui.kubelet.journal import (
+    By,
+    Lifecycle,
+    PodGoneEntry,
+    UserEntry,
+)
+from probetui.kubelet.snapshot import PodWorkerState
+from tests.builders import a_container, a_pod, a_probe, at
+from tests.drive.stage import FAILS, Stage, always, probing, seconds
+
+ALWAYS, ON_FAILURE, NEVER = RestartPolicy
+CRASHES = (Life(timedelta(seconds=4), exit_code=1),)
+COMPLETES = (Life(timedelta(seconds=4), exit_code=0),)
+FAILING = probing(liveness=always(FAILS))
+
+
+def failing(**probe: Any) -> Container:
+    return a_container(liveness_probe=a_probe(**probe))
+
+
+def windows(stage: Stage) -> list[tuple[int, bool]]:
+    """Return each window that was in force, and whether it made a start wait."""
+    return [(window, waits) for _, window, waits in stage.starts()]
+
+
+class TestBackOff:
+    def test_after_crashes_it_is_none_then_10_20_40_80_160_and_300(self) -> None:
+        stage = Stage(a_pod(), lives={"app": CRASHES})
+
+        stage.run_until(700)
+
+        assert windows(stage) == [
+            (0, False),
+            *[(10, True), (10, False)],
+            *[(20, True), (20, False)],
+            *[(40, True), (40, False)],
+            *[(80, True), (80, False)],
+            *[(160, True), (160, False)],
+            *[(300, True), (300, False)],
+            (300, True),
+        ]
+
+    def test_each_wait_is_reckoned_from_the_end_of_the_last_instance(self) -> None:
+        stage = Stage(a_pod(), lives={"app": CRASHES})
+
+        stage.run_until(400)
+
+        starts = [seconds(each.at) for each in stage.lives(Lifecycle.STARTED)]
+        ends = [seconds(each.at) for each in stage.lives(Lifecycle.EXITED)]
+        waited = [start - end for start, end in zip(starts[1:], ends, strict=False)]
+        # Nothing wakes a pod when its wait is over: that is the retry's work.
+        assert waited[0] == 0
+        assert all(
+            window <= wait < window + 16
+            for window, wait in zip((10, 20, 40, 80, 160), waited[1:], strict=True)
+        )
+
+    def test_after_probe_kills_the_first_restart_is_free_and_steps_are_skipped(
+        self,
+    ) -> None:
+        """The series of a real kubelet for a container that is killed 6 s after its
+        start: the 20 s step makes nobody wait.
+        """
+        stage = Stage(a_pod(failing(period_seconds=2)), probing=FAILING)
+
+        stage.run_until(400)
+
+        assert windows(stage) == [
+            (0, False),
+            (0, False),
+            (10, True),
+            (10, True),
+            (10, False),
+            (20, False),
+            (40, True),
+            (40, True),
+            (40, False),
+            (80, True),
+            (80, True),
+            (80, False),
+            (160, True),
+            (160, True),
+            (160, False),
+            (300, True),
+            (300, True),
+        ]
+
+    def test_a_container_that_is_killed_may_stay_down(self) -> None:
+        stage = Stage(a_pod(failing(period_seconds=2)), probing=FAILING)
+
+        stage.run_until(21)
+
+        app = stage.container()
+        assert list(stage.running()) == []
+        assert app.status is not None
+        assert isinstance(app.status.state, Waiting)
+        assert app.status.state.reason == "CrashLoopBackOff"
+        assert app.backoff is not None
+        assert app.backoff.until == at(28)
+
+    def test_the_status_says_crash_loop_back_off(self) -> None:
+        stage = Stage(a_pod(), lives={"app": CRASHES})
+
+        stage.run_until(40)
+
+        (_, message) = stage.events("BackOff")[0]
+        status = stage.container().status
+        assert message == (
+            "Back-off restarting failed container app in pod web_default(uid-of-web)"
+        )
+        assert status is not None
+        assert status.state == Waiting(
+            "CrashLoopBackOff",
+            "back-off 20s restarting failed container=app pod=web_default(uid-of-web)",
+        )
+        assert isinstance(status.last_state, Terminated)
+
+    def test_a_container_that_ran_for_long_is_as_good_as_new(self) -> None:
+        stage = Stage(
+            a_pod(),
+            lives={"app": (*CRASHES, Life(timedelta(seconds=700), 1), *CRASHES)},
+        )
+
+        stage.run_until(715)
+
+        assert windows(stage) == [(0, False), (0, False), (10, True)]
+
+    def test_a_clean_end_counts_like_any_other(self) -> None:
+        stage = Stage(a_pod(), lives={"app": COMPLETES})
+
+        stage.run_until(30)
+
+        assert windows(stage)[:3] == [(0, False), (10, True), (10, False)]
+
+    def test_a_container_that_runs_waits_for_nothing(self) -> None:
+        stage = Stage(a_pod(), lives={"app": (*CRASHES, *CRASHES, Life())})
+
+        stage.run_until(60)
+
+        backoff = stage.container().backoff
+        assert backoff is not None
+        assert (backoff.until, backoff.next_window) == (None, timedelta(seconds=20))
+
+
+class TestPolicies:
+    @pytest.mark.parametrize(
+        ("policy", "exit_code", "starts", "phase"),
+        [
+            pytest.param(ALWAYS, 0, 2, PodPhase.RUNNING, id="always-after-success"),
+            pytest.param(ALWAYS, 1, 2, PodPhase.RUNNING, id="always-after-failure"),
+            pytest.param(
+                ON_FAILURE, 0, 1, PodPhase.SUCCEEDED, id="on-failure-after-success"
+            ),
+            pytest.param(
+                ON_FAILURE, 1, 2, PodPhase.RUNNING, id="on-failure-after-failure"
+            ),
+            pytest.param(NEVER, 0, 1, PodPhase.SUCCEEDED, id="never-after-success"),
+            pytest.param(NEVER, 1, 1, PodPhase.FAILED, id="never-after-failure"),
+        ],
+    )
+    def test_what_ends_by_itself(
+        self, policy: RestartPolicy, exit_code: int, starts: int, phase: PodPhase
+    ) -> None:
+        stage = Stage(
+            a_pod(restart_policy=policy),
+            lives={"app": (Life(timedelta(seconds=4), exit_code), Life())},
+        )
+
+        stage.run_until(20)
+
+        assert len(stage.lives(Lifecycle.STARTED)) == starts
+        assert stage.snapshot.pods[0].status.phase is phase
+
+    def test_a_pod_that_has_ended_stays_to_be_looked_at(self) -> None:
+        stage = Stage(a_pod(restart_policy=NEVER), lives={"app": CRASHES})
+
+        stage.run_until(20)
+
+        (pod,) = stage.snapshot.pods
+        assert pod.state is PodWorkerState.FINISHED
+        assert [each.pod_uid for each in stage.of(PodGoneEntry)] == ["uid-of-web"]
+        assert stage.engine.pod_uids() == ("uid-of-web",)
+        assert len(stage.in_world()[0].containers) == 1
+
+    @pytest.mark.parametrize(
+        ("policy", "message", "restarts"),
+        [
+            pytest.param(
+                ALWAYS,
+                "Container app failed liveness probe, will be restarted",
+                1,
+                id="always",
+            ),
+            pytest.param(
+                ON_FAILURE,
+                "Container app failed liveness probe, will be restarted",
+                1,
+                id="on-failure",
+            ),
+            pytest.param(NEVER, "Stopping container app", 0, id="never"),
+        ],
+    )
+    def test_what_a_probe_kills(
+        self, policy: RestartPolicy, message: str, restarts: int
+    ) -> None:
+        stage = Stage(
+            a_pod(failing(period_seconds=1), restart_policy=policy), probing=FAILING
+        )
+
+        stage.run_until(5.5)
+
+        assert stage.events("Killing") == [(4, message)]
+        assert len(stage.lives(Lifecycle.STARTED)) == 1 + restarts
+
+    def test_without_restarts_the_grace_period_of_the_probe_does_not_count(
+        self,
+    ) -> None:
+        probe = {"period_seconds": 1, "termination_grace_period_seconds": 60}
+        graces = []
+        for policy in (ALWAYS, NEVER):
+            stage = Stage(
+                a_pod(failing(**probe), restart_policy=policy), probing=FAILING
+            )
+            stage.run_until(5)
+            graces.append(stage.lives(Lifecycle.STOPPING)[0].grace_period_seconds)
+
+        assert graces == [60, 30]
+
+    def test_a_container_that_ignores_sigterm_is_killed_after_its_grace(self) -> None:
+        stage = Stage(
+            a_pod(failing(period_seconds=1), termination_grace_period_seconds=7),
+            probing=FAILING,
+            lives={"app": (Life(stops_after=None),)},
+        )
+
+        stage.run_until(13)
+
+        (exited,) = stage.lives(Lifecycle.EXITED)
+        assert (exited.exit_code, exited.signal, seconds(exited.at)) == (137, 9, 11)
+        assert exited.grace_period_seconds == 7
+
+
+class TestInitContainers:
+    def pod(self, **fields: Any) -> Pod:
+        return a_pod(init_containers=(a_container("init"),), **fields)
+
+    def test_the_app_waits_for_them(self) -> None:
+        stage = Stage(self.pod(), lives={"init": COMPLETES})
+
+        stage.run_until(10)
+
+        assert seconds(stage.lives(Lifecycle.STARTED)[0].at) == 4
+
+    def test_one_that_fails_is_tried_again(self) -> None:
+        stage = Stage(self.pod(), lives={"init": (*CRASHES, *COMPLETES)})
+
+        stage.run_until(20)
+
+        assert len(stage.lives(Lifecycle.STARTED, "init")) == 2
+        assert len(stage.lives(Lifecycle.STARTED)) == 1
+
+    def test_or_fails_its_pod_if_nothing_is_restarted(self) -> None:
+        stage = Stage(self.pod(restart_policy=NEVER), lives={"init": CRASHES})
+
+        stage.run_until(20)
+
+        assert stage.lives(Lifecycle.STARTED) == []
+        assert stage.snapshot.pods[0].status.phase is PodPhase.FAILED
+
+    def test_sidecars_run_beside_the_app_and_end_after_it(self) -> None:
+        side = a_container("side", restart_policy=ALWAYS)
+        stage = Stage(
+            a_pod(init_containers=(side,), restart_policy=NEVER),
+            lives={"app": COMPLETES, "side": (Life(),)},
+        )
+        stage.run_until(3)
+        assert sorted(stage.running()) == ["app", "side"]
+
+        stage.run_until(20)
+
+        app, side_ended = (
+            stage.lives(Lifecycle.EXITED, name)[0] for name in ("app", "side")
+        )
+        assert app.at < side_ended.at
+        assert stage.snapshot.pods[0].status.phase is PodPhase.SUCCEEDED
+
+
+class TestByAPerson:
+    def test_a_restart_is_marked_as_theirs_and_is_no_event(self) -> None:
+        stage = Stage(a_pod())
+        stage.run_until(5)
+
+        stage.send(RestartContainer("uid-of-web", "app"))
+        stage.run_until(8)
+
+        (stopping,) = stage.lives(Lifecycle.STOPPING)
+        (exited,) = stage.lives(Lifecycle.EXITED)
+        assert stopping.by is exited.by is By.USER
+        assert stage.times("Killing") == []
+        assert len(stage.lives(Lifecycle.STARTED)) == 2
+        assert [(each.command, each.target) for each in stage.of(UserEntry)] == [
+            ("restart", "web/app")
+        ]
+        last = stage.container().last_exit
+        assert last is not None
+        assert last.by is By.USER
+
+    @pytest.mark.parametrize(
+        ("uid", "name"),
+        [
+            pytest.param("uid-of-web", "other", id="no-such-container"),
+            pytest.param("nobody", "app", id="no-such-pod"),
+        ],
+    )
+    def test_what_is_not_there_cannot_be_restarted(self, uid: str, name: str) -> None:
+        stage = Stage(a_pod())
+        stage.run_until(5)
+
+        stage.send(RestartContainer(uid, name))
+
+        assert stage.of(UserEntry) == []
+        assert stage.lives(Lifecycle.STOPPING) == []
+
+    def test_nor_what_does_not_run(self) -> None:
+        stage = Stage(a_pod(restart_policy=NEVER), lives={"app": CRASHES})
+        stage.run_until(10)
+
+        stage.send(RestartContainer("uid-of-web", "app"))
+
+        assert stage.of(UserEntry) == []
+
+
+class TestImages:
+    def test_an_image_that_cannot_be_had_is_tried_again_and_again(self) -> None:
+        stage = Stage(
+            a_pod(a_container(image_pull_policy=PullPolicy.ALWAYS)),
+            images=frozenset(),
+        )
+
+        stage.run_until(60)
+
+        assert stage.reasons()[:3] == ["Pulling", "Failed", "Failed"]
+        assert stage.reasons().count("BackOff") >= 1
+        status = stage.container().status
+        assert status is not None
+        assert isinstance(status.state, Waiting)
+        assert status.state.reason in {"ErrImagePull", "ImagePullBackOff"}
+
+    def test_one_that_must_be_here_is_waited_for(self) -> None:
+        stage = Stage(
+            a_pod(a_container(image_pull_policy=PullPolicy.NEVER)),
+            images=frozenset(),
+        )
+
+        stage.run_until(30)
+
+        assert set(stage.reasons()) == {"ErrImageNeverPull", "Failed"}
+        assert stage.lives(Lifecycle.CREATED) == []
+
+
+class TestGarbage:
+    def test_of_the_dead_instances_one_stays(self) -> None:
+        stage = Stage(a_pod(), lives={"app": CRASHES})
+
+        stage.run_until(150)
+
+        states = [each.state for each in stage.in_world()[0].containers]
+        assert states.count(RuntimeState.EXITED) == 1
+        assert len(stage.lives(Lifecycle.REMOVED)) >= 3
+
+    def test_what_could_not_be_removed_at_its_death_goes_within_a_minute(self) -> None:
+        refusals = [Manner(error="busy")] * 2
+
+        def deal(call: object) -> Manner:
+            if isinstance(call, RemoveContainer) and refusals:
+                return refusals.pop()
+            return Manner()
+
+        stage = Stage(
+            a_pod(),
+            lives={"app": (*CRASHES, *CRASHES, *CRASHES, Life())},
+            dealing=deal,
+        )
+
+        stage.run_until(130)
+
+        assert refusals == []
+        assert len(stage.in_world()[0].containers) == 2
