@@ -10,11 +10,13 @@ from typing import Protocol, runtime_checkable
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
 from probetui.kubelet.effects import (
     CreateContainer,
+    MountVolume,
     PulledImage,
     PullImage,
     RunHook,
     RunPodSandbox,
     RunProbe,
+    UnmountVolume,
 )
 from probetui.kubelet.outcome import ProbeOutcome
 
@@ -157,6 +159,42 @@ class LogSource(Protocol):
         It ends when the container does. Raises `ContainerRuntimeError` for a container
         that is gone. A byte that is not UTF-8 is a lone surrogate.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class PodVolumes:
+    """The volumes that are there of one pod, by name."""
+
+    pod_uid: str
+    name: str
+    namespace: str
+    volumes: tuple[str, ...]
+
+
+@runtime_checkable
+class VolumeHost(Protocol):
+    """A runtime that has volumes, for containers that are created after them.
+
+    Calls may be repeated, and those that unmount may be about what is gone. Nothing
+    but `ContainerRuntimeError` is raised, and nothing is touched that was not made
+    here: what an earlier probetui made is among it.
+    """
+
+    async def mount_volume(self, operation: MountVolume) -> None:
+        """Make a volume ready; one that is there keeps what is in it.
+
+        The files of a volume that is made of files are replaced as a whole.
+        """
+
+    async def unmount_volume(self, operation: UnmountVolume) -> None:
+        """Remove a volume with what is in it; a path of the host stays as it is.
+
+        While containers of the pod are left, though ended, that may be put off until
+        they are removed.
+        """
+
+    async def list_volumes(self) -> tuple[PodVolumes, ...]:
+        """Return all volumes there are, by pod."""
 
 
 @runtime_checkable

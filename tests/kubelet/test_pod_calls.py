@@ -33,6 +33,7 @@ from probetui.kubelet.images import ImageManager
 from probetui.kubelet.journal import By, ContainerEntry, StateEntry, StatusEntry
 from probetui.kubelet.killing import Killer
 from probetui.kubelet.lifetimes import Lifetimes
+from probetui.kubelet.objects import Objects
 from probetui.kubelet.pleg import CachedStatus, PodCache
 from probetui.kubelet.pod_calls import PodCalls, _judge
 from probetui.kubelet.pod_worker import (
@@ -47,6 +48,7 @@ from probetui.kubelet.reason_cache import ReasonCache
 from probetui.kubelet.routine import Latch
 from probetui.kubelet.status_manager import StatusManager
 from probetui.kubelet.sync_pod import PodSyncer, PodSyncResult
+from probetui.kubelet.volumes import VolumeManager
 
 LIVENESS, READINESS, STARTUP = ProbeType
 EXITED = RuntimeState.EXITED
@@ -88,6 +90,7 @@ class Bench(Carrier):
             ),
             killer,
             self.look,
+            VolumeManager(self.ledger, self.runner, Objects()),
         )
 
     def look(self, since: datetime) -> Latch:

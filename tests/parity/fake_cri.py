@@ -26,6 +26,7 @@ from probetui.kubelet.effects import (
     CreateContainer,
     GetImageStatus,
     GetPodSandboxStatus,
+    MountVolume,
     Operation,
     PulledImage,
     PullImage,
@@ -37,6 +38,7 @@ from probetui.kubelet.effects import (
     StartContainer,
     StopContainer,
     StopPodSandbox,
+    UnmountVolume,
 )
 from probetui.kubelet.inputs import OperationFinished, OperationValue
 from probetui.kubelet.journal import EventEntry
@@ -281,7 +283,7 @@ class FakeCRI:
                 ]
             case RunHook():
                 return ""
-            case RemovePodSandbox():
+            case RemovePodSandbox() | MountVolume() | UnmountVolume():
                 raise AssertionError(operation)
         return None
 

@@ -11,6 +11,7 @@ from probetui.kubelet.effects import (
     Effect,
     GetImageStatus,
     GetPodSandboxStatus,
+    MountVolume,
     Operation,
     PullImage,
     Relist,
@@ -23,6 +24,7 @@ from probetui.kubelet.effects import (
     StartContainer,
     StopContainer,
     StopPodSandbox,
+    UnmountVolume,
 )
 from probetui.kubelet.inputs import (
     Fact,
@@ -34,7 +36,7 @@ from probetui.kubelet.inputs import (
     RelistFailed,
 )
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
-from probetui.ports import Clock, HookRunner, Prober, Runtime
+from probetui.ports import Clock, HookRunner, Prober, Runtime, VolumeHost
 
 log = logging.getLogger(__name__)
 
@@ -61,15 +63,22 @@ class Executor:
         prober: carries out probes.
         hooks: carries out lifecycle hooks.
         clock: tells when a relist began.
+        volumes: where volumes are; None where there are none.
     """
 
     def __init__(
-        self, runtime: Runtime, prober: Prober, hooks: HookRunner, clock: Clock
+        self,
+        runtime: Runtime,
+        prober: Prober,
+        hooks: HookRunner,
+        clock: Clock,
+        volumes: VolumeHost | None = None,
     ) -> None:
         self._runtime = runtime
         self._prober = prober
         self._hooks = hooks
         self._clock = clock
+        self._volumes = volumes
 
     async def carry_out(self, effect: Effect, report: Report) -> None:
         """Do what an effect asks and report what came of it.
@@ -109,12 +118,24 @@ class Executor:
             if isinstance(operation, RunHook):
                 hook = await self._hooks.run(operation)
                 return OperationFinished(operation_id, hook.output, hook.error)
+            if isinstance(operation, MountVolume | UnmountVolume):
+                await self._have_volume(operation)
+                return OperationFinished(operation_id)
             value = await self._call(operation, progress)
         except ImageNotFoundError as error:
             return OperationFinished(operation_id, error=str(error), not_found=True)
         except ContainerRuntimeError as error:
             return OperationFinished(operation_id, error=str(error))
         return OperationFinished(operation_id, value)
+
+    async def _have_volume(self, operation: MountVolume | UnmountVolume) -> None:
+        if self._volumes is None:
+            raise ContainerRuntimeError(f"{self._runtime.name} has no volumes")
+        match operation:
+            case MountVolume():
+                await self._volumes.mount_volume(operation)
+            case UnmountVolume():
+                await self._volumes.unmount_volume(operation)
 
     async def _call(  # noqa: C901  # one arm per operation
         self, operation: RuntimeOperation, progress: Callable[[str], None]

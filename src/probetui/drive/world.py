@@ -22,6 +22,7 @@ from probetui.kubelet.effects import (
     Effect,
     GetImageStatus,
     GetPodSandboxStatus,
+    MountVolume,
     Operation,
     PulledImage,
     PullImage,
@@ -35,6 +36,7 @@ from probetui.kubelet.effects import (
     StartContainer,
     StopContainer,
     StopPodSandbox,
+    UnmountVolume,
 )
 from probetui.kubelet.inputs import (
     Fact,
@@ -135,6 +137,7 @@ class World:
         dealing: says how the runtime deals with a call.
 
     `unreachable` is the error of every call of the runtime while it is not empty.
+    `volumes` are those there are, by pod and name, as they were last asked for.
     """
 
     def __init__(
@@ -149,6 +152,7 @@ class World:
         self._probing = probing
         self._images = images
         self._dealing = dealing
+        self.volumes: dict[tuple[str, str], MountVolume] = {}
         self._pods: dict[str, _Pod] = {}
         self._pod_of: dict[ContainerID, str] = {}
         self._sandbox_of: dict[ContainerID, str] = {}
@@ -240,6 +244,10 @@ class World:
                 self._stop_sandbox(pod_uid, sandbox_id, now)
             case RemovePodSandbox(sandbox_id):
                 self._remove_sandbox(pod_uid, sandbox_id)
+            case MountVolume(pod, volume):
+                self.volumes[pod.uid, volume.name] = operation
+            case UnmountVolume(uid, name):
+                self.volumes.pop((uid, name), None)
             case GetImageStatus(image):
                 return image if self._has(image) else None
             case PullImage(_, image):

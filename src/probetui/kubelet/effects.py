@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import LifecycleHandler, Probe, ProbeKey
 from probetui.k8s.runtime import ContainerID
+from probetui.k8s.volume import Volume, VolumeFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,27 @@ class RemovePodSandbox:
     """Remove a stopped sandbox."""
 
     sandbox_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MountVolume:
+    """Have a volume ready for the containers of a pod.
+
+    One that is there already keeps what is in it. A volume that is made of files has
+    `files` and no others.
+    """
+
+    pod: Pod
+    volume: Volume
+    files: tuple[VolumeFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnmountVolume:
+    """Let go of a pod's volume, and of what is in it unless it is the node's own."""
+
+    pod_uid: str
+    volume_name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +154,8 @@ Operation = (
     | GetPodSandboxStatus
     | StopPodSandbox
     | RemovePodSandbox
+    | MountVolume
+    | UnmountVolume
     | GetImageStatus
     | PullImage
     | CreateContainer

@@ -77,6 +77,7 @@ from probetui.kubelet.status_manager import StatusManager
 from probetui.kubelet.sync_pod import PodSyncer
 from probetui.kubelet.timers import Timers
 from probetui.kubelet.turn import Ledger, Turn
+from probetui.kubelet.volumes import VolumeManager
 
 
 class Routinely(StrEnum):
@@ -132,6 +133,9 @@ class Engine:
             self._objects,
             config.node,
         )
+        self._volumes = VolumeManager(
+            self._ledger, self._runner, self._objects, config.node
+        )
         self._calls = PodCalls(
             self._ledger,
             self._probes,
@@ -141,6 +145,7 @@ class Engine:
             self._syncer,
             self._killer,
             self._relists.newer_than,
+            self._volumes,
         )
         self._workers = PodWorkers(
             config, self._rng, self._begin, self._is_fresh, self._is_idle
@@ -197,6 +202,7 @@ class Engine:
             self._timers.next_deadline(),
             self._relists.due_at,
             self._probes.next_deadline(),
+            self._volumes.next_deadline(),
             self._runner.next_deadline(),
         )
         return min((each for each in deadlines if each is not None), default=None)
@@ -464,6 +470,9 @@ class Engine:
         """Go on until nothing is left that can be done at this instant."""
         while True:
             self._relists.run_due(now)
+            self._volumes.cancel_waits(self._workers.is_cancelled)
+            self._runner.look_at_latches(now)
+            self._volumes.run_due(now)
             self._runner.run_due(now)
             self._probes.run_due(now)
             if not self._take_updates(now):
@@ -548,6 +557,7 @@ class Engine:
         self._pods.pop(pod_uid, None)
         self._in_runtime.pop(pod_uid, None)
         self._statuses.remove(pod_uid)
+        self._volumes.forget(pod_uid)
         self._lifetimes.forget_pod(pod_uid)
         self._snapshots.forget(pod_uid)
 

@@ -32,6 +32,7 @@ from probetui.kubelet.status_changes import status_changes
 from probetui.kubelet.status_manager import NO_STATUS, StatusManager
 from probetui.kubelet.sync_pod import PodSyncer, PodSyncResult
 from probetui.kubelet.turn import Ledger
+from probetui.kubelet.volumes import VolumeManager
 
 BACK_OFFS = {CRASH_LOOP_BACK_OFF, IMAGE_PULL_BACK_OFF}
 FRESH_STATUS_LIMIT = timedelta(minutes=2)
@@ -55,6 +56,7 @@ class PodCalls:
         syncer: PodSyncer,
         killer: Killer,
         fresh: Callable[[datetime], Latch],
+        volumes: VolumeManager,
     ) -> None:
         self._ledger = ledger
         self._probes = probes
@@ -64,6 +66,7 @@ class PodCalls:
         self._syncer = syncer
         self._killer = killer
         self._fresh = fresh
+        self._volumes = volumes
 
     def routine(self, call: Call, now: datetime) -> Routine[CallResult]:
         """Return what carries out a call."""
@@ -96,8 +99,14 @@ class PodCalls:
         self._set(pod, status, now)
         if status.phase.is_terminal:
             return CallResult.TERMINAL
+        # What the runtime had is read before the wait, as in the kubelet.
+        in_runtime = self._cache.get(pod.uid)
+        has_volumes = yield from self._volumes.wait_for_mounts(pod, now)
+        if not has_volumes:
+            return CallResult.ERROR
+        now = (yield NOW).at
         self._probes.add_pod(pod, now)
-        result = yield from self._syncer.sync_pod(pod, self._cache.get(pod.uid), now)
+        result = yield from self._syncer.sync_pod(pod, in_runtime, now)
         self._remember_reasons(pod, result)
         return _judge(result)
 
@@ -149,10 +158,13 @@ class PodCalls:
 
     def _finish(self, pod: Pod, now: datetime) -> Routine[CallResult]:
         self._set(pod, self._generate(pod, now, is_terminal=True), now)
+        is_unmounted = yield from self._volumes.wait_for_unmounts(pod, now)
+        if not is_unmounted:
+            return CallResult.ERROR
+        now = (yield NOW).at
         old = self._statuses.get(pod.uid)
         last = self._statuses.terminate_pod(pod, now, api_status=old or NO_STATUS)
         self.publish(pod, last, old, now)
-        yield NOW
         return CallResult.OK
 
     def _generate(

@@ -14,6 +14,7 @@ from probetui.kubelet.effects import (
     CreateContainer,
     GetImageStatus,
     GetPodSandboxStatus,
+    MountVolume,
     Operation,
     PullImage,
     RemoveContainer,
@@ -24,6 +25,7 @@ from probetui.kubelet.effects import (
     StartContainer,
     StopContainer,
     StopPodSandbox,
+    UnmountVolume,
 )
 from probetui.kubelet.journal import (
     Entry,
@@ -324,6 +326,10 @@ def _words(operation: Operation) -> str:  # noqa: C901  # one arm each
             return "stopping the sandbox"
         case RemovePodSandbox():
             return "removing the sandbox"
+        case MountVolume(volume=volume):
+            return f"mounting volume {volume.name}"
+        case UnmountVolume(_, name):
+            return f"unmounting volume {name}"
         case GetImageStatus(image):
             return f"looking for {image}"
         case PullImage(_, image):
