@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from probetui.drive.simulation import Simulation
+from probetui.drive.world import Life, Manner, World
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.engine import Engine
+from probetui.kubelet.inputs import AddPod, Input, PauseProbes
+from probetui.kubelet.journal import TickEntry, UserEntry
+from probetui.kubelet.turn import Turn
+from tests.builders import START, a_container, a_pod, a_probe, at
+
+SECOND = timedelta(seconds=1)
+
+
+class ListeningEngine(Engine):
+    """An engine that remembers when it was spoken to."""
+
+    def __init__(self) -> None:
+        super().__init__(KubeletConfig(), START)
+        self.heard: list[tuple[datetime, str]] = []
+
+    def submit(self, item: Input, now: datetime) -> Turn:
+        self.heard.append((now, type(item).__name__))
+        return super().submit(item, now)
+
+    def advance(self, now: datetime) -> Turn:
+        self.heard.append((now, ""))
+        return super().advance(now)
+
+
+def a_simulation(world: World | None = None) -> tuple[Simulation, ListeningEngine]:
+    engine = ListeningEngine()
+    return Simulation(engine, world or World(), START), engine
+
+
+def test_time_passes_from_instant_to_instant_and_never_back() -> None:
+    simulation, engine = a_simulation()
+    simulation.submit(AddPod(a_pod(a_container(liveness_probe=a_probe()))))
+
+    simulation.run_for(60 * SECOND)
+
+    instants = [when for when, _ in engine.heard]
+    assert instants == sorted(instants)
+    assert simulation.now == at(60)
+
+
+def test_nothing_happens_that_is_not_due_yet() -> None:
+    simulation, engine = a_simulation()
+
+    simulation.run_until(at(10.5))
+
+    assert max(when for when, _ in engine.heard) == at(10)
+    assert simulation.now == at(10.5)
+
+
+def test_it_does_not_matter_in_how_many_pieces_time_passes() -> None:
+    whole, _ = a_simulation(World({"app": (Life(4 * SECOND, 1),)}))
+    pieces, _ = a_simulation(World({"app": (Life(4 * SECOND, 1),)}))
+    for each in (whole, pieces):
+        each.submit(AddPod(a_pod(a_container(readiness_probe=a_probe()))))
+
+    whole.run_until(at(90))
+    for _ in range(900):
+        pieces.run_for(SECOND / 10)
+
+    assert pieces.journal == whole.journal
+
+
+def test_an_instant_that_has_passed_is_no_time() -> None:
+    simulation, engine = a_simulation()
+    simulation.run_until(at(5))
+    heard = len(engine.heard)
+
+    simulation.run_until(at(3))
+
+    assert simulation.now == at(5)
+    assert len(engine.heard) == heard
+
+
+def test_what_the_world_answers_is_heard_when_it_has_answered() -> None:
+    world = World(dealing=lambda _call: Manner(SECOND / 4))
+    simulation, engine = a_simulation(world)
+    simulation.submit(AddPod(a_pod()))
+
+    simulation.run_until(at(1))
+
+    facts = [(when, what) for when, what in engine.heard if what.endswith("ed")]
+    assert facts == [
+        (at(0.25), "Relisted"),
+        (at(0.5), "OperationFinished"),
+        (at(0.75), "OperationFinished"),
+        (at(1), "OperationFinished"),
+    ]
+
+
+def test_facts_of_one_instant_come_in_the_order_they_were_asked_for() -> None:
+    simulation, _ = a_simulation()
+    for name in ("a", "b", "c"):
+        simulation.submit(
+            AddPod(a_pod(a_container(liveness_probe=a_probe()), name=name))
+        )
+
+    simulation.run_until(at(30))
+
+    by_instant: dict[datetime, list[str]] = {}
+    for each in simulation.journal:
+        if isinstance(each, TickEntry) and each.attempts:
+            by_instant.setdefault(each.at, []).append(each.key.pod_uid)
+    assert by_instant
+    assert all(
+        uids == ["uid-of-a", "uid-of-b", "uid-of-c"] for uids in by_instant.values()
+    )
+
+
+def test_the_journal_has_every_entry_of_every_turn() -> None:
+    simulation, engine = a_simulation()
+    simulation.submit(AddPod(a_pod()))
+    simulation.run_until(at(10))
+
+    simulation.submit(PauseProbes())
+
+    numbers = [each.sequence for each in simulation.journal]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert isinstance(simulation.journal[-1], UserEntry)
+    assert simulation.journal[-1].at == at(10)
+    assert engine.snapshot(simulation.now).sequence == numbers[-1]
