@@ -86,7 +86,10 @@ class TestWaitingForMounts:
 
         bench.mount(pod)
 
-        assert bench.asked() == [MountVolume(pod, DATA), MountVolume(pod, CACHE)]
+        assert bench.asked() == [
+            MountVolume(pod, DATA, (), START),
+            MountVolume(pod, CACHE, (), START),
+        ]
         assert bench.returned == []
 
     def test_the_wait_is_over_when_the_last_one_is_there(self, bench: Bench) -> None:
@@ -206,7 +209,7 @@ class TestFiles:
 
         bench.mount(pod)
 
-        assert bench.asked() == [MountVolume(pod, CONFIG, FILES)]
+        assert bench.asked() == [MountVolume(pod, CONFIG, FILES, START)]
 
     def test_files_that_cannot_be_had_are_a_failed_mount(self, bench: Bench) -> None:
         bench.mount(a_pod_with(CONFIG))
@@ -237,7 +240,9 @@ class TestFiles:
 
         bench.mount(pod)
 
-        assert bench.asked() == [MountVolume(pod, CONFIG, (VolumeFile("a", b"2"),))]
+        assert bench.asked() == [
+            MountVolume(pod, CONFIG, (VolumeFile("a", b"2"),), START)
+        ]
         assert bench.returned == [True]
 
     def test_files_that_are_gone_later_do_not_end_the_pod(self, bench: Bench) -> None:
@@ -265,7 +270,9 @@ class TestFiles:
         bench.answer()
 
         assert under_way == 1
-        assert bench.asked() == [MountVolume(pod, CONFIG, (VolumeFile("a", b"3"),))]
+        assert bench.asked() == [
+            MountVolume(pod, CONFIG, (VolumeFile("a", b"3"),), START)
+        ]
 
 
 class TestWaitingForUnmounts:

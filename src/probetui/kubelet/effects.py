@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import LifecycleHandler, Probe, ProbeKey
@@ -61,12 +62,13 @@ class MountVolume:
     """Have a volume ready for the containers of a pod.
 
     One that is there already keeps what is in it. A volume that is made of files has
-    `files` and no others.
+    `files` and no others; they are dated `at`, when it was asked for.
     """
 
     pod: Pod
     volume: Volume
-    files: tuple[VolumeFile, ...] = ()
+    files: tuple[VolumeFile, ...]
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,8 @@ class VolumeManager:
             return
         wanted = Mounted(volume, files)
         if volumes.actual.get(key.name) != wanted:
-            self._begin(key, volumes, self._mounting(key, volumes, wanted), now)
+            routine = self._mounting(key, volumes, wanted, now)
+            self._begin(key, volumes, routine, now)
 
     def _begin(
         self,
@@ -200,9 +201,9 @@ class VolumeManager:
         self._runner.start(key.pod_uid, routine, done, now)
 
     def _mounting(
-        self, key: VolumeKey, volumes: _PodVolumes, wanted: Mounted
+        self, key: VolumeKey, volumes: _PodVolumes, wanted: Mounted, now: datetime
     ) -> Routine[None]:
-        outcome = yield MountVolume(volumes.pod, wanted.volume, wanted.files)
+        outcome = yield MountVolume(volumes.pod, wanted.volume, wanted.files, now)
         if outcome.error is not None:
             self._failed_mount(key, volumes.pod, outcome.error, outcome.at)
             return
