@@ -1,55 +1,31 @@
-"""Between Docker's JSON and our values."""
+"""From Docker's JSON to our values."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 import pytest
 
-import probetui
-from probetui.k8s.pod import Container, Resources
 from probetui.k8s.runtime import ContainerID, RuntimeState, SandboxStatus
 from probetui.kubelet.container_hash import container_hash
-from probetui.kubelet.effects import CreateContainer
 from probetui.runtimes.docker.instants import instant
 from probetui.runtimes.docker.translate import (
-    OWNER,
-    VERSION,
-    container_request,
     container_status,
-    hostname,
     pod_statuses,
     published_ports,
-    sandbox_request,
     sandbox_status,
     seen,
     to_container_id,
     to_docker_id,
 )
-from tests.builders import a_container, a_pod, env
+from tests.builders import a_container
+from tests.runtimes.docker_asked import IMAGE_ID, created, sandbox
 
 NEVER = "0001-01-01T00:00:00Z"
 CREATED = "2026-11-20T10:38:46.900000000Z"
 STARTED = "2026-11-20T10:38:47.079604977Z"
 FINISHED = "2026-11-20T10:38:48.5Z"
-SANDBOX_ID = "5a" * 32
-IMAGE_ID = "sha256:" + "1c" * 32
-
-
-def created(container: Container, attempt: int = 0, **fields: Any) -> dict[str, Any]:
-    """Return what is asked of Docker for a container of the pod `web`."""
-    operation = CreateContainer(
-        a_pod(container, **fields), container, SANDBOX_ID, attempt, IMAGE_ID
-    )
-    return container_request(operation, "me")
-
-
-def sandbox(attempt: int = 0, **fields: Any) -> dict[str, Any]:
-    """Return what is asked of Docker for the sandbox of the pod `web`."""
-    pod = a_pod(**fields)
-    return sandbox_request(pod, attempt, image="pause", command=(), owner="me")
 
 
 def state(
@@ -97,169 +73,6 @@ def on_network(address: str, **ports: int) -> dict[str, Any]:
             for name, port in ports.items()
         },
     }
-
-
-class TestSandboxRequest:
-    """What makes a sandbox."""
-
-    def test_it_shares_its_namespaces_and_is_named_after_the_pod(self) -> None:
-        request = sandbox(attempt=3, labels={"app": "shop"})
-
-        assert request["HostConfig"]["NetworkMode"] == "default"
-        assert request["HostConfig"]["IpcMode"] == "shareable"
-        assert request["Hostname"] == "web"
-        assert {
-            "app": "shop",
-            "io.kubernetes.pod.name": "web",
-            "io.kubernetes.pod.namespace": "default",
-            "io.kubernetes.pod.uid": "uid-of-web",
-            "io.kubernetes.docker.type": "podsandbox",
-            OWNER: "me",
-            VERSION: probetui.__version__,
-        }.items() <= request["Labels"].items()
-
-    def test_labels_of_the_pod_never_replace_ours(self) -> None:
-        request = sandbox(labels={OWNER: "you", "io.kubernetes.pod.uid": "other"})
-
-        assert request["Labels"][OWNER] == "me"
-        assert request["Labels"]["io.kubernetes.pod.uid"] == "uid-of-web"
-
-    def test_the_nodes_network_comes_with_the_nodes_name(self) -> None:
-        request = sandbox(host_network=True)
-
-        assert request["HostConfig"]["NetworkMode"] == "host"
-        assert request["Hostname"] is None
-
-    def test_ports_are_published_on_free_ports_of_the_address_asked_for(self) -> None:
-        request = sandbox_request(
-            a_pod(),
-            0,
-            image="pause",
-            command=(),
-            owner="me",
-            published=(80, 9090),
-            publish_on="127.0.0.1",
-        )
-
-        anywhere = [{"HostIp": "127.0.0.1", "HostPort": ""}]
-        assert request["ExposedPorts"] == {"80/tcp": {}, "9090/tcp": {}}
-        assert request["HostConfig"]["PortBindings"] == {
-            "80/tcp": anywhere,
-            "9090/tcp": anywhere,
-        }
-
-    @pytest.mark.parametrize(
-        ("fields", "expected"),
-        [
-            pytest.param({"name": "web-0"}, "web-0", id="pod name"),
-            pytest.param({"hostname": "db"}, "db", id="own host name"),
-            pytest.param({"name": "x" * 70}, "x" * 63, id="too long"),
-            pytest.param(
-                {"name": "x" * 61 + "-." + "y"}, "x" * 61, id="cut at a bad end"
-            ),
-        ],
-    )
-    def test_host_names_are_cut_as_the_kubelet_cuts_them(
-        self, fields: dict[str, str], expected: str
-    ) -> None:
-        assert hostname(a_pod(**fields)) == expected
-
-
-class TestContainerRequest:
-    """What makes a container."""
-
-    def test_it_joins_network_and_ipc_of_its_sandbox(self) -> None:
-        host_config = created(a_container())["HostConfig"]
-
-        assert host_config["NetworkMode"] == f"container:{SANDBOX_ID}"
-        assert host_config["IpcMode"] == f"container:{SANDBOX_ID}"
-        assert host_config["PidMode"] == ""
-
-    def test_processes_are_shared_if_the_pod_says_so(self) -> None:
-        request = created(a_container(), share_process_namespace=True)
-
-        assert request["HostConfig"]["PidMode"] == f"container:{SANDBOX_ID}"
-
-    @pytest.mark.parametrize(
-        ("command", "args", "entrypoint", "cmd"),
-        [
-            pytest.param((), (), None, None, id="image's own"),
-            pytest.param(("a", "b"), (), ["a", "b"], None, id="command"),
-            pytest.param((), ("c",), None, ["c"], id="args"),
-            pytest.param(("a",), ("c",), ["a"], ["c"], id="both"),
-        ],
-    )
-    def test_command_is_the_entrypoint_and_args_are_the_command(
-        self,
-        command: tuple[str, ...],
-        args: tuple[str, ...],
-        entrypoint: list[str] | None,
-        cmd: list[str] | None,
-    ) -> None:
-        request = created(a_container(command=command, args=args))
-
-        assert (request["Entrypoint"], request["Cmd"]) == (entrypoint, cmd)
-
-    def test_environment_and_folder_are_the_containers(self) -> None:
-        request = created(a_container(env=env(A="1", B=""), working_dir="/srv"))
-
-        assert request["Env"] == ["A=1", "B="]
-        assert request["WorkingDir"] == "/srv"
-
-    def test_the_image_is_the_one_that_was_looked_up(self) -> None:
-        assert created(a_container())["Image"] == IMAGE_ID
-
-    def test_the_images_own_health_check_does_not_run(self) -> None:
-        assert created(a_container())["Healthcheck"] == {"Test": ["NONE"]}
-
-    def test_what_the_kubelet_reads_back_is_in_its_labels(self) -> None:
-        labels = created(a_container(), attempt=4)["Labels"]
-
-        hash_hex = f"{container_hash(a_container()):x}"
-        assert {
-            "io.kubernetes.container.name": "app",
-            "io.kubernetes.docker.type": "container",
-            "io.kubernetes.sandbox.id": SANDBOX_ID,
-            "annotation.io.kubernetes.container.hash": hash_hex,
-            "annotation.io.kubernetes.container.restartCount": "4",
-            "annotation.io.kubernetes.pod.terminationGracePeriod": "30",
-        }.items() <= labels.items()
-
-    @pytest.mark.parametrize(
-        ("resources", "expected"),
-        [
-            pytest.param(Resources(), {"CpuShares": 2}, id="none"),
-            pytest.param(
-                Resources(requests={"cpu": Decimal("0.5")}),
-                {"CpuShares": 512},
-                id="asked",
-            ),
-            pytest.param(
-                Resources(limits={"cpu": Decimal("0.1"), "memory": Decimal(2**24)}),
-                {
-                    "CpuShares": 102,
-                    "NanoCpus": 100_000_000,
-                    "Memory": 2**24,
-                    "MemorySwap": 2**24,
-                },
-                id="limits",
-            ),
-            pytest.param(
-                Resources(
-                    requests={"cpu": Decimal("0.001")}, limits={"cpu": Decimal(1)}
-                ),
-                {"CpuShares": 2, "NanoCpus": 1_000_000_000},
-                id="less than the least",
-            ),
-        ],
-    )
-    def test_resources_are_in_dockers_units(
-        self, resources: Resources, expected: dict[str, int]
-    ) -> None:
-        host_config = created(a_container(resources=resources))["HostConfig"]
-
-        keys = {"CpuShares", "NanoCpus", "Memory", "MemorySwap"}
-        assert {key: host_config[key] for key in host_config.keys() & keys} == expected
 
 
 class TestContainerStatus:

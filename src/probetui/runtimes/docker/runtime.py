@@ -18,6 +18,7 @@ from probetui.kubelet.effects import (
 from probetui.kubelet.labels import docker_container_name, docker_sandbox_name
 from probetui.ports import ExecResult, LogLine, Progress
 from probetui.runtimes.docker.api import Api
+from probetui.runtimes.docker.bodies import container_request, sandbox_request
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.containers import Containers
 from probetui.runtimes.docker.execution import ExecErrors, Executor
@@ -30,10 +31,8 @@ from probetui.runtimes.docker.streams import LogLines
 from probetui.runtimes.docker.translate import (
     RUNTIME_NAME,
     Seen,
-    container_request,
     owned_by,
     pod_statuses,
-    sandbox_request,
     to_container_id,
     to_docker_id,
 )
