@@ -131,6 +131,62 @@ class TestDeletion:
         assert stage.in_world() == ()
         assert stage.engine.pod_uids() == ()
 
+    def test_one_that_is_wanted_again_while_it_ends_begins_anew(self) -> None:
+        stage = Stage(a_pod(), lives=SLOW)
+        stage.run_until(10)
+        stage.send(DeletePod(WEB))
+        stage.run_until(11)
+
+        stage.send(AddPod(a_pod()))
+        stage.run_until(30)
+
+        first, second = stage.lives(Lifecycle.STARTED)
+        assert gone_at(stage) == [16]
+        assert second.at > at(16)
+        assert (first.restart_count, second.restart_count) == (0, 0)
+        assert list(stage.running()) == ["app"]
+        assert stage.snapshot.pods[0].status.phase is PodPhase.RUNNING
+
+    def test_so_does_one_that_has_ended_by_itself(self) -> None:
+        stage = Stage(
+            a_pod(restart_policy=RestartPolicy.NEVER),
+            lives={"app": (Life(timedelta(seconds=3)),)},
+        )
+        stage.run_until(10)
+
+        stage.send(AddPod(a_pod(restart_policy=RestartPolicy.NEVER)))
+        stage.run_until(20)
+
+        assert len(stage.lives(Lifecycle.STARTED)) == 2
+        assert len(gone_at(stage)) == 2
+
+    def test_what_is_wanted_again_can_be_deleted_before_it_begins(self) -> None:
+        stage = Stage(a_pod(), lives=SLOW)
+        stage.run_until(10)
+        stage.send(DeletePod(WEB))
+        stage.send(AddPod(a_pod()))
+        assert stage.engine.pod_uids() == (WEB,)
+        stage.run_until(16.5)
+        assert stage.engine.pod_uids() == (WEB,)
+
+        stage.send(DeletePod(WEB))
+        stage.run_until(30)
+
+        assert len(stage.lives(Lifecycle.STARTED)) == 1
+        assert stage.engine.pod_uids() == ()
+
+    def test_what_is_shown_of_its_past_goes_with_it(self) -> None:
+        stage = Stage(a_pod(), lives={"app": (Life(timedelta(seconds=3), 1), Life())})
+        stage.run_until(10)
+        stage.send(DeletePod(WEB))
+        stage.run_until(30)
+
+        stage.send(AddPod(a_pod()))
+
+        app = stage.container()
+        assert (app.last_exit, app.stopping) == (None, None)
+        assert app.backoff is None
+
     def test_the_longest_grace_period_of_all_pods_is_known(self) -> None:
         stage = Stage(
             a_pod(termination_grace_period_seconds=7),

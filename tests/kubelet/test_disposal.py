@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from random import Random
 
 from tests.builders import (
@@ -36,7 +37,7 @@ class Bench(Carrier):
     def __init__(self, kept: int = 1) -> None:
         super().__init__()
         self.calls: list[Call] = []
-        self.forgotten: list[str] = []
+        self.forgotten: list[tuple[str, datetime]] = []
         self.workers = PodWorkers(
             KubeletConfig(),
             Random(0),
@@ -44,7 +45,12 @@ class Bench(Carrier):
             is_fresh=lambda _uid, _since: True,
             is_idle=lambda _uid: True,
         )
-        self.disposer = Disposer(self.runner, self.workers, kept, self.forgotten.append)
+        self.disposer = Disposer(
+            self.runner,
+            self.workers,
+            kept,
+            lambda uid, at: self.forgotten.append((uid, at)),
+        )
 
     def remove_content(self, status: RuntimePodStatus | None) -> None:
         self.disposer.remove_content(WEB, status, self.now)
@@ -81,14 +87,14 @@ class TestContent:
             StopPodSandbox("sandbox"),
             RemovePodSandbox("sandbox"),
         ]
-        assert bench.forgotten == [WEB]
+        assert bench.forgotten == [(WEB, START)]
 
     def test_a_pod_of_which_there_is_nothing_is_forgotten_at_once(self) -> None:
         bench = Bench()
 
         bench.remove_content(None)
 
-        assert bench.forgotten == [WEB]
+        assert bench.forgotten == [(WEB, START)]
 
     def test_what_is_being_removed_is_not_removed_twice(self) -> None:
         bench = Bench()
@@ -110,7 +116,7 @@ class TestContent:
         for _ in range(3):
             bench.answer()
 
-        assert bench.forgotten == [WEB]
+        assert bench.forgotten == [(WEB, START)]
 
     def test_an_error_of_any_step_counts(self) -> None:
         forgotten = []
@@ -121,7 +127,7 @@ class TestContent:
                 bench.answer(error=error)
             forgotten.append(bench.forgotten)
 
-        assert forgotten == [[], [], [WEB]]
+        assert forgotten == [[], [], [(WEB, START)]]
 
 
 class TestSurplus:
@@ -198,13 +204,13 @@ class TestOrphans:
                 a_runtime_status(sandboxes=(), pod="other"),
             )
         }
-        bench.disposer._forget = lambda uid: bench.forgotten.append(
-            in_runtime.pop(uid).pod_uid
+        bench.disposer._forget = lambda uid, at: bench.forgotten.append(
+            (in_runtime.pop(uid).pod_uid, at)
         )
 
         bench.disposer.end_orphans(in_runtime, {}, START)
 
-        assert bench.forgotten == [WEB, "uid-of-other"]
+        assert bench.forgotten == [(WEB, START), ("uid-of-other", START)]
 
     def test_pods_that_are_known_or_have_a_worker_are_left_alone(self) -> None:
         bench = Bench()

@@ -10,7 +10,7 @@ from probetui.drive.world import Life, World
 from probetui.k8s.pod import Container, Pod
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import SetPods
+from probetui.kubelet.inputs import DeletePod, SetPods
 from probetui.kubelet.journal import EventEntry, NoteEntry, PodGoneEntry
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
@@ -113,3 +113,39 @@ def test_two_pods_of_one_name_are_told_of_and_the_first_one_runs() -> None:
 
     assert refusals == ["FailedValidation"]
     assert started(simulation) == ["old"]
+
+
+def test_a_manifest_that_comes_back_while_its_pod_ends_begins_anew() -> None:
+    simulation = simulate(OLD)
+    simulation.submit(SetPods(()))
+    simulation.run_for(timedelta(seconds=1))
+
+    simulation.submit(SetPods((OLD,)))
+    simulation.run_for(timedelta(seconds=30))
+
+    gone = [each for each in simulation.journal if isinstance(each, PodGoneEntry)]
+    assert started(simulation) == ["old", "old"]
+    assert len(gone) == 1
+    assert simulation.engine.pod_uids() == ("old",)
+
+
+def test_what_is_to_come_back_is_changed_by_its_manifest_too() -> None:
+    simulation = simulate(OLD)
+    for pods in ((), (OLD,), (replace(OLD, labels={"version": "2"}),)):
+        simulation.submit(SetPods(pods))
+
+    simulation.run_for(timedelta(seconds=30))
+
+    (pod,) = simulation.engine.snapshot(simulation.now).pods
+    assert pod.pod.labels == {"version": "2"}
+    assert len(started(simulation)) == 2
+
+
+def test_a_changed_manifest_does_not_save_a_pod_from_its_deletion() -> None:
+    simulation = simulate(OLD)
+    simulation.submit(DeletePod("old"))
+
+    simulation.submit(SetPods((replace(OLD, labels={"version": "2"}),)))
+    simulation.run_for(timedelta(seconds=30))
+
+    assert simulation.engine.pod_uids() == ()

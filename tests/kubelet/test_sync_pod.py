@@ -541,6 +541,15 @@ class TestBackOff:
             timedelta(seconds=10), at(8), at(18), timedelta(seconds=20)
         )
 
+    def test_until_the_pod_is_gone(self) -> None:
+        bench = Bench()
+        self.crash(bench, 5)
+        bench.syncer.waits["another", "app"] = bench.syncer.waits["uid-of-web", "app"]
+
+        bench.syncer.forget_pod("uid-of-web")
+
+        assert list(bench.syncer.waits) == [("another", "app")]
+
     def test_an_instance_killed_in_this_sync_does_not_count(self) -> None:
         bench = Bench()
         app = an_instance()

@@ -29,7 +29,7 @@ class Disposer:
         runner: carries the routines.
         workers: end what still runs of a pod that nobody knows.
         kept: how many dead instances of each container stay.
-        forget: told of a pod of which nothing is left.
+        forget: told of a pod of which nothing is left, and since when.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Disposer:
         runner: Runner,
         workers: PodWorkers,
         kept: int,
-        forget: Callable[[str], None],
+        forget: Callable[[str, datetime], None],
     ) -> None:
         self._runner = runner
         self._workers = workers
@@ -57,10 +57,10 @@ class Disposer:
             return
         self._removing.add(pod_uid)
 
-        def done(error: str | None, _at: datetime) -> None:
+        def done(error: str | None, at: datetime) -> None:
             self._removing.discard(pod_uid)
             if error is None:
-                self._forget(pod_uid)
+                self._forget(pod_uid, at)
 
         self._runner.start(
             pod_uid, _remove_all(status or RuntimePodStatus(pod_uid)), done, now

@@ -98,7 +98,7 @@ class Engine:
 
     def __init__(self, config: KubeletConfig, started_at: datetime) -> None:
         self.config = config
-        self._started_at = started_at
+        self._long_before = started_at - timedelta(days=1)
         self._rng = Random(config.seed)  # noqa: S311  # jitter, not secrets
         self._ledger = Ledger()
         self._runner = Runner(self._ledger)
@@ -155,7 +155,9 @@ class Engine:
         )
         self._sources = PodConfig()
         self._pods: dict[str, Pod] = {}
+        self._wanted_again: dict[str, PodUpdate] = {}
         self._in_runtime: dict[str, RuntimePodStatus] = {}
+        self._removed_at: dict[str, datetime] = {}
         self._timers: Timers[Routinely] = Timers()
         for each in Routinely:
             self._timers.set(each, started_at)
@@ -217,8 +219,8 @@ class Engine:
         )
 
     def pod_uids(self) -> tuple[str, ...]:
-        """Return the pods that are known and not gone yet."""
-        return tuple(self._pods)
+        """Return the pods that are known, or wanted again, and not gone yet."""
+        return tuple({**self._pods, **self._wanted_again})
 
     def longest_grace_period(self) -> timedelta:
         """Return the longest time that any pod may take to end."""
@@ -256,11 +258,20 @@ class Engine:
                 self._probes.step(now)
 
     def _add_pod(self, pod: Pod, now: datetime, *, waits_for_name: bool) -> None:
-        self._pods[pod.uid] = replace(pod, created_at=pod.created_at or now)
-        update = PodUpdate(
-            UpdateType.CREATE, self._pods[pod.uid], is_static=waits_for_name
-        )
-        self._workers.update(update, now)
+        """Begin a pod; one that is on its way out, or over, goes first.
+
+        Difference: the kubelet lets a pod of the same UID begin where the old one left
+        off; here it is a new pod, as it would be after a deletion at the API server.
+        """
+        pod = replace(pod, created_at=pod.created_at or now)
+        update = PodUpdate(UpdateType.CREATE, pod, is_static=waits_for_name)
+        if self._workers.is_termination_requested(pod.uid):
+            self._wanted_again[pod.uid] = update
+            if self._workers.should_be_finished(pod.uid):
+                self._remove_content(pod.uid, now)
+        else:
+            self._pods[pod.uid] = pod
+            self._workers.update(update, now)
 
     def _set_pods(self, pods: tuple[Pod, ...], now: datetime) -> None:
         """Bring the pods in line with the manifests.
@@ -297,14 +308,27 @@ class Engine:
                         self._tell_differences(old, pod, now)
                 self._add_pod(pod, now, waits_for_name=True)
             case PodOperation.UPDATE:
-                old = self._pods.get(pod.uid, pod)
-                self._tell_differences(old, pod, now)
-                self._pods[pod.uid] = replace(pod, created_at=old.created_at)
-                self._probes.replace_pod(self._pods[pod.uid])
-                update = PodUpdate(UpdateType.UPDATE, self._pods[pod.uid])
-                self._workers.update(update, now)
+                self._tell_differences(self._pods.get(pod.uid, pod), pod, now)
+                self._update_pod(pod, now)
             case PodOperation.SET | PodOperation.RECONCILE:
                 return
+
+    def _update_pod(self, pod: Pod, now: datetime) -> None:
+        """Change the definition of a pod; one that is being deleted still is."""
+        again = self._wanted_again.get(pod.uid)
+        if again is not None:
+            self._wanted_again[pod.uid] = replace(again, pod=pod)
+            return
+        old = self._pods.get(pod.uid, pod)
+        pod = replace(
+            pod,
+            created_at=old.created_at or now,
+            deletion_requested_at=old.deletion_requested_at,
+            deletion_grace_period_seconds=old.deletion_grace_period_seconds,
+        )
+        self._pods[pod.uid] = pod
+        self._probes.replace_pod(pod)
+        self._workers.update(PodUpdate(UpdateType.UPDATE, pod), now)
 
     def _tell_differences(self, old: Pod, new: Pod, now: datetime) -> None:
         for path, before, after in differences(old, new):
@@ -312,6 +336,7 @@ class Engine:
 
     def _delete_pod(self, pod_uid: str, grace: int | None, now: datetime) -> None:
         """Mark a pod as being deleted, as the API server does, and end it."""
+        self._wanted_again.pop(pod_uid, None)
         pod = self._pods.get(pod_uid)
         if pod is None:
             return
@@ -381,6 +406,9 @@ class Engine:
                 changed[event.pod_uid] = None
             self._on_lifecycle_event(event, before.get(event.pod_uid), now)
         self._relists.came(relisted.started_at, now)
+        for uid, removed_at in tuple(self._removed_at.items()):
+            if removed_at < relisted.started_at:
+                del self._removed_at[uid]
         for uid in changed:
             self._sync(uid, now)
         self._workers.run_ready(now)
@@ -416,10 +444,7 @@ class Engine:
                     Routinely.HOUSEKEEPING, now + self.config.housekeeping_tick
                 )
             case Routinely.GARBAGE:
-                for uid, status in self._in_runtime.items():
-                    if uid in self._pods:
-                        names = dict.fromkeys(each.name for each in status.containers)
-                        self._disposer.remove_surplus(status, names, now)
+                self._collect_garbage(now)
                 self._timers.set(
                     Routinely.GARBAGE, now + self.config.container_gc_period
                 )
@@ -453,9 +478,10 @@ class Engine:
                 if not self._workers.is_known_terminated(uid)
             }
         )
-        for uid, pod in self._pods.items():
-            if not self._workers.knows(uid) and pod.deletion_requested_at is None:
-                self._workers.update(PodUpdate(UpdateType.CREATE, pod), now)
+        for uid in tuple(self._wanted_again):
+            if not self._workers.knows(uid):
+                update = self._wanted_again.pop(uid)
+                self._add_pod(update.pod, now, waits_for_name=update.is_static)
         self._disposer.end_orphans(self._in_runtime, self._pods, now)
         for uid in tuple(self._pods):
             if self._workers.should_content_be_removed(uid) and (
@@ -532,7 +558,11 @@ class Engine:
         self._runner.start(uid, self._calls.routine(call, now), done, now)
 
     def _is_fresh(self, pod_uid: str, since: datetime | None) -> bool:
-        instant = self._started_at - timedelta(days=1) if since is None else since
+        """Tell whether the last look at a pod is newer than its last sync.
+
+        For a first sync, it has to be newer than the end of an earlier pod of that UID.
+        """
+        instant = since or self._removed_at.get(pod_uid) or self._long_before
         return self._cache.get_newer_than(pod_uid, instant) is not None
 
     def _is_idle(self, pod_uid: str) -> bool:
@@ -547,15 +577,18 @@ class Engine:
         if pod_uid not in self._pods:
             return
         self._ledger.write(PodGoneEntry(self._ledger.next_sequence(), now, pod_uid))
-        if self._pods[pod_uid].deletion_requested_at is not None:
+        is_deleted = self._pods[pod_uid].deletion_requested_at is not None
+        if is_deleted or pod_uid in self._wanted_again:
             self._remove_content(pod_uid, now)
 
     def _remove_content(self, pod_uid: str, now: datetime) -> None:
         self._disposer.remove_content(pod_uid, self._in_runtime.get(pod_uid), now)
 
-    def _forget(self, pod_uid: str) -> None:
+    def _forget(self, pod_uid: str, now: datetime) -> None:
+        self._removed_at[pod_uid] = now
         self._pods.pop(pod_uid, None)
         self._in_runtime.pop(pod_uid, None)
+        self._syncer.forget_pod(pod_uid)
         self._statuses.remove(pod_uid)
         self._volumes.forget(pod_uid)
         self._lifetimes.forget_pod(pod_uid)

@@ -152,6 +152,11 @@ class PodSyncer:
         self.waits: dict[tuple[str, str], BackoffSnapshot] = {}
         """What back-off last said, by pod UID and container name."""
 
+    def forget_pod(self, pod_uid: str) -> None:
+        """Drop what is kept to be shown of a gone pod; back-off itself stays."""
+        for key in [each for each in self.waits if each[0] == pod_uid]:
+            del self.waits[key]
+
     def sync_pod(
         self, pod: Pod, status: RuntimePodStatus, now: datetime
     ) -> Routine[PodSyncResult]:
