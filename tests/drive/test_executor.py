@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.drive.executor import Executor
+from probetui.k8s.probe import ExecAction
+from probetui.k8s.runtime import ContainerID, RuntimeState, SandboxStatus
+from probetui.k8s.volume import EmptyDir, Volume
+from probetui.kubelet.effects import (
+    CreateContainer,
+    Effect,
+    GetImageStatus,
+    GetPodSandboxStatus,
+    MountVolume,
+    Operation,
+    PulledImage,
+    PullImage,
+    Relist,
+    RemoveContainer,
+    RemovePodSandbox,
+    RunHook,
+    RunOperation,
+    RunPodSandbox,
+    RunProbe,
+    StartContainer,
+    StopContainer,
+    StopPodSandbox,
+    UnmountVolume,
+)
+from probetui.kubelet.inputs import (
+    Fact,
+    OperationFinished,
+    OperationProgress,
+    ProbeFinished,
+    Relisted,
+    RelistFailed,
+)
+from probetui.kubelet.outcome import ProbeOutcome, ProbeResult
+from probetui.ports import HookResult, PodVolumes
+from tests.builders import START, a_container, a_key, a_pod, a_probe, at
+from tests.fakes import (
+    FAILING,
+    FakeClock,
+    FakeEngine,
+    FakeProber,
+    FakeRuntime,
+    Image,
+    Run,
+)
+
+POD, APP, KEY = a_pod(), a_container(), a_key()
+NOBODY = ContainerID("fake://nobody")
+SECOND = timedelta(seconds=1)
+SCRATCH = Volume("scratch", EmptyDir())
+
+
+class FakeHooks:
+    """`ports.HookRunner` that says what it was told to."""
+
+    def __init__(self, result: HookResult) -> None:
+        self._result = result
+
+    async def run(self, operation: RunHook) -> HookResult:
+        return self._result
+
+
+class BrokenProber:
+    """A prober with a bug."""
+
+    async def probe(self, effect: RunProbe) -> ProbeOutcome:
+        raise LookupError("a bug")
+
+
+class FakeVolumes:
+    """`ports.VolumeHost`; `mounted` has the volumes there are."""
+
+    def __init__(self) -> None:
+        self.mounted: set[str] = set()
+
+    async def mount_volume(self, operation: MountVolume) -> None:
+        self.mounted.add(operation.volume.name)
+
+    async def unmount_volume(self, operation: UnmountVolume) -> None:
+        self.mounted.discard(operation.volume_name)
+
+    async def list_volumes(self) -> tuple[PodVolumes, ...]:
+        return ()
+
+
+class Bench:
+    """An executor in front of a fake engine; `facts` are what it reported."""
+
+    def __init__(
+        self, *, prober: Any = None, hook: HookResult | None = None, **ports: Any
+    ) -> None:
+        self.clock = FakeClock()
+        self.engine = FakeEngine(self.clock)
+        self.prober = FakeProber(self.clock)
+        self.facts: list[Fact] = []
+        self.executor = Executor(
+            FakeRuntime(self.engine),
+            prober or self.prober,
+            FakeHooks(hook or HookResult()),
+            self.clock,
+            **ports,
+        )
+
+    async def carry_out(self, effect: Effect) -> Fact:
+        """Carry an effect out, while time jumps, and return the last fact."""
+        async with self.clock.jumping():
+            await self.executor.carry_out(effect, self.facts.append)
+        return self.facts[-1]
+
+    async def do(self, operation: Operation) -> OperationFinished:
+        fact = await self.carry_out(RunOperation(7, POD.uid, operation))
+        assert isinstance(fact, OperationFinished)
+        assert fact.operation_id == 7
+        return fact
+
+    async def create(self) -> ContainerID:
+        sandbox = await self.do(RunPodSandbox(POD, 0))
+        created = await self.do(
+            CreateContainer(POD, APP, str(sandbox.value), 0, "image")
+        )
+        return ContainerID(str(created.value))
+
+    async def start(self) -> ContainerID:
+        container_id = await self.create()
+        await self.do(StartContainer(container_id))
+        return container_id
+
+    def state(self) -> RuntimeState:
+        return self.engine.container("app").state
+
+
+def a_run_probe() -> RunProbe:
+    return RunProbe(9, KEY, POD, APP, a_probe(), NOBODY, "10.0.0.2")
+
+
+class TestOperations:
+    async def test_a_sandbox_is_made_looked_at_stopped_and_removed(self) -> None:
+        bench = Bench()
+        sandbox_id = str((await bench.do(RunPodSandbox(POD, 3))).value)
+
+        status = (await bench.do(GetPodSandboxStatus(sandbox_id))).value
+        await bench.do(StopPodSandbox(sandbox_id))
+        stopped = (await bench.do(GetPodSandboxStatus(sandbox_id))).value
+        await bench.do(RemovePodSandbox(sandbox_id))
+
+        assert isinstance(status, SandboxStatus)
+        assert isinstance(stopped, SandboxStatus)
+        assert (status.attempt, status.is_ready, stopped.is_ready) == (3, True, False)
+        assert bench.engine.sandboxes == {}
+
+    async def test_a_container_is_created_started_stopped_and_removed(self) -> None:
+        bench = Bench()
+        container_id = await bench.create()
+        states = [bench.state()]
+
+        await bench.do(StartContainer(container_id))
+        states.append(bench.state())
+        await bench.do(StopContainer(container_id, "app", 30))
+        states.append(bench.state())
+        await bench.do(RemoveContainer(container_id))
+
+        assert states == [
+            RuntimeState.CREATED,
+            RuntimeState.RUNNING,
+            RuntimeState.EXITED,
+        ]
+        assert bench.engine.containers == {}
+
+    async def test_a_stop_has_the_grace_period_it_was_given(self) -> None:
+        bench = Bench()
+        bench.engine.runs = lambda _operation: Run(on_sigterm=None)
+        container_id = await bench.start()
+
+        await bench.do(StopContainer(container_id, "app", 7))
+
+        assert bench.clock.now() == at(7)
+
+    async def test_an_image_is_looked_for(self) -> None:
+        bench = Bench()
+        bench.engine.images["gone:1"] = Image(is_here=False)
+
+        here = await bench.do(GetImageStatus("here:1"))
+        gone = await bench.do(GetImageStatus("gone:1"))
+
+        assert here == OperationFinished(7, "sha256:0f1e2d")
+        assert gone == OperationFinished(7, None)
+
+    async def test_a_pull_tells_how_far_it_has_got(self) -> None:
+        bench = Bench()
+
+        pulled = await bench.do(PullImage(POD, "a:1"))
+
+        assert pulled.value == PulledImage("sha256:0f1e2d", 4_000_000)
+        assert bench.facts == [OperationProgress(7, "pulling a:1"), pulled]
+
+    async def test_a_hook_s_output_comes_also_beside_its_error(self) -> None:
+        bench = Bench(hook=HookResult("half done", "exit 1"))
+
+        finished = await bench.do(RunHook(POD, APP, NOBODY, ExecAction(("x",)), ""))
+
+        assert finished == OperationFinished(7, "half done", "exit 1")
+
+    async def test_volumes_are_mounted_and_unmounted(self) -> None:
+        volumes = FakeVolumes()
+        bench = Bench(volumes=volumes)
+
+        await bench.do(MountVolume(POD, SCRATCH, (), START))
+        mounted = set(volumes.mounted)
+        finished = await bench.do(UnmountVolume(POD.uid, "scratch"))
+
+        assert finished == OperationFinished(7)
+        assert (mounted, volumes.mounted) == ({"scratch"}, set())
+
+    async def test_where_there_are_no_volumes_that_is_the_error(self) -> None:
+        finished = await Bench().do(MountVolume(POD, SCRATCH, (), START))
+
+        assert finished.error == "fake has no volumes"
+
+
+class TestErrors:
+    async def test_what_the_runtime_refuses_is_an_error_in_its_own_words(self) -> None:
+        bench = Bench()
+        bench.engine.sandbox_error = "no network"
+
+        finished = await bench.do(RunPodSandbox(POD, 0))
+
+        assert finished == OperationFinished(7, error="no network")
+
+    async def test_an_image_that_does_not_exist_is_not_found(self) -> None:
+        bench = Bench()
+        bench.engine.images["a:1"] = Image(is_here=False, pull_error="a:1: not found")
+
+        finished = await bench.do(PullImage(POD, "a:1"))
+
+        assert finished == OperationFinished(7, error="a:1: not found", not_found=True)
+
+    @pytest.mark.parametrize(
+        ("effect", "fact"),
+        [
+            pytest.param(Relist(), RelistFailed("LookupError: a bug"), id="relist"),
+            pytest.param(
+                RunOperation(7, POD.uid, GetImageStatus("a:1")),
+                OperationFinished(7, error="LookupError: a bug"),
+                id="operation",
+            ),
+        ],
+    )
+    async def test_a_bug_becomes_the_error_of_one_effect_and_is_logged(
+        self, effect: Effect, fact: Fact, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Broken(FakeRuntime):
+            async def _ask(self) -> None:
+                raise LookupError("a bug")
+
+        bench = Bench()
+        bench.executor._runtime = Broken(bench.engine)
+
+        with caplog.at_level(logging.ERROR):
+            reported = await bench.carry_out(effect)
+
+        assert reported == fact
+        assert "Traceback" in caplog.text
+
+    async def test_a_bug_of_a_prober_is_a_probe_that_could_not_be_run(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        fact = await Bench(prober=BrokenProber()).carry_out(a_run_probe())
+
+        assert isinstance(fact, ProbeFinished)
+        assert fact.probe_id == 9
+        assert fact.outcome.last.error == "LookupError: a bug"
+        assert fact.outcome.last.result is ProbeResult.UNKNOWN
+        assert "carrying out RunProbe" in caplog.text
+
+    async def test_what_is_cancelled_reports_nothing(self) -> None:
+        bench = Bench()
+        bench.engine.answers_after = 60 * SECOND
+        task = asyncio.ensure_future(
+            bench.executor.carry_out(Relist(), bench.facts.append)
+        )
+        await bench.clock.settle()
+
+        task.cancel()
+
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert bench.facts == []
+
+
+class TestRelists:
+    async def test_a_relist_says_when_it_was_asked_for(self) -> None:
+        bench = Bench()
+        await bench.start()
+        bench.engine.answers_after = 3 * SECOND
+
+        fact = await bench.carry_out(Relist())
+
+        assert isinstance(fact, Relisted)
+        assert (fact.started_at, bench.clock.now()) == (START, at(3))
+        assert [each.pod_uid for each in fact.pods] == [POD.uid]
+
+    async def test_a_runtime_that_does_not_answer_is_a_fact_too(self) -> None:
+        bench = Bench()
+        bench.engine.unreachable = "no daemon"
+
+        assert await bench.carry_out(Relist()) == RelistFailed("no daemon")
+
+
+class TestProbes:
+    async def test_a_probe_ends_in_what_it_came_to(self) -> None:
+        bench = Bench()
+        bench.prober.script(KEY, FAILING)
+
+        fact = await bench.carry_out(a_run_probe())
+
+        assert isinstance(fact, ProbeFinished)
+        assert fact.probe_id == 9
+        assert fact.outcome.last.output == "not well"
+
+
+async def test_every_effect_ends_in_one_fact() -> None:
+    bench = Bench()
+    container_id = await bench.start()
+    bench.facts.clear()
+    effects: list[Effect] = [
+        Relist(),
+        a_run_probe(),
+        RunOperation(8, POD.uid, StopContainer(container_id, "app", 1)),
+        RunOperation(9, POD.uid, StartContainer(NOBODY)),
+    ]
+
+    for each in effects:
+        await bench.carry_out(each)
+
+    assert len(bench.facts) == len(effects)
