@@ -184,13 +184,13 @@ def a_container(
         pytest.param(
             a_container(on_hold=True),
             DEMO,
-            "none: on hold, no probe until a tick sees a new container id",
+            "none: on hold, nothing is probed",
             id="on hold",
         ),
         pytest.param(
             a_container(upcoming_skip=Skip.NOT_STARTED),
             DEMO,
-            "none: gated, no probe until startup succeeds",
+            "none: gated until startup succeeds",
             id="gated",
         ),
         pytest.param(

@@ -133,6 +133,7 @@ async def test_the_kind_of_probe_stays_chosen_from_container_to_container() -> N
         pytest.param(("3", "enter"), "3 Events", id="enter on the events"),
         pytest.param(("v",), "3 Events", id="v"),
         pytest.param(("z", "3"), "3 Events", id="another pane while zoomed"),
+        pytest.param(("z", "tab"), "2 demo/liveness", id="the next pane while zoomed"),
     ],
 )
 async def test_one_pane_can_have_the_whole_screen(
@@ -456,9 +457,7 @@ def test_no_key_means_something_else_to_textual() -> None:
     theirs = dict(keys_of(App, Screen))
 
     clashes = {key for key in ours.keys() & theirs.keys() if ours[key] != theirs[key]}
-    assert clashes == {"ctrl+c"}, (
-        "^c copies or quits, which does what both of theirs do"
-    )
+    assert clashes == {"ctrl+c", "tab", "shift+tab"}, "ours do what theirs do, and more"
 
 
 @pytest.mark.parametrize("pane", [ContainerTable, EventPane])

@@ -57,27 +57,32 @@ def waiting_words(container: ContainerSnapshot, view: View) -> str:
     )
 
 
-def container_lines(
+def under_way(
     pod: PodSnapshot, container: ContainerSnapshot, view: View
 ) -> Iterator[Line]:
-    """Yield state, image, last exit, and the kill or the wait that is under way."""
-    status = container.status
-    count = status.restart_count if status else 0
-    ready = "yes" if status and status.ready else "no"
-    yield labelled(
-        "state", state(pod, container, view), f"   ready {ready}   restarts {count}"
-    )
-    if pod.operation:
-        yield labelled("doing", Span(view.safe(pod.operation), Role.ACCENT))
-    if container.last_exit is not None:
-        at = view.times.stamp(container.last_exit.at)
-        yield labelled("last exit", f"{at} {last_exit_words(container.last_exit)}")
+    """Yield the kill, the wait, or whatever else is being done now."""
     if container.stopping is not None:
         words = stopping_words(container, view)
         by = asked_by(container.stopping.by)
         yield labelled("kill", Span(words, Role.WARNING), f", {by}")
-    if words := waiting_words(container, view):
+    elif words := waiting_words(container, view):
         yield labelled("back-off", Span(words, Role.ERROR))
+    elif pod.operation:
+        yield labelled("doing", Span(view.safe(pod.operation), Role.ACCENT))
+
+
+def container_lines(
+    pod: PodSnapshot, container: ContainerSnapshot, view: View
+) -> Iterator[Line]:
+    """Yield state, last exit and image."""
+    status = container.status
+    count = status.restart_count if status else 0
+    ready = "yes" if status and status.ready else "no"
+    now = state(pod, container, view)
+    yield labelled("state", now, f"   ready {ready}   restarts {count}")
+    if container.last_exit is not None:
+        at = view.times.stamp(container.last_exit.at)
+        yield labelled("last exit", f"{at} {last_exit_words(container.last_exit)}")
     shown_id = f"  id {short_id(status.container_id)}" if status else ""
     yield labelled("image", view.safe(container.container.image), muted(shown_id))
     if not container.probes:

@@ -9,6 +9,7 @@ from probetui.kubelet.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnaps
 from probetui.presentation.container_detail import (
     container_lines,
     stopping_words,
+    under_way,
     waiting_words,
 )
 from probetui.presentation.containers import probe_of
@@ -16,20 +17,25 @@ from probetui.presentation.marks import PROBE_LETTERS, strip
 from probetui.presentation.probe_detail import (
     NOW,
     believed,
+    count_line,
     last_words,
     limit_words,
+    output_lines,
     output_text,
-    probe_lines,
     run_words,
+    settings_lines,
+    standing_lines,
+    strip_lines,
     why_words,
 )
 from probetui.presentation.probes import badge, handler_words, timing_letters
 from probetui.presentation.sentences import next_failure, why
-from probetui.presentation.spans import Line, Role, Span, line, muted, text_of
+from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, text_of
 from probetui.presentation.view import View
 
 _STORED_COLUMN = 38
 _HOLD_COLUMN = 65
+_MOST_OUTPUT_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ def short_detail(subject: Subject, view: View, width: int) -> list[Line]:
     """Return the five lines that matter most: strip, run, last, why, next failure."""
     probe = subject.probe
     if probe is None:
-        return list(container_lines(subject.pod, subject.container, view))
+        return _without_probe(subject, view)
     return [
         _strip_and_legend(probe, view, width),
         _run_and_stored(probe, view),
@@ -105,13 +111,36 @@ def short_detail(subject: Subject, view: View, width: int) -> list[Line]:
 
 
 def full_detail(subject: Subject, view: View, width: int) -> list[Line]:
-    """Return everything there is to say, the whole last output at the end."""
-    lines = list(container_lines(subject.pod, subject.container, view))
-    if subject.probe is None:
-        return lines
-    failure = next_failure(subject.pod.pod, subject.container, subject.probe, view)
-    shown = probe_lines(subject.container, subject.probe, failure, view, width)
-    return [*lines, *shown]
+    """Return everything there is to say, the whole last output too.
+
+    A long output comes last, so that it hides nothing.
+    """
+    pod, container, probe = subject.pod, subject.container, subject.probe
+    if probe is None:
+        return _without_probe(subject, view)
+    failure = next_failure(pod.pod, container, probe, view)
+    output = list(output_lines(probe, view))
+    about_it = [*container_lines(pod, container, view), count_line(probe)]
+    taken = sum(1 + len(text_of(each)) // max(width, 1) for each in output)
+    is_long = taken > _MOST_OUTPUT_LINES
+    first, second = (about_it, output) if is_long else (output, about_it)
+    return [
+        *settings_lines(probe, view),
+        EMPTY,
+        *strip_lines(probe, view, width),
+        EMPTY,
+        *under_way(pod, container, view),
+        *standing_lines(container, probe, failure, view),
+        EMPTY,
+        *first,
+        *((EMPTY,) if first else ()),
+        *second,
+    ]
+
+
+def _without_probe(subject: Subject, view: View) -> list[Line]:
+    what = (subject.pod, subject.container, view)
+    return [*under_way(*what), *container_lines(*what)]
 
 
 def _strip_and_legend(probe: ProbeSnapshot, view: View, width: int) -> Line:

@@ -21,7 +21,7 @@ from probetui.presentation.probes import (
     timing_words,
 )
 from probetui.presentation.sentences import NextFailure, why
-from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, text_of
+from probetui.presentation.spans import Line, Role, Span, line, muted, text_of
 from probetui.presentation.text_cells import all_lines
 from probetui.presentation.view import View
 
@@ -30,33 +30,75 @@ _BAR = 10
 _STORED_SOMETHING = {Action.KILL, Action.READY, Action.NOT_READY, Action.STARTED}
 
 
-def probe_lines(
+def settings_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
+    """Yield what a probe does, and when."""
+    yield labelled("handler", Span(handler_words(probe.probe, view), Role.STRONG))
+    yield labelled("timing", timing_words(probe.probe))
+
+
+def strip_lines(probe: ProbeSnapshot, view: View, width: int) -> Iterator[Line]:
+    """Yield the strip of marks, and below it when its first tick was."""
+    room = width - len(NOW)
+    ticks = strip(probe.history, view.marks, room)
+    if not ticks:
+        yield line(muted("no tick yet"))
+        return
+    scale = f"one mark = {probe.probe.period_seconds}s"
+    gap = width - len(text_of(ticks)) - len(NOW) - len(scale)
+    tail = muted(" " * gap + scale if gap > 1 else "")
+    yield line(*ticks, muted(NOW), tail)
+    shown = shown_ticks(probe.history, view.marks, room)
+    footnote = f"^{view.times.clock(shown[0].tick.started_at)}"
+    newest = next(
+        (each for each in reversed(shown[1:]) if each.tick.new_container), None
+    )
+    if newest is not None and newest.column > len(footnote):
+        footnote = footnote.ljust(newest.column)
+        footnote += f"^{view.times.clock(newest.tick.started_at)} new container"
+    yield line(muted(footnote))
+
+
+def standing_lines(
     container: ContainerSnapshot,
     probe: ProbeSnapshot,
     failure: NextFailure,
     view: View,
-    width: int,
 ) -> Iterator[Line]:
-    """Yield everything about a probe, what it printed last at the end."""
-    yield labelled("handler", Span(handler_words(probe.probe, view), Role.STRONG))
-    yield labelled("timing", timing_words(probe.probe))
-    yield EMPTY
-    yield from _strip_lines(probe, view, width)
-    yield EMPTY
-    yield labelled("result run", *run_words(probe, view), muted("   threshold ")) + bar(
-        probe, view.marks, _BAR
-    )
+    """Yield how a probe stands, why, and what comes next."""
+    run = labelled("result run", *run_words(probe, view))
+    if is_running_towards_change(probe):
+        run += (muted("   threshold "), *bar(probe, view.marks, _BAR))
+    yield run
     yield labelled("stored", believed(probe), muted(_stored_since(probe, view)))
     yield labelled("on hold", *_hold_words(probe))
     yield labelled("initial delay", _delay_words(container, probe, view))
-    yield labelled("counted", _counts(probe))
-    yield EMPTY
     yield labelled("why", why_words(probe, view))
     yield labelled("next failure", failure.words + _times_of_kill(failure, view))
     if failure.backoff is not None:
-        yield labelled("back-off", failure.backoff.words)
-    yield EMPTY
-    yield from _output_lines(probe, view)
+        yield labelled("", failure.backoff.words)
+
+
+def count_line(probe: ProbeSnapshot) -> Line:
+    """Return what a probe's ticks have come to, in numbers."""
+    return labelled(
+        "counted",
+        f"{probe.successes} succeeded, {probe.failures} failed, "
+        f"{probe.errors} errored, {probe.skips} skipped",
+    )
+
+
+def output_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
+    """Yield everything that the last probe printed, or why it could not be run."""
+    tick = probe.last_run
+    if tick is None or not tick.attempts:
+        return
+    attempt = tick.attempts[-1]
+    text = view.mask.text(output_text(attempt))
+    times = f"attempt {len(tick.attempts)} of 3, " if len(tick.attempts) > 1 else ""
+    size = f", {times}{_size(text)} bytes"
+    yield labelled("last output", *last_words(tick, view), size)
+    for each in all_lines(text):
+        yield line(f"  {each}")
 
 
 def why_words(probe: ProbeSnapshot, view: View) -> str:
@@ -116,27 +158,6 @@ def output_text(attempt: Attempt) -> str:
     return attempt.output if attempt.error is None else attempt.error
 
 
-def _strip_lines(probe: ProbeSnapshot, view: View, width: int) -> Iterator[Line]:
-    room = width - len(NOW)
-    ticks = strip(probe.history, view.marks, room)
-    if not ticks:
-        yield line(muted("no tick yet"))
-        return
-    scale = f"one mark = {probe.probe.period_seconds}s"
-    gap = width - len(text_of(ticks)) - len(NOW) - len(scale)
-    tail = muted(" " * gap + scale if gap > 1 else "")
-    yield line(*ticks, muted(NOW), tail)
-    shown = shown_ticks(probe.history, view.marks, room)
-    footnote = f"^{view.times.clock(shown[0].tick.started_at)}"
-    newest = next(
-        (each for each in reversed(shown[1:]) if each.tick.new_container), None
-    )
-    if newest is not None and newest.column > len(footnote):
-        footnote = footnote.ljust(newest.column)
-        footnote += f"^{view.times.clock(newest.tick.started_at)} new container"
-    yield line(muted(footnote))
-
-
 def _stored_since(probe: ProbeSnapshot, view: View) -> str:
     """Return since when and why the stored result is what it is, if it is in sight."""
     for tick in reversed(probe.history):
@@ -152,10 +173,7 @@ def _stored_since(probe: ProbeSnapshot, view: View) -> str:
 def _hold_words(probe: ProbeSnapshot) -> tuple[Span, ...]:
     if not probe.on_hold:
         return (Span("no"),)
-    return (
-        Span("yes", Role.HOLD),
-        Span("  no probe until a tick sees a new container id"),
-    )
+    return Span("yes", Role.HOLD), Span("  until a tick sees a new container id")
 
 
 def _delay_words(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> str:
@@ -171,13 +189,6 @@ def _delay_words(container: ContainerSnapshot, probe: ProbeSnapshot, view: View)
             return f"{seconds}s after the next start"
 
 
-def _counts(probe: ProbeSnapshot) -> str:
-    return (
-        f"{probe.successes} succeeded, {probe.failures} failed, "
-        f"{probe.errors} errored, {probe.skips} skipped"
-    )
-
-
 def _times_of_kill(failure: NextFailure, view: View) -> str:
     if failure.grace is None:
         return ""
@@ -185,19 +196,6 @@ def _times_of_kill(failure: NextFailure, view: View) -> str:
     at = f" at {view.times.clock(failure.kills_at)}" if failure.kills_at else ""
     after = "" if failure.backoff else ", no restart (policy Never)"
     return f"{at}, {seconds}s grace ({source}){after}"
-
-
-def _output_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
-    tick = probe.last_run
-    if tick is None or not tick.attempts:
-        return
-    attempt = tick.attempts[-1]
-    text = view.mask.text(output_text(attempt))
-    size = _size(text)
-    times = f"attempt {len(tick.attempts)} of 3, " if len(tick.attempts) > 1 else ""
-    yield labelled("last output", *last_words(tick, view), f", {times}{size} bytes")
-    for each in all_lines(text):
-        yield line(f"  {each}")
 
 
 def _size(text: str) -> int:

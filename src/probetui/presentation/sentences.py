@@ -142,12 +142,12 @@ def _no_probe(probe: ProbeSnapshot) -> str | None:
     if not probe.worker_alive:
         return "none: no worker probes any more"
     if probe.on_hold:
-        return "none: on hold, no probe until a tick sees a new container id"
+        return "none: on hold, nothing is probed"
     match probe.upcoming_skip:
         case None | Skip.INITIAL_DELAY:
             return None
         case Skip.NOT_STARTED:
-            return "none: gated, no probe until startup succeeds"
+            return "none: gated until startup succeeds"
         case Skip.ALREADY_STARTED:
             return "none: the container has started"
         case _:

@@ -13,20 +13,18 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from probetui.k8s.probe import ProbeType
-from probetui.k8s.status import Running
-from probetui.kubelet.inputs import (
-    PauseProbes,
-    RestartContainer,
-    ResumeProbes,
-    StepProbe,
-    TriggerProbe,
-)
 from probetui.presentation.detail import Subject, choose_probe
 from probetui.presentation.filters import Filter
 from probetui.tui.key_labels import footer_labels
 from probetui.tui.messages import CommandGiven, ContainerChosen, FilterClosed
 from probetui.tui.options import ScreenOptions
-from probetui.tui.screens.pods_keys import CHANGES, KEYS
+from probetui.tui.screens.pods_keys import (
+    GIVE,
+    KEYS,
+    command_of,
+    enabled_actions,
+)
+from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, LEAST, is_below
 from probetui.tui.sight import Sight
 from probetui.tui.widgets.container_table import ContainerTable
 from probetui.tui.widgets.detail_pane import DetailPane
@@ -35,9 +33,7 @@ from probetui.tui.widgets.filter_bar import FilterBar
 from probetui.tui.widgets.one_line import Banner, HeaderBar, KeyLine
 from probetui.tui.widgets.pane import Pane
 
-_LEAST_WIDTH, _LEAST_HEIGHT = 40, 10
-_FRAMED_WIDTH, _FRAMED_HEIGHT = 60, 16
-_ZOOMS = ("containers", "detail", "events")
+_PANES = ("containers", "detail", "events")
 
 
 class PodsScreen(Screen[None], inherit_bindings=False):
@@ -45,18 +41,8 @@ class PodsScreen(Screen[None], inherit_bindings=False):
 
     CSS_PATH = "../styles/pods.tcss"
     AUTO_FOCUS = "#containers"
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012  # declared so by the framework
-        (0, "-tiny"),
-        (_FRAMED_WIDTH, "-narrow"),
-        (100, "-normal"),
-        (160, "-wide"),
-    ]
-    VERTICAL_BREAKPOINTS = [  # noqa: RUF012  # declared so by the framework
-        (0, "-flat"),
-        (_FRAMED_HEIGHT, "-short"),
-        (22, "-middle"),
-        (38, "-tall"),
-    ]
+    HORIZONTAL_BREAKPOINTS = BY_WIDTH
+    VERTICAL_BREAKPOINTS = BY_HEIGHT
     BINDINGS: ClassVar[list[BindingType]] = KEYS
 
     def __init__(self, sight: Sight, options: ScreenOptions) -> None:
@@ -81,7 +67,7 @@ class PodsScreen(Screen[None], inherit_bindings=False):
         yield self._filter
         yield self._keys
         yield Static(
-            f"too small for probetui ({_LEAST_WIDTH} x {_LEAST_HEIGHT}); it runs on",
+            f"too small for probetui ({LEAST.width} x {LEAST.height}); it runs on",
             id="too-small",
             markup=False,
         )
@@ -91,10 +77,8 @@ class PodsScreen(Screen[None], inherit_bindings=False):
         self.show(self._sight)
 
     def on_resize(self, event: Resize) -> None:
-        width, height = event.size
-        is_small = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
-        self.set_class(is_small, "-too-small")
-        is_bare = width < _FRAMED_WIDTH or height < _FRAMED_HEIGHT
+        self.set_class(is_below(event.size, LEAST), "-too-small")
+        is_bare = is_below(event.size, FRAMED)
         self.set_class(is_bare, "-bare")
         for pane in (self._containers, self._detail, self._events):
             pane.show_bare(is_bare=is_bare)
@@ -116,19 +100,24 @@ class PodsScreen(Screen[None], inherit_bindings=False):
     def check_action(
         self,
         action: str,
-        parameters: tuple[object, ...],  # noqa: ARG002  # the framework's
+        parameters: tuple[object, ...],
     ) -> bool | None:
         """Tell which keys work now; the others are neither shown nor listed."""
         if isinstance(self.focused, Input):
             return False
-        if action in CHANGES and self._options.read_only:
+        if action == GIVE and self._options.read_only:
             return False
-        return self._enabled().get(action, True)
+        name = str(parameters[0]) if action == GIVE else action
+        return self._enabled().get(name, True)
 
     def action_pane(self, name: str) -> None:
         if self._zoomed:
             self._zoom(name)
         self.query_one(f"#{name}", Pane).focus()
+
+    def action_other_pane(self, step: int) -> None:
+        index = _PANES.index(self._focused_pane().id or "") + step
+        self.action_pane(_PANES[index % len(_PANES)])
 
     def action_zoom(self, name: str = "") -> None:
         name = name or self._focused_pane().id or ""
@@ -159,23 +148,8 @@ class PodsScreen(Screen[None], inherit_bindings=False):
         self._keys.display = False
         self._filter.open(self._pane_to_filter())
 
-    def action_pause(self) -> None:
-        self.post_message(CommandGiven(PauseProbes()))
-
-    def action_resume(self) -> None:
-        self.post_message(CommandGiven(ResumeProbes()))
-
-    def action_step(self) -> None:
-        self.post_message(CommandGiven(StepProbe()))
-
-    def action_trigger(self) -> None:
-        if self._subject is not None and self._subject.probe is not None:
-            self.post_message(CommandGiven(TriggerProbe(self._subject.probe.key)))
-
-    def action_restart(self) -> None:
-        if self._subject is not None:
-            name = self._subject.container.container.name
-            command = RestartContainer(self._subject.pod.pod.uid, name)
+    def action_give(self, name: str) -> None:
+        if (command := command_of(name, self._subject)) is not None:
             self.post_message(CommandGiven(command))
 
     @on(ContainerChosen)
@@ -199,26 +173,18 @@ class PodsScreen(Screen[None], inherit_bindings=False):
             self.refresh_bindings()
 
     def _enabled(self) -> dict[str, bool]:
-        """Return the actions that do not always make sense, and whether they do."""
-        is_paused = self._sight.snapshot.is_paused
-        subject = self._subject
-        probe = subject.probe if subject else None
-        status = subject.container.status if subject else None
-        return {
-            "pause": not is_paused,
-            "resume": is_paused,
-            "trigger": probe is not None and probe.worker_alive,
-            "restart": status is not None and isinstance(status.state, Running),
-            "probe": subject is not None and len(subject.container.probes) > 1,
-            "unzoom": bool(self._zoomed),
-            "back": bool(self._zoomed) or self._pane_to_filter().filter.is_active,
-        }
+        return enabled_actions(
+            self._subject,
+            is_paused=self._sight.snapshot.is_paused,
+            is_zoomed=bool(self._zoomed),
+            is_filtered=self._pane_to_filter().filter.is_active,
+        )
 
     def _zoom(self, name: str) -> None:
         """Give one pane the whole screen; an empty name gives all panes their part."""
         was = self._zoomed
         self._zoomed = name
-        for each in _ZOOMS:
+        for each in _PANES:
             self.set_class(each == name, f"-zoom-{each}")
         self.set_class(bool(name), "-zoomed")
         self.query_one(f"#{name or ('containers' if was == 'detail' else was)}").focus()

@@ -1,20 +1,32 @@
-"""The keys of the main screen."""
+"""The keys of the main screen, and when they make sense."""
 
 from __future__ import annotations
 
 from textual.binding import Binding, BindingType
 
+from probetui.k8s.status import Running
+from probetui.kubelet.inputs import (
+    Command,
+    PauseProbes,
+    RestartContainer,
+    ResumeProbes,
+    StepProbe,
+    TriggerProbe,
+)
+from probetui.kubelet.snapshot import ProbeSnapshot
+from probetui.presentation.detail import Subject
+
 KEYS: list[BindingType] = [
     Binding(
         "tab",
-        "app.focus_next",
+        "other_pane(1)",
         "next pane",
         id="move.next-pane",
         tooltip="To the next pane",
     ),
     Binding(
         "shift+tab",
-        "app.focus_previous",
+        "other_pane(-1)",
         "previous pane",
         id="move.previous-pane",
         tooltip="To the pane before",
@@ -78,32 +90,76 @@ KEYS: list[BindingType] = [
         tooltip="All panes again, or no filter",
     ),
     Binding("q", "unzoom", "back", id="app.back", tooltip="All panes again"),
-    Binding("space", "pause", "pause", id="time.pause", tooltip="Hold back all ticks"),
     Binding(
-        "space", "resume", "resume", id="time.resume", tooltip="Let ticks go again"
+        "space",
+        "give('pause')",
+        "pause",
+        id="time.pause",
+        tooltip="Hold back all ticks",
+    ),
+    Binding(
+        "space",
+        "give('resume')",
+        "resume",
+        id="time.resume",
+        tooltip="Let ticks go again",
     ),
     Binding(
         "full_stop",
-        "step",
+        "give('step')",
         "step",
         id="time.step",
         tooltip="Let the next tick go",
     ),
     Binding(
         "t",
-        "trigger",
+        "give('trigger')",
         "probe",
         id="probe.trigger",
         tooltip="Probe now, out of schedule",
     ),
     Binding(
         "r",
-        "restart",
+        "give('restart')",
         "restart",
         id="container.restart",
         tooltip="Kill it as the kubelet does",
     ),
 ]
 
-CHANGES = frozenset({"pause", "resume", "step", "trigger", "restart"})
-"""Actions that change something; read-only screens do not have them."""
+GIVE = "give"
+"""The action that gives a command; read-only screens do not have it."""
+
+
+def command_of(name: str, subject: Subject | None) -> Command | None:
+    """Return the command of that name for what is chosen, None if there is none."""
+    match name, subject:
+        case "pause", _:
+            return PauseProbes()
+        case "resume", _:
+            return ResumeProbes()
+        case "step", _:
+            return StepProbe()
+        case "trigger", Subject(probe=ProbeSnapshot(key=key)):
+            return TriggerProbe(key)
+        case "restart", Subject(pod, container):
+            return RestartContainer(pod.pod.uid, container.container.name)
+        case _:
+            return None
+
+
+def enabled_actions(
+    subject: Subject | None, *, is_paused: bool, is_zoomed: bool, is_filtered: bool
+) -> dict[str, bool]:
+    """Return the actions that do not always make sense, and whether they do now."""
+    probe = subject.probe if subject else None
+    status = subject.container.status if subject else None
+    return {
+        "pause": not is_paused,
+        "resume": is_paused,
+        "trigger": probe is not None and probe.worker_alive,
+        "restart": status is not None and isinstance(status.state, Running),
+        "probe": subject is not None and len(subject.container.probes) > 1,
+        "unzoom": is_zoomed,
+        "back": is_zoomed or is_filtered,
+    }
