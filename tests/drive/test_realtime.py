@@ -1,0 +1,375 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime, timedelta
+
+import pytest
+
+from probetui.drive import realtime
+from probetui.drive.executor import Executor
+from probetui.drive.realtime import NOTICE_PERIOD_SECONDS, RealtimeSession
+from probetui.drive.session import Session
+from probetui.errors import ContainerRuntimeError
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import RunHook
+from probetui.kubelet.engine import Engine
+from probetui.kubelet.inputs import AddPod, Input, PauseProbes, RuntimeChanged
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    Entry,
+    EventEntry,
+    Lifecycle,
+    PodGoneEntry,
+    UserEntry,
+)
+from probetui.ports import EventSource, HookResult
+from tests.builders import START, a_container, a_key, a_pod, a_probe, at
+from tests.fakes import (
+    FAILING,
+    Answer,
+    FakeClock,
+    FakeEngine,
+    FakeProber,
+    FakeRuntime,
+)
+
+SECOND = timedelta(seconds=1)
+
+
+class NoHooks:
+    """`ports.HookRunner` of pods without hooks."""
+
+    async def run(self, operation: RunHook) -> HookResult:
+        return HookResult()
+
+
+class LateClock(FakeClock):
+    """A clock that can wake a sleeper too late, by its lag when that was set."""
+
+    lag = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.lag
+
+    async def sleep_until(self, deadline: datetime) -> None:
+        await super().sleep_until(deadline - self.lag)
+
+
+class ShortEvents:
+    """An event stream that ends at once, every time; `openings` counts them."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.openings = 0
+        self._error = error
+
+    async def watch(self) -> AsyncIterator[None]:
+        self.openings += 1
+        yield
+        if self._error is not None:
+            raise self._error
+
+
+class Bench:
+    """A session on a fake clock, with a fake runtime."""
+
+    def __init__(
+        self,
+        *,
+        clock: FakeClock | None = None,
+        events: EventSource | None = None,
+        on_input: Callable[[Input, datetime], None] | None = None,
+    ) -> None:
+        self.clock = clock or FakeClock()
+        self.world = FakeEngine(self.clock)
+        self.runtime = FakeRuntime(self.world)
+        self.prober = FakeProber(self.clock)
+        self.session = RealtimeSession(
+            Engine(KubeletConfig(), START),
+            Executor(self.runtime, self.prober, NoHooks(), self.clock),
+            self.clock,
+            runtime_name="fake 1.0",
+            events=self.runtime if events is None else events,
+            on_input=on_input,
+        )
+
+    async def pass_time(self, seconds: float) -> None:
+        await self.clock.advance(timedelta(seconds=seconds))
+
+    def of(self, kind: type[Entry]) -> list[Entry]:
+        return [each for each in self.session.journal if isinstance(each, kind)]
+
+    def reasons(self) -> list[str]:
+        return [
+            each.event.reason
+            for each in self.session.journal
+            if isinstance(each, EventEntry)
+        ]
+
+
+@contextlib.asynccontextmanager
+async def running(bench: Bench) -> AsyncIterator[asyncio.Task[None]]:
+    """In the block, the session runs; it is stopped at the end."""
+    task = asyncio.ensure_future(bench.session.run())
+    try:
+        await bench.clock.settle()
+        yield task
+    finally:
+        bench.session.stop()
+        with contextlib.suppress(LookupError):
+            await task
+
+
+class TestRunning:
+    async def test_a_pod_is_run(self) -> None:
+        bench = Bench()
+        async with running(bench):
+            bench.session.send(AddPod(a_pod()))
+
+            await bench.pass_time(3)
+
+        assert bench.reasons() == ["Pulled", "Created", "Started"]
+        assert bench.world.container("app").runs()
+
+    async def test_a_container_that_fails_its_probe_is_killed(self) -> None:
+        bench = Bench()
+        bench.prober.script(a_key(), *[FAILING] * 3, Answer())
+        probe = a_probe(period_seconds=1)
+        async with running(bench):
+            bench.session.send(AddPod(a_pod(a_container(liveness_probe=probe))))
+
+            await bench.pass_time(10)
+
+        assert bench.reasons().count("Unhealthy") == 3
+        assert bench.reasons().count("Killing") == 1
+        starts = [
+            each
+            for each in bench.session.journal
+            if isinstance(each, ContainerEntry) and each.what is Lifecycle.STARTED
+        ]
+        assert len(starts) == 2
+
+    async def test_the_journal_has_all_entries_in_order(self) -> None:
+        bench = Bench()
+        async with running(bench):
+            bench.session.send(AddPod(a_pod()))
+            await bench.pass_time(3)
+            bench.session.send(PauseProbes())
+            await bench.clock.settle()
+
+        numbers = [each.sequence for each in bench.session.journal]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert isinstance(bench.session.journal[-1], UserEntry)
+
+    async def test_inputs_are_told_with_their_instants_before_they_are_taken(
+        self,
+    ) -> None:
+        told: list[tuple[Input, datetime, int]] = []
+        bench = Bench(
+            on_input=lambda item, now: told.append(
+                (item, now, len(bench.session.journal))
+            )
+        )
+        async with running(bench):
+            await bench.pass_time(1.5)
+
+            bench.session.send(PauseProbes())
+            await bench.clock.settle()
+
+        item, now, journal_length = told[-1]
+        assert (item, now) == (PauseProbes(), at(1.5))
+        assert len(bench.session.journal) == journal_length + 1
+
+    async def test_when_it_stops_what_is_under_way_is_cancelled(self) -> None:
+        bench = Bench()
+        bench.prober.script(a_key(), Answer(takes=3600 * SECOND))
+        probe = a_probe(period_seconds=1)
+        async with running(bench) as task:
+            bench.session.send(AddPod(a_pod(a_container(liveness_probe=probe))))
+            await bench.pass_time(5)
+            assert bench.prober.in_flight == {a_key()}
+
+            bench.session.stop()
+            await task
+
+        assert bench.prober.in_flight == set()
+        assert bench.clock.next_deadline is None
+        assert bench.world.container("app").runs()
+
+    async def test_it_is_a_session(self) -> None:
+        bench = Bench()
+        session: Session = bench.session
+
+        assert session.runtime_name == "fake 1.0"
+        assert session.snapshot.taken_at == START
+        assert session.journal == []
+
+
+class TestEventStream:
+    async def test_what_happens_at_the_runtime_is_seen_at_once(self) -> None:
+        bench = Bench()
+        async with running(bench):
+            bench.session.send(AddPod(a_pod()))
+            await bench.pass_time(3.5)
+
+            bench.world.end(bench.world.container("app"), 1)
+            await bench.clock.settle()
+
+        exited = [
+            each
+            for each in bench.session.journal
+            if isinstance(each, ContainerEntry) and each.what is Lifecycle.EXITED
+        ]
+        assert [each.at for each in exited] == [at(3.5)]
+
+    async def test_without_a_stream_the_relist_of_every_second_sees_it(self) -> None:
+        bench = Bench()
+        bench.session._events = None
+        async with running(bench):
+            bench.session.send(AddPod(a_pod()))
+            await bench.pass_time(3.5)
+
+            bench.world.end(bench.world.container("app"), 1)
+            await bench.pass_time(1)
+
+        exited = [
+            each
+            for each in bench.session.journal
+            if isinstance(each, ContainerEntry) and each.what is Lifecycle.EXITED
+        ]
+        assert [each.at for each in exited] == [at(4)]
+
+    async def test_one_that_breaks_is_opened_again_after_a_while(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        events = ShortEvents(ContainerRuntimeError("stream broke"))
+        told: list[Input] = []
+        bench = Bench(events=events, on_input=lambda item, _now: told.append(item))
+        with caplog.at_level(logging.INFO):
+            async with running(bench):
+                await bench.pass_time(5)
+
+        assert events.openings == 3
+        assert told.count(RuntimeChanged()) == 3
+        assert "the event stream of the runtime broke: stream broke" in caplog.text
+
+    async def test_so_is_one_that_just_ends(self) -> None:
+        events = ShortEvents()
+        bench = Bench(events=events)
+        async with running(bench):
+            await bench.pass_time(5)
+
+        assert events.openings == 3
+
+
+class TestSubscribers:
+    async def test_they_hear_that_something_changed(self) -> None:
+        bench = Bench()
+        heard = asyncio.Event()
+        bench.session.subscribe(heard.set)
+
+        async with running(bench), asyncio.timeout(5):
+            await heard.wait()
+
+    async def test_however_much_changes_they_hear_of_it_seldom(self) -> None:
+        bench = Bench()
+        heard: list[float] = []
+        loop = asyncio.get_running_loop()
+        thrice = asyncio.Event()
+
+        def hear() -> None:
+            heard.append(loop.time())
+            if len(heard) == 3:
+                thrice.set()
+
+        bench.session.subscribe(hear)
+        async with running(bench), asyncio.timeout(5), bench.clock.jumping():
+            await thrice.wait()
+
+        least = NOTICE_PERIOD_SECONDS * 0.9
+        assert heard[1] - heard[0] >= least
+        assert heard[2] - heard[1] >= least
+
+    async def test_who_has_left_hears_nothing(self) -> None:
+        bench = Bench()
+        heard: list[str] = []
+        other = asyncio.Event()
+        end = bench.session.subscribe(lambda: heard.append("left"))
+        bench.session.subscribe(other.set)
+
+        end()
+        end()
+
+        async with running(bench), asyncio.timeout(5):
+            await other.wait()
+        assert heard == []
+
+    async def test_a_bug_of_theirs_ends_the_session(self) -> None:
+        bench = Bench()
+
+        def broken() -> None:
+            raise LookupError("a bug")
+
+        bench.session.subscribe(broken)
+
+        with pytest.raises(LookupError, match="a bug"):
+            async with asyncio.timeout(5):
+                await bench.session.run()
+
+
+class TestShutdown:
+    async def test_all_pods_are_deleted_and_it_says_when_nothing_runs(self) -> None:
+        bench = Bench()
+        async with running(bench):
+            for name in ("a", "b"):
+                bench.session.send(AddPod(a_pod(name=name)))
+            await bench.pass_time(3)
+
+            async with bench.clock.jumping():
+                done = await bench.session.shutdown()
+
+        assert done
+        assert bench.world.sandboxes == {}
+        assert bench.world.containers == {}
+        assert len(bench.of(PodGoneEntry)) == 2
+
+    async def test_without_pods_there_is_nothing_to_wait_for(self) -> None:
+        bench = Bench()
+
+        async with running(bench):
+            assert await bench.session.shutdown()
+
+    async def test_it_gives_up_on_a_runtime_that_does_not_answer(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(realtime, "PATIENCE", timedelta(milliseconds=10))
+        bench = Bench()
+        async with running(bench):
+            pod = a_pod(termination_grace_period_seconds=0)
+            bench.session.send(AddPod(pod))
+            await bench.pass_time(3)
+            bench.world.unreachable = "no daemon"
+
+            assert not await bench.session.shutdown()
+
+
+class TestLateness:
+    async def test_a_late_wake_up_is_shown_for_a_while(self) -> None:
+        clock = LateClock()
+        bench = Bench(clock=clock)
+        async with running(bench):
+            await bench.pass_time(3.5)
+            before = bench.session.snapshot.lateness
+
+            clock.lag = 5 * SECOND
+            await bench.pass_time(0.5)
+            late = bench.session.snapshot.lateness
+            await bench.pass_time(9.5)
+            still = bench.session.snapshot.lateness
+            await bench.pass_time(1)
+            after = bench.session.snapshot.lateness
+
+        assert (before, after) == (timedelta(), timedelta())
+        assert late == still == 5 * SECOND
