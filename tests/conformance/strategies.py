@@ -13,6 +13,7 @@ Expectation = Mapping[str, Any]
 
 SECONDS = st.sampled_from([0, 0.5, 1, 2, 5, 8, 12, 20, 30, 60])
 RUNS = st.integers(0, 3)
+COUNTS = st.integers(1, 3)
 PHASES = st.sampled_from(["Pending", "Running", "Succeeded", "Failed"])
 REASONS = st.sampled_from(
     ["Started", "Created", "Pulled", "Killing", "Unhealthy", "BackOff", "Failed"]
@@ -60,7 +61,7 @@ def expectations(case: Case) -> st.SearchStrategy[Expectation]:
         | _some({"container": containers, "not_before_started_plus": SECONDS}, opening),
         "never_ready": _some({"for": SECONDS}, some_container | period),
         "unready": _some({"within": SECONDS, "after": moments}, some_container),
-        "event": _some({}, event | window | {"count_at_least": RUNS, "for": SECONDS}),
+        "event": _some({}, event | window | {"count_at_least": COUNTS, "for": SECONDS}),
         "no_event": _some({}, event | window | {"for": SECONDS}),
         "phase": _some({"is": PHASES}, window | {"reason": REASONS, "for": SECONDS})
         | _some({"stays": PHASES, "for": SECONDS}, period)
