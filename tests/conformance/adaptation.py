@@ -1,0 +1,124 @@
+"""Manifests of cases for plain processes, which have no image and no file system.
+
+What an image and a mount would give is given by the manifest instead:
+
+- the test server is run from its source, with this Python;
+- `/tmp` is the container's own folder, where its commands run: new for each instance,
+  as the file system of a container is;
+- a volume is a folder of the case, named by its path;
+- a program that is process 1 of a container is not ended by SIGTERM unless it handles
+  it, so one that does not is started with SIGTERM ignored.
+
+What cannot be had that way needs an image or a namespace; `why_not` says so.
+"""
+
+from __future__ import annotations
+
+import copy
+import shlex
+import shutil
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+Json = dict[str, Any]
+
+SERVER = Path(__file__).parents[1] / "images" / "agnhost"
+SERVER_IMAGE = "/agnhost:"
+MISSING_IMAGES = "invalid.registry.k8s.io/"
+MESSAGE_PATH = "/dev/termination-log"
+WEB_PORT = 80
+
+FOR_SERVER = {
+    "/agnhost": str(SERVER / "agnhost.py"),
+    "/localhost.crt": str(SERVER / "localhost.crt"),
+    "/localhost.key": str(SERVER / "localhost.key"),
+}
+"""What the server's image has, and where that is on this machine."""
+
+IGNORING_SIGTERM = "trap '' TERM; exec \"$@\""
+
+
+def why_not(pod: Mapping[str, Any]) -> str:
+    """Return what a pod needs that processes have not, empty if it can be run."""
+    for each in _containers(pod):
+        if each["image"].startswith(MISSING_IMAGES):
+            return "needs images: one of its own is to be missing"
+        if "terminationMessagePath" in each or MESSAGE_PATH in str(each):
+            return "needs a file system of its own: a path for the termination message"
+        is_web = "test-webserver" in each.get("args", [])
+        if is_web and not _may_listen(WEB_PORT):
+            return f"needs a network of its own: port {WEB_PORT} is not for this user"
+    return ""
+
+
+def for_processes(pod: Mapping[str, Any], volumes: Path) -> Json:
+    """Return a manifest that does the same on plain processes.
+
+    `volumes` is a folder for what the pod's volumes hold; folders are made in it.
+    """
+    adapted: Json = copy.deepcopy(dict(pod))
+    adapted["spec"].pop("volumes", None)
+    for container in _containers(adapted):
+        mounts = {
+            each["mountPath"]: str(volumes / each["name"])
+            for each in container.pop("volumeMounts", [])
+        }
+        for folder in mounts.values():
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        # Before mounts and sources, which may themselves be somewhere below /tmp.
+        for path, here in ({"/tmp/": "./"} | mounts).items():
+            for key in set(container) - {"name", "image"}:
+                container[key] = _moved(container[key], path, here)
+        if SERVER_IMAGE in container["image"]:
+            _run_from_source(container)
+        else:
+            _run_as_process_1(container)
+    return adapted
+
+
+def _containers(pod: Mapping[str, Any]) -> Iterator[Json]:
+    for key in ("initContainers", "containers"):
+        yield from pod["spec"].get(key) or ()
+
+
+def _run_from_source(container: Json) -> None:
+    command = container.pop("command", ["/agnhost"]) + container.pop("args", [])
+    found = [FOR_SERVER.get(each, each) for each in command]
+    container["command"] = [sys.executable, *found]
+
+
+def _run_as_process_1(container: Json) -> None:
+    command = container.pop("command", []) + container.pop("args", [])
+    handles_sigterm = "trap" in shlex.join(command)
+    if command and shutil.which(command[0]) and not handles_sigterm:
+        command = ["/bin/sh", "-c", IGNORING_SIGTERM, "sh", *command]
+    container["command"] = command
+
+
+def _moved(value: Any, path: str, here: str) -> Any:
+    """Return a part of a manifest with a path in it replaced, also in queries."""
+    match value:
+        case str():
+            coded = value.replace(quote(path, safe=""), quote(here, safe=""))
+            return coded.replace(path, here)
+        case list():
+            return [_moved(each, path, here) for each in value]
+        case dict():
+            return {key: _moved(each, path, here) for key, each in value.items()}
+        case _:
+            return value
+
+
+def _may_listen(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except PermissionError:
+            return False
+        except OSError:
+            return True  # it is taken at that address, and pods have others
+    return True

@@ -1,0 +1,169 @@
+"""Cases run by a program that only looks like probetui, and does as told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conformance.running import Run, run_case
+
+pytestmark = pytest.mark.slow
+
+PRELUDE = """
+    import datetime, json, pathlib, signal, sys, time
+
+    BEGIN = datetime.datetime.now(datetime.UTC)
+    FILE = pathlib.Path(sys.argv[sys.argv.index("-f") + 1]) / "pod.yaml"
+
+    def write(kind, **fields):
+        t = (datetime.datetime.now(datetime.UTC) - BEGIN).total_seconds()
+        record = {"type": kind, "t": t, "ts": BEGIN.isoformat(), "podUID": "a"}
+        print(json.dumps(record | fields), flush=True)
+
+    def write_event(reason):
+        write("event", eventType="Normal", reason=reason, message="", container="app")
+
+    def wait(is_so):
+        while not is_so():
+            time.sleep(0.005)
+"""
+
+Program = Callable[[str], Path]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """What makes a program of a script, which gets probetui's arguments."""
+
+    def make(script: str) -> Path:
+        path = tmp_path / "probetui"
+        text = f"#!{sys.executable}\n{dedent(PRELUDE)}\n{dedent(script)}"
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+def a_case(**more: Any) -> dict[str, Any]:
+    containers = [{"name": "app", "image": "busybox:1.27.2"}]
+    spec = {"containers": containers, "terminationGracePeriodSeconds": 0}
+    pod = {"metadata": {"name": "case"}, "spec": spec}
+    return {"id": "case", "duration": 10, "pod": pod, **more}
+
+
+def kinds(run: Run) -> list[str]:
+    return [each["kind"] for each in run.observation]
+
+
+async def test_a_pod_is_deleted_by_removing_its_file_at_the_moment(
+    program: Program,
+) -> None:
+    script = """
+        write("session")
+        write_event("Started")
+        wait(lambda: not FILE.exists())
+        write("gone")
+        signal.pause()
+    """
+    case = a_case(
+        actions=[{"do": "delete", "after": "started(app)", "plus": 0.1}],
+        end={"after": "gone", "plus": 0.1},
+    )
+
+    run = await run_case(case, "docker", program(script))
+
+    assert kinds(run) == ["submitted", "event", "action", "gone", "end"]
+    _, started, action, gone, end = (each["t"] for each in run.observation)
+    assert started + 0.1 <= action <= gone
+    assert gone + 0.1 <= end < case["duration"]
+
+
+async def test_a_pod_is_replaced_by_another_file_of_the_same_name(
+    program: Program,
+) -> None:
+    script = """
+        write("session")
+        write("status", status={})
+        wait(lambda: "heir" in FILE.read_text())
+        write("status", status={}, podUID="b")
+        signal.pause()
+    """
+    heir = {"metadata": {"labels": {"is": "heir"}}, "spec": {"containers": []}}
+    case = a_case(actions=[{"do": "replace", "at": 0.1, "pod": heir}], duration=1)
+
+    run = await run_case(case, "docker", program(script))
+
+    assert kinds(run) == ["submitted", "status", "action", "status", "end"]
+    assert [each.get("gen") for each in run.observation] == [None, 0, None, 1, None]
+
+
+async def test_what_is_written_after_the_end_is_not_observed(program: Program) -> None:
+    script = """
+        def end(*_):
+            write("gone")
+            sys.exit(130)
+
+        signal.signal(signal.SIGINT, end)
+        write("session")
+        signal.pause()
+    """
+
+    run = await run_case(a_case(duration=0.2), "docker", program(script))
+
+    assert kinds(run) == ["submitted", "end"]
+    assert b'"gone"' in run.written
+
+
+async def test_an_action_that_is_never_due_is_missed(program: Program) -> None:
+    script = 'write("session")\nsignal.pause()'
+    case = a_case(actions=[{"do": "delete", "after": "ready(pod)"}], duration=0.2)
+
+    run = await run_case(case, "docker", program(script))
+
+    assert kinds(run) == ["submitted", "missed_action", "end"]
+
+
+async def test_an_observation_ends_with_a_program_that_ends(program: Program) -> None:
+    script = 'write("session")'
+
+    run = await run_case(a_case(duration=9), "docker", program(script))
+
+    assert kinds(run) == ["submitted", "end"]
+    assert run.observation[-1]["t"] < 9
+
+
+async def test_a_refused_manifest_is_a_pod_that_nothing_came_of(
+    program: Program,
+) -> None:
+    script = 'sys.exit("no such field")'
+
+    run = await run_case(a_case(), "docker", program(script))
+
+    assert kinds(run) == ["submitted", "end"]
+    assert run.told == "no such field\n"
+    assert not run.problem
+
+
+async def test_the_program_gets_a_manifest_and_nothing_of_other_sessions(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROBETUI_TIMEOUT", "1s")
+    script = """
+        import os
+        asked = [each for each in sys.argv[1:] if each != str(FILE.parent)]
+        settings = [each for each in os.environ if each.startswith("PROBETUI")]
+        sys.exit(f"{' '.join(asked)} {settings}\\n{FILE.read_text()}")
+    """
+
+    run = await run_case(a_case(), "docker", program(script))
+
+    command, manifest = run.told.split("\n", 1)
+    assert command == "run -f --watch --runtime docker -o jsonl []"
+    assert yaml.safe_load(manifest) == a_case()["pod"]
