@@ -193,7 +193,8 @@ class PlainLines:
         if not tick.attempts:
             return ""
         last = tick.attempts[-1]
-        text = (last.output if last.error is None else last.error).rstrip("\r\n")
+        text = last.output if last.error is None else last.error
+        text = self._mask.text(text.rstrip("\r\n"))
         if text == self._outputs.get(tick.key, "") and not self._is_verbose:
             return ""
         self._outputs[tick.key] = text
