@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 PROGRAM = Path(sys.executable).with_name("probetui")
@@ -20,9 +20,10 @@ PATIENCE_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Runs the program with folders of its own."""
+    """Runs the program with folders of its own, and with more variables if given."""
 
     home: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -37,6 +38,7 @@ class Program:
             "HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home / "config"),
             "XDG_STATE_HOME": str(self.home / "state"),
+            **self.variables,
         }
 
     def run(

@@ -1,0 +1,235 @@
+"""A run of probetui beside the run of a real kubelet: what must be the same, and how.
+
+Of each container the same: the order of types, reasons and messages of its events; how
+often a probe fails before it kills; when all that was, from the start of the instance
+on, within 1.5 s or one period of its probes, whichever is longer; the time from a kill
+to what comes of it; whether it is started again at once. Of the pod the same: phase,
+conditions, states, exit codes, `ready` and `started`, in the same order and at the same
+time of each container's life.
+
+Not the same need be what hangs on chance: `BackOff` and the like come with every
+attempt to sync, and when the attempts are depends on random pauses of 10 to 15 s.
+Where they decide when a container is started again, `restarts` says what is allowed;
+where that makes a later container wait or not wait, the difference is marked as chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from tests.conformance.observation import Observation, Status
+from tests.traces.clocks import Clocks
+from tests.traces.life_differences import differences
+from tests.traces.lives import Life, lives
+from tests.traces.pictures import (
+    Picture,
+    albums,
+    first_mismatch,
+    first_sight,
+    stated_windows,
+)
+from tests.traces.restarts import broken_pull_rules, broken_rules, decisions
+from tests.traces.trace import Trace
+
+TOLERANCE = 1.5
+"""Seconds by which times may differ, if no probe has a longer period."""
+
+STATED = {10: "10s", 20: "20s", 40: "40s", 80: "1m20s", 160: "2m40s", 300: "5m0s"}
+"""How windows are written in messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not as the kubelet had it."""
+
+    where: str
+    text: str
+    is_chance: bool = False
+
+    def __str__(self) -> str:
+        chance = " (by chance)" if self.is_chance else ""
+        return f"{self.where}: {self.text}{chance}"
+
+
+def compare(trace: Trace, ours: Observation, slack: float = 0.0) -> list[Difference]:
+    """Return how a run of a trace's pod differs from the trace.
+
+    `slack` is how many seconds more times may differ, for a machine of its own load.
+    """
+    return list(_Comparison(trace, ours, slack).differences())
+
+
+class _Comparison:
+    """A trace and our run of its pod, both cut into the lives of containers."""
+
+    def __init__(self, trace: Trace, ours: Observation, slack: float) -> None:
+        self._slack = slack
+        self._periods = trace.periods
+        self._names = tuple(self._periods)
+        self._kubelet, self._ours = trace.seen, ours
+        self._statuses_end = trace.statuses_end
+        self._theirs = {each: self._lives(trace.seen, each) for each in self._names}
+        self._mine = {each: self._lives(ours, each) for each in self._names}
+
+    def differences(self) -> Iterator[Difference]:
+        """Yield them, those of events first."""
+        for event in self._ours.events:
+            if event.container not in self._names:
+                yield Difference("pod", f"has {event.reason} {event.message!r}")
+        yield from self._starts()
+        for name in self._names:
+            if not self._mine[name]:
+                yield Difference(name, "has no events")
+                return
+            yield from self._container(name)
+            yield from self._restarts(name)
+        yield from self._statuses()
+
+    def _lives(self, seen: Observation, name: str) -> Sequence[Life]:
+        events = [each for each in seen.events if each.container == name]
+        return lives(events, self._periods[name])
+
+    def _starts(self) -> Iterator[Difference]:
+        """Compare the order in which containers were first started, and the pauses."""
+        theirs, mine = _first_starts(self._theirs), _first_starts(self._mine)
+        if list(theirs) != list(mine):
+            text = f"started {[*mine]}, the kubelet {[*theirs]}"
+            yield Difference("pod", text)
+            return
+        for one, other in pairwise(theirs):
+            pause, expected = mine[other] - mine[one], theirs[other] - theirs[one]
+            if abs(pause - expected) > TOLERANCE + self._slack:
+                text = f"started {pause:.1f} s after {one}, not {expected:.1f} s"
+                yield Difference(other, text)
+
+    def _clocks(self, name: str, model: Life, life: Life, *, is_first: bool) -> Clocks:
+        """Return by what the times of a life are compared.
+
+        The kubelet of the traces began with so many pods at once that it first looked
+        at its containers seconds after it had started them. What happens to a first
+        instance may be as long after that look instead.
+        """
+        zeros = [(model.begins_at, life.begins_at)]
+        if model.started_at is not None and life.started_at is not None:
+            zeros = [(model.started_at, life.started_at)]
+        looks = [first_sight(each.statuses) for each in (self._kubelet, self._ours)]
+        if is_first and looks[0] is not None and looks[1] is not None:
+            zeros.append((looks[0], looks[1]))
+        deletes = [t for each in (self._kubelet, self._ours) for _, t in each.actions]
+        return Clocks(
+            zeros,
+            max(TOLERANCE, self._periods[name]) + self._slack,
+            ends=(self._kubelet.end, self._ours.end),
+            deleted=(deletes[0], deletes[1]) if len(deletes) == 2 else None,
+        )
+
+    # -- events
+
+    def _container(self, name: str) -> Iterator[Difference]:
+        for number, life in enumerate(self._mine[name]):
+            model = _model(self._theirs[name], number)
+            clocks = self._clocks(name, model, life, is_first=number == 0)
+            for each in differences(model, life, clocks, TOLERANCE + self._slack):
+                yield Difference(f"{name}, life {number}", each)
+
+    def _restarts(self, name: str) -> Iterator[Difference]:
+        """Check when containers were started again, and if they were at once."""
+        theirs, mine = self._theirs[name], self._mine[name]
+        is_started = any(each.started_at is not None for each in theirs)
+        judge = broken_rules if is_started else broken_pull_rules
+        for rule in judge(mine, self._ours.end):
+            yield Difference(name, rule)
+        made, model = decisions(mine), decisions(theirs)
+        for number, (one, other) in enumerate(zip(made, model, strict=False)):
+            if is_started and one.waits != other.waits:
+                yield Difference(
+                    f"{name}, life {number}",
+                    f"{one}; the kubelet {other}",
+                    is_chance=one.is_as_it_must_be and other.is_as_it_must_be,
+                )
+        for container, number, message in stated_windows(self._ours.statuses):
+            if container == name and number < len(made):
+                stated = STATED.get(round(made[number].window), "none")
+                if not message.startswith(f"back-off {stated} restarting"):
+                    text = f"says {message!r}, the window is {stated}"
+                    yield Difference(f"{name}, life {number}", text)
+
+    # -- statuses
+
+    def _statuses(self) -> Iterator[Difference]:
+        theirs, mine = albums(_alive(self._kubelet)), albums(_alive(self._ours))
+        ends = (self._statuses_end, self._ours.end)
+        yield from self._first_look()
+        for index, name in enumerate(self._names):
+            shown = {key[index] for key in mine}
+            for number, life in enumerate(self._mine[name]):
+                if life.next_at is not None and life.started_at is not None:
+                    lasted = life.next_at - life.started_at
+                    if number not in shown and lasted > 2 * TOLERANCE:
+                        yield Difference(name, f"no status shows life {number}")
+        for key, pictures in mine.items():
+            index = max(range(len(key)), key=key.__getitem__)
+            name, number = self._names[index], key[index]
+            whole = theirs.get(key) or list(theirs.values())[max(0, len(theirs) - 2)]
+            model = _model(self._theirs[name], number)
+            life = self._mine[name][min(number, len(self._mine[name]) - 1)]
+            clocks = self._clocks(name, model, life, is_first=number == 0)
+            tolerance = max(TOLERANCE, *self._periods.values()) + self._slack
+            if model.started_at is None:
+                tolerance = float("inf")  # each change is a retry, after a random pause
+            mismatch = first_mismatch(
+                _without_chance(whole, model, life),
+                _without_chance(pictures, model, life),
+                replace(clocks, tolerance=tolerance, ends=ends),
+            )
+            if mismatch:
+                yield Difference(f"statuses, life {number}", mismatch)
+
+    def _first_look(self) -> Iterator[Difference]:
+        """Compare how long it took until a status told of the first instance."""
+        late = [
+            look - start
+            for seen, found in (
+                (self._kubelet, self._theirs),
+                (self._ours, self._mine),
+            )
+            if (look := first_sight(seen.statuses)) is not None
+            for start in list(_first_starts(found).values())[:1]
+        ]
+        if len(late) == 2 and late[1] > max(TOLERANCE, late[0]) + self._slack:
+            text = f"seen {late[1]:.1f} s after the first start, not {late[0]:.1f} s"
+            yield Difference("pod", text)
+
+
+def _first_starts(found: dict[str, Sequence[Life]]) -> dict[str, float]:
+    """Return when each container was first started, the earliest first."""
+    starts = {
+        name: lives[0].started_at
+        for name, lives in found.items()
+        if lives and lives[0].started_at is not None
+    }
+    return dict(sorted(starts.items(), key=lambda each: each[1] or 0.0))
+
+
+def _model(theirs: Sequence[Life], number: int) -> Life:
+    """Return what a life is to be like; later ones are like the last whole one."""
+    if number < len(theirs):
+        return theirs[number]
+    return theirs[max(0, len(theirs) - 2)]
+
+
+def _alive(seen: Observation) -> Iterator[Status]:
+    """Yield the statuses before the pod was deleted: then a kubelet drops it."""
+    deleted = next((t for _, t in seen.actions), float("inf"))
+    return (each for each in seen.statuses if each.t < deleted)
+
+
+def _without_chance(
+    pictures: Sequence[Picture], model: Life, life: Life
+) -> Sequence[Picture]:
+    """Leave out back-off where one waits and the other does not."""
+    if bool(model.waits) == bool(life.waits):
+        return pictures
+    return [each for each in pictures if not each.look.is_in_back_off]

@@ -1,0 +1,123 @@
+"""What happened to one instance of a container beside what happened to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from statistics import median
+
+from tests.traces.clocks import Clocks
+from tests.traces.lives import PROBED, Life, Step
+
+SPACING = 0.25
+"""Seconds by which the usual pause between results of a probe may differ."""
+
+ENOUGH_TO_SPACE = 20
+"""How many results it takes; in a few of them the time that each takes tells more."""
+
+
+def differences(
+    model: Life, life: Life, clocks: Clocks, after_kill: float
+) -> Sequence[str]:
+    """Return how a life differs from the kubelet's, in words.
+
+    Up to its start times are compared by the first clock, from there on by the one of
+    which least is told. `after_kill` is by how many seconds the time may differ from a
+    kill to what comes of it.
+    """
+    by_clock = (
+        [
+            *_steps(model, life, replace(clocks, zeros=[zero]), clocks),
+            *_end(model, life, replace(clocks, zeros=[zero]), after_kill),
+        ]
+        for zero in clocks.zeros
+    )
+    return min(by_clock, key=len)
+
+
+def _steps(model: Life, life: Life, clocks: Clocks, start: Clocks) -> Iterator[str]:
+    expected, found = model.steps, life.steps
+    is_started = False
+    for index in range(max(len(expected), len(found))):
+        theirs = expected[index] if index < len(expected) else None
+        mine = found[index] if index < len(found) else None
+        if theirs is None or mine is None:
+            yield from _one_sided(theirs, mine, clocks)
+            return
+        if theirs.what != mine.what:
+            yield f"has {mine} where the kubelet has {theirs}"
+            return
+        then = clocks if is_started else replace(start, zeros=start.zeros[:1])
+        is_started = is_started or theirs.reason == "Started"
+        follows = expected[index + 1 : index + 2]
+        if theirs.reason in PROBED and not any(each.is_kill for each in follows):
+            yield from _run(theirs, mine, then)
+        else:
+            yield from _counted(theirs, mine, then)
+    if model.waits and life.waits:
+        told, waits = ([each.what for each in one.waits] for one in (life, model))
+        if told != waits:
+            yield f"waits with {told}, the kubelet with {waits}"
+
+
+def _one_sided(theirs: Step | None, mine: Step | None, clocks: Clocks) -> Iterator[str]:
+    """Yield what only one of them has, unless it comes too late for the other."""
+    if theirs is not None and not clocks.is_cut(theirs.times[0]):
+        yield f"lacks {theirs}"
+    if mine is not None and not clocks.is_cut_mine(mine.times[0]):
+        yield f"has {mine}, which the kubelet has not"
+
+
+def _counted(theirs: Step, mine: Step, clocks: Clocks) -> Iterator[str]:
+    """Compare events of which there have to be as many, and each at its time."""
+    is_cut = clocks.is_cut(theirs.times[-1]) or clocks.is_cut_mine(mine.times[-1])
+    if len(theirs.times) != len(mine.times) and not is_cut:
+        yield f"{mine}, the kubelet has {theirs}"
+    for one, other in zip(theirs.times, mine.times, strict=False):
+        if not clocks.agree(one, other):
+            yield f"{mine} is {clocks.tell(one, other)}"
+            return
+
+
+def _run(theirs: Step, mine: Step, clocks: Clocks) -> Iterator[str]:
+    """Compare results of a probe that no threshold counts.
+
+    It may be a matter of milliseconds whether one more falls before a change.
+    """
+    if not clocks.agree(theirs.times[0], mine.times[0]):
+        yield f"{mine} is {clocks.tell(theirs.times[0], mine.times[0])}"
+    whole = [each for each in theirs.times if not clocks.is_cut(each)]
+    my_whole = [each for each in mine.times if not clocks.is_cut_mine(each)]
+    is_cut = len(whole) < len(theirs.times) or len(my_whole) < len(mine.times)
+    more = len(my_whole) - len(whole)
+    if abs(more) > 1:
+        yield f"{mine}, the kubelet has {theirs}"
+    elif not more and not is_cut and not clocks.agree(whole[-1], my_whole[-1]):
+        yield f"{mine} ends {clocks.tell(whole[-1], my_whole[-1])}"
+    if min(len(whole), len(my_whole)) >= ENOUGH_TO_SPACE:
+        pause, my_pause = _usual_pause(whole), _usual_pause(my_whole)
+        if abs(pause - my_pause) > SPACING:
+            yield f"{mine} is every {my_pause:.1f} s, the kubelet's every {pause:.1f} s"
+
+
+def _usual_pause(times: Sequence[float]) -> float:
+    return median(after - before for before, after in pairwise(times))
+
+
+def _end(model: Life, life: Life, clocks: Clocks, after_kill: float) -> Iterator[str]:
+    """Compare when something came of the end, from a kill on if there was one."""
+    theirs, mine = model.noticed_at, life.noticed_at
+    if model.started_at is None:
+        return  # a pull, after a random pause
+    if theirs is None or mine is None:
+        if theirs is not None and not clocks.is_cut(theirs):
+            yield "nothing comes of its end"
+        if mine is not None and not clocks.is_cut_mine(mine):
+            yield "it ends, the kubelet's does not"
+        return
+    if model.is_killed_by_probe and life.is_killed_by_probe:
+        zero = (model.steps[-1].times[-1], life.steps[-1].times[-1])
+        clocks = replace(clocks, zeros=[zero], tolerance=after_kill)
+    if not clocks.agree(theirs, mine):
+        yield f"its end is noticed {clocks.tell(theirs, mine)}"

@@ -1,0 +1,122 @@
+"""The pods of traces run by the installed program, all at once and in real time."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from pathlib import Path
+
+import yaml
+
+from tests.conformance.observation import Observation
+from tests.conformance.translation import Translation
+from tests.e2e.program import Program
+from tests.traces.trace import Json
+
+SLOW_ANSWERS = frozenset({"exec-timeout"})
+"""Pods whose probes take their time on purpose."""
+
+SHARE = 0.95
+BUSY_MILLISECONDS = 450
+"""A machine at rest with all pods on Docker stays below half of it."""
+
+Retell = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What came of one run of the program.
+
+    `records` is all it wrote, `removed` when the manifests of pods were taken away
+    (seconds), `told` what it said on standard error.
+    """
+
+    records: list[Json]
+    removed: Mapping[str, float]
+    told: str
+    status: int
+    end: float
+
+    def excuse(self) -> str:
+        """Return why times and results may not be the pods' own; empty if they are.
+
+        Where commands that do nothing often take a good part of the second that a
+        probe has, some take all of it.
+        """
+        took = sorted(
+            attempt["ms"]
+            for record in self.records
+            if record["type"] == "tick" and record["pod"] not in SLOW_ANSWERS
+            for attempt in record["attempts"]
+        )
+        slow = took[int(len(took) * SHARE)] if took else 0
+        if slow < BUSY_MILLISECONDS:
+            return ""
+        return f"the machine was too busy, 1 of 20 probes took {slow:.0f} ms"
+
+    def seen(self, pod: str, retell: Retell = str) -> Observation:
+        """Return what was seen of one pod, its messages retold."""
+        translation = Translation(pod)
+        others: list[Json] = [{"t": self.end, "kind": "end"}]
+        if pod in self.removed:
+            t = self.removed[pod]
+            others.append({"t": t, "kind": "action", "do": "delete"})
+        records = (
+            record
+            for written in self.records
+            if written.get("pod") == pod and written["t"] <= self.end
+            for record in translation.records(written)
+        )
+        seen = Observation.of(sorted([*others, *records], key=itemgetter("t")))
+        seen.events[:] = [
+            replace(each, message=retell(each.message)) for each in seen.events
+        ]
+        return seen
+
+
+def run_all(
+    program: Program,
+    runtime: str,
+    manifests: Mapping[str, Json],
+    removals: Mapping[str, float],
+    end: float,
+) -> Session:
+    """Run pods by name, take some manifests away at their time, and end (seconds)."""
+    folder = program.home / "pods"
+    folder.mkdir(parents=True)
+    for name, manifest in manifests.items():
+        text = yaml.safe_dump(dict(manifest))
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    options = ("--watch", "--runtime", runtime, "-o", "jsonl", "--seed", "0")
+    with program.started("run", "-f", str(folder), *options) as process:
+        records, removed = [], {}
+        for record in _records(process):
+            records.append(record)
+            for name, at in removals.items():
+                if record["t"] >= at and name not in removed:
+                    removed[name] = record["t"]
+                    (folder / f"{name}.yaml").unlink()
+            if record["t"] >= end:
+                break
+        process.send_signal(signal.SIGINT)
+        records += _records(process)
+        assert process.stderr is not None
+        told = process.stderr.read()
+        return Session(records, removed, told, process.wait(), end)
+
+
+def _records(process: subprocess.Popen[str]) -> Iterator[Json]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        record: Json = json.loads(line)
+        yield record
+
+
+def a_program(home: Path, path: str = "") -> Program:
+    """Return the program with its folders in `home`, and with a PATH if given."""
+    home.mkdir()
+    return Program(home, {"PATH": path} if path else {})

@@ -1,0 +1,179 @@
+"""The events of a container, cut into its lives: what can be compared one by one.
+
+Times are seconds, as in observations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from tests.conformance.observation import Event
+
+What = tuple[str, str, str]
+"""Type, reason and message of an event."""
+
+SAME_RUN = 1.5
+"""Equal results of probes are one run if no more periods than this lie between them."""
+
+AT_END = 2.0
+"""Seconds at most from the end of a container to when something comes of it."""
+
+PROBED = frozenset({"Unhealthy", "ProbeWarning"})
+_BEGINS = frozenset({"Pulling", "Pulled"})
+
+_UID = re.compile(r"\((?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)")
+_PULL_ERROR = re.compile(r'^(Failed to pull image "[^"]+": ).*', re.DOTALL)
+_EXEC_ERROR = re.compile(r"^(\w+ probe errored: ).*", re.DOTALL)
+_REPEATED = re.compile(
+    r"Back-off .*|.*pull policy of Never|Error: \w+(?:Off|NeverPull)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Equal events in a row, with the time of each."""
+
+    what: What
+    times: tuple[float, ...]
+
+    @property
+    def reason(self) -> str:
+        """The reason of each of them."""
+        return self.what[1]
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it comes with every attempt to sync, however many there are."""
+        return _REPEATED.fullmatch(self.what[2]) is not None
+
+    @property
+    def is_kill(self) -> bool:
+        """Whether it tells of a kill."""
+        return self.reason == "Killing"
+
+    @property
+    def is_kill_by_probe(self) -> bool:
+        """Whether it tells of a kill because a probe had failed."""
+        return self.is_kill and " probe" in self.what[2]
+
+    def __str__(self) -> str:
+        return f"{self.reason} {self.what[2]!r} x{len(self.times)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One instance of a container, or one attempt to get its image.
+
+    `steps` is what happened to it, `waits` what was repeated until the next one began,
+    at `next_at`.
+    """
+
+    steps: tuple[Step, ...]
+    waits: tuple[Step, ...]
+    next_at: float | None
+
+    @property
+    def begins_at(self) -> float:
+        """When its first event was."""
+        return min(each.times[0] for each in (*self.steps, *self.waits))
+
+    @property
+    def started_at(self) -> float | None:
+        """When it was started, None if it was not."""
+        times = (each.times[0] for each in self.steps if each.reason == "Started")
+        return next(times, None)
+
+    @property
+    def noticed_at(self) -> float | None:
+        """When something came of its end: a wait, or the next one."""
+        if self.waits:
+            return min(each.times[0] for each in self.waits)
+        return self.next_at
+
+    @property
+    def is_killed_by_probe(self) -> bool:
+        """Whether it ended because a probe had failed."""
+        return any(each.is_kill_by_probe for each in self.steps)
+
+
+def lives(events: Iterable[Event], period: float) -> list[Life]:
+    """Return the lives of the container of some events; its probes have a period."""
+    cut: list[list[Step]] = []
+    for step in steps(events, period):
+        last = cut[-1][-1].reason if cut else ""
+        if not cut or (step.reason in _BEGINS and last != "Pulling"):
+            cut.append([])
+        cut[-1].append(step)
+    found = [_life(each) for each in cut]
+    ended = (replace(one, next_at=next_.begins_at) for one, next_ in pairwise(found))
+    return [*map(_without_stray_error, ended), *map(_without_stray_error, found[-1:])]
+
+
+def _without_stray_error(life: Life) -> Life:
+    """Leave out the error of a probe that met the end of its container.
+
+    Of a container that ends by itself nobody knows whether a probe is just running.
+    """
+    last = life.steps[-1] if life.steps else None
+    if last is None or life.noticed_at is None or len(last.times) > 1:
+        return life
+    is_at_end = life.noticed_at - last.times[0] <= AT_END
+    if is_at_end and _EXEC_ERROR.match(last.what[2]):
+        return replace(life, steps=life.steps[:-1])
+    return life
+
+
+def _life(steps: Sequence[Step]) -> Life:
+    return Life(
+        tuple(each for each in steps if not each.is_repeated),
+        tuple(each for each in steps if each.is_repeated),
+        next_at=None,
+    )
+
+
+def steps(events: Iterable[Event], period: float) -> Iterator[Step]:
+    """Yield the events with equal ones joined.
+
+    What comes with every attempt to sync is joined over all the attempts in a row.
+    """
+    waits: dict[What, Step] = {}
+    before: Step | None = None
+    for event in events:
+        step = Step((event.type, event.reason, plain(event.message)), (event.t,))
+        if step.is_repeated:
+            if before is not None:
+                yield before
+            before = None
+            known = waits.get(step.what)
+            waits[step.what] = _joined(known, step) if known else step
+            continue
+        yield from waits.values()
+        waits.clear()
+        if before is not None and _is_one_run(before, step, period):
+            before = _joined(before, step)
+            continue
+        if before is not None:
+            yield before
+        before = step
+    if before is not None:
+        yield before
+    yield from waits.values()
+
+
+def plain(message: str) -> str:
+    """Return a message without what is a runtime's own: IDs and errors."""
+    for pattern in (_PULL_ERROR, _EXEC_ERROR):
+        message = pattern.sub(r"\1…", message)
+    return _UID.sub("(UID)", message)
+
+
+def _joined(before: Step, after: Step) -> Step:
+    return Step(before.what, (*before.times, *after.times))
+
+
+def _is_one_run(before: Step, after: Step, period: float) -> bool:
+    gap = after.times[0] - before.times[-1]
+    return before.what == after.what and gap <= SAME_RUN * period

@@ -1,0 +1,210 @@
+"""The statuses of a pod as a series of pictures, each of which lasts for some time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from tests.conformance.observation import ContainerView, Status
+from tests.traces.clocks import Clocks
+
+Restarts = tuple[int, ...]
+"""The restart count of each container."""
+
+CRASH_LOOP = "waiting CrashLoopBackOff"
+
+BRIEF = 1.5
+"""Seconds that a look lasts at most if it may have been missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPicture:
+    """What a status says of one container; states are a word, a reason, a code."""
+
+    name: str
+    state: str
+    last_state: str
+    ready: bool
+    started: bool | None
+
+    def __str__(self) -> str:
+        words = [f"{self.name} {self.state}"]
+        words += ["ready"] if self.ready else []
+        words += ["started"] if self.started else []
+        words += [f"(before: {self.last_state})"] if self.last_state else []
+        return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a pod looks like, as far as it has to look the same everywhere."""
+
+    phase: str | None
+    conditions: frozenset[str]
+    containers: tuple[ContainerPicture, ...]
+
+    @property
+    def is_in_back_off(self) -> bool:
+        """Whether a container waits for back-off."""
+        return any(each.state == CRASH_LOOP for each in self.containers)
+
+    @property
+    def shows_instances(self) -> bool:
+        """Whether there is something in it of which the runtime has told."""
+        return any(
+            each.last_state or not each.state.startswith("waiting")
+            for each in self.containers
+        )
+
+    def __str__(self) -> str:
+        met = ", ".join(sorted(self.conditions)) or "no condition"
+        return f"{self.phase} ({met}): {'; '.join(map(str, self.containers))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A look from one time until another; `until` is infinite for the last one."""
+
+    look: Look
+    at: float
+    until: float
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether it could as well not have been seen."""
+        return self.until - self.at < BRIEF
+
+
+def albums(statuses: Iterable[Status]) -> Mapping[Restarts, Sequence[Picture]]:
+    """Return the pictures of a pod by the restart counts in them.
+
+    Statuses without containers, which a kubelet has for a moment, are left out.
+    """
+    shown = [each for each in statuses if each.containers]
+    changes = [next(same) for _, same in groupby(shown, _key)]
+    ends = [*(later.t for later in changes[1:]), math.inf]
+    found: dict[Restarts, list[Picture]] = {}
+    for status, until in zip(changes, ends, strict=False):
+        picture = Picture(_look(status), status.t, until)
+        found.setdefault(_restarts(status), []).append(picture)
+    return found
+
+
+def first_sight(statuses: Iterable[Status]) -> float | None:
+    """Return when a status first told of an instance, None if none did."""
+    return next((each.t for each in statuses if _look(each).shows_instances), None)
+
+
+def stated_windows(statuses: Iterable[Status]) -> Iterator[tuple[str, int, str]]:
+    """Yield what statuses say of back-off: container, restart count, message.
+
+    Those of the traces say nothing: their messages were left out.
+    """
+    for status in statuses:
+        for each in status.containers:
+            message = (each.state.get("waiting") or {}).get("message", "")
+            if message.startswith("back-off "):
+                yield each.name, each.restart_count, message
+
+
+def first_mismatch(
+    theirs: Sequence[Picture], mine: Sequence[Picture], clocks: Clocks
+) -> str:
+    """Return where two series part for good; empty if they are the same.
+
+    Brief pictures may be missing from either, and those near the end of what was
+    observed.
+    """
+    furthest = (0, 0)
+    left = [(0, 0)]
+    known: set[tuple[int, int]] = set()
+    while left:
+        here = left.pop()
+        if here == (len(theirs), len(mine)):
+            return ""
+        if here not in known:
+            known.add(here)
+            furthest = max(furthest, here, key=sum)
+            left += _next_places(theirs, mine, here, clocks)
+    expected, found = (
+        _told(series, index, zero)
+        for series, index, zero in zip(
+            (theirs, mine), furthest, clocks.zeros[0], strict=True
+        )
+    )
+    return f"has {found}\n    where the kubelet has {expected}"
+
+
+def _next_places(
+    theirs: Sequence[Picture],
+    mine: Sequence[Picture],
+    here: tuple[int, int],
+    clocks: Clocks,
+) -> Iterator[tuple[int, int]]:
+    """Yield how far two series go together from here, one picture further."""
+    i, j = here
+    one = theirs[i] if i < len(theirs) else None
+    other = mine[j] if j < len(mine) else None
+    if other and (
+        other.is_brief or clocks.is_cut_mine(other.at) or _goes_on(theirs, i, other)
+    ):
+        yield i, j + 1
+    if one and (one.is_brief or clocks.is_cut(one.at) or _goes_on(mine, j, one)):
+        yield i + 1, j
+    # Nobody knows when the first one of all began: there was nothing before it.
+    is_first = here == (0, 0)
+    if (
+        one
+        and other
+        and one.look == other.look
+        and (is_first or clocks.agree(one.at, other.at))
+    ):
+        yield i + 1, j + 1
+
+
+def _goes_on(series: Sequence[Picture], index: int, picture: Picture) -> bool:
+    """Tell whether a picture is the one before again, after something brief."""
+    return index > 0 and series[index - 1].look == picture.look
+
+
+def _told(series: Sequence[Picture], index: int, zero: float) -> str:
+    if index >= len(series):
+        return "nothing more"
+    return f"{series[index].look} at {series[index].at - zero:+.1f}"
+
+
+def _key(status: Status) -> tuple[Restarts, Look]:
+    return _restarts(status), _look(status)
+
+
+def _restarts(status: Status) -> Restarts:
+    return tuple(each.restart_count for each in status.containers)
+
+
+def _look(status: Status) -> Look:
+    return Look(
+        status.phase,
+        frozenset(each.type for each in status.conditions if each.status == "True"),
+        tuple(map(_container, status.containers)),
+    )
+
+
+def _container(view: ContainerView) -> ContainerPicture:
+    return ContainerPicture(
+        view.name,
+        _state(view.state),
+        _state(view.last_state),
+        ready=view.ready,
+        started=view.started,
+    )
+
+
+def _state(state: Mapping[str, object]) -> str:
+    """Return a container state in words; empty for none."""
+    for word, details in state.items():
+        known = details if isinstance(details, Mapping) else {}
+        parts = (known.get("reason"), known.get("exitCode"))
+        return " ".join([word, *(str(each) for each in parts if each is not None)])
+    return ""

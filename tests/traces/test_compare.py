@@ -1,0 +1,447 @@
+"""The comparison itself: it finds nothing in a trace, and every change that matters."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.conformance.observation import Event, Observation, Status
+from tests.traces.compare import Difference, compare
+from tests.traces.lives import lives
+from tests.traces.restarts import broken_rules
+from tests.traces.trace import Trace, load_traces
+
+Change = Callable[[Observation], None]
+
+TRACES = load_traces()
+
+
+def changed(name: str, change: Change) -> list[Difference]:
+    """Compare a trace with a copy of itself in which something was changed."""
+    trace = TRACES[name]
+    other = copy.deepcopy(trace.seen)
+    change(other)
+    return compare(trace, other)
+
+
+def event(reason: str, number: int = 0) -> Callable[[Observation], int]:
+    """Find the n-th event of a reason; a negative number counts from the end."""
+
+    def find(seen: Observation) -> int:
+        found = [i for i, each in enumerate(seen.events) if each.reason == reason]
+        return found[number]
+
+    return find
+
+
+def dropped(find: Callable[[Observation], int]) -> Change:
+    """Leave one event out."""
+
+    def change(seen: Observation) -> None:
+        del seen.events[find(seen)]
+
+    return change
+
+
+def doubled(find: Callable[[Observation], int], later: float) -> Change:
+    """Have one event again, some seconds later."""
+
+    def change(seen: Observation) -> None:
+        one = seen.events[find(seen)]
+        seen.events.append(replace(one, t=one.t + later))
+        seen.events.sort(key=lambda each: each.t)
+
+    return change
+
+
+def put(find: Callable[[Observation], int], **fields: Any) -> Change:
+    """Change fields of one event."""
+
+    def change(seen: Observation) -> None:
+        index = find(seen)
+        seen.events[index] = replace(seen.events[index], **fields)
+
+    return change
+
+
+def moved(since: float, by: float) -> Change:
+    """Have all events and statuses from a time on come later."""
+
+    def later(one: Event | Status) -> Any:
+        return replace(one, t=one.t + by) if one.t >= since else one
+
+    def change(seen: Observation) -> None:
+        seen.events[:] = map(later, seen.events)
+        seen.statuses[:] = map(later, seen.statuses)
+
+    return change
+
+
+def stretched(factor: float) -> Change:
+    """Have all events take longer from one to the next."""
+
+    def change(seen: Observation) -> None:
+        seen.events[:] = [replace(each, t=each.t * factor) for each in seen.events]
+
+    return change
+
+
+def error_of_probe(t: float) -> Change:
+    """Have the runtime refuse to run the command of a probe."""
+    message = "Liveness probe errored: the container does not run"
+
+    def change(seen: Observation) -> None:
+        seen.events.append(Event(t, "Warning", "Unhealthy", message, "app"))
+        seen.events.sort(key=lambda each: each.t)
+
+    return change
+
+
+def cut(end: float) -> Change:
+    """Have nothing after a time, as if nothing more had happened."""
+
+    def change(seen: Observation) -> None:
+        seen.events[:] = [each for each in seen.events if each.t < end]
+        seen.statuses[:] = [each for each in seen.statuses if each.t < end]
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    """Make several changes."""
+
+    def change(seen: Observation) -> None:
+        for each in changes:
+            each(seen)
+
+    return change
+
+
+def containers(number: int, **fields: Any) -> Change:
+    """Change fields of the containers in the n-th status."""
+
+    def change(seen: Observation) -> None:
+        status = seen.statuses[number]
+        views = [replace(each, **fields) for each in status.containers]
+        seen.statuses[number] = replace(status, containers=views)
+
+    return change
+
+
+def status(number: int, **fields: Any) -> Change:
+    """Change fields of the n-th status."""
+
+    def change(seen: Observation) -> None:
+        seen.statuses[number] = replace(seen.statuses[number], **fields)
+
+    return change
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_a_trace_is_like_itself(name: str) -> None:
+    assert compare(TRACES[name], TRACES[name].seen) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [
+        pytest.param(
+            "exec-liveness",
+            put(event("Killing"), message="Stopping container liveness"),
+            "where the kubelet has Killing 'Container liveness failed",
+            id="another message",
+        ),
+        pytest.param(
+            "exec-liveness",
+            put(event("Killing"), type="Warning"),
+            "where the kubelet has Killing",
+            id="another type",
+        ),
+        pytest.param(
+            "exec-liveness",
+            dropped(event("Killing", 1)),
+            "lacks Killing",
+            id="no kill",
+        ),
+        pytest.param(
+            "exec-liveness",
+            dropped(event("Unhealthy", 2)),
+            "x2, the kubelet has Unhealthy",
+            id="a kill after two failures instead of three",
+        ),
+        pytest.param(
+            "startup-never",
+            doubled(event("Unhealthy", 0), 0.5),
+            "x4, the kubelet has Unhealthy",
+            id="a kill after four failures instead of three",
+        ),
+        pytest.param(
+            "never-liveness",
+            dropped(event("Unhealthy", 0)),
+            "x1, the kubelet has Unhealthy",
+            id="one failure instead of two before a pod is stopped",
+        ),
+        pytest.param(
+            "http-redirect",
+            both(dropped(event("ProbeWarning")), dropped(event("ProbeWarning"))),
+            "is at +9.7, the kubelet's at +3.7",
+            id="a first result more than a period late",
+        ),
+        pytest.param(
+            "http-redirect",
+            moved(5.1, 3.5),
+            "pod: seen 7.4 s after the first start, not 3.9 s",
+            id="a late first look",
+        ),
+        pytest.param(
+            "startup-slow",
+            cut(20),
+            "x7, the kubelet has Unhealthy",
+            id="results that stop too early",
+        ),
+        pytest.param(
+            "readiness-flap",
+            moved(100, 4.5),
+            "is at +",
+            id="all of it later from some time on",
+        ),
+        pytest.param(
+            "prestop-grace",
+            moved(15, -2.5),
+            "its end is noticed",
+            id="a container that is killed before its time",
+        ),
+        pytest.param(
+            "crashloop",
+            moved(7.1, 2.5),
+            "its end is noticed",
+            id="an end that is noticed late",
+        ),
+        pytest.param(
+            "crashloop",
+            moved(21, -6),
+            "life 2 begins at 15.3, due 15.7 to",
+            id="a window that is too short",
+        ),
+        pytest.param(
+            "crashloop",
+            moved(21, 30),
+            "life 2 begins at 51.3, due 15.7 to",
+            id="a window that is too long",
+        ),
+        pytest.param(
+            "crashloop",
+            cut(22),
+            "app, life 2: nothing comes of its end",
+            id="an end that is not noticed",
+        ),
+        pytest.param(
+            "crashloop",
+            cut(25),
+            "app: life 2 has no next one, due by 60.8",
+            id="no restart",
+        ),
+        pytest.param(
+            "image-missing",
+            moved(41, -8),
+            "pull 2 at 33.3, due 38.3",
+            id="a pull too early",
+        ),
+        pytest.param(
+            "image-missing",
+            cut(170),
+            "pull 3 has no next one",
+            id="no more pulls",
+        ),
+        pytest.param(
+            "image-never",
+            cut(100),
+            "silent from 98.3 to",
+            id="nothing is tried any more",
+        ),
+        pytest.param(
+            "init-then-main",
+            moved(9, 3),
+            "started 6.0 s after setup2, not 3.0 s",
+            id="a container after its init containers, but late",
+        ),
+        pytest.param(
+            "init-then-main",
+            put(event("Started", 2), t=1.0),
+            "pod: started ['main', 'setup', 'setup2']",
+            id="a container before its init containers",
+        ),
+        pytest.param(
+            "oneshot-delete",
+            put(event("Killing"), t=63.0),
+            "is at",
+            id="a pod that is stopped late",
+        ),
+        pytest.param(
+            "http-redirect",
+            stretched(1.1),
+            "is every 3.3 s, the kubelet's every 3.0 s",
+            id="a period that is too long",
+        ),
+        pytest.param(
+            "crashloop",
+            both(error_of_probe(6.2), error_of_probe(6.3)),
+            "has Unhealthy 'Liveness probe errored",
+            id="more than one error of a probe at an end",
+        ),
+        pytest.param(
+            "onfailure-success",
+            doubled(event("Started"), 9),
+            "which the kubelet has not",
+            id="an event too many",
+        ),
+        pytest.param(
+            "onfailure-success",
+            put(event("Started"), container=None),
+            "pod: has Started",
+            id="an event of no container",
+        ),
+        pytest.param(
+            "onfailure-success",
+            lambda seen: seen.events.clear(),
+            "app: has no events",
+            id="no events",
+        ),
+        pytest.param(
+            "crashloop",
+            containers(-1, last_state={"terminated": {"exitCode": 4}}),
+            "terminated 4",
+            id="another exit code",
+        ),
+        pytest.param(
+            "exec-liveness",
+            containers(3, started=False),
+            "where the kubelet has Running",
+            id="a container that has not started up",
+        ),
+        pytest.param(
+            "readiness-flap",
+            containers(5, ready=True),
+            "where the kubelet has Running",
+            id="a container that stays ready",
+        ),
+        pytest.param(
+            "exec-liveness",
+            containers(4, restart_count=1),
+            "no status shows life 2",
+            id="a restart that is not counted",
+        ),
+        pytest.param(
+            "never-liveness",
+            status(-1, phase="Running"),
+            "where the kubelet has Failed",
+            id="another last phase",
+        ),
+        pytest.param(
+            "never-liveness",
+            cut(9),
+            "has nothing more",
+            id="no last status",
+        ),
+        pytest.param(
+            "init-then-main",
+            status(-1, conditions=[]),
+            "no condition",
+            id="conditions that are not met",
+        ),
+        pytest.param(
+            "startup-slow",
+            status(-1, t=40.0),
+            "where the kubelet has Running",
+            id="a status too late",
+        ),
+    ],
+)
+def test_a_change_is_noticed(name: str, change: Change, told: str) -> None:
+    found = changed(name, change)
+
+    assert any(told in str(each) for each in found), [*map(str, found)]
+    assert not all(each.is_chance for each in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        pytest.param("crashloop", dropped(event("BackOff", 1)), id="fewer retries"),
+        pytest.param("crashloop", moved(21, 1.2), id="a retry a little later"),
+        pytest.param("crashloop", error_of_probe(6.3), id="a probe that met an end"),
+        pytest.param(
+            "image-never",
+            doubled(event("ErrImageNeverPull", 3), 5),
+            id="more attempts",
+        ),
+        pytest.param(
+            "readiness-flap",
+            dropped(event("Unhealthy", 5)),
+            id="a failure less where no threshold counts",
+        ),
+        pytest.param(
+            "image-missing",
+            put(
+                event("Failed"),
+                message='Failed to pull image "127.0.0.1:9/none:1": in other words',
+            ),
+            id="a pull error in the runtime's words",
+        ),
+        pytest.param(
+            "exec-missing-binary",
+            put(event("Unhealthy"), message="Liveness probe errored: no such file"),
+            id="an exec error in the runtime's words",
+        ),
+        pytest.param("exec-liveness", status(3, t=49.6), id="a status a second late"),
+        pytest.param(
+            "onfailure-success",
+            moved(0, 20),
+            id="all of it later, from the beginning on",
+        ),
+    ],
+)
+def test_what_hangs_on_chance_or_on_a_runtime_is_no_difference(
+    name: str, change: Change
+) -> None:
+    assert changed(name, change) == []
+
+
+def test_a_container_that_may_start_at_once_after_a_later_retry_does_so_by_chance() -> (
+    None
+):
+    # Four seconds later the 40 s since the end that counts are over.
+    def change(seen: Observation) -> None:
+        moved(75, 4.5)(seen)
+        seen.events[:] = [
+            each
+            for each in seen.events
+            if each.reason != "BackOff" or not 87 < each.t < 133
+        ]
+        moved(133, -42.2)(seen)
+
+    found = [each for each in changed("prestop-grace", change) if each.is_chance]
+
+    assert [each.where for each in found] == ["app, life 4"]
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_the_kubelet_keeps_the_rule_of_back_off(name: str) -> None:
+    trace = TRACES[name]
+    broken = [
+        rule
+        for container, period in trace.periods.items()
+        for rule in broken_rules(_lives(trace, container, period), trace.seen.end)
+    ]
+
+    assert broken == []
+
+
+def _lives(trace: Trace, container: str, period: int) -> Any:
+    events = (each for each in trace.seen.events if each.container == container)
+    found = lives(events, period)
+    return [each for each in found if each.started_at is not None]
