@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from probetui.k8s.image import ImageFilesystem, StoredImage
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
 from probetui.kubelet.effects import (
     CreateContainer,
@@ -198,6 +199,33 @@ class VolumeHost(Protocol):
 
 
 @runtime_checkable
+class ImageStore(Protocol):
+    """A runtime whose images can be listed and removed.
+
+    Images carry no label of ours: who removes one has to know that probetui pulled it.
+    Nothing but `ContainerRuntimeError` is raised.
+    """
+
+    async def image_store_id(self) -> str:
+        """Return what tells this store from others, empty if nothing does."""
+
+    async def list_images(self) -> tuple[StoredImage, ...]:
+        """Return every image that is here, whoever brought it."""
+
+    async def image_copy(self, image_id: str) -> str | None:
+        """Return what changes when an image is removed and pulled again.
+
+        None for an image that is not here.
+        """
+
+    async def remove_image(self, image_id: str) -> None:
+        """Remove an image with all its names; refused while containers have it."""
+
+    async def image_filesystem(self) -> ImageFilesystem:
+        """Measure the disk that images are on; refused where it cannot be seen."""
+
+
+@runtime_checkable
 class EventSource(Protocol):
     """A runtime that says when something happened to a container of ours."""
 
@@ -219,10 +247,15 @@ class DialAddress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """What a lifecycle hook printed, and why it failed if it did."""
+    """What a lifecycle hook printed, and why it failed if it did.
+
+    `fallback_host` is set when a request that was meant for HTTPS got its answer
+    without: the host and port.
+    """
 
     output: str = ""
     error: str | None = None
+    fallback_host: str = ""
 
 
 class HookRunner(Protocol):

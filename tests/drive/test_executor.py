@@ -209,6 +209,13 @@ class TestOperations:
 
         assert finished == OperationFinished(7, "half done", "exit 1")
 
+    async def test_a_hook_tells_of_a_server_without_tls(self) -> None:
+        bench = Bench(hook=HookResult(fallback_host="10.0.0.2:443"))
+
+        finished = await bench.do(RunHook(POD, APP, NOBODY, ExecAction(("x",)), ""))
+
+        assert finished == OperationFinished(7, "", fallback_host="10.0.0.2:443")
+
     async def test_volumes_are_mounted_and_unmounted(self) -> None:
         volumes = FakeVolumes()
         bench = Bench(volumes=volumes)

@@ -49,6 +49,7 @@ class Carrier:
         *,
         error: str | None = None,
         not_found: bool = False,
+        fallback_host: str = "",
         index: int = 0,
         after: float = 0,
     ) -> bool:
@@ -56,9 +57,10 @@ class Carrier:
         self.now += timedelta(seconds=after)
         self._take()
         effect = self._unanswered.pop(index)
-        return self.runner.finish(
-            OperationFinished(effect.operation_id, value, error, not_found), self.now
+        finished = OperationFinished(
+            effect.operation_id, value, error, not_found, fallback_host
         )
+        return self.runner.finish(finished, self.now)
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""

@@ -59,6 +59,16 @@ class Bench(Carrier):
         ]
 
 
+FELL_BACK = (
+    "Warning",
+    "LifecycleHTTPFallback",
+    (
+        "request to HTTPS lifecycle hook 10.0.0.2:443 got HTTP response, "
+        "retry with HTTP succeeded"
+    ),
+)
+
+
 def with_hook(hook: Any = HOOK, grace: int = 30, **fields: Any) -> Pod:
     return a_pod(
         a_container(pre_stop=hook), termination_grace_period_seconds=grace, **fields
@@ -200,6 +210,15 @@ class TestPreStopHook:
         bench.answer(after=took)
 
         assert bench.graces() == [("app", left)]
+
+    def test_a_hook_whose_server_speaks_no_tls_is_told_of_the_pod(self) -> None:
+        bench = Bench()
+        bench.kill(with_hook(HTTPGetAction(443, scheme="HTTPS")))
+
+        bench.answer(fallback_host="10.0.0.2:443")
+
+        assert bench.events()[-1] == FELL_BACK
+        assert bench.graces() == [("app", 30)]
 
     def test_a_hook_that_takes_too_long_is_abandoned(self) -> None:
         """Quirk: it is left running, and that is no failure."""

@@ -598,6 +598,18 @@ class TestPostStartHook:
             ),
         )
 
+    def test_a_hook_whose_server_speaks_no_tls_is_told_of_the_pod(self) -> None:
+        bench = Bench()
+        hook = HTTPGetAction(443, scheme="HTTPS")
+        bench.begin(a_pod(with_hook(hook)), a_runtime_status())
+        while not isinstance(bench.asked()[0], RunHook):
+            bench.answer(a_value(bench.asked()[0]))
+
+        bench.answer(fallback_host="10.0.0.2:443")
+
+        assert bench.reasons()[-2:] == ["Started", "LifecycleHTTPFallback"]
+        assert bench.returned[-1].error is None
+
     def test_a_hook_may_sleep(self) -> None:
         bench = Bench()
         bench.begin(a_pod(with_hook(SleepAction(5))), a_runtime_status())

@@ -274,7 +274,7 @@ async def test_a_server_without_tls_is_asked_again_without_credentials() -> None
         result = await run(a_hook(action))
 
     (request,) = server.requests
-    assert result == DONE
+    assert result == HookResult(fallback_host=f"{LOOPBACK}:{port}")
     assert server.tls_clients == 1
     assert request.startswith("GET /hook HTTP/1.1\r\n")
     assert "X-A: 1" in request

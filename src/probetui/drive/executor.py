@@ -117,7 +117,12 @@ class Executor:
         try:
             if isinstance(operation, RunHook):
                 hook = await self._hooks.run(operation)
-                return OperationFinished(operation_id, hook.output, hook.error)
+                return OperationFinished(
+                    operation_id,
+                    hook.output,
+                    hook.error,
+                    fallback_host=hook.fallback_host,
+                )
             if isinstance(operation, MountVolume | UnmountVolume):
                 await self._have_volume(operation)
                 return OperationFinished(operation_id)

@@ -108,13 +108,16 @@ class OperationFinished:
     """A `RunOperation` has come to its end.
 
     `error` is the runtime's own words. `value` is what the operation says it is.
-    `not_found` tells an error about something that does not exist.
+    `not_found` tells an error about something that does not exist. `fallback_host` is
+    set when a hook's request that was meant for HTTPS got its answer without: the host
+    and port.
     """
 
     operation_id: int
     value: OperationValue = None
     error: str | None = None
     not_found: bool = False
+    fallback_host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,17 +20,13 @@ from probetui.kubelet.grace_period import (
     KillReason,
     termination_grace_period,
 )
+from probetui.kubelet.hooks import CANNOT_RUN_HANDLER, tell_fallback
 from probetui.kubelet.journal import By
 from probetui.kubelet.lifetimes import Lifetimes
 from probetui.kubelet.routine import Await, Latch, Limited, Outcome, Routine, Together
 from probetui.kubelet.turn import Ledger
 
 ONE_SECOND = timedelta(seconds=1)
-CANNOT_RUN_HANDLER = "invalid handler"
-"""A hook may be written with tcpSocket, but cannot be run.
-
-Source: kubelet/lifecycle/handlers.go, v1.32.10, Run.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +234,7 @@ class Killer:
         else:
             hook = RunHook(pod, container, instance.container_id, handler, pod_ip)
             outcome = yield Limited(hook, until)
+            tell_fallback(self._ledger, pod, outcome, outcome.at)
         if outcome.error is not None:
             self._ledger.event(
                 pod,

@@ -25,7 +25,8 @@ class Outcome(NamedTuple):
     """What came of a step, and when.
 
     `results` are those of the routines of a `Together`, in order. `timed_out` says
-    that a `Limited` operation or an `Await` ended by its limit.
+    that a `Limited` operation or an `Await` ended by its limit. `fallback_host` is that
+    of a hook.
     """
 
     at: datetime
@@ -34,6 +35,7 @@ class Outcome(NamedTuple):
     not_found: bool = False
     timed_out: bool = False
     results: tuple[Any, ...] = ()
+    fallback_host: str = ""
 
 
 class Latch:
@@ -130,7 +132,13 @@ class Runner:
         task = self._tasks[number]
         self._end_operation(task, finished.operation_id)
         self._limits.cancel(number)
-        outcome = Outcome(now, finished.value, finished.error, finished.not_found)
+        outcome = Outcome(
+            now,
+            finished.value,
+            finished.error,
+            finished.not_found,
+            fallback_host=finished.fallback_host,
+        )
         self._advance(task, outcome, now)
         self.look_at_latches(now)
         return True

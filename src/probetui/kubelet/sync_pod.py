@@ -39,10 +39,11 @@ from probetui.kubelet.effects import (
 )
 from probetui.kubelet.go_text import go_list, go_quote
 from probetui.kubelet.grace_period import KillReason
+from probetui.kubelet.hooks import CANNOT_RUN_HANDLER, tell_fallback
 from probetui.kubelet.images import ImageManager
 from probetui.kubelet.init_actions import Beliefs, ContainerToKill
 from probetui.kubelet.journal import BackoffEntry, By
-from probetui.kubelet.killing import CANNOT_RUN_HANDLER, Kill, Killer
+from probetui.kubelet.killing import Kill, Killer
 from probetui.kubelet.lifetimes import Lifetimes
 from probetui.kubelet.objects import Objects, Refusal
 from probetui.kubelet.pod_actions import PodActions, compute_pod_actions
@@ -495,6 +496,7 @@ class PodSyncer:
             outcome = yield RunHook(
                 pod, container, instance.container_id, handler, sandbox.pod_ip
             )
+            tell_fallback(self._ledger, pod, outcome, outcome.at)
         if outcome.error is None:
             return None
         message = post_start_failure(pod, container, outcome)

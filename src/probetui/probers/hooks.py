@@ -50,10 +50,9 @@ class Hooks:
                 return await self._exec(operation, command)
             case HTTPGetAction() as action:
                 try:
-                    await self._get(operation, action)
+                    return await self._get(operation, action)
                 except GoError as error:
                     return HookResult(error=str(error))
-                return HookResult()
             case SleepAction() | TCPSocketAction():
                 # The engine itself sleeps, and refuses tcpSocket as the kubelet does.
                 return HookResult(error=f"invalid handler: {operation.handler}")
@@ -75,7 +74,7 @@ class Hooks:
             output, f"command '{joined}' exited with {done.exit_code}: {stderr}"
         )
 
-    async def _get(self, operation: RunHook, action: HTTPGetAction) -> None:
+    async def _get(self, operation: RunHook, action: HTTPGetAction) -> HookResult:
         """Send a request; whatever is answered, the hook has succeeded.
 
         Quirk, kept: a server that speaks plain HTTP where HTTPS was meant is asked
@@ -100,6 +99,8 @@ class Hooks:
                 await send(_without_credentials(plain), transport)
             except GoError:
                 raise refused from None
+            return HookResult(fallback_host=plain.url.host)
+        return HookResult()
 
 
 def _without_credentials(request: ProbeRequest) -> ProbeRequest:
