@@ -11,6 +11,7 @@ Not the same need be what hangs on chance: `BackOff` and the like come with ever
 attempt to sync, and when the attempts are depends on random pauses of 10 to 15 s.
 Where they decide when a container is started again, `restarts` says what is allowed;
 where that makes a later container wait or not wait, the difference is marked as chance.
+So is the error of a probe that met the end of its container.
 """
 
 from __future__ import annotations
@@ -131,8 +132,11 @@ class _Comparison:
         for number, life in enumerate(self._mine[name]):
             model = _model(self._theirs[name], number)
             clocks = self._clocks(name, model, life, is_first=number == 0)
+            where = f"{name}, life {number}"
             for each in differences(model, life, clocks, TOLERANCE + self._slack):
-                yield Difference(f"{name}, life {number}", each)
+                yield Difference(where, each)
+            if life.stray is not None and model.stray is None:
+                yield Difference(where, f"has {life.stray} at its end", is_chance=True)
 
     def _restarts(self, name: str) -> Iterator[Difference]:
         """Check when containers were started again, and if they were at once."""

@@ -19,7 +19,7 @@ SAME_RUN = 1.5
 """Equal results of probes are one run if no more periods than this lie between them."""
 
 AT_END = 2.0
-"""Seconds at most from the end of a container to when something comes of it."""
+"""Seconds at most from a container's end, if it is noticed, to what comes of it."""
 
 PROBED = frozenset({"Unhealthy", "ProbeWarning"})
 _BEGINS = frozenset({"Pulling", "Pulled"})
@@ -68,12 +68,14 @@ class Life:
     """One instance of a container, or one attempt to get its image.
 
     `steps` is what happened to it, `waits` what was repeated until the next one began,
-    at `next_at`.
+    at `next_at`. `stray` is the error of a probe that met the end of its container: of
+    one that ends by itself nobody knows whether a probe is just running.
     """
 
     steps: tuple[Step, ...]
     waits: tuple[Step, ...]
-    next_at: float | None
+    next_at: float | None = None
+    stray: Step | None = None
 
     @property
     def begins_at(self) -> float:
@@ -108,29 +110,26 @@ def lives(events: Iterable[Event], period: float) -> list[Life]:
             cut.append([])
         cut[-1].append(step)
     found = [_life(each) for each in cut]
-    ended = (replace(one, next_at=next_.begins_at) for one, next_ in pairwise(found))
-    return [*map(_without_stray_error, ended), *map(_without_stray_error, found[-1:])]
+    ended = [replace(one, next_at=next_.begins_at) for one, next_ in pairwise(found)]
+    return [*map(_without_stray, ended), *map(_without_stray, found[-1:])]
 
 
-def _without_stray_error(life: Life) -> Life:
-    """Leave out the error of a probe that met the end of its container.
-
-    Of a container that ends by itself nobody knows whether a probe is just running.
-    """
-    last = life.steps[-1] if life.steps else None
-    if last is None or life.noticed_at is None or len(last.times) > 1:
+def _without_stray(life: Life) -> Life:
+    """Set apart the error of a probe at the end of a life, if there is one."""
+    if life.started_at is None:
         return life
-    is_at_end = life.noticed_at - last.times[0] <= AT_END
-    if is_at_end and _EXEC_ERROR.match(last.what[2]):
-        return replace(life, steps=life.steps[:-1])
-    return life
+    last = life.steps[-1]
+    if len(last.times) > 1 or not _EXEC_ERROR.match(last.what[2]):
+        return life
+    if life.noticed_at is not None and life.noticed_at - last.times[0] > AT_END:
+        return life
+    return replace(life, steps=life.steps[:-1], stray=last)
 
 
 def _life(steps: Sequence[Step]) -> Life:
     return Life(
         tuple(each for each in steps if not each.is_repeated),
         tuple(each for each in steps if each.is_repeated),
-        next_at=None,
     )
 
 
