@@ -73,6 +73,9 @@ class Bench(ABC):
     image = "busybox:1.36"
     """An image that is here and has a shell."""
 
+    root = ""
+    """What stands before the paths of mounts in scripts."""
+
     def __init__(self, runtime: Runtime, clock: Clock) -> None:
         self.runtime = runtime
         self.clock = clock

@@ -9,4 +9,6 @@ pytest.register_assert_rewrite(
     "tests.runtimes.contract",
     "tests.runtimes.exec_contract",
     "tests.runtimes.capability_contract",
+    "tests.runtimes.message_contract",
+    "tests.runtimes.volume_contract",
 )

@@ -114,6 +114,12 @@ class DockerBench(Bench):
         lines = self.runtime.follow_logs(container_id, tail=100, follow=False)
         return [line.text async for line in lines]
 
+    def volumes(self) -> list[Any]:
+        """Return what the SDK says of our volumes."""
+        label = f"{OWNER}={self.options.owner}"
+        found: list[Any] = self.sdk.volumes.list(filters={"label": label})
+        return found
+
     async def close(self) -> None:
         """Remove whatever the test made."""
         await self.runtime.close()
@@ -126,6 +132,8 @@ class DockerBench(Bench):
                 for each in (*made, *self._foreign)
             )
         )
+        for volume in self.volumes():
+            volume.remove(force=True)
         self.sdk.close()
 
 

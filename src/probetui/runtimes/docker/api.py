@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
 
 import docker
@@ -112,6 +113,24 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
             timeout=None if follow else self.timeout,
         )
         return self._cancellable(response, _pieces(response))
+
+    def path_stat(self, container_id: str, path: str) -> dict[str, Any] | None:
+        """Return what is known of a file in a container, None if there is none.
+
+        The SDK's own `get_archive` would bring the file as well.
+        """
+        response = self.head(
+            self._url("/containers/{0}/archive", container_id),
+            params={"path": path},
+            timeout=self.timeout,
+        )
+        if response.status_code == HTTPStatus.NOT_FOUND:
+            return None
+        self._raise_for_status(response)
+        found: dict[str, Any] = docker.utils.decode_json_header(
+            response.headers["X-Docker-Container-Path-Stat"]
+        )
+        return found
 
     def open_pull(self, image: str) -> docker.types.CancellableStream:
         """Pull an image and return what the daemon says of it, as dictionaries.

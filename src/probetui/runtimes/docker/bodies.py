@@ -10,6 +10,7 @@ import probetui
 from probetui.k8s.pod import Pod, Resources
 from probetui.kubelet.effects import CreateContainer
 from probetui.kubelet.labels import docker_container_labels, docker_sandbox_labels
+from probetui.runtimes.docker.mounts import NO_MOUNTS, Mounts
 from probetui.runtimes.docker.translate import (
     ATTEMPT,
     HOST_NETWORK,
@@ -34,6 +35,7 @@ def sandbox_request(
     owner: str,
     published: Iterable[int] = (),
     publish_on: str = "",
+    mounts: Mounts = NO_MOUNTS,
 ) -> dict[str, Any]:
     """Return the body that creates a pod's sandbox.
 
@@ -45,6 +47,7 @@ def sandbox_request(
         owner: the value of our own label.
         published: ports of the pod that must be reachable from outside.
         publish_on: the address they are reachable on.
+        mounts: what it holds on to for its containers.
     """
     ports = [f"{port}/tcp" for port in published]
     bindings = {port: [{"HostIp": publish_on, "HostPort": ""}] for port in ports}
@@ -66,6 +69,7 @@ def sandbox_request(
             "NetworkMode": HOST_NETWORK if pod.host_network else "default",
             "IpcMode": "shareable",
             "PortBindings": bindings,
+            **mounts.body(),
         },
     }
     if command:
@@ -73,7 +77,9 @@ def sandbox_request(
     return request
 
 
-def container_request(operation: CreateContainer, owner: str) -> dict[str, Any]:
+def container_request(
+    operation: CreateContainer, owner: str, mounts: Mounts = NO_MOUNTS
+) -> dict[str, Any]:
     """Return the body that creates a container in its sandbox.
 
     As in Kubernetes, `command` stands in for the image's entrypoint, `args` for its
@@ -105,6 +111,7 @@ def container_request(operation: CreateContainer, owner: str) -> dict[str, Any]:
             "IpcMode": sandbox,
             "PidMode": sandbox if pod.share_process_namespace else "",
             **_resources(container.resources),
+            **mounts.body(),
         },
     }
 

@@ -7,16 +7,20 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 
+import docker.utils
+
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
 from probetui.kubelet.effects import (
     CreateContainer,
     PulledImage,
+    MountVolume,
     PullImage,
     RunPodSandbox,
 )
+    UnmountVolume,
 from probetui.kubelet.labels import docker_container_name, docker_sandbox_name
-from probetui.ports import ExecResult, LogLine, Progress
+from probetui.ports import ExecResult, LogLine, PodVolumes, Progress
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.bodies import container_request, sandbox_request
 from probetui.runtimes.docker.client import Client
@@ -24,9 +28,12 @@ from probetui.runtimes.docker.containers import Containers
 from probetui.runtimes.docker.execution import ExecErrors, Executor
 from probetui.runtimes.docker.faults import refuse_undecodable
 from probetui.runtimes.docker.images import PAUSE_IMAGE, Images, SandboxImage
+from probetui.runtimes.docker.helpers import Helpers
 from probetui.runtimes.docker.listing import Listing
 from probetui.runtimes.docker.processes import HostProcesses
 from probetui.runtimes.docker.reach import Daemon, Reach, ReachMode, publishing
+from probetui.runtimes.docker.messages import Messages
+from probetui.runtimes.docker.mounts import sandbox_mounts
 from probetui.runtimes.docker.streams import LogLines
 from probetui.runtimes.docker.translate import (
     RUNTIME_NAME,
@@ -38,6 +45,10 @@ from probetui.runtimes.docker.translate import (
 )
 
 SANDBOX_GRACE_SECONDS = 10
+from probetui.runtimes.docker.volumes import Volumes
+
+KNOWS_PARTS_FROM = "1.45"
+"""The API version from which a part of a volume can be mounted (Docker 26)."""
 """For how long a sandbox may end by itself, should it not heed its stop signal."""
 
 HAPPENINGS = (
@@ -72,7 +83,7 @@ class DockerOptions:
 
 
 class DockerRuntime:
-    """`ports.Runtime`, `LogSource`, `EventSource` and `DialAddress` on Docker.
+    """`ports.Runtime` on Docker, with logs, events, volumes and addresses to dial.
 
     Made by `connection.connect`; an event loop must run. A daemon that goes away makes
     calls fail with `unreachable`; when it is back they work again.
@@ -93,7 +104,16 @@ class DockerRuntime:
         self._sandbox_image = SandboxImage(self._images, self._options.sandbox_image)
         self._listing = Listing(self._client, self._options.owner)
         self._being_made: set[tuple[str, int]] = set()
-        self._containers = Containers(self._client, self._listing, self._options.owner)
+        owner = self._options.owner
+        self._containers = Containers(self._client, self._listing, owner)
+        knows_parts = docker.utils.version_gte(api.api_version, KNOWS_PARTS_FROM)
+        self._messages = Messages(self._client, knows_parts=knows_parts)
+        self._volumes = Volumes(
+            self._client,
+            Helpers(self._client, self._sandbox_image, owner),
+            owner,
+            knows_parts=knows_parts,
+        )
         self._reach = Reach(publishing(daemon, self._options.reach))
         processes = HostProcesses() if daemon.is_on_this_kernel else None
         self._executor = Executor(self._client, processes, self._options.exec_errors)
@@ -130,7 +150,7 @@ class DockerRuntime:
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return every pod of ours, dead containers too, each list newest first."""
-        everything = await self._listing.everything()
+        everything = await self._messages.fill_in(await self._listing.everything())
         self._reach.learn(everything)
         # One that is still being made, and may fail, is no change to tell of: the
         # engine would try again at once instead of after its back-off.
@@ -194,6 +214,7 @@ class DockerRuntime:
         """Return a sandbox's state and IP."""
         found = await self._containers.look(sandbox_id)
         if found.sandbox is None:
+            mounts=sandbox_mounts(pod, self._options.owner),
             raise ContainerRuntimeError(f"{sandbox_id} is not a sandbox")
         self._reach.add(found)
         return found.sandbox
@@ -215,7 +236,10 @@ class DockerRuntime:
     async def image_status(self, image: str) -> str | None:
         """Return the ID of an image, None if it is not here."""
         return await self._images.image_id(image)
+        found = await self._listing.look(sandbox_id)
 
+        if found is not None:
+            await self._volumes.remove_released(found.pod.uid)
     async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
         """Pull an image and return its ID and size."""
         return await self._images.pull(operation.image, progress)
@@ -228,7 +252,9 @@ class DockerRuntime:
         values = (each.value for each in container.env)
         refuse_undecodable((*container.command, *container.args, *values))
         name = docker_container_name(pod, container, operation.attempt)
-        request = container_request(operation, self._options.owner)
+        mounts = await self._volumes.mounts(operation)
+        mounts += await self._messages.mount(operation)
+        request = container_request(operation, self._options.owner, mounts)
         return to_container_id(await self._containers.create(name, request))
 
     async def start_container(self, container_id: ContainerID) -> None:
@@ -296,6 +322,18 @@ class DockerRuntime:
             lambda api: api.open_logs(docker_id, tail=tail, follow=follow)
         )
         async with aclosing(pieces):
+    async def mount_volume(self, operation: MountVolume) -> None:
+        """Make a volume ready; one that is there keeps what is in it."""
+        await self._volumes.mount(operation)
+
+    async def unmount_volume(self, operation: UnmountVolume) -> None:
+        """Remove a volume, or have that done once nothing of its pod is left."""
+        await self._volumes.unmount(operation)
+
+    async def list_volumes(self) -> tuple[PodVolumes, ...]:
+        """Return all volumes there are, by pod."""
+        return await self._volumes.list()
+
             async for piece in pieces:
                 for line in lines.feed(piece):
                     yield line

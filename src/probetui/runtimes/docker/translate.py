@@ -55,6 +55,7 @@ class Seen:
     What is ours is either a sandbox or a container of a pod.
 
     `published` leads from a port of the pod to one of the machine Docker runs on.
+    The last three are a container's: where it is, and how it says why it ended.
     """
 
     docker_id: str
@@ -64,6 +65,9 @@ class Seen:
     sandbox: SandboxStatus | None = None
     container: RuntimeContainerStatus | None = None
     published: Mapping[int, int] = field(default_factory=dict)
+    sandbox_id: str = ""
+    message_path: str = ""
+    message_policy: str = ""
 
 
 def to_container_id(docker_id: str) -> ContainerID:
@@ -101,6 +105,7 @@ def seen(inspected: Json) -> Seen:
     labels: Mapping[str, str] = inspected["Config"]["Labels"] or {}
     is_sandbox = labels.get(DOCKER_TYPE) == DOCKER_TYPE_SANDBOX
     is_container = labels.get(DOCKER_TYPE) == DOCKER_TYPE_CONTAINER
+    annotations = parse_container_annotations(annotations_of_docker_labels(labels))
     return Seen(
         inspected["Id"],
         labels.get(OWNER, ""),
@@ -109,6 +114,9 @@ def seen(inspected: Json) -> Seen:
         sandbox_status(inspected) if is_sandbox else None,
         container_status(inspected) if is_container else None,
         published_ports(inspected) if is_sandbox else {},
+        labels.get(DOCKER_SANDBOX_ID, ""),
+        annotations.termination_message_path,
+        annotations.termination_message_policy,
     )
 
 

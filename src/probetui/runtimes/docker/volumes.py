@@ -1,0 +1,228 @@
+"""The volumes of pods, kept by the daemon itself.
+
+No folder of this machine is used: it works wherever the daemon runs, and what
+containers write as root can be removed by whoever may use the daemon.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Pod, VolumeMount
+from probetui.k8s.volume import HostPath, Projected, Volume
+from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
+from probetui.ports import PodVolumes
+from probetui.runtimes.docker.archives import (
+    Entry,
+    pack,
+    volume_entries,
+    volume_root,
+)
+from probetui.runtimes.docker.client import Client
+from probetui.runtimes.docker.faults import CONFLICT, NOT_FOUND, RefusedError
+from probetui.runtimes.docker.helpers import Helpers
+from probetui.runtimes.docker.host_paths import check_host_path
+from probetui.runtimes.docker.mounts import (
+    NO_MOUNTS,
+    VOLUME,
+    Mounts,
+    Place,
+    container_mounts,
+    driver_options,
+    volume_labels,
+    volume_name,
+    whole,
+)
+from probetui.runtimes.docker.translate import OWNER, PodName, owned_by, pod_name
+
+ROOT = "volume"
+"""The folder of a helper in which it has a volume."""
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+class Volumes:
+    """The volumes of one owner.
+
+    Args:
+        client: the connection to the daemon.
+        helpers: look into volumes and paths.
+        owner: the value of our own label.
+        knows_parts: whether the daemon can mount a part of a volume.
+    """
+
+    def __init__(
+        self, client: Client, helpers: Helpers, owner: str, *, knows_parts: bool
+    ) -> None:
+        self._client = client
+        self._helpers = helpers
+        self._owner = owner
+        self._knows_parts = knows_parts
+        self._released: set[UnmountVolume] = set()
+
+    async def mount(self, operation: MountVolume) -> None:
+        """Make a volume ready for containers."""
+        pod, volume = operation.pod, operation.volume
+        if isinstance(volume.source, HostPath):
+            await check_host_path(
+                self._helpers, pod, volume, volume.source, operation.at
+            )
+            return
+        name = volume_name(self._owner, pod.uid, volume.name)
+        is_new = not await self._exists(name)
+        if is_new:
+            await self._create(name, pod, volume)
+        try:
+            await self._fill(name, operation, is_new=is_new)
+        except ContainerRuntimeError:
+            if is_new:
+                # What is there counts as ready the next time.
+                await self._remove(UnmountVolume(pod.uid, volume.name))
+            raise
+
+    async def unmount(self, operation: UnmountVolume) -> None:
+        """Remove a volume, or have that done once nothing of its pod is left."""
+        await self._helpers.remove_left(operation.pod_uid, operation.volume_name)
+        await self._remove(operation)
+
+    async def remove_released(self, pod_uid: str) -> None:
+        """Remove the volumes of a pod that containers still had when they were to go.
+
+        Docker keeps a volume as long as there is a container with it, though ended.
+        """
+        for each in [each for each in self._released if each.pod_uid == pod_uid]:
+            await self._remove(each)
+
+    async def list(self) -> tuple[PodVolumes, ...]:
+        """Return all volumes there are, and what was made to look into one."""
+        filters = owned_by(self._owner)
+        found = await self._client.call(lambda api: api.volumes(filters=filters))
+        labels = [each["Labels"] for each in found["Volumes"] or ()]
+        by_pod: dict[PodName, set[str]] = {}
+        for each in (*labels, *await self._helpers.left()):
+            if VOLUME in each:
+                by_pod.setdefault(pod_name(each), set()).add(each[VOLUME])
+        return tuple(
+            PodVolumes(pod.uid, pod.name, pod.namespace, tuple(sorted(by_pod[pod])))
+            for pod in sorted(by_pod)
+        )
+
+    async def mounts(self, operation: CreateContainer) -> Mounts:
+        """Return the mounts of a container that is about to be made."""
+        pod, container = operation.pod, operation.container
+        parts = [
+            each
+            for each in container.volume_mounts
+            if each.sub_path and not _is_host_path(pod.volume(each.name))
+        ]
+        places: dict[str, Place] = {}
+        if parts:
+            await self._have_parts(pod, parts)
+            for each in parts:
+                places[each.name] = await self._place(pod, each.name)
+        return container_mounts(
+            pod, container, self._owner, places, knows_parts=self._knows_parts
+        )
+
+    # -- inside
+
+    async def _exists(self, name: str) -> bool:
+        """Tell whether a volume is there; raises for one that is not ours."""
+        found = await self._look(name)
+        if found is not None and (found["Labels"] or {}).get(OWNER) != self._owner:
+            raise ContainerRuntimeError(
+                f"volume {name} was not made by probetui and is left alone"
+            )
+        return found is not None
+
+    async def _look(self, name: str) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any]
+            found = await self._client.call(lambda api: api.inspect_volume(name))
+        except RefusedError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+        return found
+
+    async def _create(self, name: str, pod: Pod, volume: Volume) -> None:
+        labels = volume_labels(pod, volume, self._owner)
+        options = driver_options(pod, volume)
+        await self._client.call(
+            lambda api: api.create_volume(name, "local", options, labels)
+        )
+
+    async def _fill(self, name: str, operation: MountVolume, *, is_new: bool) -> None:
+        """Put into a volume what belongs there; what is on disk opens to everybody."""
+        pod, volume = operation.pod, operation.volume
+        group = pod.security_context.fs_group
+        entries: list[Entry] = []
+        if isinstance(volume.source, Projected):
+            stamp = f"..{operation.at:%Y_%m_%d_%H_%M_%S}.{secrets.randbelow(10**9)}"
+            entries = volume_entries(ROOT, operation.files, stamp, group)
+        elif is_new and not driver_options(pod, volume):
+            entries = [volume_root(ROOT, group)]
+        if not entries:
+            return
+        archive = pack(entries, operation.at, group or 0)
+        mounts = whole(name, f"/{ROOT}")
+        async with self._helpers.helper(pod, volume.name, mounts) as helper:
+            await helper.put(archive)
+
+    async def _remove(self, operation: UnmountVolume) -> None:
+        name = volume_name(self._owner, operation.pod_uid, operation.volume_name)
+        self._released.discard(operation)
+        if not await self._exists(name):
+            return
+        try:
+            await self._client.call(lambda api: api.remove_volume(name))
+        except RefusedError as error:
+            if error.status == CONFLICT:
+                self._released.add(operation)
+            elif error.status != NOT_FOUND:
+                raise
+
+    async def _place(self, pod: Pod, name: str) -> Place:
+        docker_name = volume_name(self._owner, pod.uid, name)
+        found = await self._look(docker_name)
+        if found is None:
+            raise ContainerRuntimeError(f'volume "{name}" is gone')
+        return Place(docker_name, found["Mountpoint"])
+
+    async def _have_parts(self, pod: Pod, parts: Sequence[VolumeMount]) -> None:
+        """Make the folders that are to be mounted and are not there.
+
+        Source: kubelet/kubelet_pods.go, v1.32.10, makeMounts.
+        """
+        group = pod.security_context.fs_group
+        mounts = NO_MOUNTS
+        for name in dict.fromkeys(each.name for each in parts):
+            docker_name = volume_name(self._owner, pod.uid, name)
+            mounts += whole(docker_name, f"/{ROOT}/{name}")
+        async with self._helpers.helper(pod, parts[0].name, mounts) as helper:
+            missing = [
+                path
+                for each in parts
+                for path in _steps(f"{ROOT}/{each.name}", each.sub_path)
+                if await helper.mode(f"/{path}") is None
+            ]
+            if missing:
+                entries = [volume_root(each, group) for each in dict.fromkeys(missing)]
+                await helper.put(pack(entries, EPOCH, group or 0))
+
+
+def _steps(root: str, sub_path: str) -> Iterator[str]:
+    """Yield a path in a volume, and before it every folder on the way."""
+    path = root
+    for step in sub_path.split("/"):
+        if step not in {"", "."}:
+            path = f"{path}/{step}"
+            yield path
+
+
+def _is_host_path(volume: Volume | None) -> bool:
+    return volume is not None and isinstance(volume.source, HostPath)
