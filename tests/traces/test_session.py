@@ -1,0 +1,82 @@
+"""What a session of the program says of one pod, and of its machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.traces.live import Session
+from tests.traces.trace import Json
+
+
+def a_record(kind: str, t: float, pod: str, **fields: Any) -> Json:
+    return {"t": t, "type": kind, "pod": pod, **fields}
+
+
+def an_event(t: float, pod: str = "web", message: str = "m") -> Json:
+    said = {"eventType": "Normal", "reason": "Started", "message": message}
+    return a_record("event", t, pod, container="app", **said)
+
+
+def a_tick(*milliseconds: float, pod: str = "web") -> Json:
+    attempts = [{"ms": each} for each in milliseconds]
+    return a_record("tick", 1.0, pod, attempts=attempts)
+
+
+def a_session(*records: Json, **fields: Any) -> Session:
+    return Session(
+        **{
+            "records": list(records),
+            "removed": {},
+            "told": "",
+            "status": 130,
+            "end": 100.0,
+            **fields,
+        }
+    )
+
+
+def test_a_pod_has_its_own_events_up_to_the_end() -> None:
+    session = a_session(an_event(1), an_event(2, "other"), an_event(101))
+
+    seen = session.seen("web")
+
+    assert [each.t for each in seen.events] == [1]
+    assert seen.end == 100
+
+
+def test_messages_can_be_retold() -> None:
+    seen = a_session(an_event(1, message="here")).seen("web", str.upper)
+
+    assert [each.message for each in seen.events] == ["HERE"]
+
+
+def test_a_removal_is_a_deletion_of_that_pod_alone() -> None:
+    session = a_session(an_event(1), removed={"web": 60.0})
+
+    assert session.seen("web").actions == [("delete", 60.0)]
+    assert session.seen("other").actions == []
+
+
+@pytest.mark.parametrize(
+    ("ticks", "excuse"),
+    [
+        pytest.param([], "", id="no ticks"),
+        pytest.param([a_tick(30)] * 99 + [a_tick(990)], "", id="one slow probe"),
+        pytest.param(
+            [a_tick(30)] * 90 + [a_tick(700)] * 10,
+            "the machine was too busy, 1 of 20 probes took 700 ms",
+            id="one in ten",
+        ),
+        pytest.param(
+            [a_tick(30)] * 90 + [a_tick(1000, pod="exec-timeout")] * 10,
+            "",
+            id="slow on purpose",
+        ),
+    ],
+)
+def test_a_machine_is_too_busy_when_probes_are_often_slow(
+    ticks: list[Json], excuse: str
+) -> None:
+    assert a_session(*ticks).excuse() == excuse
