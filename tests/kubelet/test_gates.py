@@ -11,7 +11,7 @@ from probetui.k8s.status import (
     Terminated,
     Waiting,
 )
-from probetui.kubelet.gates import Considered, gates_of, short_id
+from probetui.kubelet.gates import Considered, GateMemory, gates_of, short_id
 from probetui.kubelet.journal import Exit, Gate, Skip
 
 APP = ContainerID("docker://0123456789abcdef")
@@ -170,3 +170,31 @@ def test_ids_are_shown_short_and_without_their_runtime(
     container_id: str, short: str
 ) -> None:
     assert short_id(container_id) == short
+
+
+class TestMemory:
+    def test_the_gates_of_equal_facts_are_the_same_object(self) -> None:
+        memory = GateMemory()
+
+        first = memory.gates_of(facts(), None)
+
+        assert memory.gates_of(facts(), None) is first
+        assert first == gates_of(facts(), None)
+
+    @pytest.mark.parametrize(
+        ("considered", "decision"),
+        [
+            pytest.param(facts(new_container=True), None, id="other-facts"),
+            pytest.param(facts(), Skip.NOT_STARTED, id="another-decision"),
+            pytest.param(Considered(), Skip.NO_STATUS, id="nothing-to-look-at"),
+        ],
+    )
+    def test_what_has_changed_is_told_anew(
+        self, considered: Considered, decision: Skip | None
+    ) -> None:
+        memory = GateMemory()
+        memory.gates_of(facts(), None)
+
+        gates = memory.gates_of(considered, decision)
+
+        assert gates == gates_of(considered, decision)

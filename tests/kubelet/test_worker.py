@@ -322,6 +322,17 @@ class TestGates:
         assert decision is Skip.ON_HOLD
         assert bench.take_updates() == []
 
+    def test_that_a_container_is_older_than_its_delay_is_all_that_is_kept(self) -> None:
+        bench = Bench(initial_delay_seconds=5)
+
+        bench.decide(a_container_status(), seconds=60)
+        minute = bench.worker.considered
+        bench.decide(a_container_status(), seconds=61)
+        bench.decide(a_container_status(), seconds=62)
+
+        assert minute.age_seconds == 5
+        assert bench.worker.considered == minute._replace(new_container=False)
+
     def test_what_a_decision_looked_at_is_kept_for_the_screen(self) -> None:
         bench = Bench(initial_delay_seconds=5)
 

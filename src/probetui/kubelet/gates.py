@@ -17,7 +17,11 @@ from probetui.kubelet.journal import Exit, Gate, Skip
 
 
 class Considered(NamedTuple):
-    """The facts behind one decision, as far as it got."""
+    """The facts behind one decision, as far as it got.
+
+    `age_seconds` is the container's, at most the initial delay: older makes no
+    difference, and so the facts of most ticks are those of the tick before.
+    """
 
     phase: PodPhase | None = None
     container: ContainerStatus | None = None
@@ -27,6 +31,27 @@ class Considered(NamedTuple):
     deleting: bool = False
     initial_delay_seconds: int = 0
     age_seconds: int | None = None
+
+
+class GateMemory:
+    """The gates of the last tick, given again as long as its facts are the same."""
+
+    __slots__ = ("_decision", "_facts", "_gates")
+
+    def __init__(self) -> None:
+        self._facts: Considered | None = None
+        self._decision: Skip | Exit | None = None
+        self._gates: tuple[Gate, ...] = ()
+
+    def gates_of(
+        self, facts: Considered, decision: Skip | Exit | None
+    ) -> tuple[Gate, ...]:
+        """Return the questions asked, as the function of this name does."""
+        if decision is not self._decision or facts != self._facts:
+            self._facts = facts
+            self._decision = decision
+            self._gates = gates_of(facts, decision)
+        return self._gates
 
 
 def gates_of(facts: Considered, decision: Skip | Exit | None) -> tuple[Gate, ...]:

@@ -17,12 +17,10 @@ from probetui.k8s.runtime import parse_container_id
 from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.gates import gates_of
 from probetui.kubelet.inputs import ProbeFinished
 from probetui.kubelet.journal import (
     Action,
     Exit,
-    Gate,
     Skip,
     StateEntry,
     TickEntry,
@@ -406,7 +404,7 @@ class ProbeManager:
         decision = worker.decide(status, results, now)
         if isinstance(decision, Run):
             probe_id = self._ledger.next_id()
-            gates = gates_of(worker.considered, None)
+            gates = loop.gates.gates_of(worker.considered, None)
             loop.in_flight = InFlight(
                 probe_id,
                 trigger,
@@ -451,7 +449,7 @@ class ProbeManager:
         now: datetime,
     ) -> TickEntry:
         worker = loop.worker
-        gates: tuple[Gate, ...] = gates_of(worker.considered, decision)
+        gates = loop.gates.gates_of(worker.considered, decision)
         return TickEntry(
             self._ledger.next_sequence(),
             now,

@@ -46,6 +46,8 @@ class Timers(Generic[Key]):
 
     def pop_due(self, now: datetime) -> Key | None:
         """Take the earliest key whose deadline is not after `now`, or None."""
+        if not self._heap or self._heap[0][0] > now:
+            return None
         self._drop_stale()
         if not self._heap or self._heap[0][0] > now:
             return None

@@ -124,6 +124,9 @@ class Worker:
         if (self.container_id or "://") != container.container_id:
             self._take_over(container.container_id, results)
         decision, age_seconds = self._pass_gates(container, results, now)
+        delay_seconds = self.probe.initial_delay_seconds
+        if age_seconds is not None and age_seconds > delay_seconds:
+            age_seconds = delay_seconds
         self.considered = Considered(
             status.phase,
             container,
@@ -131,7 +134,7 @@ class Worker:
             self.new_container,
             self.on_hold,
             self.pod.deletion_requested_at is not None,
-            self.probe.initial_delay_seconds,
+            delay_seconds,
             age_seconds,
         )
         return decision

@@ -9,10 +9,11 @@ Source: prober/worker.go, v1.32.10, run.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
+from typing import NamedTuple
 
+from probetui.kubelet.gates import GateMemory
 from probetui.kubelet.journal import Gate, TickEntry, Trigger
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.worker import Worker
@@ -20,8 +21,7 @@ from probetui.kubelet.worker import Worker
 HISTORY = 60
 
 
-@dataclass(frozen=True, slots=True)
-class InFlight:
+class InFlight(NamedTuple):
     """A probe that has been asked for and not been answered yet.
 
     `hold_before` is from before the tick looked at its container.
@@ -57,6 +57,7 @@ class WorkerLoop:
         "errors",
         "failures",
         "first_at",
+        "gates",
         "history",
         "in_flight",
         "last_run",
@@ -77,6 +78,7 @@ class WorkerLoop:
         self.ticker_at: datetime | None = None
         self.trigger: Trigger | None = None
         self.stop = False
+        self.gates = GateMemory()
         self.in_flight: InFlight | None = None
         self.ticks = self.successes = self.failures = self.errors = self.skips = 0
         self.last_run: TickEntry | None = None
