@@ -195,7 +195,7 @@ class World:
     ) -> tuple[datetime, Fact]:
         manner = self._dealing(operation)
         refused = self.unreachable or manner.error
-        missing = self._what_is_missing(operation)
+        missing = self._what_is_missing(pod_uid, operation)
         if refused or missing:
             return now + manner.takes, OperationFinished(
                 operation_id, error=refused or missing, not_found=not refused
@@ -206,7 +206,7 @@ class World:
         value = self._change(pod_uid, operation, now)
         return done_at + manner.takes, OperationFinished(operation_id, value)
 
-    def _what_is_missing(self, operation: Operation) -> str:
+    def _what_is_missing(self, pod_uid: str, operation: Operation) -> str:
         """Return why an operation cannot be done; empty if it can.
 
         To stop and to remove what is gone is no error.
@@ -216,21 +216,17 @@ class World:
                 return f"{image}: not found"
             case (
                 GetPodSandboxStatus(sandbox_id) | CreateContainer(sandbox_id=sandbox_id)
-            ) if sandbox_id not in self._sandboxes():
+            ) if sandbox_id not in self._ready_sandboxes(pod_uid):
                 return f"{sandbox_id}: no such sandbox"
             case StartContainer(container_id) if container_id not in self._pod_of:
                 return f"{container_id}: no such container"
             case _:
                 return ""
 
-    def _sandboxes(self) -> dict[str, SandboxStatus]:
-        """Return the sandboxes that are ready, by ID."""
-        return {
-            each.sandbox_id: each
-            for pod in self._pods.values()
-            for each in pod.sandboxes
-            if each.is_ready
-        }
+    def _ready_sandboxes(self, pod_uid: str) -> dict[str, SandboxStatus]:
+        pod = self._pods.get(pod_uid)
+        sandboxes = [] if pod is None else pod.sandboxes
+        return {each.sandbox_id: each for each in sandboxes if each.is_ready}
 
     def _change(  # noqa: C901  # one arm per operation
         self, pod_uid: str, operation: Operation, now: datetime
@@ -239,7 +235,7 @@ class World:
             case RunPodSandbox():
                 return self._run_sandbox(operation, now)
             case GetPodSandboxStatus(sandbox_id):
-                return self._sandboxes()[sandbox_id]
+                return self._ready_sandboxes(pod_uid)[sandbox_id]
             case StopPodSandbox(sandbox_id):
                 self._stop_sandbox(pod_uid, sandbox_id, now)
             case RemovePodSandbox(sandbox_id):
