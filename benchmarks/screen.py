@@ -78,6 +78,7 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
     )
     os.close(there)
     answers, painted = press_keys(here, options)
+    os.write(here, b"q")
     drain(here, lambda: screen.poll() is None)
     assert screen.stdout is not None
     result = json.loads(screen.stdout.read())
@@ -328,22 +329,20 @@ if "--child" in sys.argv:
 
 
 async def draw(options: argparse.Namespace) -> None:
-    """Run the screen until the time is over, and print what it cost."""
+    """Run the screen until somebody leaves it, and print what it cost."""
     session = BusySession(options.pods, SystemClock())
     app = ProbetuiApp(session, options=ScreenOptions(zone=UTC))
     screen = asyncio.create_task(app.run_async())
     ticking = max(options.pods // options.rate, 1)
+    counts_from = time.monotonic() + WARM_UP_SECONDS
     cpu_at_start, started_at = 0.0, 0.0
-    ends_at = time.monotonic() + WARM_UP_SECONDS + options.seconds + 1
-    while time.monotonic() < ends_at:
+    while not screen.done():
         session.publish(ticking)
         await asyncio.sleep(1 / options.rate)
-        if not started_at and time.monotonic() > ends_at - options.seconds:
+        if not started_at and time.monotonic() > counts_from:
             cpu_at_start, started_at = time.process_time(), time.monotonic()
     spent = time.process_time() - cpu_at_start
     cpu = spent / (time.monotonic() - started_at)
-    app.exit()
-    await screen
     print(json.dumps({"cpu": cpu}))
 
 
