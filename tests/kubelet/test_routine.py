@@ -180,6 +180,22 @@ class TestLatches:
 
         assert carrier.returned == ["set", [Outcome(START)]]
 
+    def test_also_an_older_one_by_a_latch_of_its_own_wait(self) -> None:
+        carrier = Carrier()
+        first, second = Latch(), Latch()
+
+        def passing_on() -> Routine[str]:
+            yield Await((second,), at(9))
+            first.set()
+            return "passed on"
+
+        carrier.start(yielding(Await((first,), at(9))))
+        carrier.start(passing_on())
+        second.set()
+        carrier.runner.look_at_latches(at(1))
+
+        assert carrier.returned == ["passed on", [Outcome(at(1))]]
+
     def test_so_can_one_that_has_reached_a_limit(self) -> None:
         carrier = Carrier()
         latch = Latch()

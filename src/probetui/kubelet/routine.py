@@ -90,7 +90,6 @@ class _Task:
     routine: Routine[Any]
     done: Callable[[Any, datetime], None]
     operation_id: int | None = None
-    latches: tuple[Latch, ...] | None = None
     results: list[Any] = field(default_factory=list)
     missing: int = 0
 
@@ -105,6 +104,7 @@ class Runner:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._tasks: dict[int, _Task] = {}
+        self._latched: dict[int, tuple[Latch, ...]] = {}
         self._by_operation: dict[int, int] = {}
         self._operations: dict[str, dict[int, Operation]] = {}
         self._limits: Timers[int] = Timers()
@@ -158,7 +158,7 @@ class Runner:
             if task.operation_id is not None:
                 del self._by_operation[task.operation_id]
                 self._end_operation(task, task.operation_id)
-            task.latches = None
+            self._latched.pop(number, None)
             self._advance(task, Outcome(now, timed_out=True), now)
             self.look_at_latches(now)
 
@@ -188,7 +188,8 @@ class Runner:
             case Await(latches, until):
                 if until <= now or (latches and all(each.is_set for each in latches)):
                     return False
-                task.latches = latches
+                if latches:
+                    self._latched[task.number] = latches
                 self._limits.set(task.number, until)
             case Limited(operation, until):
                 self._emit(task, operation)
@@ -234,9 +235,18 @@ class Runner:
 
     def look_at_latches(self, now: datetime) -> None:
         """Let those go on whose latches were set from outside of any routine."""
-        for task in tuple(self._tasks.values()):
-            latches = task.latches
-            if latches and all(each.is_set for each in latches):
-                task.latches = None
-                self._limits.cancel(task.number)
-                self._advance(task, Outcome(now), now)
+        while self._latched and (number := self._released()) is not None:
+            del self._latched[number]
+            self._limits.cancel(number)
+            self._advance(self._tasks[number], Outcome(now), now)
+
+    def _released(self) -> int | None:
+        """Return the oldest task whose latches are all set, None if there is none."""
+        return min(
+            (
+                number
+                for number, latches in self._latched.items()
+                if all(each.is_set for each in latches)
+            ),
+            default=None,
+        )
