@@ -7,6 +7,7 @@ import pytest
 from probetui.errors import ManifestError
 from probetui.k8s.config import ConfigMap, Secret
 from probetui.k8s.pod import RestartPolicy
+from probetui.k8s.volume import EmptyDir, OtherVolume
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import Origin, Validation
 from probetui.manifest.parse import Source
@@ -842,3 +843,27 @@ def test_notes_errors_and_warnings_are_told_apart() -> None:
     assert [each.rule for each in manifests.warnings] == ["no-probe"]
     assert [each.rule for each in manifests.notes] == ["kind-skipped"]
     assert [each.rule for each in manifests.errors] == ["kind"]
+
+
+def test_volumes_that_a_stateful_set_claims_are_its_pods_own() -> None:
+    claims = (
+        "  volumeClaimTemplates: [{metadata: {name: data}}, {metadata: {name: b}}]\n"
+    )
+    template = (
+        "  template: {spec: {containers: [{name: app, image: x, volumeMounts: [{name:"
+        f" data, mountPath: /d}}, {{name: c, mountPath: /c}}], {PROBED}}}], volumes:"
+        " [{name: b, emptyDir: {}}, {name: c}]}}\n"
+    )
+
+    manifests = load(_workload("StatefulSet", claims + template))
+
+    (pod,) = manifests.pods
+    assert [(each.name, each.source) for each in pod.volumes] == [
+        ("data", OtherVolume("persistentVolumeClaim")),
+        ("b", OtherVolume("persistentVolumeClaim")),
+        ("c", EmptyDir()),
+    ]
+    assert [each.path for each in manifests.unsupported] == [
+        "spec.volumeClaimTemplates[0]",
+        "spec.volumeClaimTemplates[1]",
+    ]

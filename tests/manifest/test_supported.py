@@ -4,7 +4,7 @@ import pytest
 
 from probetui.manifest.parse import Source, parse
 from probetui.manifest.problem import Severity
-from probetui.manifest.supported import unsupported_fields
+from probetui.manifest.supported import unsupported_claims, unsupported_fields
 from tests.manifest.yaml_pods import PROBED, pod_yaml
 
 
@@ -24,10 +24,17 @@ def _fields(
             "command: [a], args: [b], workingDir: /, env: [{name: A, value: b}], ports:"
             " [{containerPort: 1, hostPort: 2}], lifecycle: {preStop: {sleep: {seconds:"
             " 1}}}, terminationMessagePath: /a, terminationMessagePolicy: File,"
+            " volumeMounts: [{name: v, mountPath: /v, readOnly: true, subPath: a,"
+            " mountPropagation: None, recursiveReadOnly: Disabled}],"
             " envFrom: [{secretRef: {name: s}, prefix: P}, {configMapRef: {name: c}}]",
             "initContainers: [{name: i, restartPolicy: Always}], restartPolicy: Always,"
             " terminationGracePeriodSeconds: 1, activeDeadlineSeconds: 1, hostname: h,"
-            " shareProcessNamespace: true, readinessGates: [{conditionType: a}]",
+            " shareProcessNamespace: true, readinessGates: [{conditionType: a}],"
+            " volumes: [{name: a, emptyDir: {}}, {name: b, hostPath: {path: /a, type:"
+            " File}}, {name: c, configMap: {name: c, items: [{key: a, path: b}]}},"
+            " {name: d, secret: {secretName: s, defaultMode: 256}}, {name: e,"
+            " projected: {sources: [{secret: {name: s}}, {downwardAPI: {items: [{path:"
+            " p, fieldRef: {fieldPath: metadata.name}}]}}]}}]",
             "name: web, namespace: a, uid: u, labels: {a: b}, annotations: {a: b}",
             id="all-that-is-carried-out",
         ),
@@ -55,12 +62,14 @@ def test_nothing_is_missing(container: str, spec: str, metadata: str) -> None:
     ("container", "spec", "fields"),
     [
         pytest.param(
-            "volumeMounts: [{name: v}], tty: true",
-            "volumes: [{name: v, emptyDir: {}}]",
+            "volumeMounts: [{name: v, recursiveReadOnly: Enabled}], tty: true",
+            "volumes: [{name: v, nfs: {server: a}}, {name: w, projected: {sources:"
+            " [{serviceAccountToken: {path: t}}]}}]",
             [
-                "spec.containers[0].volumeMounts",
+                "spec.containers[0].volumeMounts[0].recursiveReadOnly",
                 "spec.containers[0].tty",
-                "spec.volumes",
+                "spec.volumes[0].nfs",
+                "spec.volumes[1].projected.sources[0].serviceAccountToken",
             ],
             id="volumes",
         ),
@@ -101,6 +110,34 @@ def test_each_is_a_warning_at_its_place() -> None:
         "pod.yaml:2:3: spec.template.spec.hostPID: is not carried out by probetui, the"
         " pod runs without it"
     )
+
+
+def test_a_volume_of_a_kind_that_is_not_there_is_empty_instead() -> None:
+    text = "spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}"
+    (document,) = parse(Source("pod.yaml", text)).documents
+
+    (warning,) = unsupported_fields(document.root)
+
+    assert str(warning) == (
+        "pod.yaml:1:28: spec.volumes[0].persistentVolumeClaim: is not carried out by"
+        " probetui, the pod gets an empty volume instead"
+    )
+
+
+def test_volumes_that_a_workload_claims_are_empty_too() -> None:
+    text = "spec: {volumeClaimTemplates: [{metadata: {name: a}}]}"
+    (document,) = parse(Source("set.yaml", text)).documents
+
+    (warning,) = unsupported_claims(document.root, "items[1]")
+
+    assert warning.path == "items[1].spec.volumeClaimTemplates[0]"
+    assert warning.message.endswith("the pod gets an empty volume instead")
+
+
+def test_a_pod_claims_nothing() -> None:
+    (document,) = parse(Source("pod.yaml", "spec: {volumes: []}")).documents
+
+    assert unsupported_claims(document.root) == ()
 
 
 def test_a_pod_that_is_none_uses_nothing() -> None:

@@ -446,6 +446,26 @@ def test_rules_of_init_containers(init: str, expected: list[str]) -> None:
             ],
             id="sources-of-volumes",
         ),
+        pytest.param(
+            "volumes: [{name: a, projected: {defaultMode: 512, sources: [{secret: {}},"
+            " {configMap: {name: c, items: [{key: k, path: ../p}, {key: k, path: q}]}},"
+            " {secret: {name: s, items: [{key: k, path: q}]}}, {downwardAPI: {items:"
+            " [{path: q, fieldRef: {fieldPath: metadata.name}}, {path: r}]}}]}}]",
+            [
+                ("spec.volumes[0].projected.defaultMode: Invalid value: 512: must be a"
+                " number between 0 and 0777 (octal), both inclusive"),
+                "spec.volumes[0].projected.sources[0].secret.name: Required value",
+                ("spec.volumes[0].projected.sources[1].configMap.items[0].path: Invalid"
+                " value: \"../p\": must not contain '..'"),
+                ('spec.volumes[0].projected: Invalid value: "s": conflicting duplicate'
+                " paths"),
+                ("spec.volumes[0].projected.sources[3].downwardAPI.items[1]: Required"
+                " value: one of fieldRef and resourceFieldRef is required"),
+                ('spec.volumes[0].projected: Invalid value: "q": conflicting duplicate'
+                " paths"),
+            ],
+            id="projected-volumes",
+        ),
     ],
 )  # fmt: skip
 def test_rules_of_the_spec(spec: str, expected: list[str]) -> None:

@@ -179,7 +179,7 @@ class Pod:
     dns_policy: str = "ClusterFirst"
     dns_config: DNSConfig = NO_DNS_CONFIG
     host_aliases: tuple[HostAlias, ...] = ()
-    service_account_name: str = ""
+    service_account_name: str = "default"
 
     def volume(self, name: str) -> Volume | None:
         """Return the volume of that name, or None."""

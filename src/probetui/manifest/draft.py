@@ -173,7 +173,7 @@ def finish(made: Draft) -> LoadedPod | None:
         position=own.node.position,
         document=found.document.text,
         manifest=render.as_yaml(made.pod),
-        unsupported=fields,
+        unsupported=(*fields, *supported.unsupported_claims(own.node, own.path)),
     )
 
 

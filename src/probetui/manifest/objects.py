@@ -149,9 +149,10 @@ def pod_template(workload: Workload, decoded: msgspec.Struct) -> core_v1.Pod:
         labels=written.labels,
         annotations=written.annotations,
     )
-    return core_v1.Pod(
-        apiVersion="v1", kind="Pod", metadata=metadata, spec=template.spec
-    )
+    spec = template.spec
+    if isinstance(decoded, apps_v1.StatefulSet) and spec is not None:
+        spec.volumes = _with_claims(decoded, spec, metadata.name or "")
+    return core_v1.Pod(apiVersion="v1", kind="Pod", metadata=metadata, spec=spec)
 
 
 def replicas_of(workload: Workload, decoded: msgspec.Struct) -> int:
@@ -265,6 +266,28 @@ def _is_kind(module: ModuleType, name: str) -> bool:
 
 def _dig(value: object, attributes: tuple[str, ...]) -> object:
     return reduce(lambda found, name: getattr(found, name, None), attributes, value)
+
+
+def _with_claims(
+    stateful_set: apps_v1.StatefulSet, spec: core_v1.PodSpec, pod_name: str
+) -> list[core_v1.Volume]:
+    """Return a pod's volumes with those that a StatefulSet claims for it.
+
+    Source: pkg/controller/statefulset/stateful_set_utils.go, v1.32.10, updateStorage.
+    """
+    templates = stateful_set.spec.volumeClaimTemplates
+    claims = [
+        core_v1.Volume(
+            name=name,
+            persistentVolumeClaim=core_v1.PersistentVolumeClaimVolumeSource(
+                claimName=f"{name}-{pod_name}"
+            ),
+        )
+        for each in templates or ()
+        if each.metadata is not None and (name := each.metadata.name)
+    ]
+    claimed = {each.name for each in claims}
+    return claims + [each for each in spec.volumes or () if each.name not in claimed]
 
 
 def _pod_name(workload: Workload, decoded: msgspec.Struct, name: str) -> str:

@@ -19,7 +19,7 @@ from probetui.manifest.nodes import (
     is_null,
     join,
 )
-from probetui.manifest.problem import Problem, Severity
+from probetui.manifest.problem import Position, Problem, Severity
 
 
 class Support(Enum):
@@ -30,7 +30,11 @@ class Support(Enum):
     """For a scheduler, an API server or a cluster network: one machine has none."""
 
 
-Table = Mapping[str, "Support | Table"]
+Table = Mapping[str, "Support | Table | str"]
+"""By field; `_OTHERS` says what becomes of a pod with a field that is not there."""
+
+_OTHERS = ""
+_EMPTY_INSTEAD = "the pod gets an empty volume instead"
 
 _YES = Support.CARRIED_OUT
 _NOTHING = Support.WITHOUT_MEANING
@@ -56,6 +60,29 @@ _PROBE: Table = {
     "tcpSocket": _TCP,
 }  # fmt: skip
 _HOOK: Table = {**_all("exec", "sleep"), "httpGet": _HTTP, "tcpSocket": _TCP}
+_ITEMS = _all("key", "mode", "path")
+_DOWNWARD_ITEMS = _all("fieldRef", "mode", "path", "resourceFieldRef")
+_ENTRIES: Table = {**_all("name", "optional"), "items": _ITEMS}
+_VOLUME: Table = {
+    **_all("name"),
+    _OTHERS: _EMPTY_INSTEAD,
+    "configMap": {**_ENTRIES, "defaultMode": _YES},
+    "downwardAPI": {"defaultMode": _YES, "items": _DOWNWARD_ITEMS},
+    "emptyDir": _all("medium", "sizeLimit"),
+    "hostPath": _all("path", "type"),
+    "projected": {
+        "defaultMode": _YES,
+        "sources": {
+            "configMap": _ENTRIES,
+            "downwardAPI": {"items": _DOWNWARD_ITEMS},
+            "secret": _ENTRIES,
+        },
+    },
+    "secret": {
+        **_all("defaultMode", "optional", "secretName"),
+        "items": _ITEMS,
+    },
+}  # fmt: skip
 _CONTAINER: Table = {
     **_all(
         "args", "command", "image", "imagePullPolicy", "name", "ports",
@@ -69,6 +96,9 @@ _CONTAINER: Table = {
     "readinessProbe": _PROBE,
     "resources": _none("requests"),
     "startupProbe": _PROBE,
+    "volumeMounts": _all(
+        "mountPath", "mountPropagation", "name", "readOnly", "subPath", "subPathExpr"
+    ),
 }  # fmt: skip
 _METADATA: Table = {
     **_all("annotations", "generateName", "labels", "name", "namespace", "uid"),
@@ -90,6 +120,7 @@ _SPEC: Table = {
     ),
     "containers": _CONTAINER,
     "initContainers": _CONTAINER,
+    "volumes": _VOLUME,
 }  # fmt: skip
 SUPPORT: Table = MappingProxyType({
     **_all("apiVersion", "kind"),
@@ -97,8 +128,11 @@ SUPPORT: Table = MappingProxyType({
     "metadata": _METADATA,
     "spec": _SPEC,
 })  # fmt: skip
-_DEFAULTS = MappingProxyType({"dnsPolicy": "ClusterFirst"})
-"""Fields that say no more than silence does when they hold this."""
+_DEFAULTS = MappingProxyType({
+    "dnsPolicy": frozenset({"ClusterFirst"}),
+    "recursiveReadOnly": frozenset({"Disabled", "IfPossible"}),
+})  # fmt: skip
+"""Fields that say no more than silence does when they hold one of these."""
 
 
 def unsupported_fields(pod: Node, path: str = "") -> tuple[Problem, ...]:
@@ -112,6 +146,24 @@ def unsupported_fields(pod: Node, path: str = "") -> tuple[Problem, ...]:
     reported here, nor what stands below a field that is.
     """
     return tuple(_unsupported(pod, SUPPORT, path))
+
+
+def unsupported_claims(workload: Node, path: str = "") -> tuple[Problem, ...]:
+    """Return a warning for every volume that a workload claims for its pods.
+
+    Args:
+        workload: the document of a workload.
+        path: where it stands in its document, for the messages.
+    """
+    spec = workload.get("spec") if isinstance(workload, MapNode) else None
+    claims = spec.get("volumeClaimTemplates") if isinstance(spec, MapNode) else None
+    if not isinstance(claims, ListNode):
+        return ()
+    at = join(join(path, "spec"), "volumeClaimTemplates")
+    return tuple(
+        _problem(each.position, join(at, index), _EMPTY_INSTEAD)
+        for index, each in enumerate(claims.items)
+    )
 
 
 def _unsupported(node: Node, table: Table, path: str) -> Iterator[Problem]:
@@ -130,16 +182,16 @@ def _entry(entry: Entry, table: Table, path: str) -> Iterator[Problem]:
     support = table.get(entry.key)
     if isinstance(support, Support) or not _is_used(entry):
         return
-    if support is not None:
+    if isinstance(support, Mapping):
         yield from _unsupported(entry.value, support, path)
         return
-    yield Problem(
-        entry.position,
-        path,
-        "is not carried out by probetui, the pod runs without it",
-        Severity.WARNING,
-        "unsupported",
-    )
+    consequence = table.get(_OTHERS, "the pod runs without it")
+    yield _problem(entry.position, path, str(consequence))
+
+
+def _problem(position: Position, path: str, consequence: str) -> Problem:
+    message = f"is not carried out by probetui, {consequence}"
+    return Problem(position, path, message, Severity.WARNING, "unsupported")
 
 
 def _is_used(entry: Entry) -> bool:
@@ -151,4 +203,4 @@ def _is_used(entry: Entry) -> bool:
         case ScalarNode(value=value):
             if is_null(entry.value) or value is False or value == "":
                 return False
-            return _DEFAULTS.get(entry.key) != value
+            return value not in _DEFAULTS.get(entry.key, ())

@@ -34,6 +34,7 @@ from probetui.manifest.translate_environment import (
     translate_env_from,
     translate_variable,
 )
+from probetui.manifest.translate_volume import translate_volume
 
 
 def translate(pod: core_v1.Pod) -> Pod:
@@ -55,6 +56,8 @@ def translate(pod: core_v1.Pod) -> Pod:
         share_process_namespace=bool(spec.shareProcessNamespace),
         hostname=spec.hostname or "",
         readiness_gates=tuple(each.conditionType for each in spec.readinessGates or ()),
+        volumes=tuple(translate_volume(each) for each in spec.volumes or ()),
+        service_account_name=spec.serviceAccountName or "default",
     )
 
 
@@ -118,6 +121,8 @@ def _mount(mount: core_v1.VolumeMount) -> VolumeMount:
         mount_path=mount.mountPath,
         read_only=bool(mount.readOnly),
         sub_path=mount.subPath or "",
+        sub_path_expr=mount.subPathExpr or "",
+        mount_propagation=mount.mountPropagation or "",
     )
 
 

@@ -83,6 +83,8 @@ def _volume(volume: core_v1.Volume, path: str) -> Iterator[FieldError]:
     for name in sources[1:]:
         yield forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
     yield from _source(volume, path)
+    if volume.projected is not None:
+        yield from _projected(volume.projected, f"{path}.projected")
     if not volume.name:
         yield required(f"{path}.name")
     else:
@@ -134,12 +136,55 @@ def _files(
     source: core_v1.SecretVolumeSource | core_v1.ConfigMapVolumeSource, path: str
 ) -> Iterator[FieldError]:
     yield from _mode(source.defaultMode, f"{path}.defaultMode")
-    for index, item in enumerate(source.items or ()):
+    yield from _items(source.items or (), path)
+
+
+def _items(items: Iterable[core_v1.KeyToPath], path: str) -> Iterator[FieldError]:
+    for index, item in enumerate(items):
         at = f"{path}.items[{index}]"
         if not item.key:
             yield required(f"{at}.key")
         yield from _file_path(item.path, f"{at}.path")
         yield from _mode(item.mode, f"{at}.mode")
+
+
+def _projected(
+    source: core_v1.ProjectedVolumeSource, path: str
+) -> Iterator[FieldError]:
+    """Check what a volume is made of; no two files may have one path.
+
+    Source: validation.go, v1.32.10, validateProjectionSources.
+    """
+    yield from _mode(source.defaultMode, f"{path}.defaultMode")
+    taken: set[str] = set()
+    for index, projection in enumerate(source.sources or ()):
+        at = f"{path}.sources[{index}]"
+        for kind, part in (
+            ("secret", projection.secret),
+            ("configMap", projection.configMap),
+        ):
+            if part is not None:
+                if not part.name:
+                    yield required(f"{at}.{kind}.name")
+                yield from _items(part.items or (), f"{at}.{kind}")
+                paths = [each.path for each in part.items or ()]
+                yield from _conflicts(paths, taken, path, part.name or "")
+        if projection.downwardAPI is not None:
+            files = projection.downwardAPI.items or []
+            for number, file in enumerate(files):
+                yield from _downward_file(file, f"{at}.downwardAPI.items[{number}]")
+            yield from _conflicts([each.path for each in files], taken, path, "")
+
+
+def _conflicts(
+    paths: Iterable[str], taken: set[str], field: str, name: str
+) -> Iterator[FieldError]:
+    """Report paths that are taken, by the name of their source or by themselves."""
+    for each in paths:
+        if each in taken:
+            yield invalid(field, name or each, "conflicting duplicate paths")
+        elif each:
+            taken.add(each)
 
 
 def _downward_file(
