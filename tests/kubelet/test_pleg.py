@@ -57,6 +57,16 @@ class TestEvents:
 
         assert changes(events) == [(each, APP) for each in expected]
 
+    def test_what_never_ran_dies_when_it_is_removed(self) -> None:
+        """Quirk: what was only created counts as being in an unknown state."""
+        pleg = Pleg(PodCache())
+        for state in (CREATED, UNKNOWN):
+            assert pleg.relist([with_app(state)], at(0)) == ()
+
+        events = pleg.relist([with_app(None)], at(1))
+
+        assert changes(events) == [(DIED, APP), (REMOVED, APP)]
+
     def test_sandboxes_have_events_too(self) -> None:
         pleg = Pleg(PodCache())
         pleg.relist([a_runtime_status()], at(0))

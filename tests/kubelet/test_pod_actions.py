@@ -207,6 +207,7 @@ class TestContainers:
         assert actions.containers_to_start == (0,)
 
     def test_a_failed_liveness_probe_kills_and_restarts(self) -> None:
+        """Quirk: the result counts although this container has no such probe."""
         actions = decide(a_pod(), an_instance(), liveness=FAILURE)
 
         message = "Container app failed liveness probe, will be restarted"

@@ -101,4 +101,5 @@ def test_when_an_init_container_counts_as_failed(
     instance: RuntimeContainerStatus,
     expected: bool,  # noqa: FBT001  # a column of the table
 ) -> None:
+    """Quirk: OOMKilled counts in any state and with any exit code."""
     assert is_init_container_failed(instance) is expected

@@ -198,6 +198,7 @@ async def test_a_redirect_to_another_host_is_a_warning() -> None:
 
 
 async def test_the_tenth_redirect_is_one_too_many() -> None:
+    """Quirk: the message names the location as it was sent, not where it leads."""
     attempt = await probe(an_answer(302, "", "Location: /x"))
 
     output = 'Get "/x": stopped after 10 redirects'

@@ -68,6 +68,7 @@ def test_a_path_cannot_lead_to_another_host() -> None:
 def test_headers_are_sent_as_go_sends_them(
     headers: list[tuple[str, str]], sent: list[tuple[str, str]]
 ) -> None:
+    """Quirk: an empty first Accept takes those behind it away too."""
     always = {"Host", "User-Agent", "Accept", "Connection"}
 
     lines = wire(a_request(*headers))
