@@ -10,15 +10,16 @@ from datetime import timedelta
 import docker.utils
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
+from probetui.k8s.image import ImageFilesystem, StoredImage
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
 from probetui.kubelet.effects import (
     CreateContainer,
-    PulledImage,
     MountVolume,
+    PulledImage,
     PullImage,
     RunPodSandbox,
-)
     UnmountVolume,
+)
 from probetui.kubelet.labels import docker_container_name, docker_sandbox_name
 from probetui.ports import ExecResult, LogLine, PodVolumes, Progress
 from probetui.runtimes.docker.api import Api
@@ -27,13 +28,14 @@ from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.containers import Containers
 from probetui.runtimes.docker.execution import ExecErrors, Executor
 from probetui.runtimes.docker.faults import refuse_undecodable
-from probetui.runtimes.docker.images import PAUSE_IMAGE, Images, SandboxImage
 from probetui.runtimes.docker.helpers import Helpers
+from probetui.runtimes.docker.image_store import DockerImageStore
+from probetui.runtimes.docker.images import PAUSE_IMAGE, Images, SandboxImage
 from probetui.runtimes.docker.listing import Listing
-from probetui.runtimes.docker.processes import HostProcesses
-from probetui.runtimes.docker.reach import Daemon, Reach, ReachMode, publishing
 from probetui.runtimes.docker.messages import Messages
 from probetui.runtimes.docker.mounts import sandbox_mounts
+from probetui.runtimes.docker.processes import HostProcesses
+from probetui.runtimes.docker.reach import Daemon, Reach, ReachMode, publishing
 from probetui.runtimes.docker.streams import LogLines
 from probetui.runtimes.docker.translate import (
     RUNTIME_NAME,
@@ -43,12 +45,12 @@ from probetui.runtimes.docker.translate import (
     to_container_id,
     to_docker_id,
 )
-
-SANDBOX_GRACE_SECONDS = 10
 from probetui.runtimes.docker.volumes import Volumes
 
 KNOWS_PARTS_FROM = "1.45"
 """The API version from which a part of a volume can be mounted (Docker 26)."""
+
+SANDBOX_GRACE_SECONDS = 10
 """For how long a sandbox may end by itself, should it not heed its stop signal."""
 
 HAPPENINGS = (
@@ -102,6 +104,11 @@ class DockerRuntime:
         self._client = Client(api)
         self._images = Images(self._client)
         self._sandbox_image = SandboxImage(self._images, self._options.sandbox_image)
+        self._store = DockerImageStore(
+            self._client,
+            self._options.sandbox_image,
+            is_on_this_kernel=daemon.is_on_this_kernel,
+        )
         self._listing = Listing(self._client, self._options.owner)
         self._being_made: set[tuple[str, int]] = set()
         owner = self._options.owner
@@ -207,6 +214,7 @@ class DockerRuntime:
             owner=self._options.owner,
             published=self._reach.needed_ports(pod),
             publish_on=self._reach.publish_on,
+            mounts=sandbox_mounts(pod, self._options.owner),
         )
         return await self._containers.create(docker_sandbox_name(pod, attempt), request)
 
@@ -214,7 +222,6 @@ class DockerRuntime:
         """Return a sandbox's state and IP."""
         found = await self._containers.look(sandbox_id)
         if found.sandbox is None:
-            mounts=sandbox_mounts(pod, self._options.owner),
             raise ContainerRuntimeError(f"{sandbox_id} is not a sandbox")
         self._reach.add(found)
         return found.sandbox
@@ -229,20 +236,40 @@ class DockerRuntime:
         """Remove a sandbox, with containers that are left in it."""
         for each in await self._containers.inside(sandbox_id, also_dead=True):
             await self._containers.remove(each)
+        found = await self._listing.look(sandbox_id)
         await self._containers.remove(sandbox_id)
+        if found is not None:
+            await self._volumes.remove_released(found.pod.uid)
 
     # -- images
 
     async def image_status(self, image: str) -> str | None:
         """Return the ID of an image, None if it is not here."""
         return await self._images.image_id(image)
-        found = await self._listing.look(sandbox_id)
 
-        if found is not None:
-            await self._volumes.remove_released(found.pod.uid)
     async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
         """Pull an image and return its ID and size."""
         return await self._images.pull(operation.image, progress)
+
+    async def image_store_id(self) -> str:
+        """Return what tells this daemon's images from those of others."""
+        return await self._store.image_store_id()
+
+    async def list_images(self) -> tuple[StoredImage, ...]:
+        """Return every image that is here, whoever brought it."""
+        return await self._store.list_images()
+
+    async def image_copy(self, image_id: str) -> str | None:
+        """Return what changes when an image is removed and pulled again."""
+        return await self._store.image_copy(image_id)
+
+    async def remove_image(self, image_id: str) -> None:
+        """Remove an image with all its names; refused while containers have it."""
+        await self._store.remove_image(image_id)
+
+    async def image_filesystem(self) -> ImageFilesystem:
+        """Measure the disk that images are on."""
+        return await self._store.image_filesystem()
 
     # -- containers
 
@@ -295,6 +322,18 @@ class DockerRuntime:
 
     # -- what a runtime may have beyond the core
 
+    async def mount_volume(self, operation: MountVolume) -> None:
+        """Make a volume ready; one that is there keeps what is in it."""
+        await self._volumes.mount(operation)
+
+    async def unmount_volume(self, operation: UnmountVolume) -> None:
+        """Remove a volume, or have that done once nothing of its pod is left."""
+        await self._volumes.unmount(operation)
+
+    async def list_volumes(self) -> tuple[PodVolumes, ...]:
+        """Return all volumes there are, by pod."""
+        return await self._volumes.list()
+
     async def watch(self) -> AsyncIterator[None]:
         """Yield once per happening; raises when the connection breaks."""
         filters = {
@@ -322,18 +361,6 @@ class DockerRuntime:
             lambda api: api.open_logs(docker_id, tail=tail, follow=follow)
         )
         async with aclosing(pieces):
-    async def mount_volume(self, operation: MountVolume) -> None:
-        """Make a volume ready; one that is there keeps what is in it."""
-        await self._volumes.mount(operation)
-
-    async def unmount_volume(self, operation: UnmountVolume) -> None:
-        """Remove a volume, or have that done once nothing of its pod is left."""
-        await self._volumes.unmount(operation)
-
-    async def list_volumes(self) -> tuple[PodVolumes, ...]:
-        """Return all volumes there are, by pod."""
-        return await self._volumes.list()
-
             async for piece in pieces:
                 for line in lines.feed(piece):
                     yield line
