@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from lightkube.models import core_v1
 
-from probetui.manifest.render import as_dict, as_yaml
+from probetui.k8s.config import ConfigMap, ConfigObject, Secret
+from probetui.manifest.render import as_dict, as_yaml, object_as_yaml
 from tests.manifest.yaml_pods import load, pod_model
 
 
@@ -73,3 +74,26 @@ def test_text_stays_what_it_was(text: str) -> None:
 
     assert manifests.errors == ()
     assert manifests.pods[0].containers[0].command == (text,)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(ConfigMap("c", "shop"), id="empty"),
+        pytest.param(
+            ConfigMap(
+                "c", data={"a": "1", "b": "x\ny\n"}, binary_data={"d": b"\0\xff"}
+            ),
+            id="ConfigMap",
+        ),
+        pytest.param(Secret("s", data={"key": b"\0", "empty": b""}), id="Secret"),
+    ],
+)
+def test_an_object_reads_as_itself_again(value: ConfigObject) -> None:
+    assert load(object_as_yaml(value)).config_objects == (value,)
+
+
+def test_a_secret_may_be_masked() -> None:
+    text = object_as_yaml(Secret("s", data={"key": b"hidden"}), "***")
+
+    assert load(text).config_objects == (Secret("s", data={"key": b"***"}),)

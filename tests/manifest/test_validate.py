@@ -53,7 +53,8 @@ def _errors(
             "volumes: [{name: a, configMap: {name: c, items: [{key: k, path: p}]}},"
             " {name: b, persistentVolumeClaim: {claimName: p}},"
             " {name: c, downwardAPI: {items: [{path: p, resourceFieldRef:"
-            " {resource: limits.cpu}}]}}]",
+            " {resource: limits.cpu}}, {path: q, fieldRef: {fieldPath:"
+            " metadata.labels}}]}}]",
             id="volumes",
         ),
         pytest.param(
@@ -450,7 +451,7 @@ def test_rules_of_init_containers(init: str, expected: list[str]) -> None:
             "volumes: [{name: a, projected: {defaultMode: 512, sources: [{secret: {}},"
             " {configMap: {name: c, items: [{key: k, path: ../p}, {key: k, path: q}]}},"
             " {secret: {name: s, items: [{key: k, path: q}]}}, {downwardAPI: {items:"
-            " [{path: q, fieldRef: {fieldPath: metadata.name}}, {path: r}]}}]}}]",
+            " [{path: q, fieldRef: {fieldPath: status.podIP}}, {path: r}]}}]}}]",
             [
                 ("spec.volumes[0].projected.defaultMode: Invalid value: 512: must be a"
                 " number between 0 and 0777 (octal), both inclusive"),
@@ -459,6 +460,10 @@ def test_rules_of_init_containers(init: str, expected: list[str]) -> None:
                 " value: \"../p\": must not contain '..'"),
                 ('spec.volumes[0].projected: Invalid value: "s": conflicting duplicate'
                 " paths"),
+                ("spec.volumes[0].projected.sources[3].downwardAPI.items[0].fieldRef"
+                '.fieldPath: Unsupported value: "status.podIP": supported values:'
+                ' "metadata.annotations", "metadata.labels", "metadata.name",'
+                ' "metadata.namespace", "metadata.uid"'),
                 ("spec.volumes[0].projected.sources[3].downwardAPI.items[1]: Required"
                 " value: one of fieldRef and resourceFieldRef is required"),
                 ('spec.volumes[0].projected: Invalid value: "q": conflicting duplicate'

@@ -1,12 +1,15 @@
-"""A pod back to YAML that reads as the same pod."""
+"""A pod, or what it refers to, back to YAML that reads as the same."""
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 from lightkube.models import core_v1
 
+from probetui.k8s.config import ConfigMap, ConfigObject, Secret
 from probetui.manifest import scalars
 
 _FIRST = (
@@ -53,8 +56,39 @@ def as_dict(pod: core_v1.Pod) -> dict[str, Any]:
 
 def as_yaml(pod: core_v1.Pod) -> str:
     """Return a pod as YAML; loaded again it is the same pod."""
+    return _dump(as_dict(pod))
+
+
+def object_as_yaml(value: ConfigObject, mask: str | None = None) -> str:
+    """Return a ConfigMap or Secret as YAML; loaded again it is the same object.
+
+    Args:
+        value: the object.
+        mask: what stands for each value of a Secret; None for the value itself.
+    """
+    fields: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": type(value).__name__,
+        "metadata": {"name": value.name, "namespace": value.namespace},
+    }
+    match value:
+        case ConfigMap(data=data, binary_data=binary_data):
+            fields["data"] = dict(data)
+            fields["binaryData"] = _encoded(binary_data)
+        case Secret(data=data) if mask is not None:
+            fields["stringData"] = dict.fromkeys(data, mask)
+        case Secret(data=data):
+            fields["data"] = _encoded(data)
+    return _dump({key: field for key, field in fields.items() if field})
+
+
+def _encoded(data: Mapping[str, bytes]) -> dict[str, str]:
+    return {key: base64.b64encode(each).decode() for key, each in data.items()}
+
+
+def _dump(plain: dict[str, Any]) -> str:
     text: str = yaml.dump(
-        as_dict(pod),
+        plain,
         Dumper=_Dumper,
         sort_keys=False,
         allow_unicode=True,

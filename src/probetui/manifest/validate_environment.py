@@ -6,7 +6,7 @@ ValidateEnvFrom.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from lightkube.models import core_v1
 
@@ -19,10 +19,16 @@ _RESOURCES = (
     "requests.cpu", "requests.ephemeral-storage", "requests.memory",
 )  # fmt: skip
 _HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
-_FIELDS = (
+VARIABLES = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
     "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP",
     "status.podIPs",
+)  # fmt: skip
+"""The fields that variables may have; files may have `FILES`."""
+
+FILES = (
+    "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace",
+    "metadata.uid",
 )  # fmt: skip
 _SUBSCRIPTED = ("metadata.annotations['", "metadata.labels['")
 
@@ -79,16 +85,16 @@ def _value_from(
 
 
 def validate_field_ref(
-    ref: core_v1.ObjectFieldSelector, path: str
+    ref: core_v1.ObjectFieldSelector, path: str, fields: Collection[str] = VARIABLES
 ) -> Iterator[FieldError]:
-    """Check which field of the pod a variable asks for.
+    """Check which field of the pod a variable or a file asks for.
 
     Difference: a label's or annotation's key in brackets is not looked into.
     """
     if not ref.fieldPath:
         yield required(f"{path}.fieldPath")
-    elif ref.fieldPath not in _FIELDS and not ref.fieldPath.startswith(_SUBSCRIPTED):
-        yield not_supported(f"{path}.fieldPath", ref.fieldPath, _FIELDS)
+    elif ref.fieldPath not in fields and not ref.fieldPath.startswith(_SUBSCRIPTED):
+        yield not_supported(f"{path}.fieldPath", ref.fieldPath, fields)
 
 
 def _resource(ref: core_v1.ResourceFieldSelector, path: str) -> Iterator[FieldError]:

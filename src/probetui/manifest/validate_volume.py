@@ -24,7 +24,7 @@ from probetui.manifest.field_error import (
     not_supported,
     required,
 )
-from probetui.manifest.validate_environment import validate_field_ref
+from probetui.manifest.validate_environment import FILES, validate_field_ref
 
 _HOST_PATH_TYPES = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File",
@@ -192,7 +192,7 @@ def _downward_file(
 ) -> Iterator[FieldError]:
     yield from _file_path(file.path, f"{path}.path")
     if file.fieldRef is not None:
-        yield from validate_field_ref(file.fieldRef, f"{path}.fieldRef")
+        yield from validate_field_ref(file.fieldRef, f"{path}.fieldRef", FILES)
     elif file.resourceFieldRef is None:
         yield required(path, "one of fieldRef and resourceFieldRef is required")
     yield from _mode(file.mode, f"{path}.mode")
