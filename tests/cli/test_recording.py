@@ -76,6 +76,23 @@ def test_a_manifest_without_secrets_stays_as_it_is_to_the_letter() -> None:
     assert without_secrets(manifest) == manifest
 
 
+def test_a_record_holds_what_pods_refer_to_but_nothing_of_secrets() -> None:
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: shown}\n---\n"
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {b: hidden}\n"
+    )
+    objects = load_manifests([Source("all.yaml", text)]).objects
+
+    made = header((), "x", KubeletConfig(), {}, show_secrets=False, objects=objects)
+    shown = header((), "x", KubeletConfig(), {}, show_secrets=True, objects=objects)
+
+    assert [name for name, _ in made.manifests] == ["all.yaml"] * 2
+    assert "shown" in made.manifests[0][1]
+    assert "b: '***'" in made.manifests[1][1]
+    again = load_manifests([Source("x", shown.manifests[1][1])])
+    assert again.config_objects == (objects[1].value,)
+
+
 def test_a_record_holds_the_whole_manifest_with_secrets_only_if_asked_for() -> None:
     loaded = load_manifests([Source("pod.yaml", MANIFEST)]).loaded
     config = KubeletConfig(seed=7)

@@ -6,11 +6,17 @@ import asyncio
 
 import pytest
 
-from probetui.cli.runtimes import OwnPods, remove_pods
+from probetui.cli.runtimes import OwnPods, all_pods, remove_pods
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.effects import CreateContainer, RunPodSandbox
+from probetui.kubelet.effects import (
+    CreateContainer,
+    MountVolume,
+    RunPodSandbox,
+    UnmountVolume,
+)
+from probetui.ports import PodVolumes
 from tests.builders import a_pod
 from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 
@@ -72,3 +78,55 @@ async def test_what_cannot_be_removed_is_told_and_keeps_nothing_else_from_it(
 
     left = await runtime.relist()
     assert [each.pod_uid for each in left] == [found[0].pod_uid]
+
+
+class WithVolumes(FakeRuntime):
+    """A runtime that also has volumes: their names by pod."""
+
+    def __init__(self, engine: FakeEngine, **volumes: set[str]) -> None:
+        super().__init__(engine)
+        self.volumes = volumes
+
+    async def mount_volume(self, operation: MountVolume) -> None:
+        self.volumes.setdefault(operation.pod.name, set()).add(operation.volume.name)
+
+    async def unmount_volume(self, operation: UnmountVolume) -> None:
+        self.volumes[operation.pod_uid.removeprefix("uid-of-")].discard(
+            operation.volume_name
+        )
+
+    async def list_volumes(self) -> tuple[PodVolumes, ...]:
+        return tuple(
+            PodVolumes(f"uid-of-{pod}", pod, "default", tuple(names))
+            for pod, names in self.volumes.items()
+            if names
+        )
+
+
+async def test_a_pod_of_which_only_volumes_are_left_is_a_pod(
+    runtime: FakeRuntime,
+) -> None:
+    having = WithVolumes(runtime.engine, web={"data"}, gone={"data"})
+
+    found = await all_pods(having)
+
+    assert {each.name: len(each.containers) for each in found} == {
+        "web": 1,
+        "db": 1,
+        "gone": 0,
+    }
+
+
+async def test_a_runtime_without_volumes_has_no_other_pods(
+    runtime: FakeRuntime,
+) -> None:
+    assert await all_pods(runtime) == await runtime.relist()
+
+
+async def test_pods_are_removed_with_their_volumes(runtime: FakeRuntime) -> None:
+    having = WithVolumes(runtime.engine, web={"a", "b"}, db={"a"}, gone={"a"})
+    found = [each for each in await all_pods(having) if each.name != "db"]
+
+    await remove_pods(having, found, grace_period_seconds=0)
+
+    assert having.volumes == {"web": set(), "db": {"a"}, "gone": set()}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from probetui.cli.notes import Notes
 from probetui.cli.pods import ManifestOptions, load_pods
+from probetui.cli.roster import Wanted
 from probetui.cli.watching import _watched, watch_manifests
-from probetui.k8s.pod import Pod
 
 PATIENCE_SECONDS = 20
 
@@ -32,11 +32,11 @@ class Watched:
         self.folder = folder
         self.readings: asyncio.Queue[list[str]] = asyncio.Queue()
 
-    def change(self, pods: Sequence[Pod]) -> None:
-        self.readings.put_nowait([each.name for each in pods])
+    def change(self, wanted: Wanted) -> None:
+        self.readings.put_nowait([each.name for each in wanted.pods])
 
-    def reload(self) -> tuple[Pod, ...]:
-        return load_pods(ManifestOptions((str(self.folder),))).pods
+    def reload(self) -> Wanted:
+        return Wanted(load_pods(ManifestOptions((str(self.folder),))).pods)
 
     async def until(self, expected: list[str]) -> None:
         """Wait for a reading; a change may be read in more than one."""

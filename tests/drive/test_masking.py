@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.drive.masking import Mask, is_secret_name, secrets_of
+from probetui.drive.masking import (
+    Mask,
+    is_secret_name,
+    secrets_of,
+    secrets_of_objects,
+)
+from probetui.k8s.config import ConfigMap, Secret
 from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.k8s.probe import HTTPGetAction, HTTPHeader, Probe
 
@@ -79,3 +85,15 @@ def test_a_secret_is_taken_literally() -> None:
 def test_a_short_value_is_not_searched_for() -> None:
     assert Mask(["1", ""]).text("HTTP 1.1") == "HTTP 1.1"
     assert Mask(["1", ""]).is_empty
+
+
+def test_all_that_secrets_hold_is_secret_line_by_line() -> None:
+    secret = Secret("s", data={"plain": b"one value", "pem": b"BEGIN 1\nEND of it"})
+
+    assert sorted(secrets_of_objects([secret, ConfigMap("c", data={"a": "b"})])) == [
+        "BEGIN 1",
+        "BEGIN 1\nEND of it",
+        "END of it",
+        "one value",
+        "one value",
+    ]

@@ -18,11 +18,11 @@ from probetui.cli.notes import Notes
 from probetui.cli.plan import Plan, Stdout
 from probetui.cli.recording import header, open_writer, recorder
 from probetui.cli.roster import Roster
-from probetui.cli.runtimes import OwnPods, open_runtime, remove_pods
+from probetui.cli.runtimes import OwnPods, all_pods, open_runtime, remove_pods
 from probetui.cli.terminal import Form
 from probetui.drive.clocks import SystemClock
 from probetui.drive.executor import Executor
-from probetui.drive.masking import Mask, secrets_of
+from probetui.drive.masking import Mask, secrets_of, secrets_of_objects
 from probetui.drive.realtime import RealtimeSession
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.headless.follow import Follower, Sink
@@ -30,9 +30,9 @@ from probetui.headless.output import LinePrinter, NoteTeller, Selected
 from probetui.headless.verdict import Verdict, final_verdict
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import PauseProbes, SetPods
+from probetui.kubelet.inputs import PauseProbes, SetObjects, SetPods
 from probetui.kubelet.journal import Entry
-from probetui.ports import Clock, DialAddress, EventSource, Runtime
+from probetui.ports import Clock, DialAddress, EventSource, Runtime, VolumeHost
 from probetui.presentation.lines import PlainLines
 from probetui.probers.dispatch import Dispatch
 from probetui.probers.hooks import Hooks
@@ -57,7 +57,7 @@ async def _live(plan: Plan) -> int:
         plan.runtime, clock, exec_errors=plan.options.exec_errors
     )
     try:
-        roster = Roster(plan.pods)
+        roster = Roster(plan.wanted)
         with PodLocks(runtime.name, plan.pods):
             await _replace_leftovers(runtime, plan)
             try:
@@ -89,7 +89,7 @@ async def _replace_leftovers(runtime: Runtime, plan: Plan) -> None:
     """Remove pods of our names that an earlier run left, unless they are the same."""
     uids = {each.uid for each in plan.pods}
     names = {(each.namespace, each.name) for each in plan.pods}
-    found = await runtime.relist()
+    found = await all_pods(runtime)
     old = [
         each
         for each in found
@@ -115,6 +115,9 @@ class _Live:
         self._mask = Mask()
         if not options.show_secrets:
             roster.tell(lambda pods: self._mask.learn(secrets_of(pods)))
+            roster.tell_objects(
+                lambda objects: self._mask.learn(secrets_of_objects(objects))
+            )
         seed = secrets.randbelow(_SEEDS) if options.seed is None else options.seed
         self._config = KubeletConfig(seed=seed)
         if options.kubelet_age == "fresh":
@@ -175,13 +178,22 @@ class _Live:
         hooks = Hooks(runtime, dial_address)
         session = RealtimeSession(
             Engine(self._config, self._started_at),
-            Executor(runtime, prober, hooks, self._clock),
+            Executor(
+                runtime,
+                prober,
+                hooks,
+                self._clock,
+                capable if isinstance(capable, VolumeHost) else None,
+            ),
             self._clock,
             runtime_name=await capable.version(),
             events=capable if isinstance(capable, EventSource) else None,
         )
         if self._plan.options.paused:
             session.send(PauseProbes())
+        self._roster.tell_objects(
+            lambda objects: session.send(SetObjects(tuple(objects)))
+        )
         self._roster.tell(lambda pods: session.send(SetPods(tuple(pods))))
         return session
 
@@ -234,6 +246,7 @@ class _Live:
                 self._config,
                 self._plan.arguments,
                 show_secrets=self._plan.options.show_secrets,
+                objects=self._plan.objects,
             )
         )
         self._recorders.append(recording)

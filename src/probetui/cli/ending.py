@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from probetui.cli.notes import Notes
-from probetui.cli.runtimes import remove_pods
+from probetui.cli.runtimes import all_pods, remove_pods
 from probetui.drive.realtime import RealtimeSession
 from probetui.errors import ContainerRuntimeError
 from probetui.headless.follow import Follower
@@ -104,5 +104,5 @@ async def remove_own(runtime: Runtime, pods: Sequence[Pod]) -> None:
         ContainerRuntimeError: it refused.
     """
     uids = {each.uid for each in pods}
-    left = [each for each in await runtime.relist() if each.pod_uid in uids]
+    left = [each for each in await all_pods(runtime) if each.pod_uid in uids]
     await remove_pods(runtime, left, grace_period_seconds=0)

@@ -13,6 +13,7 @@ from probetui.cli.notes import Notes
 from probetui.cli.parameters import nearest
 from probetui.cli.pods import ManifestOptions, check_containers, load_pods
 from probetui.cli.recording import open_writer
+from probetui.cli.roster import Wanted
 from probetui.cli.session_options import (
     RuntimeOptions,
     ScreenChoices,
@@ -26,7 +27,7 @@ from probetui.headless.condition import ConditionWatch, parse_condition
 from probetui.headless.output import Selection
 from probetui.k8s.pod import Container, Pod, PullPolicy
 from probetui.k8s.probe import ProbeType
-from probetui.manifest.manifests import LoadedPod, Manifests
+from probetui.manifest.manifests import LoadedObject, LoadedPod, Manifests
 
 _PULL_POLICIES = {
     "missing": PullPolicy.IF_NOT_PRESENT,
@@ -48,12 +49,14 @@ class Stdout(Enum):
 class Plan:
     """All that a session needs to know before it begins.
 
-    `pods` are the loaded ones with what the command line changes of them. `arguments`
-    are the options as they go into the record. `intro` is said before anything else.
+    `pods` are the loaded ones with what the command line changes of them, `objects`
+    what they may refer to. `arguments` are the options as they go into the record.
+    `intro` is said before anything else.
     """
 
     loaded: Sequence[LoadedPod]
     pods: Sequence[Pod]
+    objects: Sequence[LoadedObject]
     runtime: RuntimeOptions
     options: SessionOptions
     screen: ScreenChoices
@@ -67,8 +70,14 @@ class Plan:
     intro: str = ""
     source: ManifestOptions | None = None
 
-    def reload(self) -> tuple[Pod, ...]:
-        """Read the manifests again and return their pods.
+    @property
+    def wanted(self) -> Wanted:
+        """What the manifests ask for."""
+        objects = tuple(each.value for each in self.objects)
+        return Wanted(tuple(self.pods), objects)
+
+    def reload(self) -> Wanted:
+        """Read the manifests again and return what they ask for.
 
         Raises:
             UsageError: there are no files to read again.
@@ -77,8 +86,10 @@ class Plan:
         """
         if self.source is None or self.source.reads_stdin:
             raise UsageError("the manifests cannot be read a second time")
-        pods = load_pods(self.source).pods
-        return tuple(_with_pull_policy(each, self.options.pull) for each in pods)
+        manifests = load_pods(self.source)
+        pull = self.options.pull
+        pods = tuple(_with_pull_policy(each, pull) for each in manifests.pods)
+        return Wanted(pods, manifests.config_objects)
 
 
 def make_plan(
@@ -130,6 +141,7 @@ def make_plan(
     return Plan(
         loaded=manifests.loaded,
         pods=pods,
+        objects=manifests.objects,
         runtime=pick(RuntimeOptions, params),
         options=options,
         screen=screen,

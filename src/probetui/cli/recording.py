@@ -16,7 +16,8 @@ from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
-from probetui.manifest.manifests import LoadedPod
+from probetui.manifest.manifests import LoadedObject, LoadedPod
+from probetui.manifest.render import object_as_yaml
 from probetui.presentation.api_json import pod_status_to_json
 
 
@@ -51,8 +52,10 @@ def header(
     options: Mapping[str, object],
     *,
     show_secrets: bool,
+    objects: Sequence[LoadedObject] = (),
 ) -> SessionHeader:
     """Return the header of a record: all that it takes to run the session again."""
+    mask = None if show_secrets else MASKED
     return SessionHeader(
         probetui=__version__,
         runtime=runtime,
@@ -64,7 +67,8 @@ def header(
                 each.manifest if show_secrets else without_secrets(each.manifest),
             )
             for each in loaded
-        ],
+        ]
+        + [(each.position.file, object_as_yaml(each.value, mask)) for each in objects],
         seed=config.seed,
     )
 

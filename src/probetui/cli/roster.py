@@ -1,25 +1,37 @@
-"""The pods that a session runs, as they are now."""
+"""The pods that a session runs, and what they refer to, as they are now."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from probetui.k8s.config import ConfigObject
 from probetui.k8s.pod import Pod
 
 Learn = Callable[[Sequence[Pod]], None]
+LearnObjects = Callable[[Sequence[ConfigObject]], None]
+
+
+class Wanted(NamedTuple):
+    """What manifests ask for: pods, and the objects that they may refer to."""
+
+    pods: tuple[Pod, ...] = ()
+    objects: tuple[ConfigObject, ...] = ()
 
 
 class Roster:
     """The pods of a session; whoever has to know them hears of new ones.
 
     Args:
-        pods: those it begins with.
+        wanted: what it begins with.
     """
 
-    def __init__(self, pods: Sequence[Pod]) -> None:
-        self.pods = tuple(pods)
-        self._seen = {each.uid: each for each in pods}
+    def __init__(self, wanted: Wanted) -> None:
+        self.pods = wanted.pods
+        self.objects = wanted.objects
+        self._seen = {each.uid: each for each in wanted.pods}
         self._learners: list[Learn] = []
+        self._object_learners: list[LearnObjects] = []
 
     @property
     def all_seen(self) -> tuple[Pod, ...]:
@@ -31,9 +43,19 @@ class Roster:
         self._learners.append(learn)
         learn(self.pods)
 
-    def change(self, pods: Sequence[Pod]) -> None:
-        """Take over the pods of manifests that were read again."""
-        self.pods = tuple(pods)
-        self._seen.update((each.uid, each) for each in pods)
+    def tell_objects(self, learn: LearnObjects) -> None:
+        """Call back with the objects, now and whenever they change.
+
+        Of a change, objects are told of before the pods that need them.
+        """
+        self._object_learners.append(learn)
+        learn(self.objects)
+
+    def change(self, wanted: Wanted) -> None:
+        """Take over what manifests that were read again ask for."""
+        self.pods, self.objects = wanted
+        self._seen.update((each.uid, each) for each in wanted.pods)
+        for learn_objects in self._object_learners:
+            learn_objects(self.objects)
         for learn in self._learners:
             learn(self.pods)

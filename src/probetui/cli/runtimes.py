@@ -14,7 +14,8 @@ from probetui.cli.session_options import RuntimeOptions
 from probetui.errors import RuntimeUnavailableError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
-from probetui.ports import Clock, Runtime
+from probetui.kubelet.effects import UnmountVolume
+from probetui.ports import Clock, Runtime, VolumeHost
 
 DOCKER, PROCESS = "docker", "process"
 
@@ -94,10 +95,28 @@ class OwnPods:
         return tuple(each for each in found if each.pod_uid in self._uids)
 
 
+async def all_pods(runtime: Runtime) -> tuple[RuntimePodStatus, ...]:
+    """Return every pod of ours, those too of which only volumes are left.
+
+    Raises:
+        ContainerRuntimeError: the runtime could not be asked.
+    """
+    found = await runtime.relist()
+    if not isinstance(runtime, VolumeHost):
+        return found
+    known = {each.pod_uid for each in found}
+    left = tuple(
+        RuntimePodStatus(each.pod_uid, each.name, each.namespace)
+        for each in await runtime.list_volumes()
+        if each.pod_uid not in known
+    )
+    return found + left
+
+
 async def remove_pods(
     runtime: Runtime, pods: Sequence[RuntimePodStatus], grace_period_seconds: int
 ) -> None:
-    """Stop and remove pods, all at the same time; hooks are not run.
+    """Stop and remove pods and their volumes, all at once; hooks are not run.
 
     Raises:
         ContainerRuntimeError: the runtime refused, for the first pod it did so.
@@ -127,3 +146,8 @@ async def _remove_pod(
     for sandbox in pod.sandboxes:
         await runtime.stop_pod_sandbox(sandbox.sandbox_id)
         await runtime.remove_pod_sandbox(sandbox.sandbox_id)
+    if isinstance(runtime, VolumeHost):
+        for volumes in await runtime.list_volumes():
+            if volumes.pod_uid == pod.pod_uid:
+                for name in volumes.volumes:
+                    await runtime.unmount_volume(UnmountVolume(pod.pod_uid, name))

@@ -8,8 +8,8 @@ from pathlib import Path
 from watchfiles import awatch
 
 from probetui.cli.notes import Notes
+from probetui.cli.roster import Wanted
 from probetui.errors import ManifestError, NothingToDoError, UsageError
-from probetui.k8s.pod import Pod
 
 POLL_MILLISECONDS = 20_000
 """The kubelet looks at its static pods this often, whether or not it was told.
@@ -23,18 +23,18 @@ GATHER_MILLISECONDS = 200
 
 async def watch_manifests(
     filenames: Sequence[str],
-    reload: Callable[[], Sequence[Pod]],
-    change: Callable[[Sequence[Pod]], None],
+    reload: Callable[[], Wanted],
+    change: Callable[[Wanted], None],
     notes: Notes,
 ) -> None:
-    """Read manifests again whenever they change, and hand over their pods.
+    """Read manifests again whenever they change, and hand over what they ask for.
 
     Files that cannot be used are told of, and change nothing until they can.
 
     Args:
         filenames: the files and folders that were named.
-        reload: reads them all and returns the pods.
-        change: takes the pods.
+        reload: reads them all.
+        change: takes what they ask for.
         notes: where it is said what is wrong with the files.
     """
     told: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ async def watch_manifests(
         try:
             change(reload())
         except NothingToDoError:
-            change(())
+            change(Wanted())
             problems: tuple[str, ...] = ()
         except (ManifestError, UsageError) as error:
             problems = getattr(error, "problems", (str(error),))

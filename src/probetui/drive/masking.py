@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from probetui.k8s.config import ConfigObject, Secret
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import HTTPGetAction, ProbeType
 
@@ -63,6 +64,20 @@ def secrets_of(pods: Iterable[Pod]) -> Iterator[str]:
     for pod in pods:
         for container in pod.all_containers():
             yield from _secrets_of_container(container)
+
+
+def secrets_of_objects(objects: Iterable[ConfigObject]) -> Iterator[str]:
+    """Yield what Secrets hold as text, whatever it is called.
+
+    What has several lines is also yielded line by line: a program seldom prints more
+    than one of them.
+    """
+    for each in objects:
+        if isinstance(each, Secret):
+            for value in each.data.values():
+                text = value.decode("utf-8", "surrogateescape")
+                yield text
+                yield from text.splitlines()
 
 
 def _secrets_of_container(container: Container) -> Iterator[str]:
