@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -144,29 +145,77 @@ async def test_no_signal_goes_to_a_process_that_only_has_the_number(
     assert wait(process) == -9
 
 
+BLOCK = "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}); "
+SIGNALFD = (
+    "mask = (ctypes.c_ulong * 16)(1 << signal.SIGTERM - 1); "
+    "descriptor = ctypes.CDLL(None).signalfd(-1, mask, 0); "
+)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 @pytest.mark.parametrize(
-    ("prepare", "reaches"),
+    ("prepare", "rest", "reaches"),
     [
-        pytest.param("", False, id="default effect"),
-        pytest.param("trap '' TERM; ", False, id="ignored"),
-        pytest.param("trap '' TERM; trap : HUP; ", False, id="another one handled"),
-        pytest.param("trap : TERM; ", True, id="handled"),
+        pytest.param("", "time.sleep(300)", False, id="default effect"),
+        pytest.param(
+            "signal.signal(signal.SIGTERM, signal.SIG_IGN); ",
+            "time.sleep(300)",
+            False,
+            id="ignored",
+        ),
+        pytest.param(
+            "signal.signal(signal.SIGHUP, print); ",
+            "time.sleep(300)",
+            False,
+            id="another one handled",
+        ),
+        pytest.param(
+            "signal.signal(signal.SIGTERM, print); ",
+            "time.sleep(300)",
+            True,
+            id="handled",
+        ),
+        pytest.param(BLOCK + SIGNALFD, "time.sleep(300)", True, id="read"),
+        pytest.param(BLOCK, "time.sleep(300)", None, id="blocked"),
     ],
 )
-async def test_only_signals_that_a_program_handles_would_reach_a_first_process(
-    prepare: str, *, reaches: bool
+async def test_only_what_a_program_wants_would_reach_it_as_a_first_process(
+    prepare: str, rest: str, *, reaches: bool | None
 ) -> None:
+    with prepared(prepare, rest) as process:
+        assert would_reach_first(process, signal.SIGTERM) is reaches
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+async def test_what_a_program_waits_for_would_reach_it_as_a_first_process() -> None:
+    with prepared(BLOCK, "signal.sigwait({signal.SIGTERM})") as process:
+        reaches = None
+        while reaches is None:  # blocked until it waits, a moment after it says so
+            reaches = would_reach_first(process, signal.SIGTERM)
+
+    assert reaches is True
+
+
+@contextmanager
+def prepared(prepare: str, rest: str) -> Iterator[Process]:
+    """Give a Python program that has prepared itself; it is killed afterwards."""
     reading, writing = os.pipe()
-    process = run(f"{prepare}echo prepared; sleep 300 & wait", writing)
-    os.read(reading, 100)
-
-    assert would_reach_first(process, signal.SIGTERM) is reaches
-
-    kill_group(process.pid)
-    wait(process)
-    os.close(reading)
+    script = f"import ctypes, signal, time; {prepare}print(1, flush=True); {rest}"
+    process = spawn(
+        (sys.executable, "-c", script),
+        env={"PATH": os.environ["PATH"]},
+        cwd=Path("/"),
+        stdout=writing,
+        stderr=writing,
+    )
     os.close(writing)
+    try:
+        assert os.read(reading, 100) == b"1\n"
+        yield process
+    finally:
+        os.close(reading)
+        kill_group(process.pid)
+        wait(process)
 
 
 async def test_where_it_cannot_be_seen_every_signal_would_reach_a_first_process(

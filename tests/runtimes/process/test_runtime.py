@@ -40,6 +40,24 @@ async def test_no_image_is_needed(bench: ProcessBench) -> None:
     assert pulled == PulledImage(image_id, 0)
 
 
+async def test_a_signal_that_comes_while_it_is_blocked_has_no_default_effect_later(
+    bench: ProcessBench,
+) -> None:
+    """Shells block signals for a moment when they start a program."""
+    unblocks = (
+        "import pathlib, signal, time; "
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}); "
+        'pathlib.Path("ready").touch(); time.sleep(0.5); '
+        "signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM}); "
+        "time.sleep(300)"
+    )
+    container_id = await bench.run_ready(f"exec {sys.executable} -c '{unblocks}'")
+
+    await bench.runtime.stop_container(container_id, 1)
+
+    assert (await bench.ended(container_id)).exit_code == 137
+
+
 async def test_a_program_that_waits_for_signals_gets_them(bench: ProcessBench) -> None:
     waits = (
         "import pathlib, signal; "

@@ -23,12 +23,14 @@ SIGNAL_EXIT_CODE = 128
 UNKNOWN_EXIT_CODE = 255
 """What containerd answers for a container whose end nobody saw."""
 
-_SIGNALS_TAKEN = re.compile(rb"^Sig(?:Blk|Cgt):\s*([0-9a-f]+)$", re.MULTILINE)
-"""The sets of signals that a process blocks or handles (proc_pid_status(5))."""
+_SIGNAL_SETS = re.compile(rb"^Sig(Blk|Cgt):\s*([0-9a-f]+)$", re.MULTILINE)
+"""The signals that a process blocks and those it handles (proc_pid_status(5))."""
+
+_SIGNALFD = re.compile(rb"^sigmask:\s*([0-9a-f]+)$", re.MULTILINE)
+"""The signals that are read from a descriptor (proc_pid_fdinfo(5))."""
 
 _WAITS_FOR_SIGNALS = b"sigtimedwait"
-"""Where a program is in the kernel during sigwait(3); what it waits for does not show
-as blocked meanwhile."""
+"""Where a thread is in the kernel during sigwait(3)."""
 
 
 def spawn(
@@ -116,19 +118,29 @@ def send(process: Process, number: signal.Signals) -> None:
             os.kill(process.pid, number)
 
 
-def would_reach_first(process: Process, number: signal.Signals) -> bool:
+def would_reach_first(process: Process, number: signal.Signals) -> bool | None:
     """Tell whether a signal would reach a process if it were a container's first one.
 
     From process 1 of a PID namespace the kernel keeps every signal but SIGKILL and
-    SIGSTOP that would have its default effect (pid_namespaces(7)): it gets those that
-    it handles, and those that it blocks, as programs do that wait for signals. Where
-    this cannot be seen, the answer is yes.
+    SIGSTOP that would have its default effect (pid_namespaces(7)); it gets those that
+    it handles or waits for. None is not known yet: the signal is blocked, as it is for
+    a moment in a shell that starts a program, and would be decided about later. Where
+    nothing can be seen, the answer is yes.
     """
     folder = PROC / str(process.pid)
-    masks = _SIGNALS_TAKEN.findall(_read(folder / "status"))
-    if not masks or _WAITS_FOR_SIGNALS in _read(folder / "wchan"):
+    sets = dict(_SIGNAL_SETS.findall(_read(folder / "status")))
+    if not sets or _has(sets[b"Cgt"], number):
         return True
-    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
+    if any(_WAITS_FOR_SIGNALS in _read(each) for each in folder.glob("task/*/wchan")):
+        return True
+    for each in folder.glob("fdinfo/*"):
+        if any(_has(read, number) for read in _SIGNALFD.findall(_read(each))):
+            return True
+    return None if _has(sets[b"Blk"], number) else False
+
+
+def _has(mask: bytes, number: signal.Signals) -> bool:
+    return bool(int(mask, 16) >> (number - 1) & 1)
 
 
 def _read(file: Path) -> bytes:

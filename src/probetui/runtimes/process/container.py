@@ -15,6 +15,7 @@ from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
 from probetui.ports import Clock, ExecResult
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.child import (
+    POLL_SECONDS,
     UNKNOWN_EXIT_CODE,
     kill_group,
     reap,
@@ -24,7 +25,7 @@ from probetui.runtimes.process.child import (
     would_reach_first,
 )
 from probetui.runtimes.process.command import Command
-from probetui.runtimes.process.identity import is_alive, kill_marked
+from probetui.runtimes.process.identity import Process, is_alive, kill_marked
 from probetui.runtimes.process.records import ContainerRecord
 
 logger = logging.getLogger(__name__)
@@ -119,10 +120,9 @@ class ProcessContainer:
         if self.state is not RuntimeState.RUNNING or process is None:
             return
         if grace_period_seconds > 0:
-            if would_reach_first(process, signal.SIGTERM):
-                send(process, signal.SIGTERM)
             try:
                 async with asyncio.timeout(grace_period_seconds):
+                    await _ask_to_end(process)
                     await self._has_ended.wait()
             except TimeoutError:
                 pass
@@ -259,3 +259,13 @@ class ProcessContainer:
         except OSError:
             logger.warning("cannot write down the end of %s", record, exc_info=True)
         self._take(record)
+
+
+async def _ask_to_end(process: Process) -> None:
+    """Send SIGTERM as the first process of a container gets it, or does not."""
+    reaches = would_reach_first(process, signal.SIGTERM)
+    while reaches is None:  # noqa: ASYNC110  # nobody tells when a program unblocks it
+        await asyncio.sleep(POLL_SECONDS)
+        reaches = would_reach_first(process, signal.SIGTERM)
+    if reaches:
+        send(process, signal.SIGTERM)
