@@ -264,7 +264,7 @@ class ProcessContainer:
 async def _ask_to_end(process: Process) -> None:
     """Send SIGTERM as the first process of a container gets it, or does not."""
     reaches = would_reach_first(process, signal.SIGTERM)
-    while reaches is None:  # noqa: ASYNC110  # nobody tells when a program unblocks it
+    while reaches is None:  # nobody tells when a program unblocks it
         await asyncio.sleep(POLL_SECONDS)
         reaches = would_reach_first(process, signal.SIGTERM)
     if reaches:
