@@ -24,7 +24,16 @@ def modules_after(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "args", [["--help"], ["version"], ["--version"], [], ["run", "--help"]], ids=str
+    "args",
+    [
+        ["--help"],
+        ["version"],
+        ["--version"],
+        [],
+        ["run", "--help"],
+        ["images", "--help"],
+    ],
+    ids=str,
 )
 def test_what_needs_no_pods_imports_nothing_but_click(args: list[str]) -> None:
     modules = modules_after(f"from probetui.cli.main import run\nrun({args!r})")

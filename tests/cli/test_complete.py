@@ -8,6 +8,7 @@ import click
 import pytest
 
 from probetui.cli import complete
+from probetui.cli.main import main
 from probetui.cli.run import command
 
 POD = """\
@@ -55,3 +56,18 @@ def test_themes_and_lessons_are_offered_by_how_they_begin() -> None:
 
     assert [each.value for each in themes] == ["nord"]
     assert [each.value for each in lessons] == ["readiness"]
+
+
+def test_the_command_below_images_is_offered_with_its_options(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def offered(line: str) -> list[str]:
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        monkeypatch.setenv("_PROBETUI_COMPLETE", "bash_complete")
+        with pytest.raises(SystemExit):
+            main()
+        return capsys.readouterr().out.split()
+
+    assert offered("probetui images ") == ["plain,gc"]
+    assert "plain,--dry-run" in offered("probetui images gc --d")

@@ -114,7 +114,7 @@ def test_a_misspelt_command_is_refused_with_the_nearest(
 
     assert status == 2
     assert errors == (
-        'probetui: error: "dmeo" is not one of run, demo, ls, down, info, '
+        'probetui: error: "dmeo" is not one of run, demo, ls, down, images, info, '
         "completion, version (nearest: demo)\n"
     )
 

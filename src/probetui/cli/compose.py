@@ -13,6 +13,7 @@ from typing import cast
 
 from probetui.cli.ending import Interrupts, end_pods, remove_own
 from probetui.cli.files import STDOUT
+from probetui.cli.image_upkeep import ImageUpkeep
 from probetui.cli.locks import PodLocks
 from probetui.cli.notes import Notes
 from probetui.cli.plan import Plan, Stdout
@@ -32,7 +33,14 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.engine import Engine
 from probetui.kubelet.inputs import PauseProbes, SetObjects, SetPods
 from probetui.kubelet.journal import Entry
-from probetui.ports import Clock, DialAddress, EventSource, Runtime, VolumeHost
+from probetui.ports import (
+    Clock,
+    DialAddress,
+    EventSource,
+    ImageStore,
+    Runtime,
+    VolumeHost,
+)
 from probetui.presentation.lines import PlainLines
 from probetui.probers.dispatch import Dispatch
 from probetui.probers.hooks import Hooks
@@ -122,6 +130,7 @@ class _Live:
         self._config = KubeletConfig(seed=seed)
         if options.kubelet_age == "fresh":
             self._config = replace(self._config, age=timedelta())
+        self._images = self._image_upkeep()
         self._recorders: list[Recorder] = []
         self._printer: LinePrinter | None = None
 
@@ -141,11 +150,16 @@ class _Live:
             )
             tasks.create_task(session.run())
             watching = self._watch(tasks)
+            upkeep = self._keep_images(tasks)
             with follower, Interrupts(follower) as interrupts:
                 verdict = await self._show(session, follower)
                 verdict = final_verdict(verdict, session.snapshot)
                 if watching is not None:
                     watching.cancel()
+                if upkeep is not None:
+                    upkeep.cancel()
+                if self._images is not None:
+                    await self._images.finish()
                 verdict = await self._end(session, interrupts, verdict)
             session.stop()
         self._close(verdict)
@@ -172,6 +186,8 @@ class _Live:
         own = OwnPods(self._runtime)
         self._roster.tell(own.own)
         runtime = cast("Runtime", own)
+        if self._images is not None:
+            runtime = self._images.noting_pulls(runtime)
         capable = self._runtime
         dial_address = capable if isinstance(capable, DialAddress) else None
         prober = Dispatch(runtime, self._clock, dial_address)
@@ -210,6 +226,18 @@ class _Live:
                 plan.source.filenames, plan.reload, self._roster.change, plan.notes
             )
         )
+
+    def _image_upkeep(self) -> ImageUpkeep | None:
+        """Return what looks after the images, if the runtime has any."""
+        wanted, notes = self._plan.options.image_gc, self._plan.notes
+        if isinstance(self._runtime, ImageStore):
+            return ImageUpkeep(self._runtime, self._clock, notes, collects=wanted)
+        if wanted:
+            notes.warning(f"--image-gc: {self._runtime.name} has no images")
+        return None
+
+    def _keep_images(self, tasks: asyncio.TaskGroup) -> asyncio.Task[None] | None:
+        return None if self._images is None else tasks.create_task(self._images.run())
 
     def _sinks(self, runtime_name: str) -> list[Sink]:
         """Return where entries go; records get their header."""

@@ -13,7 +13,7 @@ import yaml
 
 from probetui.cli.locks import lock_holder
 from probetui.cli.notes import Notes
-from probetui.cli.runtimes import open_runtimes
+from probetui.cli.runtimes import all_pods, open_runtimes
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError, ProbetuiError
@@ -117,7 +117,7 @@ class Search:
         found = []
         for runtime in self._runtimes:
             try:
-                statuses = await runtime.relist()
+                statuses = await all_pods(runtime)
             except ContainerRuntimeError as error:
                 self.problem = error
                 continue
@@ -160,10 +160,11 @@ def _print(
                 click.echo(f"pod/{each.status.name}")
         case _:
             cells = [each.row(now, wide=output == "wide") for each in found]
-            _print_table(cells, headers=headers)
+            print_table(cells, headers=headers)
 
 
-def _print_table(rows: Sequence[Mapping[str, str]], *, headers: bool) -> None:
+def print_table(rows: Sequence[Mapping[str, str]], *, headers: bool) -> None:
+    """Print cells by the headings of their columns; nothing where there are no rows."""
     if not rows:
         return
     lines = [list(each.values()) for each in rows]

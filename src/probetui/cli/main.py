@@ -38,6 +38,7 @@ COMMANDS = {
     "demo": _Entry("demo", "Run a built-in lesson; needs no engine and no files."),
     "ls": _Entry("ls", "List the pods that probetui has left or is running."),
     "down": _Entry("down", "Stop and remove them."),
+    "images": _Entry("images", "List the images that probetui pulled; collect them."),
     "info": _Entry("info", "Print versions, runtimes found, folders, the terminal."),
     "completion": _Entry("completion", "Print the completion script for a shell."),
     "version": _Entry("version", "Print the version."),

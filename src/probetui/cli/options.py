@@ -106,14 +106,7 @@ selection_options = _group(
 
 manifest_options = _group(filename_options, namespace_option, selection_options)
 
-table_options = _group(
-    option(
-        "-n",
-        "--namespace",
-        section=_OUTPUT,
-        metavar="NS",
-        help="Only pods of this namespace.  [default: all]",
-    ),
+image_table_options = _group(
     option(
         "-o",
         "--output",
@@ -131,16 +124,18 @@ table_options = _group(
     ),
 )
 
-runtime_options = _group(
-    setting(
-        "--runtime",
-        section=_RUNTIME,
-        type=OneOf(RUNTIMES),
-        default="auto",
-        show_default=True,
-        help="What runs the containers. auto is docker; process runs commands on "
-        "this machine without images and without isolation.",
+table_options = _group(
+    option(
+        "-n",
+        "--namespace",
+        section=_OUTPUT,
+        metavar="NS",
+        help="Only pods of this namespace.  [default: all]",
     ),
+    image_table_options,
+)
+
+docker_options = _group(
     setting(
         "--context",
         section=_RUNTIME,
@@ -156,11 +151,32 @@ runtime_options = _group(
     ),
 )
 
+runtime_options = _group(
+    setting(
+        "--runtime",
+        section=_RUNTIME,
+        type=OneOf(RUNTIMES),
+        default="auto",
+        show_default=True,
+        help="What runs the containers. auto is docker; process runs commands on "
+        "this machine without images and without isolation.",
+    ),
+    docker_options,
+)
+
 pull_option = setting(
     "--pull",
     section=_RUNTIME,
     type=OneOf(("missing", "always", "never")),
     help="When images are pulled.  [default: each container's imagePullPolicy]",
+)
+
+image_gc_option = setting(
+    "--image-gc",
+    section=_RUNTIME,
+    is_flag=True,
+    help="Remove images that probetui pulled when the disk is full, as the kubelet "
+    "does; see `probetui images gc --help`.",
 )
 
 keep_option = setting(
@@ -384,6 +400,7 @@ program_options = _group(
 @manifest_options
 @runtime_options
 @pull_option
+@image_gc_option
 @keep_option
 @watch_option
 @metrics_option

@@ -9,6 +9,7 @@ import click
 from probetui.cli.greeting import greet
 from probetui.cli.options import (
     ending_options,
+    image_gc_option,
     keep_option,
     kubelet_options,
     manifest_options,
@@ -27,6 +28,7 @@ from probetui.cli.parameters import Command
 @manifest_options
 @runtime_options
 @pull_option
+@image_gc_option
 @keep_option
 @watch_option
 @metrics_option

@@ -67,3 +67,4 @@ class SessionOptions:
     quiet: bool
     watch: bool = False
     metrics: str | None = None
+    image_gc: bool = False

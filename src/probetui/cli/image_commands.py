@@ -1,0 +1,192 @@
+"""What `probetui images` and `probetui images gc` do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+import click
+import yaml
+
+from probetui.cli.image_inventory import ImageInventory, Inventory, InventoryImage
+from probetui.cli.listing import print_table
+from probetui.cli.notes import Notes
+from probetui.cli.runtimes import open_runtime
+from probetui.cli.session_options import RuntimeOptions, pick
+from probetui.drive.clocks import SystemClock
+from probetui.errors import UsageError
+from probetui.kubelet.image_gc import (
+    NEVER,
+    Collected,
+    ImageGcPolicy,
+    usage_percent,
+)
+from probetui.ports import Clock, ImageStore
+from probetui.presentation.api_json import api_time
+from probetui.presentation.durations import age
+from probetui.presentation.sizes import size
+
+_REFUSED = 1
+_SHORT_ID = 12
+
+
+async def list_images(params: Mapping[str, Any]) -> int:
+    """Print the images that probetui pulled; return the exit status."""
+    async with _open_inventory(params, SystemClock()) as images:
+        inventory = await images.refresh()
+    _print(inventory, params["output"], headers=not params["no_headers"])
+    if not inventory.images:
+        Notes(quiet=params["quiet"]).note("no images pulled by probetui")
+    return 0
+
+
+async def collect_images(params: Mapping[str, Any]) -> int:
+    """Remove images as the kubelet would; return the exit status.
+
+    Raises:
+        UsageError: the thresholds make no sense.
+    """
+    policy = _policy(params)
+    notes = Notes(quiet=params["quiet"])
+    everything, dry_run = params["everything"], params["dry_run"]
+    async with _open_inventory(params, SystemClock()) as images:
+        inventory, collected = await images.collect(
+            policy, everything=everything, dry_run=dry_run
+        )
+    _tell_removed(inventory, collected, dry_run=dry_run)
+    notes.note(_summary(collected, policy, dry_run=dry_run))
+    if collected.error:
+        reason = f"{collected.event}: " if collected.event else ""
+        notes.error(f"{reason}{collected.error}")
+        return _REFUSED
+    return 0
+
+
+@asynccontextmanager
+async def _open_inventory(
+    params: Mapping[str, Any], clock: Clock
+) -> AsyncIterator[ImageInventory]:
+    runtime = await open_runtime(pick(RuntimeOptions, params), clock)
+    try:
+        if not isinstance(runtime, ImageStore):
+            raise UsageError(f"{runtime.name} has no images")
+        yield ImageInventory(runtime, clock)
+    finally:
+        await runtime.close()
+
+
+def _policy(params: Mapping[str, Any]) -> ImageGcPolicy:
+    usual = ImageGcPolicy()
+    high, low = params["high"], params["low"]
+    if params["everything"] and (high, low) != (None, None):
+        raise UsageError(
+            "--all does not look at how full the disk is: no --high, --low"
+        )
+    if high is None:
+        high = usual.high_threshold_percent
+    if low is None:
+        low = min(usual.low_threshold_percent, high - 1)
+    if low >= high:
+        raise UsageError(f"--low {low} must be less than --high {high}")
+    return ImageGcPolicy(high, low, params["min_age"], params["max_age"])
+
+
+def _tell_removed(inventory: Inventory, collected: Collected, *, dry_run: bool) -> None:
+    names = {each.record.image_id: each.name for each in inventory.images}
+    verb = "would remove" if dry_run else "removed"
+    for each in collected.removed:
+        click.echo(f"{verb} {names[each.image_id]} ({size(each.size_bytes)})")
+
+
+def _summary(collected: Collected, policy: ImageGcPolicy, *, dry_run: bool) -> str:
+    freed = size(collected.freed_bytes)
+    total = f"{freed} would be freed" if dry_run else f"freed {freed}"
+    filesystem = collected.filesystem
+    if filesystem is None or not filesystem.capacity_bytes:
+        return total
+    return (
+        f"{total}; the disk with the images was {usage_percent(filesystem)}% full, "
+        f"images are collected from {policy.high_threshold_percent}%"
+    )
+
+
+def _print(inventory: Inventory, output: str, *, headers: bool) -> None:
+    images, now = inventory.images, inventory.taken_at
+    match output:
+        case "json":
+            click.echo(json.dumps([_as_dict(each) for each in images], indent=2))
+        case "yaml":
+            rows = [_as_dict(each) for each in images]
+            click.echo(yaml.safe_dump(rows, sort_keys=False), nl=False)
+        case "name":
+            for each in images:
+                click.echo(f"image/{each.name}")
+        case _:
+            wide = output == "wide"
+            print_table(
+                [_row(each, now, wide=wide) for each in images], headers=headers
+            )
+
+
+def _row(image: InventoryImage, now: datetime, *, wide: bool) -> dict[str, str]:
+    """Return the cells of a table by the headings of their columns."""
+    stored, record = image.stored, image.record
+    row = {
+        "IMAGE": image.name,
+        "ID": stored.image_id.removeprefix("sha256:")[:_SHORT_ID],
+        "SIZE": size(stored.size_bytes),
+        "PULLED": age(now - record.first_detected),
+        "LAST-USED": _last_used(image, now),
+        "USED-BY": _several(stored.used_by),
+    }
+    if wide:
+        row["ID"] = stored.image_id
+        row["USED-BY"] = ",".join(stored.used_by) or "-"
+        row["NAMES"] = ",".join(stored.names) or "-"
+        row["STAYS"] = _why_it_stays(image)
+    return row
+
+
+def _last_used(image: InventoryImage, now: datetime) -> str:
+    if image.stored.used_by:
+        return "now"
+    last_used = image.record.last_used
+    return "-" if last_used == NEVER else age(now - last_used)
+
+
+def _several(names: Sequence[str]) -> str:
+    match names:
+        case []:
+            return "-"
+        case [only]:
+            return only
+        case [first, *others]:
+            return f"{first} +{len(others)}"
+        case _:
+            return ",".join(names)
+
+
+def _why_it_stays(image: InventoryImage) -> str:
+    if image.stored.is_pinned:
+        return "sandbox-image"
+    if image.foreign_names:
+        return "named-by-others"
+    return "in-use" if image.stored.used_by else "-"
+
+
+def _as_dict(image: InventoryImage) -> dict[str, object]:
+    last_used = image.record.last_used
+    return {
+        "name": image.name,
+        "id": image.stored.image_id,
+        "names": list(image.stored.names),
+        "sizeBytes": image.stored.size_bytes,
+        "pulledAt": api_time(image.record.first_detected),
+        "lastUsed": None if last_used == NEVER else api_time(last_used),
+        "usedBy": list(image.stored.used_by),
+        "pinned": image.stored.is_pinned,
+        "foreignNames": list(image.foreign_names),
+    }
