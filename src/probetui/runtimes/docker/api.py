@@ -24,6 +24,11 @@ SOCKET_SCHEME = "http+unix://"
 
 PIECE_BYTES = 64 * 1024
 
+NOT_KEPT = {"Connection": "close"}
+"""For answers that are closed from another thread while they are being read: such a
+connection must not go back to the pool, where the next call would find it closed.
+"""
+
 
 class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
     """The low-level client; every call blocks, and may be made from any thread.
@@ -109,6 +114,7 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
         response = self._get(
             self._url("/containers/{0}/logs", container_id),
             params=parameters,
+            headers=NOT_KEPT,
             stream=True,
             timeout=None if follow else self.timeout,
         )
@@ -143,7 +149,8 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
         response = self._post(
             self._url("/images/create"),
             params={"fromImage": repository, "tag": tag or "latest"},
-            headers={"X-Registry-Auth": credentials} if credentials else {},
+            headers=NOT_KEPT
+            | ({"X-Registry-Auth": credentials} if credentials else {}),
             stream=True,
             timeout=None,
         )
