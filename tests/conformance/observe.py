@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,10 @@ RUNTIMES = ("docker", PROCESS, "cri")
 """What `--runtime` takes, here and in the program."""
 
 
+JOBS = 8
+"""Cases at a time: what two cores can do without delay, with two runtimes at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How cases are run and judged: `jobs` at a time, with bounds stretched by `slack`.
@@ -43,7 +48,7 @@ class Options:
     """
 
     program: Path
-    jobs: int = 12
+    jobs: int = JOBS
     slack: float = 1.0
 
 
@@ -94,13 +99,14 @@ async def observe(
     What was seen and recorded goes into the folder `out`.
     """
     free = asyncio.Semaphore(options.jobs)
+    starting = asyncio.Semaphore(os.cpu_count() or 1)
 
     async def outcome(case: Case) -> Outcome:
         reason = why_not(case["pod"]) if runtime == PROCESS else ""
         if reason:
             return Outcome(case, runtime, left_out=reason)
         async with free:
-            run = await run_case(case, runtime, options.program)
+            run = await run_case(case, runtime, options.program, starting)
         _write(run, out)
         verdicts = evaluate(case, Observation.of(run.observation), options.slack)
         if run.problem:
@@ -157,7 +163,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("cases", nargs="*", type=Path, help="files or folders")
     parser.add_argument("--runtime", choices=RUNTIMES, default="docker")
-    parser.add_argument("--jobs", type=int, default=12, help="cases at a time")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="cases at a time")
     parser.add_argument("--slack", type=float, default=1, help="stretches upper bounds")
     parser.add_argument("--out", type=Path, required=True, help="where results go")
     parser.add_argument("--program", type=Path, help="which probetui to run")

@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,20 +65,23 @@ def installed_program() -> Path:
     return Path(found)
 
 
-async def run_case(case: Case, runtime: str, program: Path) -> Run:
-    """Run a case from its submission to the end of its observation."""
+async def run_case(
+    case: Case, runtime: str, program: Path, starting: asyncio.Semaphore
+) -> Run:
+    """Run a case from its submission to the end of its observation.
+
+    `starting` is held while the program starts: many that do so at once would take
+    the machine's time from pods that run.
+    """
     live = LiveObservation(case["id"])
     with tempfile.TemporaryDirectory(prefix="probetui-") as scratch:
         pods = PodFolder(Path(scratch), runtime)
         pods.put(case["pod"])
-        async with _running(program, pods, live) as session:
-            try:
-                async with asyncio.timeout(LONGEST_START):
-                    await live.begun()
-            except TimeoutError:
-                session.problem = "it does not begin"
-            except EndedError:
-                await live.refused()
+        async with AsyncExitStack() as stack:
+            async with starting:
+                running = _running(program, pods, live)
+                session = await stack.enter_async_context(running)
+                await _begin(session, live)
             await _observe(case, pods, live)
         return Run(case, live.records, session.written, session.told, session.problem)
 
@@ -113,6 +116,17 @@ class PodFolder:
     def remove(self) -> None:
         """Remove the manifest."""
         self._file.unlink()
+
+
+async def _begin(session: _Session, live: LiveObservation) -> None:
+    """Return when the pod has been submitted, or will never be."""
+    try:
+        async with asyncio.timeout(LONGEST_START):
+            await live.begun()
+    except TimeoutError:
+        session.problem = "it does not begin"
+    except EndedError:
+        await live.refused()
 
 
 async def _observe(case: Case, pods: PodFolder, live: LiveObservation) -> None:
@@ -153,6 +167,7 @@ class _Session:
     written: bytes = b""
     told: str = ""
     problem: str = ""
+    is_writing: bool = True
 
 
 @asynccontextmanager
@@ -178,7 +193,7 @@ async def _running(
     try:
         yield session
     finally:
-        if not reading.done():
+        if session.is_writing:
             # By hand: asyncio's way may reap a process that has just ended.
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGINT)
@@ -200,6 +215,7 @@ async def _read(
     async for line in process.stdout:
         session.written += line
         await live.take(json.loads(line))
+    session.is_writing = False
     await live.source_ended()
 
 

@@ -16,14 +16,14 @@ import pytest
 from tests.conformance.background import BackgroundRun
 from tests.conformance.cases import Case, load_cases
 from tests.conformance.conftest import RUN
-from tests.conformance.observe import Options, Outcome
+from tests.conformance.observe import JOBS, Options, Outcome
 from tests.conformance.running import PROCESS, installed_program
 from tests.conftest import ENGINES
 
 pytestmark = [pytest.mark.conformance, pytest.mark.slow]
 
 RUNTIMES = os.environ.get("PROBETUI_CONFORMANCE_RUNTIME") or f"docker,{PROCESS}"
-JOBS = os.environ.get("PROBETUI_CONFORMANCE_JOBS") or "12"
+AT_A_TIME = os.environ.get("PROBETUI_CONFORMANCE_JOBS") or JOBS
 SLACK = os.environ.get("PROBETUI_CONFORMANCE_SLACK") or "1"
 
 
@@ -55,7 +55,7 @@ def run(
         for runtime, cases in wanted.items()
         if runtime not in ENGINES or ENGINES[runtime]() is None
     }
-    options = Options(installed_program(), int(JOBS), float(SLACK))
+    options = Options(installed_program(), int(AT_A_TIME), float(SLACK))
     out = tmp_path_factory.mktemp("conformance")
     with BackgroundRun(there, options, out) as background:
         request.config.stash[RUN] = background

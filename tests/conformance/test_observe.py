@@ -16,8 +16,9 @@ from tests.conformance.observe import Outcome, summary
 
 HERE = Path(__file__).parent
 PROGRAM = """
-import sys
-print('{"type": "session", "t": 0, "ts": "2026-01-01T00:00:00+00:00"}')
+import datetime, json, sys
+now = datetime.datetime.now(datetime.UTC).isoformat()
+print(json.dumps({"type": "session", "t": 0, "ts": now}))
 sys.exit("it ended")
 """
 CASE = {

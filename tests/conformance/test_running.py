@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -58,8 +59,12 @@ def a_case(**more: Any) -> dict[str, Any]:
     return {"id": "case", "duration": 10, "pod": pod, **more}
 
 
-def kinds(run: Run) -> list[str]:
-    return [each["kind"] for each in run.observation]
+async def run(case: dict[str, Any], program: Path) -> Run:
+    return await run_case(case, "docker", program, asyncio.Semaphore(1))
+
+
+def kinds(done: Run) -> list[str]:
+    return [each["kind"] for each in done.observation]
 
 
 async def test_a_pod_is_deleted_by_removing_its_file_at_the_moment(
@@ -77,10 +82,10 @@ async def test_a_pod_is_deleted_by_removing_its_file_at_the_moment(
         end={"after": "gone", "plus": 0.1},
     )
 
-    run = await run_case(case, "docker", program(script))
+    done = await run(case, program(script))
 
-    assert kinds(run) == ["submitted", "event", "action", "gone", "end"]
-    _, started, action, gone, end = (each["t"] for each in run.observation)
+    assert kinds(done) == ["submitted", "event", "action", "gone", "end"]
+    _, started, action, gone, end = (each["t"] for each in done.observation)
     assert started + 0.1 <= action <= gone
     assert gone + 0.1 <= end < case["duration"]
 
@@ -98,10 +103,10 @@ async def test_a_pod_is_replaced_by_another_file_of_the_same_name(
     heir = {"metadata": {"labels": {"is": "heir"}}, "spec": {"containers": []}}
     case = a_case(actions=[{"do": "replace", "at": 0.1, "pod": heir}], duration=1)
 
-    run = await run_case(case, "docker", program(script))
+    done = await run(case, program(script))
 
-    assert kinds(run) == ["submitted", "status", "action", "status", "end"]
-    assert [each.get("gen") for each in run.observation] == [None, 0, None, 1, None]
+    assert kinds(done) == ["submitted", "status", "action", "status", "end"]
+    assert [each.get("gen") for each in done.observation] == [None, 0, None, 1, None]
 
 
 async def test_what_is_written_after_the_end_is_not_observed(program: Program) -> None:
@@ -115,28 +120,28 @@ async def test_what_is_written_after_the_end_is_not_observed(program: Program) -
         signal.pause()
     """
 
-    run = await run_case(a_case(duration=0.2), "docker", program(script))
+    done = await run(a_case(duration=0.2), program(script))
 
-    assert kinds(run) == ["submitted", "end"]
-    assert b'"gone"' in run.written
+    assert kinds(done) == ["submitted", "end"]
+    assert b'"gone"' in done.written
 
 
 async def test_an_action_that_is_never_due_is_missed(program: Program) -> None:
     script = 'write("session")\nsignal.pause()'
     case = a_case(actions=[{"do": "delete", "after": "ready(pod)"}], duration=0.2)
 
-    run = await run_case(case, "docker", program(script))
+    done = await run(case, program(script))
 
-    assert kinds(run) == ["submitted", "missed_action", "end"]
+    assert kinds(done) == ["submitted", "missed_action", "end"]
 
 
 async def test_an_observation_ends_with_a_program_that_ends(program: Program) -> None:
     script = 'write("session")'
 
-    run = await run_case(a_case(duration=9), "docker", program(script))
+    done = await run(a_case(duration=9), program(script))
 
-    assert kinds(run) == ["submitted", "end"]
-    assert run.observation[-1]["t"] < 9
+    assert kinds(done) == ["submitted", "end"]
+    assert done.observation[-1]["t"] < 9
 
 
 async def test_a_refused_manifest_is_a_pod_that_nothing_came_of(
@@ -144,11 +149,11 @@ async def test_a_refused_manifest_is_a_pod_that_nothing_came_of(
 ) -> None:
     script = 'sys.exit("no such field")'
 
-    run = await run_case(a_case(), "docker", program(script))
+    done = await run(a_case(), program(script))
 
-    assert kinds(run) == ["submitted", "end"]
-    assert run.told == "no such field\n"
-    assert not run.problem
+    assert kinds(done) == ["submitted", "end"]
+    assert done.told == "no such field\n"
+    assert not done.problem
 
 
 async def test_the_program_gets_a_manifest_and_nothing_of_other_sessions(
@@ -162,8 +167,8 @@ async def test_the_program_gets_a_manifest_and_nothing_of_other_sessions(
         sys.exit(f"{' '.join(asked)} {settings}\\n{FILE.read_text()}")
     """
 
-    run = await run_case(a_case(), "docker", program(script))
+    done = await run(a_case(), program(script))
 
-    command, manifest = run.told.split("\n", 1)
+    command, manifest = done.told.split("\n", 1)
     assert command == "run -f --watch --runtime docker -o jsonl []"
     assert yaml.safe_load(manifest) == a_case()["pod"]
