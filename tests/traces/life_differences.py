@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -83,7 +84,8 @@ def _counted(theirs: Step, mine: Step, clocks: Clocks) -> Iterator[str]:
 def _run(theirs: Step, mine: Step, clocks: Clocks) -> Iterator[str]:
     """Compare results of a probe that no threshold counts.
 
-    It may be a matter of milliseconds whether one more falls before a change.
+    It may be a matter of milliseconds whether one more falls before a change, and of
+    when the run began how many fall before the end of what was observed.
     """
     if not clocks.agree(theirs.times[0], mine.times[0]):
         yield f"{mine} is {clocks.tell(theirs.times[0], mine.times[0])}"
@@ -91,7 +93,8 @@ def _run(theirs: Step, mine: Step, clocks: Clocks) -> Iterator[str]:
     my_whole = [each for each in mine.times if not clocks.is_cut_mine(each)]
     is_cut = len(whole) < len(theirs.times) or len(my_whole) < len(mine.times)
     more = len(my_whole) - len(whole)
-    if abs(more) > 1:
+    before_end = clocks.tolerance / min(map(_usual_pause, (theirs.times, mine.times)))
+    if abs(more) > 1 + (before_end if is_cut else 0):
         yield f"{mine}, the kubelet has {theirs}"
     elif not more and not is_cut and not clocks.agree(whole[-1], my_whole[-1]):
         yield f"{mine} ends {clocks.tell(whole[-1], my_whole[-1])}"
@@ -102,7 +105,9 @@ def _run(theirs: Step, mine: Step, clocks: Clocks) -> Iterator[str]:
 
 
 def _usual_pause(times: Sequence[float]) -> float:
-    return median(after - before for before, after in pairwise(times))
+    """Return the pause from one time to the next; infinite if there is only one."""
+    pauses = [after - before for before, after in pairwise(times)]
+    return median(pauses) if pauses else math.inf
 
 
 def _end(model: Life, life: Life, clocks: Clocks, after_kill: float) -> Iterator[str]:
