@@ -162,6 +162,14 @@ class LogSource(Protocol):
         """
 
 
+@runtime_checkable
+class ImageUsers(Protocol):
+    """A runtime that can tell as whom the programs of its images run."""
+
+    async def image_user(self, image: str) -> str:
+        """Return the user as the image has it, empty where it says nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class PodVolumes:
     """The volumes that are there of one pod, by name."""

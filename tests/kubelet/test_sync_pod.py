@@ -90,11 +90,15 @@ class Bench(Carrier):
 
     def obey(self, **errors: str) -> None:
         """Do all that is asked, but refuse these kinds of operations."""
-        while asked := self.asked():
-            operation = asked[0]
-            self.done.append(operation)
-            error = errors.get(type(operation).__name__)
-            self.answer(None if error else a_value(operation), error=error)
+        while self.asked():
+            self.obey_one(**errors)
+
+    def obey_one(self, **errors: str) -> None:
+        """Do what was asked first, but refuse these kinds of operations."""
+        operation = self.asked()[0]
+        self.done.append(operation)
+        error = errors.get(type(operation).__name__)
+        self.answer(None if error else a_value(operation), error=error)
 
     def sync(
         self, pod: Pod, status: RuntimePodStatus | None = None, **errors: str

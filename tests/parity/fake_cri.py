@@ -25,6 +25,7 @@ from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import (
     CreateContainer,
     GetImageStatus,
+    GetImageUser,
     GetPodSandboxStatus,
     MountVolume,
     Operation,
@@ -283,7 +284,7 @@ class FakeCRI:
                 ]
             case RunHook():
                 return ""
-            case RemovePodSandbox() | MountVolume() | UnmountVolume():
+            case RemovePodSandbox() | MountVolume() | UnmountVolume() | GetImageUser():
                 raise AssertionError(operation)
         return None
 

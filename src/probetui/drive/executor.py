@@ -10,6 +10,7 @@ from probetui.kubelet.effects import (
     CreateContainer,
     Effect,
     GetImageStatus,
+    GetImageUser,
     GetPodSandboxStatus,
     MountVolume,
     Operation,
@@ -36,7 +37,14 @@ from probetui.kubelet.inputs import (
     RelistFailed,
 )
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
-from probetui.ports import Clock, HookRunner, Prober, Runtime, VolumeHost
+from probetui.ports import (
+    Clock,
+    HookRunner,
+    ImageUsers,
+    Prober,
+    Runtime,
+    VolumeHost,
+)
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +72,7 @@ class Executor:
         hooks: carries out lifecycle hooks.
         clock: tells when a relist began.
         volumes: where volumes are; None where there are none.
+        users: who knows the users of images; None where nobody does.
     """
 
     def __init__(
@@ -73,12 +82,14 @@ class Executor:
         hooks: HookRunner,
         clock: Clock,
         volumes: VolumeHost | None = None,
+        users: ImageUsers | None = None,
     ) -> None:
         self._runtime = runtime
         self._prober = prober
         self._hooks = hooks
         self._clock = clock
         self._volumes = volumes
+        self._users = users
 
     async def carry_out(self, effect: Effect, report: Report) -> None:
         """Do what an effect asks and report what came of it.
@@ -126,12 +137,19 @@ class Executor:
             if isinstance(operation, MountVolume | UnmountVolume):
                 await self._have_volume(operation)
                 return OperationFinished(operation_id)
+            if isinstance(operation, GetImageUser):
+                return OperationFinished(operation_id, await self._user(operation))
             value = await self._call(operation, progress)
         except ImageNotFoundError as error:
             return OperationFinished(operation_id, error=str(error), not_found=True)
         except ContainerRuntimeError as error:
             return OperationFinished(operation_id, error=str(error))
         return OperationFinished(operation_id, value)
+
+    async def _user(self, operation: GetImageUser) -> str | None:
+        if self._users is None:
+            return None
+        return await self._users.image_user(operation.image)
 
     async def _have_volume(self, operation: MountVolume | UnmountVolume) -> None:
         if self._volumes is None:

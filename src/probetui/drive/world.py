@@ -21,6 +21,7 @@ from probetui.kubelet.effects import (
     CreateContainer,
     Effect,
     GetImageStatus,
+    GetImageUser,
     GetPodSandboxStatus,
     MountVolume,
     Operation,
@@ -254,7 +255,7 @@ class World:
                 self._start(container_id, now)
             case RemoveContainer(container_id):
                 self._remove(container_id)
-            case StopContainer() | RunHook():
+            case StopContainer() | RunHook() | GetImageUser():
                 return None
         return None
 

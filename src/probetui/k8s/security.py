@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SecurityContext:
-    """A container's; None is what the pod, the image or the runtime says."""
+    """A container's; None is what the pod, the image or the runtime says.
+
+    `run_as_user_name` is the user of the image where that is known by name only.
+    """
 
     run_as_user: int | None = None
+    run_as_user_name: str = ""
     run_as_group: int | None = None
     run_as_non_root: bool | None = None
     privileged: bool | None = None

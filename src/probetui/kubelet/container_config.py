@@ -16,18 +16,28 @@ from probetui.kubelet.environment import as_bytes, make_environment
 from probetui.kubelet.expansion import expand
 from probetui.kubelet.go_text import to_bytes, to_text
 from probetui.kubelet.objects import Objects, Refusal
-from probetui.kubelet.security_context import effective_security_context
+from probetui.kubelet.security_context import (
+    ImageUser,
+    effective_security_context,
+    verify_run_as_non_root,
+    with_image_user,
+)
 
 Variables = Mapping[bytes, bytes]
 
 
 def make_container_config(
-    pod: Pod, container: Container, objects: Objects, where: Whereabouts
+    pod: Pod,
+    container: Container,
+    objects: Objects,
+    where: Whereabouts,
+    image_user: ImageUser | None = None,
 ) -> Container | Refusal:
     """Return a container that can be created as it is, or why there is none.
 
     Its variables all have values, its command, arguments and paths in volumes have
     no references any more, and its security context is all that counts of both.
+    `image_user` is needed by some, as `needs_image_user` tells; None is not known.
     """
     environment = make_environment(pod, container, objects, where)
     if isinstance(environment, Refusal):
@@ -39,6 +49,10 @@ def make_container_config(
         if isinstance(made, Refusal):
             return made
         mounts.append(made)
+    context = effective_security_context(pod, container)
+    refusal = verify_run_as_non_root(pod, container, context, image_user)
+    if refusal is not None:
+        return refusal
     return replace(
         container,
         command=_expand_all(container.command, variables),
@@ -46,7 +60,7 @@ def make_container_config(
         env=tuple(EnvVar(name, value) for name, value in environment.items()),
         env_from=(),
         volume_mounts=tuple(mounts),
-        security_context=effective_security_context(pod, container),
+        security_context=with_image_user(context, image_user),
     )
 
 

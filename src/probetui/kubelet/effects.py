@@ -87,6 +87,13 @@ class GetImageStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class GetImageUser:
+    """Ask as whom an image runs; the value is as the image has it, None if unknown."""
+
+    image: str
+
+
+@dataclass(frozen=True, slots=True)
 class PullImage:
     """Pull an image; the value is an `PulledImage`."""
 
@@ -159,6 +166,7 @@ Operation = (
     | MountVolume
     | UnmountVolume
     | GetImageStatus
+    | GetImageUser
     | PullImage
     | CreateContainer
     | StartContainer

@@ -1,17 +1,39 @@
-"""What counts of the security contexts of a pod and of a container.
+"""What counts of the security contexts of a pod, a container and an image.
 
-Source: pkg/securitycontext/util.go, v1.32.10, DetermineEffectiveSecurityContext.
+Source: pkg/securitycontext/util.go, DetermineEffectiveSecurityContext;
+kuberuntime/security_context_others.go, verifyRunAsNonRoot;
+kuberuntime/kuberuntime_image.go, getImageUser; v1.32.10.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.security import SecurityContext
+from probetui.kubelet.go_text import go_quote
+from probetui.kubelet.objects import Refusal
 
 T = TypeVar("T")
+ROOT = 0
+
+
+class ImageUser(NamedTuple):
+    """As whom an image runs: by number, or else by name."""
+
+    uid: int | None
+    name: str = ""
+
+
+def parse_image_user(text: str) -> ImageUser:
+    """Read the user of an image; its group does not count, and no user is root."""
+    user = text.partition(":")[0]
+    if not user:
+        return ImageUser(ROOT)
+    if user.isascii() and user.isdigit():
+        return ImageUser(int(user))
+    return ImageUser(None, user)
 
 
 def effective_security_context(pod: Pod, container: Container) -> SecurityContext:
@@ -24,6 +46,49 @@ def effective_security_context(pod: Pod, container: Container) -> SecurityContex
         run_as_non_root=_first(own.run_as_non_root, of_pod.run_as_non_root),
         seccomp_profile=_first(own.seccomp_profile, of_pod.seccomp_profile),
     )
+
+
+def needs_image_user(pod: Pod, container: Container) -> bool:
+    """Tell whether it matters as whom a container's image runs."""
+    context = effective_security_context(pod, container)
+    is_asked_for = bool(context.run_as_non_root) or context.run_as_group is not None
+    return context.run_as_user is None and is_asked_for
+
+
+def with_image_user(
+    context: SecurityContext, user: ImageUser | None
+) -> SecurityContext:
+    """Return a security context that says as whom a container runs."""
+    if context.run_as_user is not None or user is None:
+        return context
+    return replace(context, run_as_user=user.uid, run_as_user_name=user.name)
+
+
+def verify_run_as_non_root(
+    pod: Pod, container: Container, context: SecurityContext, user: ImageUser | None
+) -> Refusal | None:
+    """Return why a container may not run that must not run as root.
+
+    Nothing is said against an image whose user is not known.
+    """
+    if not context.run_as_non_root:
+        return None
+    pod_words = go_quote(f"{pod.full_name}({pod.uid})")
+    where = f"(pod: {pod_words}, container: {container.name})"
+    if context.run_as_user is not None:
+        if context.run_as_user == ROOT:
+            return Refusal(f"container's runAsUser breaks non-root policy {where}")
+        return None
+    if user is None:
+        return None
+    if user.uid == ROOT:
+        return Refusal(f"container has runAsNonRoot and image will run as root {where}")
+    if user.uid is None:
+        return Refusal(
+            f"container has runAsNonRoot and image has non-numeric user ({user.name}), "
+            f"cannot verify user is non-root {where}"
+        )
+    return None
 
 
 def _first(own: T | None, of_pod: T | None) -> T | None:

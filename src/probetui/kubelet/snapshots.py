@@ -13,6 +13,7 @@ from probetui.k8s.status import ContainerStatus, PodStatus, Running
 from probetui.kubelet.effects import (
     CreateContainer,
     GetImageStatus,
+    GetImageUser,
     GetPodSandboxStatus,
     MountVolume,
     Operation,
@@ -330,7 +331,7 @@ def _words(operation: Operation) -> str:  # noqa: C901  # one arm each
             return f"mounting volume {volume.name}"
         case UnmountVolume(_, name):
             return f"unmounting volume {name}"
-        case GetImageStatus(image):
+        case GetImageStatus(image) | GetImageUser(image):
             return f"looking for {image}"
         case PullImage(_, image):
             return f"pulling {image}"

@@ -31,6 +31,7 @@ from probetui.kubelet.container_config import make_container_config
 from probetui.kubelet.downward_api import Whereabouts
 from probetui.kubelet.effects import (
     CreateContainer,
+    GetImageUser,
     GetPodSandboxStatus,
     RemoveContainer,
     RunHook,
@@ -49,6 +50,7 @@ from probetui.kubelet.objects import Objects, Refusal
 from probetui.kubelet.pod_actions import PodActions, compute_pod_actions
 from probetui.kubelet.reason_cache import StartFailure
 from probetui.kubelet.routine import NOW, Await, Outcome, Routine
+from probetui.kubelet.security_context import needs_image_user, parse_image_user
 from probetui.kubelet.snapshot import BackoffSnapshot
 from probetui.kubelet.turn import Ledger
 
@@ -427,9 +429,7 @@ class PodSyncer:
             now = (yield NOW).at
             self._fail(pod, container, image.reason, now)
             return StartFailure(image.reason, image.message)
-        config = make_container_config(
-            pod, container, self._objects, self._whereabouts(pod, sandbox)
-        )
+        config = yield from self._make_config(pod, container, sandbox, image.image_id)
         if isinstance(config, Refusal):
             now = (yield NOW).at
             self._fail(pod, container, config.message, now)
@@ -466,6 +466,20 @@ class PodSyncer:
                 pod, container, instance, sandbox, started.at
             )
         )
+
+    def _make_config(
+        self, pod: Pod, container: Container, sandbox: _Sandbox, image_id: str
+    ) -> Routine[Container | Refusal]:
+        """Return the container as it is to be created, or why it cannot be."""
+        user = None
+        if needs_image_user(pod, container):
+            asked = yield GetImageUser(image_id)
+            if asked.error is not None:
+                return Refusal(asked.error)
+            if isinstance(asked.value, str):
+                user = parse_image_user(asked.value)
+        where = self._whereabouts(pod, sandbox)
+        return make_container_config(pod, container, self._objects, where, user)
 
     def _whereabouts(self, pod: Pod, sandbox: _Sandbox) -> Whereabouts:
         pod_ip = self._node.ip if pod.host_network else sandbox.pod_ip
