@@ -25,11 +25,19 @@ def _fields(
             " [{containerPort: 1, hostPort: 2}], lifecycle: {preStop: {sleep: {seconds:"
             " 1}}}, terminationMessagePath: /a, terminationMessagePolicy: File,"
             " volumeMounts: [{name: v, mountPath: /v, readOnly: true, subPath: a,"
-            " mountPropagation: None, recursiveReadOnly: Disabled}],"
+            " mountPropagation: None, recursiveReadOnly: Disabled}], tty: true, stdin:"
+            " true, resources: {limits: {cpu: 1, memory: 1Gi}}, securityContext:"
+            " {runAsUser: 1, privileged: true, capabilities: {add: [A], drop: [ALL]},"
+            " readOnlyRootFilesystem: true, allowPrivilegeEscalation: false,"
+            " seccompProfile: {type: Unconfined}, procMount: Default},"
             " envFrom: [{secretRef: {name: s}, prefix: P}, {configMapRef: {name: c}}]",
             "initContainers: [{name: i, restartPolicy: Always}], restartPolicy: Always,"
             " terminationGracePeriodSeconds: 1, activeDeadlineSeconds: 1, hostname: h,"
             " shareProcessNamespace: true, readinessGates: [{conditionType: a}],"
+            " hostNetwork: true, hostPID: true, hostIPC: true, dnsPolicy: None,"
+            " dnsConfig: {nameservers: [1.1.1.1], options: [{name: ndots}]},"
+            " hostAliases: [{ip: 1.1.1.1, hostnames: [a]}], securityContext: {fsGroup:"
+            " 1, supplementalGroups: [2], fsGroupChangePolicy: Always},"
             " volumes: [{name: a, emptyDir: {}}, {name: b, hostPath: {path: /a, type:"
             " File}}, {name: c, configMap: {name: c, items: [{key: a, path: b}]}},"
             " {name: d, secret: {secretName: s, defaultMode: 256}}, {name: e,"
@@ -62,12 +70,13 @@ def test_nothing_is_missing(container: str, spec: str, metadata: str) -> None:
     ("container", "spec", "fields"),
     [
         pytest.param(
-            "volumeMounts: [{name: v, recursiveReadOnly: Enabled}], tty: true",
+            "volumeMounts: [{name: v, recursiveReadOnly: Enabled}], volumeDevices:"
+            " [{name: v, devicePath: /d}]",
             "volumes: [{name: v, nfs: {server: a}}, {name: w, projected: {sources:"
             " [{serviceAccountToken: {path: t}}]}}]",
             [
                 "spec.containers[0].volumeMounts[0].recursiveReadOnly",
-                "spec.containers[0].tty",
+                "spec.containers[0].volumeDevices",
                 "spec.volumes[0].nfs",
                 "spec.volumes[1].projected.sources[0].serviceAccountToken",
             ],
@@ -81,15 +90,19 @@ def test_nothing_is_missing(container: str, spec: str, metadata: str) -> None:
             id="environment-from-files",
         ),
         pytest.param(
-            "resources: {limits: {cpu: 1}}, securityContext: {runAsUser: 1}",
-            "hostNetwork: true, dnsPolicy: None",
+            "resources: {limits: {cpu: 1, nvidia.com/gpu: 1}}, securityContext:"
+            " {runAsUser: 1, seLinuxOptions: {level: s0}, seccompProfile: {type:"
+            " Localhost, localhostProfile: a}}",
+            "hostNetwork: true, setHostnameAsFQDN: true, securityContext: {sysctls:"
+            " [{name: a, value: b}]}",
             [
-                "spec.containers[0].resources.limits",
-                "spec.containers[0].securityContext",
-                "spec.hostNetwork",
-                "spec.dnsPolicy",
+                "spec.containers[0].resources.limits[nvidia.com/gpu]",
+                "spec.containers[0].securityContext.seLinuxOptions",
+                ("spec.containers[0].securityContext.seccompProfile.localhostProfile"),
+                "spec.setHostnameAsFQDN",
+                "spec.securityContext.sysctls",
             ],
-            id="limits-and-namespaces",
+            id="limits-and-security",
         ),
     ],
 )
@@ -100,15 +113,15 @@ def test_what_is_used_and_not_carried_out(
 
 
 def test_each_is_a_warning_at_its_place() -> None:
-    text = "spec:\n  hostPID: true\n"
+    text = "spec:\n  subdomain: a\n"
     (document,) = parse(Source("pod.yaml", text)).documents
 
     (warning,) = unsupported_fields(document.root, "spec.template")
 
     assert warning.severity is Severity.WARNING
     assert str(warning) == (
-        "pod.yaml:2:3: spec.template.spec.hostPID: is not carried out by probetui, the"
-        " pod runs without it"
+        "pod.yaml:2:3: spec.template.spec.subdomain: is not carried out by probetui,"
+        " the pod runs without it"
     )
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from probetui.k8s.environment import FieldRef
+from probetui.k8s.network import DNSConfig, DNSOption, HostAlias
 from probetui.k8s.pod import (
     NO_RESOURCES,
     Container,
@@ -23,6 +24,7 @@ from probetui.k8s.probe import (
     SleepAction,
     TCPSocketAction,
 )
+from probetui.k8s.security import PodSecurityContext, SecurityContext
 from probetui.manifest.translate import translate
 from tests.manifest.yaml_pods import pod_model
 
@@ -98,6 +100,57 @@ def test_resources_are_numbers_and_terminals_are_flags() -> None:
         limits={"cpu": Decimal("0.25"), "memory": Decimal(1024)},
     )
     assert (container.stdin, container.stdin_once, container.tty) == (True, True, True)
+
+
+def test_all_that_counts_of_security() -> None:
+    model = pod_model(
+        "securityContext: {runAsUser: 1, runAsGroup: 2, runAsNonRoot: true, privileged:"
+        " false, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false,"
+        " capabilities: {add: [NET_ADMIN], drop: [ALL]}, seccompProfile: {type:"
+        " RuntimeDefault}}",
+        "securityContext: {runAsUser: 3, runAsGroup: 4, runAsNonRoot: false, fsGroup:"
+        " 5, supplementalGroups: [6, 7], seccompProfile: {type: Unconfined}}",
+    )
+
+    pod = translate(model)
+
+    assert pod.containers[0].security_context == SecurityContext(
+        run_as_user=1,
+        run_as_group=2,
+        run_as_non_root=True,
+        privileged=False,
+        read_only_root_filesystem=True,
+        allow_privilege_escalation=False,
+        add_capabilities=("NET_ADMIN",),
+        drop_capabilities=("ALL",),
+        seccomp_profile="RuntimeDefault",
+    )
+    assert pod.security_context == PodSecurityContext(
+        run_as_user=3,
+        run_as_group=4,
+        run_as_non_root=False,
+        supplemental_groups=(6, 7),
+        fs_group=5,
+        seccomp_profile="Unconfined",
+    )
+
+
+def test_names_and_namespaces() -> None:
+    model = pod_model(
+        spec="hostPID: true, hostIPC: true, dnsPolicy: None, dnsConfig: {nameservers:"
+        " [1.1.1.1], searches: [a.b], options: [{name: ndots, value: '2'}, {name:"
+        " edns0}]}, hostAliases: [{ip: 1.2.3.4, hostnames: [a, b]}],"
+        " serviceAccountName: robot"
+    )
+
+    pod = translate(model)
+
+    assert (pod.host_pid, pod.host_ipc, pod.dns_policy) == (True, True, "None")
+    assert pod.dns_config == DNSConfig(
+        ("1.1.1.1",), ("a.b",), (DNSOption("ndots", "2"), DNSOption("edns0"))
+    )
+    assert pod.host_aliases == (HostAlias("1.2.3.4", ("a", "b")),)
+    assert pod.service_account_name == "robot"
 
 
 def test_a_container_that_asks_for_nothing_has_no_resources() -> None:

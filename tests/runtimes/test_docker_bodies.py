@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 import probetui
-from probetui.k8s.pod import Resources
+from probetui.k8s.network import DNSConfig, DNSOption, HostAlias
+from probetui.k8s.pod import ContainerPort, Resources
+from probetui.k8s.security import PodSecurityContext, SecurityContext
 from probetui.kubelet.container_hash import container_hash
 from probetui.runtimes.docker.bodies import hostname, sandbox_request
 from probetui.runtimes.docker.translate import OWNER, VERSION
@@ -176,3 +179,175 @@ class TestContainerRequest:
 
         keys = {"CpuShares", "NanoCpus", "Memory", "MemorySwap"}
         assert {key: host_config[key] for key in host_config.keys() & keys} == expected
+
+
+class TestNames:
+    """How names are resolved in a pod."""
+
+    def test_a_pod_that_says_nothing_resolves_names_as_the_machine_does(self) -> None:
+        assert {"Dns", "DnsSearch", "DnsOptions", "ExtraHosts"}.isdisjoint(
+            sandbox()["HostConfig"]
+        )
+
+    def test_servers_domains_and_options_are_handed_over(self) -> None:
+        config = DNSConfig(
+            ("1.1.1.1",), ("a.b",), (DNSOption("ndots", "2"), DNSOption("edns0"))
+        )
+
+        asked = sandbox(dns_policy="None", dns_config=config)["HostConfig"]
+
+        assert asked["Dns"] == ["1.1.1.1"]
+        assert asked["DnsSearch"] == ["a.b"]
+        assert asked["DnsOptions"] == ["ndots:2", "edns0"]
+
+    def test_a_pod_without_a_policy_has_none_of_the_machines_domains(self) -> None:
+        config = DNSConfig(("1.1.1.1",))
+
+        asked = sandbox(dns_policy="None", dns_config=config)["HostConfig"]
+
+        assert asked["DnsSearch"] == ["."]
+
+    def test_every_name_of_an_alias_leads_to_its_address(self) -> None:
+        aliases = (HostAlias("1.2.3.4", ("a", "b")), HostAlias("::1", ("c",)))
+
+        asked = sandbox(host_aliases=aliases)["HostConfig"]
+
+        assert asked["ExtraHosts"] == ["a:1.2.3.4", "b:1.2.3.4", "c:::1"]
+
+
+class TestHostPorts:
+    """Ports of the daemon's machine that containers ask for."""
+
+    def test_a_port_of_the_machine_leads_to_that_of_the_container(self) -> None:
+        ports = (
+            ContainerPort(80, host_port=8080),
+            ContainerPort(53, protocol="UDP", host_port=5353, host_ip="127.0.0.1"),
+            ContainerPort(81),
+        )
+
+        asked = sandbox_request(
+            a_pod(a_container(ports=ports)), 0, image="pause", command=(), owner="me"
+        )
+
+        assert asked["HostConfig"]["PortBindings"] == {
+            "80/tcp": [{"HostIp": "", "HostPort": "8080"}],
+            "53/udp": [{"HostIp": "127.0.0.1", "HostPort": "5353"}],
+        }
+        assert asked["ExposedPorts"] == {"80/tcp": {}, "53/udp": {}}
+
+    def test_a_port_may_be_published_for_probes_as_well(self) -> None:
+        port = ContainerPort(80, host_port=8080)
+
+        asked = sandbox_request(
+            a_pod(a_container(ports=(port,))),
+            0,
+            image="pause",
+            command=(),
+            owner="me",
+            published=[80],
+            publish_on="127.0.0.1",
+        )
+
+        assert asked["HostConfig"]["PortBindings"] == {
+            "80/tcp": [
+                {"HostIp": "127.0.0.1", "HostPort": ""},
+                {"HostIp": "", "HostPort": "8080"},
+            ]
+        }
+
+    def test_in_the_network_of_the_machine_there_is_nothing_to_lead_to(self) -> None:
+        app = a_container(ports=(ContainerPort(80, host_port=80),))
+        pod = a_pod(app, host_network=True)
+
+        asked = sandbox_request(pod, 0, image="pause", command=(), owner="me")
+
+        assert asked["HostConfig"]["PortBindings"] == {}
+
+
+class TestSecurity:
+    """As whom a container runs, and what it may do."""
+
+    @pytest.mark.parametrize(
+        ("context", "user"),
+        [
+            pytest.param(SecurityContext(), None, id="as the image says"),
+            pytest.param(SecurityContext(run_as_user=0), "0", id="root"),
+            pytest.param(
+                SecurityContext(run_as_user=7, run_as_group=8), "7:8", id="and group"
+            ),
+            pytest.param(
+                SecurityContext(run_as_user_name="www", run_as_group=8),
+                "www:8",
+                id="by name",
+            ),
+            pytest.param(
+                SecurityContext(run_as_group=8), None, id="a group of nobody known"
+            ),
+        ],
+    )
+    def test_user_and_group(self, context: SecurityContext, user: str | None) -> None:
+        assert created(a_container(security_context=context))["User"] == user
+
+    def test_groups_of_the_pod_are_the_users_too(self) -> None:
+        of_pod = PodSecurityContext(supplemental_groups=(5, 6), fs_group=0)
+
+        asked = created(a_container(), security_context=of_pod)["HostConfig"]
+
+        assert asked["GroupAdd"] == ["0", "5", "6"]
+
+    def test_a_container_that_says_nothing_may_do_what_docker_lets_it(self) -> None:
+        asked = created(a_container())["HostConfig"]
+
+        assert {
+            "Privileged": False,
+            "ReadonlyRootfs": False,
+            "CapAdd": [],
+            "CapDrop": [],
+            "SecurityOpt": [],
+            "GroupAdd": [],
+        }.items() <= asked.items()
+
+    def test_a_container_may_do_more_or_less(self) -> None:
+        context = SecurityContext(
+            privileged=True,
+            read_only_root_filesystem=True,
+            allow_privilege_escalation=False,
+            add_capabilities=("NET_ADMIN",),
+            drop_capabilities=("ALL",),
+            seccomp_profile="Unconfined",
+        )
+
+        asked = created(a_container(security_context=context))["HostConfig"]
+
+        assert {
+            "Privileged": True,
+            "ReadonlyRootfs": True,
+            "CapAdd": ["NET_ADMIN"],
+            "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges", "seccomp=unconfined"],
+        }.items() <= asked.items()
+
+    @pytest.mark.parametrize(
+        ("fields", "processes", "messages"),
+        [
+            pytest.param({}, "", f"container:{SANDBOX_ID}", id="own"),
+            pytest.param(
+                {"share_process_namespace": True},
+                f"container:{SANDBOX_ID}",
+                f"container:{SANDBOX_ID}",
+                id="shared",
+            ),
+            pytest.param(
+                {"host_pid": True, "host_ipc": True}, "host", "host", id="the machine's"
+            ),
+        ],
+    )
+    def test_namespaces(
+        self, fields: dict[str, Any], processes: str, messages: str
+    ) -> None:
+        asked = created(a_container(), **fields)["HostConfig"]
+
+        assert (asked["PidMode"], asked["IpcMode"]) == (processes, messages)
+
+    def test_a_sandbox_may_be_in_the_machines_namespace_for_messages(self) -> None:
+        assert sandbox(host_ipc=True)["HostConfig"]["IpcMode"] == "host"

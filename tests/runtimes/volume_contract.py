@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -59,9 +59,10 @@ async def run(
     script: str = SLOW,
     name: str = "app",
     attempt: int = 0,
+    **fields: Any,
 ) -> ContainerID:
     """Run a script in a pod with some mounts."""
-    container = bench.container(script, name, volume_mounts=mounts)
+    container = bench.container(script, name, volume_mounts=mounts, **fields)
     pod = replace(pod, containers=(container,))
     operation = CreateContainer(
         pod,

@@ -60,6 +60,10 @@ _PROBE: Table = {
     "tcpSocket": _TCP,
 }  # fmt: skip
 _HOOK: Table = {**_all("exec", "sleep"), "httpGet": _HTTP, "tcpSocket": _TCP}
+_SECURITY: Table = {
+    **_all("runAsGroup", "runAsNonRoot", "runAsUser"),
+    "seccompProfile": _all("type"),
+}
 _ITEMS = _all("key", "mode", "path")
 _DOWNWARD_ITEMS = _all("fieldRef", "mode", "path", "resourceFieldRef")
 _ENTRIES: Table = {**_all("name", "optional"), "items": _ITEMS}
@@ -86,15 +90,22 @@ _VOLUME: Table = {
 _CONTAINER: Table = {
     **_all(
         "args", "command", "image", "imagePullPolicy", "name", "ports",
-        "restartPolicy", "terminationMessagePath", "terminationMessagePolicy",
-        "workingDir",
+        "restartPolicy", "stdin", "stdinOnce", "terminationMessagePath",
+        "terminationMessagePolicy", "tty", "workingDir",
     ),
     "env": {**_all("name", "value"), "valueFrom": _VALUE_FROM},
     "envFrom": _all("configMapRef", "prefix", "secretRef"),
     "lifecycle": {"postStart": _HOOK, "preStop": _HOOK},
     "livenessProbe": _PROBE,
     "readinessProbe": _PROBE,
-    "resources": _none("requests"),
+    "resources": {**_none("requests"), "limits": _all("cpu", "memory")},
+    "securityContext": {
+        **_SECURITY,
+        **_all(
+            "allowPrivilegeEscalation", "privileged", "readOnlyRootFilesystem",
+        ),
+        "capabilities": _all("add", "drop"),
+    },
     "startupProbe": _PROBE,
     "volumeMounts": _all(
         "mountPath", "mountPropagation", "name", "readOnly", "subPath", "subPathExpr"
@@ -109,8 +120,9 @@ _METADATA: Table = {
 }  # fmt: skip
 _SPEC: Table = {
     **_all(
-        "activeDeadlineSeconds", "hostname", "readinessGates", "restartPolicy",
-        "shareProcessNamespace", "terminationGracePeriodSeconds",
+        "activeDeadlineSeconds", "dnsPolicy", "hostIPC", "hostNetwork", "hostPID",
+        "hostname", "readinessGates", "restartPolicy", "shareProcessNamespace",
+        "terminationGracePeriodSeconds",
     ),
     **_none(
         "affinity", "automountServiceAccountToken", "enableServiceLinks", "nodeName",
@@ -119,7 +131,10 @@ _SPEC: Table = {
         "tolerations", "topologySpreadConstraints",
     ),
     "containers": _CONTAINER,
+    "dnsConfig": {**_all("nameservers", "searches"), "options": _all("name", "value")},
+    "hostAliases": _all("hostnames", "ip"),
     "initContainers": _CONTAINER,
+    "securityContext": {**_SECURITY, **_all("fsGroup", "supplementalGroups")},
     "volumes": _VOLUME,
 }  # fmt: skip
 SUPPORT: Table = MappingProxyType({
@@ -129,7 +144,8 @@ SUPPORT: Table = MappingProxyType({
     "spec": _SPEC,
 })  # fmt: skip
 _DEFAULTS = MappingProxyType({
-    "dnsPolicy": frozenset({"ClusterFirst"}),
+    "fsGroupChangePolicy": frozenset({"Always", "OnRootMismatch"}),
+    "procMount": frozenset({"Default"}),
     "recursiveReadOnly": frozenset({"Disabled", "IfPossible"}),
 })  # fmt: skip
 """Fields that say no more than silence does when they hold one of these."""

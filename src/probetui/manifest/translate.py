@@ -8,9 +8,13 @@ from types import MappingProxyType
 
 from lightkube.models import core_v1, meta_v1
 
+from probetui.k8s.network import DNSConfig, DNSOption, HostAlias
 from probetui.k8s.pod import (
+    NO_DNS_CONFIG,
     NO_LABELS,
+    NO_POD_SECURITY_CONTEXT,
     NO_RESOURCES,
+    NO_SECURITY_CONTEXT,
     Container,
     ContainerPort,
     Pod,
@@ -29,6 +33,7 @@ from probetui.k8s.probe import (
     SleepAction,
     TCPSocketAction,
 )
+from probetui.k8s.security import PodSecurityContext, SecurityContext
 from probetui.manifest import quantity
 from probetui.manifest.translate_environment import (
     translate_env_from,
@@ -57,6 +62,15 @@ def translate(pod: core_v1.Pod) -> Pod:
         hostname=spec.hostname or "",
         readiness_gates=tuple(each.conditionType for each in spec.readinessGates or ()),
         volumes=tuple(translate_volume(each) for each in spec.volumes or ()),
+        security_context=_pod_security(spec.securityContext),
+        host_pid=bool(spec.hostPID),
+        host_ipc=bool(spec.hostIPC),
+        dns_policy=spec.dnsPolicy or "ClusterFirst",
+        dns_config=_dns_config(spec.dnsConfig),
+        host_aliases=tuple(
+            HostAlias(each.ip, tuple(each.hostnames or ()))
+            for each in spec.hostAliases or ()
+        ),
         service_account_name=spec.serviceAccountName or "default",
     )
 
@@ -87,6 +101,53 @@ def _container(container: core_v1.Container) -> Container:
         stdin=bool(container.stdin),
         stdin_once=bool(container.stdinOnce),
         tty=bool(container.tty),
+        security_context=_security(container.securityContext),
+    )
+
+
+def _pod_security(written: core_v1.PodSecurityContext | None) -> PodSecurityContext:
+    if written is None:
+        return NO_POD_SECURITY_CONTEXT
+    return PodSecurityContext(
+        run_as_user=written.runAsUser,
+        run_as_group=written.runAsGroup,
+        run_as_non_root=written.runAsNonRoot,
+        supplemental_groups=tuple(written.supplementalGroups or ()),
+        fs_group=written.fsGroup,
+        seccomp_profile=_seccomp(written.seccompProfile),
+    )
+
+
+def _security(written: core_v1.SecurityContext | None) -> SecurityContext:
+    if written is None:
+        return NO_SECURITY_CONTEXT
+    capabilities = written.capabilities or core_v1.Capabilities()
+    return SecurityContext(
+        run_as_user=written.runAsUser,
+        run_as_group=written.runAsGroup,
+        run_as_non_root=written.runAsNonRoot,
+        privileged=written.privileged,
+        read_only_root_filesystem=written.readOnlyRootFilesystem,
+        allow_privilege_escalation=written.allowPrivilegeEscalation,
+        add_capabilities=tuple(capabilities.add or ()),
+        drop_capabilities=tuple(capabilities.drop or ()),
+        seccomp_profile=_seccomp(written.seccompProfile),
+    )
+
+
+def _seccomp(written: core_v1.SeccompProfile | None) -> str | None:
+    return written.type if written is not None else None
+
+
+def _dns_config(written: core_v1.PodDNSConfig | None) -> DNSConfig:
+    if written is None:
+        return NO_DNS_CONFIG
+    return DNSConfig(
+        nameservers=tuple(written.nameservers or ()),
+        searches=tuple(written.searches or ()),
+        options=tuple(
+            DNSOption(each.name or "", each.value) for each in written.options or ()
+        ),
     )
 
 

@@ -8,18 +8,26 @@ from typing import Any
 
 import probetui
 from probetui.k8s.pod import Pod, Resources
+from probetui.k8s.security import PodSecurityContext, SecurityContext
 from probetui.kubelet.effects import CreateContainer
-from probetui.kubelet.labels import docker_container_labels, docker_sandbox_labels
+from probetui.kubelet.labels import (
+    docker_container_labels,
+    docker_sandbox_labels,
+    port_mappings,
+)
 from probetui.runtimes.docker.mounts import NO_MOUNTS, Mounts
 from probetui.runtimes.docker.translate import (
     ATTEMPT,
-    HOST_NETWORK,
+    HOST,
     IMAGE,
     OWNER,
     VERSION,
 )
 
 MAX_HOSTNAME = 63
+
+NO_SEARCH = "."
+"""The search domain that stands for none at all."""
 
 MIN_CPU_SHARES = 2
 SHARES_PER_CPU = 1024
@@ -49,8 +57,7 @@ def sandbox_request(
         publish_on: the address they are reachable on.
         mounts: what it holds on to for its containers.
     """
-    ports = [f"{port}/tcp" for port in published]
-    bindings = {port: [{"HostIp": publish_on, "HostPort": ""}] for port in ports}
+    bindings = _bindings(pod, published, publish_on)
     labels = {
         **docker_sandbox_labels(pod),
         **_own_labels(owner),
@@ -61,14 +68,15 @@ def sandbox_request(
         "Image": image,
         "Hostname": None if pod.host_network else hostname(pod),
         "Labels": labels,
-        "ExposedPorts": {port: {} for port in ports},
+        "ExposedPorts": {port: {} for port in bindings},
         # There is nothing in a sandbox that could be said goodbye to.
         "StopSignal": "SIGKILL",
         "Healthcheck": {"Test": ["NONE"]},
         "HostConfig": {
-            "NetworkMode": HOST_NETWORK if pod.host_network else "default",
-            "IpcMode": "shareable",
+            "NetworkMode": HOST if pod.host_network else "default",
+            "IpcMode": HOST if pod.host_ipc else "shareable",
             "PortBindings": bindings,
+            **_names(pod),
             **mounts.body(),
         },
     }
@@ -88,6 +96,7 @@ def container_request(
     """
     pod, container = operation.pod, operation.container
     sandbox = f"container:{operation.sandbox_id}"
+    context = container.security_context
     labels = {
         **docker_container_labels(
             pod, container, operation.attempt, operation.sandbox_id
@@ -101,6 +110,7 @@ def container_request(
         "Cmd": list(container.args) or None,
         "Env": [f"{each.name}={each.value}" for each in container.env],
         "WorkingDir": container.working_dir or None,
+        "User": _user(context),
         "Labels": labels,
         "Tty": container.tty,
         "OpenStdin": container.stdin,
@@ -108,8 +118,10 @@ def container_request(
         "Healthcheck": {"Test": ["NONE"]},
         "HostConfig": {
             "NetworkMode": sandbox,
-            "IpcMode": sandbox,
-            "PidMode": sandbox if pod.share_process_namespace else "",
+            "IpcMode": HOST if pod.host_ipc else sandbox,
+            "PidMode": _process_namespace(pod, sandbox),
+            "GroupAdd": _groups(pod.security_context),
+            **_privileges(context),
             **_resources(container.resources),
             **mounts.body(),
         },
@@ -122,6 +134,92 @@ def hostname(pod: Pod) -> str:
     Source: kubelet/util/util.go, v1.32.10, truncatePodHostnameIfNeeded.
     """
     return (pod.hostname or pod.name)[:MAX_HOSTNAME].rstrip("-.")
+
+
+def _bindings(
+    pod: Pod, published: Iterable[int], publish_on: str
+) -> dict[str, list[dict[str, str]]]:
+    """Return which ports of the pod are to be found where on the daemon's machine.
+
+    Those are ports of the machine that containers ask for, and any port for those that
+    must be reachable from outside.
+    """
+    bindings = {
+        f"{number}/tcp": [{"HostIp": publish_on, "HostPort": ""}]
+        for number in published
+    }
+    mappings = [] if pod.host_network else port_mappings(pod)
+    for each in mappings:
+        if each.host_port:
+            port = f"{each.container_port}/{each.protocol.lower()}"
+            where = {"HostIp": each.host_ip, "HostPort": str(each.host_port)}
+            bindings.setdefault(port, []).append(where)
+    return bindings
+
+
+def _names(pod: Pod) -> dict[str, list[str]]:
+    """Return how names are resolved; nothing for how the daemon's machine does it.
+
+    Difference: what a pod has beside the policies of a cluster takes the place of what
+    the machine has, to which the kubelet adds it.
+    """
+    config = pod.dns_config
+    searches = list(config.searches)
+    if pod.dns_policy == "None" and not searches:
+        searches = [NO_SEARCH]
+    options = [
+        each.name if each.value is None else f"{each.name}:{each.value}"
+        for each in config.options
+    ]
+    aliases = [
+        f"{name}:{each.ip}" for each in pod.host_aliases for name in each.hostnames
+    ]
+    asked = {
+        "Dns": list(config.nameservers),
+        "DnsSearch": searches,
+        "DnsOptions": options,
+        "ExtraHosts": aliases,
+    }
+    return {key: value for key, value in asked.items() if value}
+
+
+def _process_namespace(pod: Pod, sandbox: str) -> str:
+    if pod.host_pid:
+        return HOST
+    return sandbox if pod.share_process_namespace else ""
+
+
+def _user(context: SecurityContext) -> str | None:
+    """Return user and group, None for those of the image."""
+    if context.run_as_user is None and not context.run_as_user_name:
+        return None
+    user = context.run_as_user_name or str(context.run_as_user)
+    return user if context.run_as_group is None else f"{user}:{context.run_as_group}"
+
+
+def _groups(context: PodSecurityContext) -> list[str]:
+    """Return the groups that a container's user is in beside its own."""
+    groups = [context.fs_group] if context.fs_group is not None else []
+    return [str(each) for each in (*groups, *context.supplemental_groups)]
+
+
+def _privileges(context: SecurityContext) -> dict[str, Any]:
+    """Return what a container may do.
+
+    Where nothing is said of system calls, Docker's own profile holds.
+    """
+    options = []
+    if context.allow_privilege_escalation is False:
+        options.append("no-new-privileges")
+    if context.seccomp_profile == "Unconfined":
+        options.append("seccomp=unconfined")
+    return {
+        "Privileged": bool(context.privileged),
+        "ReadonlyRootfs": bool(context.read_only_root_filesystem),
+        "CapAdd": list(context.add_capabilities),
+        "CapDrop": list(context.drop_capabilities),
+        "SecurityOpt": options,
+    }
 
 
 def _own_labels(owner: str) -> dict[str, str]:

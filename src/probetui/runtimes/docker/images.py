@@ -42,6 +42,13 @@ class Images:
         found = await self._inspect(name)
         return None if found is None else str(found["Id"])
 
+    async def user(self, name: str) -> str:
+        """Return the user that an image runs as, empty where it does not say."""
+        found = await self._inspect(name)
+        if found is None:
+            raise ImageNotFoundError(f"no such image: {name}")
+        return str(found["Config"].get("User") or "")
+
     async def pull(self, name: str, progress: Progress) -> PulledImage:
         """Pull an image, with the credentials of Docker's own configuration.
 

@@ -247,6 +247,10 @@ class DockerRuntime:
         """Return the ID of an image, None if it is not here."""
         return await self._images.image_id(image)
 
+    async def image_user(self, image: str) -> str:
+        """Return the user as the image has it, empty where it says nothing."""
+        return await self._images.user(image)
+
     async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
         """Pull an image and return its ID and size."""
         return await self._images.pull(operation.image, progress)

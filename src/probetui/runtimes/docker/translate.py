@@ -37,7 +37,7 @@ VERSION = "dev.probetui.version"
 ATTEMPT = "dev.probetui.attempt"
 IMAGE = "dev.probetui.image"
 
-HOST_NETWORK = "host"
+HOST = "host"
 
 
 class PodName(NamedTuple):
@@ -136,7 +136,7 @@ def sandbox_status(inspected: Json) -> SandboxStatus:
         is_ready,
         attempt=int(attempt) if attempt.isdecimal() else 0,
         created_at=instant(inspected["Created"]),
-        host_network=inspected["HostConfig"]["NetworkMode"] == HOST_NETWORK,
+        host_network=inspected["HostConfig"]["NetworkMode"] == HOST,
         ip=addresses[0] if is_ready and addresses else "",
     )
 
