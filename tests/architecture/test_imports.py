@@ -9,8 +9,8 @@ import sys
 import pytest
 
 HEAVY = {
-    "docker", "grpc", "h2", "httpx", "lightkube", "msgspec", "platformdirs",
-    "requests", "rich", "textual", "yaml",
+    "docker", "google", "grpc", "h2", "httpx", "lightkube", "msgspec",
+    "platformdirs", "requests", "rich", "textual", "yaml",
 }  # fmt: skip
 
 
@@ -56,6 +56,12 @@ def test_a_shell_waits_for_no_library_when_it_completes_an_option() -> None:
     assert modules & HEAVY == set()
 
 
+def test_grpc_is_imported_when_the_first_such_probe_runs() -> None:
+    modules = modules_after("import probetui.probers.dispatch")
+
+    assert modules & {"google", "grpc", "grpc_health"} == set()
+
+
 @pytest.mark.slow
 def test_lines_of_processes_need_neither_the_screen_nor_docker() -> None:
     modules = modules_after(
@@ -65,7 +71,7 @@ def test_lines_of_processes_need_neither_the_screen_nor_docker() -> None:
 
     assert "yaml" in modules
     # httpx brings Rich along where it is installed, for a command of its own.
-    assert modules & {"docker", "grpc", "requests", "textual"} == set()
+    assert modules & {"docker", "google", "grpc", "requests", "textual"} == set()
 
 
 @pytest.mark.parametrize("module", ["engine", "snapshot", "journal"])

@@ -15,18 +15,24 @@ Serve = Callable[[Peer], Awaitable[None]]
 
 
 @contextlib.asynccontextmanager
-async def serving(serve: Serve, host: str = LOOPBACK) -> AsyncIterator[int]:
+async def serving(
+    serve: Serve, host: str = LOOPBACK, *, refuse_seconds: float = 0
+) -> AsyncIterator[int]:
     """Serve each connection in a task of its own; gives the port.
 
+    Until the server listens, connections are refused.
     What a server raises fails the test. At the end all connections are cut.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with contextlib.ExitStack() as sockets:
         listener = sockets.enter_context(socket.socket(family))
         listener.bind((host, 0))
-        listener.listen()
+        if not refuse_seconds:
+            listener.listen()
         listener.settimeout(0)
-        accepting = asyncio.create_task(_accept(listener, serve, sockets))
+        accepting = asyncio.create_task(
+            _accept(listener, serve, sockets, refuse_seconds)
+        )
         try:
             yield listener.getsockname()[1]
         finally:
@@ -36,9 +42,15 @@ async def serving(serve: Serve, host: str = LOOPBACK) -> AsyncIterator[int]:
 
 
 async def _accept(
-    listener: socket.socket, serve: Serve, sockets: contextlib.ExitStack
+    listener: socket.socket,
+    serve: Serve,
+    sockets: contextlib.ExitStack,
+    refuse_seconds: float,
 ) -> None:
     loop = asyncio.get_running_loop()
+    if refuse_seconds:
+        await asyncio.sleep(refuse_seconds)
+        listener.listen()
     async with asyncio.TaskGroup() as group:
         while True:
             sock, _ = await loop.sock_accept(listener)

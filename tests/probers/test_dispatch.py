@@ -8,12 +8,14 @@ import pytest
 from tests.builders import a_container, a_grpc_probe, a_key, a_pod, a_probe, env
 from tests.fakes import FakeClock
 from tests.probers.dispatching import a_dispatch
-from tests.probers.servers import LOOPBACK, not_accepting
+from tests.probers.grpc_server import SERVING, HealthServer, status
+from tests.probers.servers import LOOPBACK, not_accepting, serving
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import ContainerPort
 from probetui.k8s.probe import (
     ExecAction,
+    GRPCAction,
     HTTPGetAction,
     Probe,
     ProbeHandler,
@@ -156,7 +158,7 @@ async def test_a_probe_can_be_cancelled() -> None:
 
 
 class Reached:
-    """HTTP and TCP handlers that keep where a probe would have connected."""
+    """Handlers that keep where a probe would have connected."""
 
     def __init__(self) -> None:
         self.places: list[tuple[str, int]] = []
@@ -169,6 +171,12 @@ class Reached:
 
     async def tcp_socket(
         self, host: str, port: int, limit: timedelta, route: Route
+    ) -> Attempt:
+        self.places.append(route(host, port))
+        return OK
+
+    async def grpc(
+        self, host: str, port: int, service: str, limit: timedelta, route: Route
     ) -> Attempt:
         self.places.append(route(host, port))
         return OK
@@ -189,6 +197,7 @@ async def places(
         dial_address=Published() if published else None,
         http_get=reached.http_get,
         tcp_socket=reached.tcp_socket,
+        grpc=reached.grpc,
     )
     await dispatch.probe(an_effect(handler, pod_ip=pod_ip))
     return reached.places
@@ -201,6 +210,7 @@ async def places(
         pytest.param(HTTPGetAction(80, host="h"), ("h", 80), id="HTTP, own host"),
         pytest.param(TCPSocketAction("http"), (POD_IP, 8080), id="TCP, pod"),
         pytest.param(TCPSocketAction(80, "h"), ("h", 80), id="TCP, own host"),
+        pytest.param(GRPCAction(80), (POD_IP, 80), id="gRPC"),
     ],
 )
 async def test_a_probe_goes_to_the_pod_unless_it_has_a_host(
@@ -216,6 +226,7 @@ async def test_a_probe_goes_to_the_pod_unless_it_has_a_host(
         pytest.param(HTTPGetAction(80, host="h"), ("h", 80), id="HTTP, own host"),
         pytest.param(TCPSocketAction(80), (LOOPBACK, 10_080), id="TCP, pod"),
         pytest.param(TCPSocketAction(80, "h"), ("h", 80), id="TCP, own host"),
+        pytest.param(GRPCAction(80), (LOOPBACK, 10_080), id="gRPC"),
     ],
 )
 async def test_a_pod_is_dialled_where_its_runtime_says(
@@ -258,8 +269,13 @@ async def test_connections_are_made_for_real() -> None:
     assert outcome.last.result is ProbeResult.SUCCESS
 
 
-async def test_grpc_probes_say_that_they_are_not_there() -> None:
-    outcome = await Dispatch(Runner(), FakeClock()).probe(an_effect(a_grpc_probe()))
+async def test_grpc_calls_are_made_for_real() -> None:
+    dispatch = Dispatch(Runner(), FakeClock())
 
-    text = "gRPC probes are not supported by this version of probetui"
-    assert outcome.attempts == (Attempt(ProbeResult.UNKNOWN, error=text),) * 3
+    server = HealthServer(lambda _: status(SERVING))
+    async with serving(server.serve) as port:
+        probe = a_grpc_probe(port, "web", timeout_seconds=10)
+        outcome = await dispatch.probe(an_effect(probe, pod_ip=LOOPBACK))
+
+    assert outcome.last.result is ProbeResult.SUCCESS
+    assert [call.service for call in server.calls] == ["web"]

@@ -71,7 +71,7 @@ class Recorder:
         return self._answer("tcpSocket", seconds, host=host, port=port)
 
     async def _grpc(
-        self, host: str, port: int, service: str, limit: timedelta
+        self, host: str, port: int, service: str, limit: timedelta, _: Route
     ) -> Attempt:
         seconds = limit // timedelta(seconds=1)
         return self._answer("grpc", seconds, host=host, port=port, service=service)
