@@ -1,0 +1,158 @@
+"""The gRPC prober against servers of all kinds.
+
+Some of a server's answers are due only after the deadline. The kubelet's servers gave
+them when the deadline ended their calls, at the very moment when the client gave up:
+whichever came first is in the vectors, so both are right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+from probetui.kubelet.go_text import go_duration
+from probetui.probers.grpc import probe_grpc
+from tests.parity.elapsed import took_as_long
+from tests.probers.grpc_server import (
+    NOT_FOUND,
+    UNIMPLEMENTED,
+    Answer,
+    Answers,
+    Call,
+    HealthServer,
+    status,
+)
+from tests.probers.peers import Peer, TLSPeer, server_context
+from tests.probers.servers import answer, full, refusing, serving
+
+CODES = (
+    "OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound",
+    "AlreadyExists", "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
+    "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss",
+    "Unauthenticated",
+)  # fmt: skip
+STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
+ROUNDED_TO = 100
+LATE = 500
+"""Milliseconds that connecting may take on a busy machine."""
+
+
+async def judge(case: dict[str, Any]) -> None:
+    given, out = case["in"], case["out"]
+    server = HealthServer(answers(case["server"]), delay(case["server"]))
+    limit = timedelta(milliseconds=given["timeoutMs"])
+    async with listening(case["server"], server) as port:
+        dialled = port if given["port"] == "{PORT}" else given["port"]
+        with took_as_long(out["elapsedMs"]):
+            attempt = await probe_grpc(given["host"], dialled, given["service"], limit)
+
+    assert attempt.error == out["error"]
+    output = attempt.output.replace(f":{port}", ":{PORT}")
+    assert (attempt.result, output) in right(case, limit)
+    for call, expected in zip(server.calls, out["serverSaw"], strict=True):
+        compare(call, expected, port)
+
+
+def right(case: dict[str, Any], limit: timedelta) -> list[tuple[str, str]]:
+    """Return each result and output that is right."""
+    seen = [case["out"], *case["out"].get("otherOutcomesSeen", ())]
+    found = [(each["result"], each["output"]) for each in seen]
+    if timedelta(seconds=delay(case["server"])) > limit:
+        text = f"timeout: health rpc did not complete within {go_duration(limit)}"
+        found.append(("failure", text))
+    return found
+
+
+def compare(call: Call, expected: dict[str, Any], port: int) -> None:
+    """Compare but for the words of the library about itself."""
+    assert call.service == expected["service"]
+    milliseconds = math.ceil(call.timeout * 1000 / ROUNDED_TO) * ROUNDED_TO
+    assert expected["deadlineMs"] - LATE <= milliseconds <= expected["deadlineMs"]
+    wanted = {name: text for name, [text] in expected["metadata"].items()}
+    assert call.metadata.keys() == wanted.keys()
+    for name in (":authority", "content-type"):
+        assert call.metadata[name].replace(f":{port}", ":{PORT}") == wanted[name]
+    encodings = call.metadata["grpc-accept-encoding"].replace(" ", "").split(",")
+    assert wanted["grpc-accept-encoding"] in encodings
+    agents = call.metadata["user-agent"], wanted["user-agent"]
+    assert agents[0].split()[0] == agents[1].split()[0]
+
+
+def delay(server: dict[str, Any]) -> float:
+    """Return how many seconds an answer takes."""
+    return float(server.get("delayMs", 0)) / 1000
+
+
+def answers(server: dict[str, Any]) -> Answers:
+    """Return what a server says of a service."""
+    match server:
+        case {"code": code}:
+            message = server.get("message", "").encode()
+            return lambda _: Answer(code=CODES.index(code), message=message)
+        case {"rawStatusNumber": number}:
+            return lambda _: status(number)
+        case {"services": services}:
+            return lambda name: (
+                status(STATUSES.index(services[name]))
+                if name in services
+                else Answer(code=NOT_FOUND, message=b"unknown service")
+            )
+        case _:
+            text = b"unknown service grpc.health.v1.Health"
+            return lambda _: Answer(code=UNIMPLEMENTED, message=text)
+
+
+@contextlib.asynccontextmanager
+async def listening(given: dict[str, Any], server: HealthServer) -> AsyncIterator[int]:
+    """Give the port of a server."""
+    kind = given["kind"]
+    accepting = {
+        "health": server.serve,
+        "noServices": silently(server),
+        "tlsHealth": tls(server),
+        "tcpHang": hang,
+        "tcpClose": close,
+        "http1": refuse_as_http1,
+    }
+    if kind in accepting:
+        refused_for = given.get("startAfterMs", 0) / 1000
+        async with serving(accepting[kind], refuse_seconds=refused_for) as port:
+            yield port
+    elif kind in {"refused", "blackhole"}:
+        with {"refused": refusing, "blackhole": full}[kind]() as port:
+            yield port
+    else:
+        assert kind == "none"
+        yield 0
+
+
+def silently(server: HealthServer) -> Any:
+    """Serve with a server that notes no calls: it has no service to note them."""
+    return HealthServer(server.answers).serve
+
+
+def tls(server: HealthServer) -> Any:
+    """Serve inside TLS."""
+
+    async def serve(peer: Peer) -> None:
+        secured = TLSPeer(peer, server_context(protocols=("h2",)))
+        with contextlib.suppress(OSError):  # the client has not come for TLS
+            await secured.handshake()
+            await server.serve(secured)
+
+    return serve
+
+
+async def hang(peer: Peer) -> None:
+    await peer.drain_until_end()
+
+
+async def close(peer: Peer) -> None:
+    await peer.close()
+
+
+async def refuse_as_http1(peer: Peer) -> None:
+    await answer(peer, b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
