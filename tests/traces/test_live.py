@@ -24,7 +24,7 @@ from tests.traces.processes import (
 )
 from tests.traces.trace import load_traces
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 DOCKER, PROCESS = "docker", "process"
 TRACES = load_traces()
