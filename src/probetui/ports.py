@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from probetui.k8s.image import ImageFilesystem, StoredImage
+from probetui.k8s.node import Node
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
 from probetui.kubelet.effects import (
     CreateContainer,
@@ -160,6 +161,14 @@ class LogSource(Protocol):
         It ends when the container does. Raises `ContainerRuntimeError` for a container
         that is gone. A byte that is not UTF-8 is a lone surrogate.
         """
+
+
+@runtime_checkable
+class NodeSource(Protocol):
+    """A runtime that knows the machine on which its containers run."""
+
+    async def node(self) -> Node:
+        """Return what pods may be told of the machine."""
 
 
 @runtime_checkable

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from probetui.k8s.node import Node
 from probetui.k8s.runtime import ContainerID, RuntimeState, SandboxStatus
 from probetui.kubelet.container_hash import container_hash
 from probetui.runtimes.docker.instants import instant
 from probetui.runtimes.docker.translate import (
     container_status,
+    node_of,
     pod_statuses,
     published_ports,
     sandbox_status,
@@ -338,3 +341,34 @@ def test_instants_are_read(text: str, expected: datetime | None) -> None:
 
     assert found == expected
     assert found is None or found.tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    ("network", "ip"),
+    [
+        pytest.param(
+            {"IPAM": {"Config": [{"Gateway": "10.1.0.9", "Subnet": "10.1.0.0/16"}]}},
+            "10.1.0.9",
+            id="told",
+        ),
+        pytest.param(
+            {"IPAM": {"Config": [{"Subnet": "172.17.0.0/16"}]}},
+            "172.17.0.1",
+            id="the first of the network",
+        ),
+        pytest.param({"IPAM": {"Config": None}}, "127.0.0.1", id="not told"),
+        pytest.param(None, "127.0.0.1", id="no network"),
+    ],
+)
+def test_the_machine_is_where_its_network_says(
+    network: dict[str, Any] | None, ip: str
+) -> None:
+    info = {"Name": "Big-Box", "NCPU": 4, "MemTotal": 1024}
+
+    assert node_of(info, network) == Node(
+        "big-box", ip, {"cpu": Decimal(4), "memory": Decimal(1024)}
+    )
+
+
+def test_of_a_machine_nothing_may_be_known() -> None:
+    assert node_of({}, None) == Node("localhost", "127.0.0.1", {})

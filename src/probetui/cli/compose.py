@@ -38,6 +38,8 @@ from probetui.ports import (
     DialAddress,
     EventSource,
     ImageStore,
+    ImageUsers,
+    NodeSource,
     Runtime,
     VolumeHost,
 )
@@ -189,6 +191,8 @@ class _Live:
         if self._images is not None:
             runtime = self._images.noting_pulls(runtime)
         capable = self._runtime
+        if isinstance(capable, NodeSource):
+            self._config = replace(self._config, node=await capable.node())
         dial_address = capable if isinstance(capable, DialAddress) else None
         prober = Dispatch(runtime, self._clock, dial_address)
         hooks = Hooks(runtime, dial_address)
@@ -200,6 +204,7 @@ class _Live:
                 hooks,
                 self._clock,
                 capable if isinstance(capable, VolumeHost) else None,
+                capable if isinstance(capable, ImageUsers) else None,
             ),
             self._clock,
             runtime_name=await capable.version(),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.node import Node
 from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
 from probetui.runtimes.process.identity import Process
@@ -14,6 +16,8 @@ from probetui.runtimes.process.records import ContainerRecord
 from probetui.runtimes.process.translate import (
     container_record,
     hostname,
+    memory_bytes,
+    node_of,
     sandbox_record,
 )
 from tests.builders import START, a_container, a_pod, a_script
@@ -110,3 +114,18 @@ def test_arguments_alone_are_a_command() -> None:
 )
 def test_the_host_name_is_the_pods(pod: Pod, expected: str) -> None:
     assert hostname(pod) == expected
+
+
+def test_this_machine_is_told_to_pods() -> None:
+    assert node_of("Big-Box", 4, 1024) == Node(
+        "big-box", "127.0.0.1", {"cpu": Decimal(4), "memory": Decimal(1024)}
+    )
+    assert node_of("", None, 0) == Node("localhost", "127.0.0.1", {})
+
+
+def test_a_system_may_not_tell_how_much_memory_there_is() -> None:
+    def refuse(name: str) -> int:
+        raise ValueError(name)
+
+    assert memory_bytes({"SC_PAGE_SIZE": 4, "SC_PHYS_PAGES": 5}.__getitem__) == 20
+    assert memory_bytes(refuse) == 0

@@ -11,6 +11,7 @@ import docker.utils
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.image import ImageFilesystem, StoredImage
+from probetui.k8s.node import Node
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
 from probetui.kubelet.effects import (
     CreateContainer,
@@ -27,7 +28,11 @@ from probetui.runtimes.docker.bodies import container_request, sandbox_request
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.containers import Containers
 from probetui.runtimes.docker.execution import ExecErrors, Executor
-from probetui.runtimes.docker.faults import refuse_undecodable
+from probetui.runtimes.docker.faults import (
+    NOT_FOUND,
+    RefusedError,
+    refuse_undecodable,
+)
 from probetui.runtimes.docker.helpers import Helpers
 from probetui.runtimes.docker.image_store import DockerImageStore
 from probetui.runtimes.docker.images import PAUSE_IMAGE, Images, SandboxImage
@@ -38,8 +43,10 @@ from probetui.runtimes.docker.processes import HostProcesses
 from probetui.runtimes.docker.reach import Daemon, Reach, ReachMode, publishing
 from probetui.runtimes.docker.streams import LogLines
 from probetui.runtimes.docker.translate import (
+    BRIDGE,
     RUNTIME_NAME,
     Seen,
+    node_of,
     owned_by,
     pod_statuses,
     to_container_id,
@@ -154,6 +161,17 @@ class DockerRuntime:
         """Return name and version for people; raises when nobody answers."""
         found = await self._client.call(lambda api: api.version())
         return f"Docker {found['Version']} (API {found['ApiVersion']})"
+
+    async def node(self) -> Node:
+        """Return what pods may be told of the machine the daemon runs on."""
+        info = await self._client.call(lambda api: api.info())
+        try:
+            network = await self._client.call(lambda api: api.inspect_network(BRIDGE))
+        except RefusedError as error:
+            if error.status != NOT_FOUND:
+                raise
+            network = None
+        return node_of(info, network)
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return every pod of ours, dead containers too, each list newest first."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from ipaddress import ip_network
 from typing import Any, NamedTuple
 
+from probetui.k8s.node import Node
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
@@ -38,6 +41,10 @@ ATTEMPT = "dev.probetui.attempt"
 IMAGE = "dev.probetui.image"
 
 HOST = "host"
+LOCALHOST = "127.0.0.1"
+LOCALHOST_NAME = "localhost"
+BRIDGE = "bridge"
+"""Docker's usual network, in which sandboxes are."""
 
 
 class PodName(NamedTuple):
@@ -89,6 +96,26 @@ def owned_by(owner: str, **labels: str) -> dict[str, list[str]]:
 def inside(sandbox_id: str, owner: str) -> dict[str, list[str]]:
     """Return the filter for the containers of a sandbox."""
     return owned_by(owner, **{DOCKER_SANDBOX_ID: sandbox_id})
+
+
+def node_of(info: Json, network: Json | None) -> Node:
+    """Return the daemon's machine, as pods in a network of it see it."""
+    known = {"cpu": info.get("NCPU"), "memory": info.get("MemTotal")}
+    return Node(
+        str(info.get("Name") or LOCALHOST_NAME).lower(),
+        LOCALHOST if network is None else _gateway(network),
+        {name: Decimal(amount) for name, amount in known.items() if amount},
+    )
+
+
+def _gateway(network: Json) -> str:
+    """Return the machine's address in a network: the first one unless it is told."""
+    for each in network["IPAM"].get("Config") or ():
+        if gateway := each.get("Gateway"):
+            return str(gateway)
+        if subnet := each.get("Subnet"):
+            return str(next(ip_network(subnet).hosts()))
+    return LOCALHOST
 
 
 def pod_name(labels: Mapping[str, str]) -> PodName:

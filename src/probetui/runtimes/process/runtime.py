@@ -12,6 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.node import Node
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimePodStatus,
@@ -59,6 +60,12 @@ class ProcessRuntime:
         """Return the name of the system and its version."""
         release = ".".join(platform.release().split(".")[:2])
         return f"processes on {platform.system()} {release}"
+
+    async def node(self) -> Node:
+        """Return what pods may be told of this machine."""
+        return translate.node_of(
+            platform.node(), os.cpu_count(), translate.memory_bytes(os.sysconf)
+        )
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return every pod of ours; see `ports.Runtime`."""

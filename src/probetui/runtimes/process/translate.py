@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.node import Node
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     ContainerID,
@@ -36,6 +38,24 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 def marker(container_id: str) -> str:
     """Return what is in the environment of all that runs in a container."""
     return f"{MARKER}={container_id}"
+
+
+def node_of(name: str, cpus: int | None, memory_bytes: int) -> Node:
+    """Return this machine; what is not known of it is 0 or None."""
+    known = {"cpu": cpus, "memory": memory_bytes}
+    return Node(
+        name.lower() or "localhost",
+        LOCALHOST,
+        {each: Decimal(amount) for each, amount in known.items() if amount},
+    )
+
+
+def memory_bytes(sysconf: Callable[[str], int]) -> int:
+    """Return how much memory this machine has, 0 where the system does not say."""
+    try:
+        return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return 0
 
 
 def sandbox_record(
