@@ -26,6 +26,7 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
     PullImage,
     Relist,
+    RemoveContainer,
     RunOperation,
     RunPodSandbox,
     RunProbe,
@@ -95,6 +96,13 @@ class Bench:
 
     def operations(self) -> list[RunOperation]:
         return [each for each in self.effects if isinstance(each, RunOperation)]
+
+    def removals(self) -> list[RunOperation]:
+        return [
+            each
+            for each in self.operations()
+            if isinstance(each.operation, RemoveContainer)
+        ]
 
     def probes(self) -> list[RunProbe]:
         return [each for each in self.effects if isinstance(each, RunProbe)]
@@ -337,6 +345,22 @@ class TestPods:
         bench = Bench()
 
         assert bench.submit(DeletePod("nobody")) is NOTHING
+
+    def test_garbage_is_collected_of_known_pods_only(self) -> None:
+        bench = with_a_pod()
+        dead = [an_instance(state=EXITED, number=number) for number in (2, 1)]
+        bench.see(
+            a_runtime_status(*dead, sandboxes=(a_sandbox(is_ready=False),)),
+            a_runtime_status(an_instance(), pod="orphan"),
+            seconds=20,
+        )
+        for each in bench.removals():
+            bench.submit(OperationFinished(each.operation_id, error="busy"))
+        bench.effects.clear()
+
+        bench.advance(60)
+
+        assert [each.pod_uid for each in bench.removals()] == [WEB]
 
     def test_it_is_known_whether_anything_of_a_pod_runs(self) -> None:
         bench = Bench()

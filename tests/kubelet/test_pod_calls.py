@@ -16,15 +16,17 @@ from tests.builders import (
 )
 from tests.kubelet.carrier import Carrier
 
-from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.pod import Pod, RestartPolicy, VolumeMount
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.k8s.status import PodPhase, PodStatus, Terminated, Waiting
+from probetui.k8s.volume import EmptyDir, Volume
 from probetui.kubelet.backoff import Backoff
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
     CreateContainer,
     GetImageStatus,
+    MountVolume,
     RunPodSandbox,
     StopContainer,
     StopPodSandbox,
@@ -48,7 +50,7 @@ from probetui.kubelet.reason_cache import ReasonCache
 from probetui.kubelet.routine import Latch
 from probetui.kubelet.status_manager import StatusManager
 from probetui.kubelet.sync_pod import PodSyncer, PodSyncResult
-from probetui.kubelet.volumes import VolumeManager
+from probetui.kubelet.volumes import WAIT_LIMIT, VolumeManager
 
 LIVENESS, READINESS, STARTUP = ProbeType
 EXITED = RuntimeState.EXITED
@@ -358,6 +360,50 @@ class TestFinish:
             "ContainerStatusUnknown",
         )
         assert bench.status().phase is PodPhase.FAILED
+
+
+class TestVolumes:
+    """How they are mounted is told in `test_volumes`; here, who waits for them."""
+
+    MOUNT = VolumeMount("scratch", "/scratch")
+
+    def pod(self) -> Pod:
+        return a_pod(
+            a_container(volume_mounts=(self.MOUNT,)),
+            volumes=(Volume("scratch", EmptyDir()),),
+        )
+
+    def test_a_sync_waits_for_them_and_then_for_nothing_else(self) -> None:
+        bench = Bench(self.pod())
+        bench.call()
+        (mount,) = bench.asked()
+
+        bench.answer()
+
+        assert isinstance(mount, MountVolume)
+        assert isinstance(bench.asked()[0], GetImageStatus)
+
+    def test_one_that_waits_in_vain_is_an_error(self) -> None:
+        bench = Bench(self.pod())
+        bench.call()
+
+        bench.wait(WAIT_LIMIT.total_seconds())
+
+        assert bench.returned == [ERROR]
+        assert bench.workers() == []
+
+    def test_a_pod_is_not_over_before_they_are_gone(self) -> None:
+        bench = Bench(self.pod())
+        bench.call()
+        bench.answer()
+        bench.call(CallKind.TERMINATED)
+        waiting = list(bench.returned)
+
+        bench.wait(WAIT_LIMIT.total_seconds())
+
+        assert waiting == []
+        assert bench.returned == [ERROR]
+        assert not bench.statuses.is_finished(bench.pod.uid)
 
 
 class TestDeadline:

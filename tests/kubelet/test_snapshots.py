@@ -24,12 +24,14 @@ from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.k8s.status import ContainerStatus, PodPhase, Running, Waiting
+from probetui.k8s.volume import EmptyDir, Volume
 from probetui.kubelet.backoff import Backoff
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
     CreateContainer,
     GetImageStatus,
     GetPodSandboxStatus,
+    MountVolume,
     Operation,
     PullImage,
     RemoveContainer,
@@ -40,6 +42,7 @@ from probetui.kubelet.effects import (
     StartContainer,
     StopContainer,
     StopPodSandbox,
+    UnmountVolume,
 )
 from probetui.kubelet.images import ImageManager
 from probetui.kubelet.inputs import OperationFinished, ProbeFinished
@@ -68,6 +71,7 @@ from probetui.kubelet.turn import Ledger
 LIVENESS, READINESS, STARTUP = ProbeType
 APP = ContainerID("fake://app-0")
 IMAGE = "busybox:1.36"
+SCRATCH = Volume("scratch", EmptyDir())
 
 
 class Bench:
@@ -355,6 +359,16 @@ class TestPod:
             ),
             pytest.param(
                 RemovePodSandbox("s"), "removing the sandbox", id="remove-sandbox"
+            ),
+            pytest.param(
+                MountVolume(a_pod(), SCRATCH, (), START),
+                "mounting volume scratch",
+                id="mount",
+            ),
+            pytest.param(
+                UnmountVolume("uid", "scratch"),
+                "unmounting volume scratch",
+                id="unmount",
             ),
             pytest.param(GetImageStatus(IMAGE), f"looking for {IMAGE}", id="image"),
             pytest.param(PullImage(a_pod(), IMAGE), f"pulling {IMAGE}", id="pull"),

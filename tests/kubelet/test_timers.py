@@ -46,6 +46,16 @@ def test_a_deadline_that_is_moved_counts_only_where_it_was_moved_to() -> None:
     assert timers.in_order() == [(at(5), "key")]
 
 
+def test_what_was_moved_out_of_the_way_lets_nothing_come_early() -> None:
+    timers: Timers[str] = Timers()
+    timers.set("key", at(1))
+    timers.set("key", at(5))
+    timers.set("other", at(4))
+
+    assert timers.pop_due(at(3)) is None
+    assert timers.pop_due(at(4)) == "other"
+
+
 def test_a_deadline_that_is_cancelled_never_comes() -> None:
     timers: Timers[str] = Timers()
     timers.set("key", at(1))
