@@ -17,6 +17,9 @@ from tests.conformance.translation import Translation
 from tests.e2e.program import Program
 from tests.traces.trace import Json
 
+NAMESPACE = "traces"
+"""Keeps the pods apart from others of their name on a shared engine."""
+
 SLOW_ANSWERS = frozenset({"exec-timeout"})
 """Pods whose probes take their time on purpose."""
 
@@ -73,7 +76,8 @@ class Session:
         )
         seen = Observation.of(sorted([*others, *records], key=itemgetter("t")))
         seen.events[:] = [
-            replace(each, message=retell(each.message)) for each in seen.events
+            replace(each, message=retell(_at_home(each.message)))
+            for each in seen.events
         ]
         return seen
 
@@ -91,8 +95,8 @@ def run_all(
     for name, manifest in manifests.items():
         text = yaml.safe_dump(dict(manifest))
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-    options = ("--watch", "--runtime", runtime, "-o", "jsonl", "--seed", "0")
-    with program.started("run", "-f", str(folder), *options) as process:
+    where = ("-f", str(folder), "--watch", "-n", NAMESPACE, "--runtime", runtime)
+    with program.started("run", *where, "-o", "jsonl", "--seed", "0") as process:
         records, removed = [], {}
         for record in _records(process):
             records.append(record)
@@ -107,6 +111,11 @@ def run_all(
         assert process.stderr is not None
         told = process.stderr.read()
         return Session(records, removed, told, process.wait(), end)
+
+
+def _at_home(message: str) -> str:
+    """Return a message with the namespace that the pods of the traces have."""
+    return message.replace(f"_{NAMESPACE}(", "_default(")
 
 
 def _records(process: subprocess.Popen[str]) -> Iterator[Json]:

@@ -52,6 +52,14 @@ def test_messages_can_be_retold() -> None:
     assert [each.message for each in seen.events] == ["HERE"]
 
 
+def test_pods_are_in_the_namespace_of_the_traces() -> None:
+    session = a_session(an_event(1, message="Back-off of app in pod web_traces(uid)"))
+
+    (event,) = session.seen("web").events
+
+    assert event.message == "Back-off of app in pod web_default(uid)"
+
+
 def test_a_removal_is_a_deletion_of_that_pod_alone() -> None:
     session = a_session(an_event(1), removed={"web": 60.0})
 
