@@ -15,7 +15,9 @@ from tests.runtimes.capability_contract import (
     NetworkContract,
 )
 from tests.runtimes.contract import RuntimeContract
+from tests.runtimes.message_contract import MessageContract
 from tests.runtimes.process.bench import ProcessBench
+from tests.runtimes.volume_contract import VolumeContract
 
 SERVER = """
 import os, socket, sys
@@ -25,7 +27,14 @@ while True:
 """
 
 
-class TestProcessRuntime(RuntimeContract, NetworkContract, LogContract, EventContract):
+class TestProcessRuntime(
+    RuntimeContract,
+    NetworkContract,
+    LogContract,
+    EventContract,
+    VolumeContract,
+    MessageContract,
+):
     @pytest.fixture
     async def bench(self, tmp_path: Path) -> AsyncIterator[Bench]:
         bench = ProcessBench(tmp_path)

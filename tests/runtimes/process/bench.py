@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[3]
 class ProcessBench(Bench):
     """Processes below a folder of the test's."""
 
+    root = "$HOME"
+
     def __init__(self, base: Path) -> None:
         self.base = base
         clock = SystemClock()

@@ -196,8 +196,8 @@ def test_a_termination_message_is_the_end_of_the_log(log: Path) -> None:
 
     message = logs.last_message(log)
 
-    assert message.startswith("line 120\n")
-    assert message.endswith("line 199\n")
+    assert message.startswith(b"line 120\n")
+    assert message.endswith(b"line 199\n")
 
 
 def test_a_termination_message_has_a_limit(log: Path) -> None:
@@ -206,4 +206,4 @@ def test_a_termination_message_has_a_limit(log: Path) -> None:
     message = logs.last_message(log)
 
     assert len(message) == 2048
-    assert message.endswith("x\nend")
+    assert message.endswith(b"x\nend")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import sys
 import time
@@ -178,6 +179,7 @@ async def test_a_container_has_a_folder_of_its_own(bench: ProcessBench) -> None:
         str(home),
         str(home),
         ".:",
+        "dev",
         "",
         f"{tmp}:",
         "x",
@@ -320,7 +322,7 @@ async def test_a_folder_that_was_removed_by_hand_is_a_pod_that_is_gone(
     home = bench.home(container_id)
 
     for each in (home, home.with_name("tmp")):
-        each.rmdir()
+        shutil.rmtree(each)
     for file in ("container.json", "../sandbox.json"):
         (home.parent / file).unlink()
 

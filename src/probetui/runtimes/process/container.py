@@ -12,6 +12,12 @@ from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
+from probetui.kubelet.termination_message import (
+    FALLBACK_TO_LOGS_ON_ERROR,
+    MAX_FILE_BYTES,
+    termination_message,
+    wants_log,
+)
 from probetui.ports import Clock, ExecResult
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.child import (
@@ -26,6 +32,7 @@ from probetui.runtimes.process.child import (
 )
 from probetui.runtimes.process.command import Command
 from probetui.runtimes.process.identity import Process, is_alive, kill_marked
+from probetui.runtimes.process.mounts import read_message_file
 from probetui.runtimes.process.records import ContainerRecord
 
 logger = logging.getLogger(__name__)
@@ -238,8 +245,7 @@ class ProcessContainer:
             self._finish(unknown)
 
     def _end(self, exit_code: int, reason: str, message: str = "") -> None:
-        if exit_code and not message and self.record.is_message_from_log:
-            message = logs.last_message(self.log)
+        message = termination_message(message, self._last_words(exit_code, reason))
         self._finish(
             replace(
                 self.record,
@@ -249,6 +255,17 @@ class ProcessContainer:
                 message=message,
             )
         )
+
+    def _last_words(self, exit_code: int, reason: str) -> bytes:
+        """Return what the container left, or the end of its log if that counts."""
+        file = None
+        if self.record.message_path:
+            path = Path(self.record.message_path)
+            file = read_message_file(path, MAX_FILE_BYTES)
+        policy = FALLBACK_TO_LOGS_ON_ERROR if self.record.is_message_from_log else ""
+        if wants_log(policy, exit_code, reason, file):
+            return logs.last_message(self.log)
+        return file or b""
 
     def _finish(self, record: ContainerRecord) -> None:
         try:

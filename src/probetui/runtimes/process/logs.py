@@ -40,14 +40,14 @@ def rotate(path: Path) -> None:
         return
 
 
-def last_message(path: Path) -> str:
+def last_message(path: Path) -> bytes:
     """Return the end of a log, as the kubelet makes a termination message from it.
 
     Source: kuberuntime_container.go, v1.32.10, readLastStringFromContainerLogs.
     """
     lines, _, rest = _tail(path, MESSAGE_LINES)
     text = b"".join(line + b"\n" for line in lines) + rest
-    return text[-MESSAGE_BYTES:].decode("utf-8", "surrogateescape")
+    return text[-MESSAGE_BYTES:]
 
 
 async def follow(

@@ -46,6 +46,7 @@ class ContainerRecord:
     """A container; `process` is its main process once it was started.
 
     `command`, `env` and `working_dir` are finished: they can be run as they are.
+    `message_path` is the file for last words, empty for none.
     """
 
     container_id: str
@@ -58,6 +59,7 @@ class ContainerRecord:
     working_dir: str
     is_message_from_log: bool
     created_at: datetime
+    message_path: str = ""
     process: Process | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None

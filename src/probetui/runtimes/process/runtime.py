@@ -21,11 +21,13 @@ from probetui.k8s.runtime import (
 )
 from probetui.kubelet.effects import (
     CreateContainer,
+    MountVolume,
     PulledImage,
     PullImage,
     RunPodSandbox,
+    UnmountVolume,
 )
-from probetui.ports import Clock, ExecResult, LogLine, Progress
+from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.addresses import free_address
 from probetui.runtimes.process.container import ProcessContainer
@@ -33,8 +35,11 @@ from probetui.runtimes.process.identity import Process, identify
 from probetui.runtimes.process.sandbox import (
     FOLDER_MODE,
     ProcessSandbox,
-    remove_tree,
 )
+from probetui.runtimes.volume_folders import VolumeFolders, remove_tree
+
+VOLUMES_FOLDER = ".volumes"
+"""Where volumes are, beside the sandboxes: a pod's outlive them."""
 
 
 class ProcessRuntime:
@@ -53,6 +58,7 @@ class ProcessRuntime:
         self._sees_all = sees_all
         self._me = identify(os.getpid()) or Process(os.getpid(), "")
         self._sandboxes: dict[str, ProcessSandbox] = {}
+        self._volumes = VolumeFolders(base / VOLUMES_FOLDER)
         self._watchers: set[asyncio.Event] = set()
         self._is_closed = False
 
@@ -144,6 +150,21 @@ class ProcessRuntime:
                 await sandbox.close()
                 remove_tree(sandbox.folder)
                 self._tell()
+
+    async def mount_volume(self, operation: MountVolume) -> None:
+        """Make a volume ready: a folder on this machine."""
+        with _refusals():
+            self._volumes.mount(operation)
+
+    async def unmount_volume(self, operation: UnmountVolume) -> None:
+        """Remove a volume with what is in it."""
+        with _refusals():
+            self._volumes.unmount(operation)
+
+    async def list_volumes(self) -> tuple[PodVolumes, ...]:
+        """Return all volumes there are, whoever looks after their pods."""
+        with _refusals():
+            return self._volumes.list()
 
     async def image_status(
         self,
@@ -247,7 +268,7 @@ class ProcessRuntime:
         """Bring what is known in line with what is on disk."""
         try:
             with os.scandir(self._base) as entries:
-                names = {entry.name for entry in entries}
+                names = {entry.name for entry in entries} - {VOLUMES_FOLDER}
         except FileNotFoundError:
             names = set()
         for gone in [
@@ -266,7 +287,12 @@ class ProcessRuntime:
         if record is None:
             return
         sandbox = ProcessSandbox(
-            folder, record, me=self._me, clock=self._clock, on_change=self._tell
+            folder,
+            record,
+            me=self._me,
+            clock=self._clock,
+            volumes=self._volumes,
+            on_change=self._tell,
         )
         is_anothers = sandbox.is_anothers()
         if is_anothers and not self._sees_all:

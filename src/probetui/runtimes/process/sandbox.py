@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,9 @@ from probetui.ports import Clock
 from probetui.runtimes.process import records, translate
 from probetui.runtimes.process.container import ProcessContainer
 from probetui.runtimes.process.identity import Process, is_alive
+from probetui.runtimes.process.mounts import make_message_file, mount_volumes
 from probetui.runtimes.process.records import SandboxRecord
+from probetui.runtimes.volume_folders import VolumeFolders, remove_tree
 
 FOLDER_MODE = 0o700
 
@@ -22,7 +23,7 @@ FOLDER_MODE = 0o700
 class ProcessSandbox:
     """A sandbox that is made here, or was found on disk.
 
-    Owned by the runtime. `me` is this probetui.
+    Owned by the runtime. `me` is this probetui, `volumes` where those of pods are.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class ProcessSandbox:
         *,
         me: Process,
         clock: Clock,
+        volumes: VolumeFolders,
         on_change: Callable[[], None],
     ) -> None:
         self.folder = folder
@@ -41,6 +43,7 @@ class ProcessSandbox:
         self._signature = records.signature(self._file)
         self._me = me
         self._clock = clock
+        self._volumes = volumes
         self._on_change = on_change
 
     def is_anothers(self) -> bool:
@@ -95,7 +98,11 @@ class ProcessSandbox:
             )
             (folder / translate.HOME_FOLDER).mkdir(FOLDER_MODE)
             (folder / translate.TMP_FOLDER).mkdir(FOLDER_MODE)
-            if not Path(operation.container.working_dir).is_absolute():
+            home = folder / translate.HOME_FOLDER
+            mount_volumes(home, operation.pod, operation.container, self._volumes)
+            if record.message_path:
+                make_message_file(Path(record.message_path))
+            if Path(record.working_dir).is_relative_to(home):
                 Path(record.working_dir).mkdir(parents=True, exist_ok=True)
             records.write(folder / records.CONTAINER_FILE, record)
         except BaseException:
@@ -139,14 +146,3 @@ class ProcessSandbox:
             on_change=self._on_change,
         )
         return self.containers[name]
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder and all in it, also what was closed to its owner."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        for parent, names, _ in os.walk(folder):
-            for each in (Path(parent, name) for name in names):
-                if not each.is_symlink():
-                    each.chmod(FOLDER_MODE)
-        shutil.rmtree(folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.node import Node
-from probetui.k8s.pod import Pod
+from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
@@ -20,6 +20,7 @@ from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
 from probetui.runtimes.process.addresses import LOCALHOST
 from probetui.runtimes.process.identity import Process
+from probetui.runtimes.process.mounts import inside, is_mounted
 from probetui.runtimes.process.records import ContainerRecord, SandboxRecord
 
 NAME = "process"
@@ -89,7 +90,8 @@ def container_record(
     `inherited` is the environment of probetui. Raises `ContainerRuntimeError` when
     there is nothing to run.
     """
-    container = operation.container
+    container, home = operation.container, folder / HOME_FOLDER
+    message_path = container.termination_message_path
     command = container.command + container.args
     if not command:
         raise ContainerRuntimeError(
@@ -104,12 +106,20 @@ def container_record(
         hash=container_hash(container),
         command=command,
         env=_environment(operation, sandbox, folder, inherited),
-        working_dir=str(folder / HOME_FOLDER / container.working_dir),
+        working_dir=str(_working_dir(home, container)),
         is_message_from_log=(
             container.termination_message_policy == "FallbackToLogsOnError"
         ),
         created_at=now,
+        message_path=str(inside(home, message_path)) if message_path else "",
     )
+
+
+def _working_dir(home: Path, container: Container) -> Path:
+    """Return where a container runs; an absolute path is this machine's own."""
+    if is_mounted(container, container.working_dir):
+        return inside(home, container.working_dir)
+    return home / container.working_dir
 
 
 def _environment(
