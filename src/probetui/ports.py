@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from probetui.k8s.image import ImageFilesystem, StoredImage
 from probetui.k8s.node import Node
@@ -21,6 +21,16 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.kubelet.outcome import ProbeOutcome
+
+
+class Shortcoming(NamedTuple):
+    """A field of a pod that a runtime does not carry out as Kubernetes does.
+
+    `path` is the field as the API's JSON has it, `message` what becomes of it.
+    """
+
+    path: str
+    message: str
 
 
 class Clock(Protocol):

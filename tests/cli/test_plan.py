@@ -17,6 +17,7 @@ from probetui.cli.session_options import (
     SessionOptions,
 )
 from probetui.cli.terminal import Form
+from probetui.errors import ManifestError
 from probetui.k8s.pod import PullPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.manifest.load import load_manifests
@@ -116,3 +117,43 @@ def test_every_parameter_can_be_put_into_a_record(tmp_path: Path) -> None:
     )
 
     assert all(isinstance(each, bool | int | str | list) for each in values)
+
+
+MOUNTING = POD.replace(
+    "busybox}]\n  containers", "busybox}]\n  volumes: [{name: v}]\n  containers"
+).replace(
+    "{name: app, image: busybox}",
+    "{name: app, image: busybox, tty: true, livenessProbe: {exec: {command: [a]}}}",
+)
+
+
+def test_what_the_runtime_cannot_do_is_said_with_its_place_before_anything_starts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    context = command.make_context("run", ["--runtime", "process"])
+
+    make_plan(load_manifests([Source("pod.yaml", MOUNTING)]), context.params)
+
+    told = capsys.readouterr().err.splitlines()
+    (line,) = [line for line in told if ".tty" in line]
+    assert line == (
+        "probetui: warning: pod.yaml:7:44: spec.containers[0].tty: is not carried out,"
+        " a process has no input and no terminal"
+    )
+
+
+def test_another_runtime_may_be_able_to(capsys: pytest.CaptureFixture[str]) -> None:
+    context = command.make_context("run", ["--runtime", "docker"])
+
+    make_plan(load_manifests([Source("pod.yaml", MOUNTING)]), context.params)
+
+    assert "tty" not in capsys.readouterr().err
+
+
+def test_those_who_are_strict_are_told_of_an_error() -> None:
+    context = command.make_context("run", ["--runtime", "process", "--strict"])
+
+    with pytest.raises(ManifestError, match="tty: is not carried out") as refused:
+        make_plan(load_manifests([Source("pod.yaml", MOUNTING)]), context.params)
+
+    assert refused.value.exit_status == 2

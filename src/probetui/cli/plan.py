@@ -14,6 +14,7 @@ from probetui.cli.parameters import nearest
 from probetui.cli.pods import ManifestOptions, check_containers, load_pods
 from probetui.cli.recording import open_writer
 from probetui.cli.roster import Wanted
+from probetui.cli.runtimes import shortcomings_of
 from probetui.cli.session_options import (
     RuntimeOptions,
     ScreenChoices,
@@ -22,12 +23,13 @@ from probetui.cli.session_options import (
 )
 from probetui.cli.terminal import Form, Terminal, choose_form, take_keyboard
 from probetui.drive.record_writer import RecordWriter
-from probetui.errors import ProbetuiError, UsageError
+from probetui.errors import ManifestError, ProbetuiError, UsageError
 from probetui.headless.condition import ConditionWatch, parse_condition
 from probetui.headless.output import Selection
 from probetui.k8s.pod import Container, Pod, PullPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.manifest.manifests import LoadedObject, LoadedPod, Manifests
+from probetui.manifest.problem import Problem, Severity
 
 _PULL_POLICIES = {
     "missing": PullPolicy.IF_NOT_PRESENT,
@@ -111,6 +113,7 @@ def make_plan(
 
     Raises:
         UsageError: an option cannot be used.
+        ManifestError: the runtime cannot carry out some fields, and is to be strict.
         RecordError: the record cannot be written.
         ImpossibleError: what `--until` waits for can never be.
     """
@@ -118,7 +121,13 @@ def make_plan(
     screen = pick(ScreenChoices, params)
     start_log(options.log_file, options.log_level)
     notes = Notes(quiet=options.quiet)
+    runtime = pick(RuntimeOptions, params)
+    shortcomings = _shortcomings(manifests, runtime)
+    if shortcomings and params.get("strict"):
+        raise ManifestError([str(each) for each in shortcomings])
     _tell_problems(manifests, notes)
+    for problem in shortcomings:
+        notes.warning(str(problem))
     pods = [_with_pull_policy(each, options.pull) for each in manifests.pods]
     check_containers(options.containers, pods)
     watch = _watch(options.until, pods)
@@ -142,7 +151,7 @@ def make_plan(
         loaded=manifests.loaded,
         pods=pods,
         objects=manifests.objects,
-        runtime=pick(RuntimeOptions, params),
+        runtime=runtime,
         options=options,
         screen=screen,
         form=form,
@@ -161,6 +170,16 @@ def make_plan(
 
 class ImpossibleError(ProbetuiError):
     """What `--until` waits for can never be; known before anything was started."""
+
+
+def _shortcomings(manifests: Manifests, runtime: RuntimeOptions) -> list[Problem]:
+    """Return a warning for each field that the runtime does not carry out."""
+    look = shortcomings_of(runtime)
+    return [
+        loaded.object.problem(*each, Severity.WARNING, "runtime")
+        for loaded in manifests.loaded
+        for each in look(loaded.pod)
+    ]
 
 
 def _tell_problems(manifests: Manifests, notes: Notes) -> None:

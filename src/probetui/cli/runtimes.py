@@ -6,7 +6,7 @@ Adapters are imported when they are meant: nobody who runs processes pays for Do
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from probetui.cli.folders import pods_folder
@@ -15,7 +15,7 @@ from probetui.errors import RuntimeUnavailableError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import UnmountVolume
-from probetui.ports import Clock, Runtime, VolumeHost
+from probetui.ports import Clock, Runtime, Shortcoming, VolumeHost
 
 DOCKER, PROCESS = "docker", "process"
 
@@ -49,6 +49,19 @@ async def open_runtimes(
         except RuntimeUnavailableError as error:
             return runtimes, error
     return runtimes, None
+
+
+def shortcomings_of(options: RuntimeOptions) -> Callable[[Pod], Iterator[Shortcoming]]:
+    """Return what tells which fields of a pod the runtime does not carry out."""
+    if options.runtime == PROCESS:
+        from probetui.runtimes.process.shortcomings import (  # noqa: PLC0415
+            shortcomings,
+        )
+
+        return shortcomings
+    from probetui.runtimes.docker import shortcomings as of_docker  # noqa: PLC0415
+
+    return of_docker.shortcomings
 
 
 def _open_processes(clock: Clock, *, sees_all: bool) -> Runtime:

@@ -203,6 +203,13 @@ class Pod:
         yield from self.init_containers
         yield from self.containers
 
+    def containers_with_paths(self) -> Iterator[tuple[str, Container]]:
+        """Yield the same containers, each after its path in the API's JSON."""
+        for index, each in enumerate(self.init_containers):
+            yield f"spec.initContainers[{index}]", each
+        for index, each in enumerate(self.containers):
+            yield f"spec.containers[{index}]", each
+
     def container(self, name: str) -> Container | None:
         """Return the container of that name, regular ones first, or None."""
         for each in (*self.containers, *self.init_containers):

@@ -28,7 +28,6 @@ from probetui.manifest.nodes import (
     MapNode,
     Node,
     join,
-    locate,
     steps,
 )
 from probetui.manifest.objects import PodObject
@@ -97,17 +96,13 @@ class Draft:
 
     def position(self, path: str) -> Position:
         """Return where a field of the pod stands in its file."""
-        own = self.found.object
-        return locate(own.node, objects.object_path(own.workload, path))
+        return self.found.object.position(path)
 
     def problem(
         self, path: str, message: str, severity: Severity, rule: str
     ) -> Problem:
         """Return a problem with a field of the pod, as its document names it."""
-        own = self.found.object
-        field_path = objects.object_path(own.workload, path)
-        whole = f"{own.path}.{field_path}" if own.path else field_path
-        return Problem(self.position(path), whole, message, severity, rule)
+        return self.found.object.problem(path, message, severity, rule)
 
 
 def draft(found: FoundPod, validation: Validation, namespace: str | None) -> Draft:
@@ -173,6 +168,7 @@ def finish(made: Draft) -> LoadedPod | None:
         position=own.node.position,
         document=found.document.text,
         manifest=render.as_yaml(made.pod),
+        object=own,
         unsupported=(*fields, *supported.unsupported_claims(own.node, own.path)),
     )
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from probetui.errors import ManifestError
 from probetui.k8s.config import ConfigObject
 from probetui.k8s.pod import Pod
+from probetui.manifest.objects import PodObject
 from probetui.manifest.problem import Position, Problem, Severity
 
 
@@ -44,7 +45,8 @@ class LoadedPod:
 
     `document` is the text that was read, before `--set`; `manifest` the whole pod as
     YAML with `--set`, defaults, name and uid in it: loaded again it is the same pod.
-    `unsupported` warns of each field that probetui does not carry out.
+    `object` knows where its fields stand. `unsupported` warns of each field that
+    probetui does not carry out.
     """
 
     pod: Pod
@@ -52,6 +54,7 @@ class LoadedPod:
     position: Position
     document: str
     manifest: str
+    object: PodObject
     unsupported: tuple[Problem, ...] = ()
 
 

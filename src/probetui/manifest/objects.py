@@ -23,7 +23,13 @@ from probetui.manifest.nodes import (
     ScalarNode,
     locate,
 )
-from probetui.manifest.problem import Position, Problem, clipped, quote
+from probetui.manifest.problem import (
+    Position,
+    Problem,
+    Severity,
+    clipped,
+    quote,
+)
 
 _VERSION = re.compile(
     r"(?:(?P<group>[a-z0-9.-]+)/)?v[1-9][0-9]*(?:(?:alpha|beta)[0-9]+)?"
@@ -91,6 +97,18 @@ class PodObject:
     def name(self) -> str:
         """The object's own name, as written."""
         return name_of(self.node)
+
+    def position(self, field: str) -> Position:
+        """Return where a field of the pod stands in its file."""
+        return locate(self.node, object_path(self.workload, field))
+
+    def problem(
+        self, field: str, message: str, severity: Severity, rule: str
+    ) -> Problem:
+        """Return a problem with a field of the pod, as its document names it."""
+        path = object_path(self.workload, field)
+        whole = f"{self.path}.{path}" if self.path else path
+        return Problem(self.position(field), whole, message, severity, rule)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,11 @@ def inside(home: Path, path: str) -> Path:
     return home / _absolute(path).lstrip("/")
 
 
+def inside_home(path: str) -> str:
+    """Return the same as people and shells write it."""
+    return f"$HOME{_absolute(path)}"
+
+
 def is_mounted(container: Container, path: str) -> bool:
     """Tell whether a path of a container is in one of its volumes."""
     return path.startswith("/") and any(
