@@ -9,16 +9,19 @@ from textual.app import App
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.widget import Widget
 
+from probetui.drive.masking import Mask
 from probetui.kubelet.snapshot import Snapshot
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.options import ScreenOptions
 from tests.tui.fake_session import FakeSession
 
 
-def an_app(snapshot: Snapshot | FakeSession, **options: Any) -> ProbetuiApp:
+def an_app(
+    snapshot: Snapshot | FakeSession, mask: Mask | None = None, **options: Any
+) -> ProbetuiApp:
     """Return an app that shows a snapshot, or a session."""
     session = snapshot if isinstance(snapshot, FakeSession) else FakeSession(snapshot)
-    return ProbetuiApp(session, options=ScreenOptions(zone=UTC, **options))
+    return ProbetuiApp(session, options=ScreenOptions(zone=UTC, **options), mask=mask)
 
 
 def screen_lines(app: App[None]) -> list[str]:

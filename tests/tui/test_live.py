@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from textual.geometry import Region
 
+from probetui.drive.masking import Mask
 from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.k8s.status import Terminated
 from probetui.kubelet.journal import NoteEntry
@@ -329,6 +330,22 @@ async def test_secrets_are_masked_unless_they_are_wanted() -> None:
 
     assert "token *** is wrong" in masked
     assert f"token {secret} is wrong" in wanted
+
+
+async def test_what_else_is_secret_is_masked_from_the_moment_it_is_known() -> None:
+    mask = Mask()
+    pod = Pod("1", "p", containers=(Container("c"),))
+    snapshot = a_snapshot(
+        a_pod_snapshot(pod, a_container_snapshot(pod.containers[0])),
+        entries=[NoteEntry(1, NOW, "hunter22 is wrong")],
+    )
+    app = an_app(snapshot, mask)
+    mask.learn(["hunter22"])
+
+    text = await _text_of(app)
+
+    assert "*** is wrong" in text
+    assert "hunter22" not in text
 
 
 async def _text_of(app: ProbetuiApp) -> str:

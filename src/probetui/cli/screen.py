@@ -10,6 +10,7 @@ from typing import Literal
 from probetui.cli.notes import Weight
 from probetui.cli.plan import Plan
 from probetui.cli.session_options import ScreenChoices
+from probetui.drive.masking import Mask
 from probetui.drive.session import Session
 from probetui.headless.follow import Follower
 from probetui.headless.verdict import DONE, Verdict
@@ -43,10 +44,12 @@ class _App(app.ProbetuiApp):
         return self._exception
 
 
-async def show_screen(plan: Plan, session: Session, follower: Follower) -> Verdict:
+async def show_screen(
+    plan: Plan, session: Session, follower: Follower, mask: Mask
+) -> Verdict:
     """Show a session until the user leaves or something else ends it."""
     _choose_colors(plan.screen)
-    shown = _App(session, options=_options(plan.screen))
+    shown = _App(session, options=_options(plan.screen), mask=mask)
 
     def tell(weight: Weight, text: str) -> None:
         shown.notify(text, severity=_SEVERITIES[weight], markup=False)

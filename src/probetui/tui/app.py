@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Input
 
+from probetui.drive.masking import Mask
 from probetui.drive.session import Session
 from probetui.tui.key_labels import active_labels
 from probetui.tui.messages import CommandGiven, KeyClicked, SnapshotPublished
@@ -78,7 +79,9 @@ class ProbetuiApp(App[None], inherit_bindings=False):
         ),
     ]
 
-    def __init__(self, session: Session, *, options: ScreenOptions) -> None:
+    def __init__(
+        self, session: Session, *, options: ScreenOptions, mask: Mask | None = None
+    ) -> None:
         super().__init__()
         self.title = options.title
         if options.theme is not None:
@@ -87,7 +90,7 @@ class ProbetuiApp(App[None], inherit_bindings=False):
             self.animation_level = "none"
         self._session = session
         self._options = options
-        self._onlooker = Onlooker(session, options)
+        self._onlooker = Onlooker(session, options, mask)
         self._sight: Sight = self._onlooker.look()
         self._main = PodsScreen(self._sight, options)
         self._unsubscribe: Callable[[], None] = _nothing

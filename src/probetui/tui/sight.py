@@ -33,16 +33,21 @@ class Sight:
 
 
 class Onlooker:
-    """Looks at a session; remembers how far it has read the journal."""
+    """Looks at a session; remembers how far it has read the journal.
 
-    def __init__(self, session: Session, options: ScreenOptions) -> None:
+    `mask` has what is secret apart from the pods' own values.
+    """
+
+    def __init__(
+        self, session: Session, options: ScreenOptions, mask: Mask | None = None
+    ) -> None:
         self._session = session
         self._options = options
         self._log = EventLog()
         self._read = 0
         self._pods: dict[str, Pod] = {}
         self._names: dict[str, str] = {}
-        self._mask = Mask()
+        self._mask = mask or Mask()
         self.time_format = TimeFormat.WALL
 
     def look(self) -> Sight:
@@ -81,7 +86,7 @@ class Onlooker:
         self._pods.update((each.pod.uid, each.pod) for each in snapshot.pods)
         self._names = pod_names(self._pods.values())
         if not self._options.show_secrets:
-            self._mask = Mask(secrets_of(self._pods.values()))
+            self._mask.learn(secrets_of(self._pods.values()))
 
     def _read_on(self) -> tuple[EventLine, ...]:
         fresh = self._session.journal[self._read :]
