@@ -15,6 +15,7 @@ from probetui.kubelet.effects import (
     CreateContainer,
     Effect,
     GetImageStatus,
+    GetImageUser,
     GetPodSandboxStatus,
     MountVolume,
     Operation,
@@ -90,6 +91,13 @@ class FakeVolumes:
 
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
         return ()
+
+
+class FakeUsers:
+    """`ports.ImageUsers` that knows every image."""
+
+    async def image_user(self, image: str) -> str:
+        return f"the user of {image}"
 
 
 class Bench:
@@ -226,6 +234,18 @@ class TestOperations:
 
         assert finished == OperationFinished(7)
         assert (mounted, volumes.mounted) == ({"scratch"}, set())
+
+    async def test_who_knows_the_users_of_images_is_asked(self) -> None:
+        bench = Bench(users=FakeUsers())
+
+        finished = await bench.do(GetImageUser("a:1"))
+
+        assert finished == OperationFinished(7, "the user of a:1")
+
+    async def test_where_nobody_knows_the_users_of_images_there_is_none(self) -> None:
+        finished = await Bench().do(GetImageUser("a:1"))
+
+        assert finished == OperationFinished(7, None)
 
     async def test_where_there_are_no_volumes_that_is_the_error(self) -> None:
         finished = await Bench().do(MountVolume(POD, SCRATCH, (), START))

@@ -14,11 +14,13 @@ from probetui.k8s.runtime import (
     RuntimeState,
     SandboxStatus,
 )
+from probetui.k8s.volume import EmptyDir, Volume
 from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import (
     CreateContainer,
     GetImageStatus,
     GetPodSandboxStatus,
+    MountVolume,
     Operation,
     PulledImage,
     PullImage,
@@ -32,6 +34,7 @@ from probetui.kubelet.effects import (
     StartContainer,
     StopContainer,
     StopPodSandbox,
+    UnmountVolume,
 )
 from probetui.kubelet.inputs import (
     OperationFinished,
@@ -367,6 +370,18 @@ class TestManners:
         finished = Bench().do(operation)
 
         assert (finished.error, finished.not_found) == (error, True)
+
+
+def test_volumes_are_there_until_they_are_unmounted() -> None:
+    bench = Bench()
+    mount = MountVolume(POD, Volume("scratch", EmptyDir()), (), START)
+
+    bench.do(mount)
+    mounted = dict(bench.world.volumes)
+    bench.do(UnmountVolume(POD.uid, "scratch"))
+
+    assert mounted == {(POD.uid, "scratch"): mount}
+    assert bench.world.volumes == {}
 
 
 class TestProbes:

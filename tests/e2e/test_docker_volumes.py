@@ -1,0 +1,156 @@
+"""What a pod needs to run, given to it on a real Docker engine and taken away again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import docker
+import pytest
+
+from probetui.kubelet.labels import POD_NAME
+from tests.e2e.program import Program, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker]
+
+MANIFEST = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: settings}}
+data: {{greeting: hello, app.conf: listen 80}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {{name: account}}
+stringData: {{login: hunter2222}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, labels: {{app: shop}}}}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  initContainers:
+    - name: setup
+      image: busybox:1.36
+      imagePullPolicy: Never
+      command: [sh, -c, "cat /conf/app.conf /info/labels > /work/file"]
+      volumeMounts:
+        - {{name: work, mountPath: /work}}
+        - {{name: conf, mountPath: /conf}}
+        - {{name: info, mountPath: /info}}
+  containers:
+    - name: app
+      image: busybox:1.36
+      imagePullPolicy: Never
+      command: [sh, -c]
+      args: ["{script}"]
+      readinessProbe: {{exec: {{command: [test, -e, /work/file]}}}}
+      env:
+        - {{name: GREETING, valueFrom: {{configMapKeyRef:
+            {{name: settings, key: greeting}}}}}}
+        - {{name: LOGIN, valueFrom: {{secretKeyRef: {{name: account, key: login}}}}}}
+      volumeMounts:
+        - {{name: work, mountPath: /work}}
+        - {{name: fast, mountPath: /fast}}
+  volumes:
+    - {{name: work, emptyDir: {{}}}}
+    - {{name: fast, emptyDir: {{medium: Memory}}}}
+    - {{name: conf, configMap: {{name: settings}}}}
+    - name: info
+      downwardAPI: {{items: [{{path: labels,
+        fieldRef: {{fieldPath: metadata.labels}}}}]}}
+"""
+SAYS = "echo $(GREETING) $LOGIN $(cat /work/file) > /dev/termination-log; exit 3"
+NAMES = ("e2e-volumes", "e2e-killed", "e2e-kept-volumes")
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What the daemon still has of a pod."""
+
+    containers: tuple[str, ...]
+    volumes: tuple[str, ...]
+
+
+NOTHING = Left((), ())
+
+
+def left_of(pod: str) -> Left:
+    client = docker.from_env()
+    try:
+        filters = {"label": f"{POD_NAME}={pod}"}
+        containers = client.containers.list(all=True, filters=filters)
+        volumes = client.volumes.list(filters=filters)
+        return Left(
+            tuple(each.name for each in containers),
+            tuple(each.name for each in volumes),
+        )
+    finally:
+        client.close()
+
+
+@pytest.fixture
+def program(program: Program) -> Iterator[Program]:
+    """Remove what these tests may leave, and nothing else: the engine is shared."""
+    yield program
+    for each in NAMES:
+        manifest = MANIFEST.format(name=each, script=SAYS)
+        program.run("down", "-f", "-", "--runtime", "docker", stdin=manifest)
+
+
+def manifest_of(program: Program, name: str, script: str) -> Path:
+    path = program.home / "shop.yaml"
+    path.write_text(MANIFEST.format(name=name, script=script))
+    return path
+
+
+def test_a_pod_has_what_it_needs_and_leaves_nothing_behind(program: Program) -> None:
+    path = manifest_of(program, "e2e-volumes", SAYS)
+    record = program.home / "record.jsonl"
+
+    done = program.run(
+        "run", "-f", str(path), "--runtime", "docker", "--plain", "--strict",
+        "--record", str(record), "--timeout", "60s",
+        seconds=90,
+    )  # fmt: skip
+
+    texts = record.read_text()
+    said = 'hello *** listen 80app="shop"'
+    assert "exit 3" in done.stdout, done.stderr
+    assert json.dumps(said)[1:-1] in texts
+    assert "hunter2222" not in texts + done.stdout + done.stderr
+    assert left_of("e2e-volumes") == NOTHING
+
+
+def test_what_a_killed_run_has_left_is_removed_by_the_next_one(
+    program: Program,
+) -> None:
+    path = manifest_of(program, "e2e-killed", "sleep 60")
+    with program.started("-f", str(path), "--runtime", "docker") as process:
+        assert process.stdout is not None
+        wait_for("app started restart=0", process.stdout)
+        process.kill()
+        process.communicate(timeout=30)
+    left = left_of("e2e-killed")
+    manifest_of(program, "e2e-killed", SAYS)
+
+    done = program.run("-f", str(path), "--runtime", "docker", "--timeout", "60s")
+
+    assert len(left.volumes) >= 3
+    assert "exit 3" in done.stdout, done.stderr
+    assert left_of("e2e-killed") == NOTHING
+
+
+def test_what_was_kept_goes_with_its_volumes(program: Program) -> None:
+    path = manifest_of(program, "e2e-kept-volumes", "sleep 60")
+    program.run("-f", str(path), "--runtime", "docker", "--keep", "--until", "started")
+    kept = left_of("e2e-kept-volumes")
+
+    down = program.run("down", "-f", str(path), "--runtime", "docker")
+
+    assert len(kept.volumes) >= 3
+    assert down.stdout == "removed default/e2e-kept-volumes (docker)\n"
+    assert left_of("e2e-kept-volumes") == NOTHING
