@@ -1,11 +1,11 @@
 """Manifests of cases for plain processes, which have no image and no file system.
 
-What an image and a mount would give is given by the manifest instead:
+What an image and a root of one's own would give is given by the manifest instead:
 
 - the test server is run from its source, with this Python;
-- `/tmp` is the container's own folder, where its commands run: new for each instance,
-  as the file system of a container is;
-- a volume is a folder of the case, named by its path;
+- paths of volumes and of last words are relative: on processes they are in the
+  container's home folder, where its commands run;
+- `/tmp` is that folder too, which is new for each instance of the container;
 - a program that is process 1 of a container is not ended by SIGTERM unless it handles
   it, so one that does not is started with SIGTERM ignored.
 
@@ -39,6 +39,9 @@ FOR_SERVER = {
 }
 """What the server's image has, and where that is on this machine."""
 
+PATHS_STAY_IN = frozenset({"volumeMounts", "terminationMessagePath"})
+"""Fields in which the runtime itself takes a path for one below the home folder."""
+
 IGNORING_SIGTERM = "trap '' TERM; exec \"$@\""
 
 
@@ -47,37 +50,32 @@ def why_not(pod: Mapping[str, Any]) -> str:
     for each in _containers(pod):
         if each["image"].startswith(MISSING_IMAGES):
             return "needs images: one of its own is to be missing"
-        if "terminationMessagePath" in each or MESSAGE_PATH in str(each):
-            return "needs a file system of its own: a path for the termination message"
         is_web = "test-webserver" in each.get("args", [])
         if is_web and not _may_listen(WEB_PORT):
             return f"needs a network of its own: port {WEB_PORT} is not for this user"
     return ""
 
 
-def for_processes(pod: Mapping[str, Any], volumes: Path) -> Json:
-    """Return a manifest that does the same on plain processes.
-
-    `volumes` is a folder for what the pod's volumes hold; folders are made in it.
-    """
+def for_processes(pod: Mapping[str, Any]) -> Json:
+    """Return a manifest that does the same on plain processes."""
     adapted: Json = copy.deepcopy(dict(pod))
-    adapted["spec"].pop("volumes", None)
     for container in _containers(adapted):
-        mounts = {
-            each["mountPath"]: str(volumes / each["name"])
-            for each in container.pop("volumeMounts", [])
-        }
-        for folder in mounts.values():
-            Path(folder).mkdir(parents=True, exist_ok=True)
-        # Before mounts and sources, which may themselves be somewhere below /tmp.
-        for path, here in ({"/tmp/": "./"} | mounts).items():
-            for key in set(container) - {"name", "image"}:
+        for path, here in _paths(container).items():
+            for key in container.keys() - PATHS_STAY_IN:
                 container[key] = _moved(container[key], path, here)
+        # Afterwards: the source and this Python may be somewhere below such a path.
         if SERVER_IMAGE in container["image"]:
             _run_from_source(container)
         else:
             _run_as_process_1(container)
     return adapted
+
+
+def _paths(container: Json) -> dict[str, str]:
+    """Return the paths that are a container's own, and what they are on processes."""
+    own = [each["mountPath"] for each in container.get("volumeMounts", [])]
+    own.append(container.get("terminationMessagePath", MESSAGE_PATH))
+    return {"/tmp/": "./"} | {path: f".{path}" for path in own}
 
 
 def _containers(pod: Mapping[str, Any]) -> Iterator[Json]:

@@ -99,13 +99,11 @@ class PodFolder:
         self.path.mkdir()
         self.longest_grace = 0
         self._file = self.path / "pod.yaml"
-        self._count = 0
 
     def put(self, pod: Mapping[str, Any]) -> None:
         """Put a manifest there, in place of the one before; watchers see it whole."""
-        self._count += 1
         if self.runtime == PROCESS:
-            pod = for_processes(pod, self.scratch / "volumes" / str(self._count))
+            pod = for_processes(pod)
         grace = pod["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
         self.longest_grace = max(self.longest_grace, grace)
         # Beside the folder: what is in it would be a manifest.
