@@ -67,7 +67,7 @@ class MessageContract:
     @pytest.mark.parametrize(
         ("script", "expected"),
         [
-            pytest.param("echo one; echo two >&2; exit 1", "one\ntwo\n", id="error"),
+            pytest.param("echo one; echo two; exit 1", "one\ntwo\n", id="error"),
             pytest.param("echo one; exit 0", "", id="no error"),
             pytest.param(
                 "echo one; printf file > $ROOT/dev/termination-log; exit 1",
@@ -82,6 +82,14 @@ class MessageContract:
         found = await message(bench, script, termination_message_policy=FALLBACK)
 
         assert found == expected
+
+    async def test_both_streams_are_in_the_log(self, bench: Bench) -> None:
+        script = "echo one; echo two >&2; exit 1"
+
+        found = await message(bench, script, termination_message_policy=FALLBACK)
+
+        # Which of two pipes is read first is nobody's promise.
+        assert sorted(found.splitlines()) == ["one", "two"]
 
     async def test_only_the_end_of_a_long_log_counts(self, bench: Bench) -> None:
         script = "for i in $(seq 100); do echo $i; done; exit 1"

@@ -8,7 +8,6 @@ whichever came first is in the vectors, so both are right.
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -35,7 +34,8 @@ CODES = (
     "Unauthenticated",
 )  # fmt: skip
 STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
-ROUNDED_TO = 100
+ROUNDED_UP = 10
+"""Milliseconds that a deadline of seconds is rounded up to on the wire."""
 LATE = 500
 """Milliseconds that connecting may take on a busy machine."""
 
@@ -69,8 +69,8 @@ def right(case: dict[str, Any], limit: timedelta) -> list[tuple[str, str]]:
 def compare(call: Call, expected: dict[str, Any], port: int) -> None:
     """Compare but for the words of the library about itself."""
     assert call.service == expected["service"]
-    milliseconds = math.ceil(call.timeout * 1000 / ROUNDED_TO) * ROUNDED_TO
-    assert expected["deadlineMs"] - LATE <= milliseconds <= expected["deadlineMs"]
+    deadline = expected["deadlineMs"]
+    assert deadline - LATE <= call.timeout * 1000 <= deadline + ROUNDED_UP
     wanted = {name: text for name, [text] in expected["metadata"].items()}
     assert call.metadata.keys() == wanted.keys()
     for name in (":authority", "content-type"):
