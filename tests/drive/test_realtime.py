@@ -204,7 +204,7 @@ class TestRunning:
 
         assert session.runtime_name == "fake 1.0"
         assert session.snapshot.taken_at == START
-        assert session.journal == []
+        assert not session.journal
 
 
 class TestEventStream:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from probetui.drive.session_journal import SessionJournal
 from probetui.errors import ContainerRuntimeError
 from probetui.kubelet.effects import Effect
 from probetui.kubelet.engine import Engine
@@ -73,7 +74,7 @@ class RealtimeSession:
         self._on_input = on_input
         self._inbox: deque[Input] = deque()
         self._wake = asyncio.Event()
-        self._journal: list[Entry] = []
+        self._journal = SessionJournal()
         self._subscribers: list[Callable[[], None]] = []
         self._notice: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -102,7 +103,7 @@ class RealtimeSession:
 
     @property
     def journal(self) -> Sequence[Entry]:
-        """Every entry of the session, oldest first; it only grows."""
+        """Every entry of the session by its place; only very old ones are gone."""
         return self._journal
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:

@@ -23,7 +23,12 @@ class Session(Protocol):
 
     @property
     def journal(self) -> Sequence[Entry]:
-        """Every entry of the session, oldest first; it only grows."""
+        """Every entry of the session, oldest first; it only grows.
+
+        An entry keeps its place. Of a long session the oldest entries may be gone:
+        a slice leaves them out, asking for one is an `IndexError`; the newest 100,000
+        ticks are always there.
+        """
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Be called, on the event loop, after something changed.

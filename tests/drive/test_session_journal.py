@@ -1,0 +1,164 @@
+"""A session's journal: nothing that may be scrolled to is lost (UX-17)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probetui.drive.session_journal import LEAST_TICKS, Limits, SessionJournal
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    Entry,
+    NoteEntry,
+    StateEntry,
+    StatusEntry,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from tests.builders import START, a_container_status, a_status
+from tests.drive.strategies import values_of
+from tests.tui.states import DEMO_KEY, a_tick
+
+SMALL = Limits(open_entries=4, block=3, packed_bytes=1 << 20, ticks=5)
+FORGETFUL = replace(SMALL, packed_bytes=0)
+
+
+def notes(count: int) -> list[Entry]:
+    return [NoteEntry(number, START, f"note {number}") for number in range(count)]
+
+
+def ticks(count: int, output: str = "ok") -> list[Entry]:
+    """Return ticks a second apart, every one with an output of its own."""
+    return [
+        a_tick(
+            DEMO_KEY,
+            START + timedelta(seconds=number),
+            n=number + 1,
+            attempts=(Attempt(ProbeResult.SUCCESS, f"{output} {number}"),),
+        )
+        for number in range(count)
+    ]
+
+
+def a_journal(entries: Sequence[Entry], limits: Limits = SMALL) -> SessionJournal:
+    """Return a journal to which entries were added one by one."""
+    journal = SessionJournal(limits)
+    for each in entries:
+        journal.extend([each])
+    return journal
+
+
+@pytest.mark.parametrize("count", [0, 1, 6, 7, 8, 40])
+def test_a_journal_gives_back_what_was_put_in(count: int) -> None:
+    entries = notes(count)
+
+    journal = a_journal(entries)
+
+    assert len(journal) == count
+    assert list(journal) == entries
+    assert [journal[place] for place in range(count)] == entries
+
+
+@given(st.integers(0, 30), st.integers(-35, 35), st.integers(-35, 35))
+def test_a_slice_is_that_of_a_list(count: int, start: int, stop: int) -> None:
+    entries = notes(count)
+
+    assert a_journal(entries)[start:stop] == entries[start:stop]
+
+
+@given(
+    st.lists(
+        st.one_of(
+            *(
+                values_of(each)
+                for each in (
+                    TickEntry,
+                    StateEntry,
+                    ContainerEntry,
+                    BackoffEntry,
+                    NoteEntry,
+                )
+            )
+        ),
+        max_size=6,
+    )
+)
+def test_every_kind_of_entry_survives_being_packed(entries: list[Entry]) -> None:
+    packed_at_once = Limits(open_entries=0, block=1)
+
+    assert list(a_journal(entries, packed_at_once)) == entries
+
+
+def test_a_whole_status_survives_being_packed() -> None:
+    entry = StatusEntry(1, START, "uid", a_status(a_container_status()))
+
+    assert a_journal([entry], Limits(open_entries=0, block=1))[0] == entry
+
+
+def test_output_that_is_not_utf_8_survives_being_packed() -> None:
+    entries = ticks(20, output="\udcff\x1b[2J")
+
+    assert list(a_journal(entries)) == entries
+
+
+def test_the_oldest_blocks_are_forgotten_when_there_is_too_much() -> None:
+    entries = ticks(40)
+
+    journal = a_journal(entries, FORGETFUL)
+
+    assert len(journal) == 40
+    assert journal.first == 30
+    assert list(journal) == entries[30:]
+    assert journal[20:34] == entries[30:34]
+
+
+def test_a_forgotten_entry_is_said_not_to_be_there() -> None:
+    journal = a_journal(ticks(40), FORGETFUL)
+
+    with pytest.raises(IndexError, match="entry 2 of 40 is not there"):
+        journal[2]
+
+
+def test_no_tick_is_forgotten_that_may_be_scrolled_to() -> None:
+    entries = [each for pair in zip(notes(30), ticks(30), strict=True) for each in pair]
+
+    journal = a_journal(entries, FORGETFUL)
+
+    kept = [each for each in journal if isinstance(each, TickEntry)]
+    assert len(kept) >= FORGETFUL.ticks
+    assert (
+        kept == [each for each in entries if isinstance(each, TickEntry)][-len(kept) :]
+    )
+
+
+def test_followers_find_what_is_new_where_they_stopped() -> None:
+    entries, journal, read = ticks(50), SessionJournal(FORGETFUL), 0
+    seen: list[Entry] = []
+
+    for place in range(0, 50, 5):
+        journal.extend(entries[place : place + 5])
+        fresh = journal[read:]
+        read += len(fresh)
+        seen += fresh
+
+    assert seen == entries
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_ticks_take_little_and_are_all_there() -> None:
+    journal = SessionJournal()
+    batch = ticks(1_000)
+
+    for _ in range(LEAST_TICKS // 1_000):
+        journal.extend(batch)
+
+    assert len(journal) == LEAST_TICKS
+    assert journal.first == 0
+    assert journal.packed_bytes < LEAST_TICKS * 40
+    assert journal[50_500] == batch[500]
