@@ -2,9 +2,6 @@
 
 `PROBETUI_REQUIRE_ENGINES` names engines, apart by commas, that must be there: their
 tests then fail where they would otherwise be skipped.
-
-`PROBETUI_LIVE_SUITES=1` runs the suites marked `live` too: Kubernetes' own tests and
-the pods of real kubelets, for minutes and against the clock, so on a quiet machine.
 """
 
 from __future__ import annotations
@@ -23,8 +20,6 @@ settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE")
     or ("ci" if os.environ.get("CI") else "default")
 )
-
-LIVE_SUITES = bool(os.environ.get("PROBETUI_LIVE_SUITES"))
 
 REQUIRED_ENGINES = frozenset(
     filter(None, os.environ.get("PROBETUI_REQUIRE_ENGINES", "").split(","))
@@ -50,12 +45,10 @@ ENGINES: dict[str, Callable[[], str | None]] = {"docker": _why_no_docker}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test that was not asked for; one without its engine, or fail it.
+    """Skip a test without its engine, or fail it.
 
     This comes before fixtures, whatever their scope, that would need the engine.
     """
-    if item.get_closest_marker("live") is not None and not LIVE_SUITES:
-        pytest.skip("live: set PROBETUI_LIVE_SUITES=1 on a quiet machine")
     for name, why_not in ENGINES.items():
         if item.get_closest_marker(name) is None:
             continue
