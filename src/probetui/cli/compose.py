@@ -39,6 +39,7 @@ from probetui.ports import (
     EventSource,
     ImageStore,
     ImageUsers,
+    LogSource,
     NodeSource,
     Runtime,
     VolumeHost,
@@ -209,6 +210,7 @@ class _Live:
             self._clock,
             runtime_name=await capable.version(),
             events=capable if isinstance(capable, EventSource) else None,
+            logs=capable if isinstance(capable, LogSource) else None,
         )
         if self._plan.options.paused:
             session.send(PauseProbes())

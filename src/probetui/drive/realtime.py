@@ -15,15 +15,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from probetui.drive.logs import LogState, LogTail, read_log
 from probetui.drive.session_journal import SessionJournal
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import Effect
 from probetui.kubelet.engine import Engine
 from probetui.kubelet.inputs import Command, DeletePod, Fact, Input, RuntimeChanged
 from probetui.kubelet.journal import Entry
 from probetui.kubelet.snapshot import Snapshot
 from probetui.kubelet.turn import Turn
-from probetui.ports import Clock, EventSource
+from probetui.ports import Clock, EventSource, LogSource
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +56,7 @@ class RealtimeSession:
         runtime_name: the runtime and its version, for people.
         events: the runtime's own event stream, if it has one.
         on_input: told of every input with its instant, before the engine sees it.
+        logs: what containers print, if the runtime keeps it.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class RealtimeSession:
         runtime_name: str,
         events: EventSource | None = None,
         on_input: Callable[[Input, datetime], None] | None = None,
+        logs: LogSource | None = None,
     ) -> None:
         self._engine = engine
         self._executor = executor
@@ -72,6 +76,7 @@ class RealtimeSession:
         self._runtime_name = runtime_name
         self._events = events
         self._on_input = on_input
+        self._logs = logs
         self._inbox: deque[Input] = deque()
         self._wake = asyncio.Event()
         self._journal = SessionJournal()
@@ -119,6 +124,18 @@ class RealtimeSession:
     def send(self, command: Command) -> None:
         """Hand a command to the engine."""
         self._put(command)
+
+    def follow_logs(
+        self, container_id: ContainerID, callback: Callable[[], None]
+    ) -> LogTail:
+        """Read what a container instance prints until the tail is closed."""
+        tail = LogTail(container_id, callback)
+        if self._logs is None:
+            tail.finish(LogState.REFUSED, f"{self._runtime_name} keeps no logs")
+        else:
+            reading = self._spawn(read_log(self._logs, tail, self._clock))
+            tail.read_by(reading.cancel)
+        return tail
 
     # -- running
 

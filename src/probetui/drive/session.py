@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from probetui.drive.logs import LogTail
+from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.inputs import Command
 from probetui.kubelet.journal import Entry
 from probetui.kubelet.snapshot import Snapshot
@@ -38,3 +40,17 @@ class Session(Protocol):
 
     def send(self, command: Command) -> None:
         """Hand a command to the engine; it acts as soon as it can."""
+
+
+@runtime_checkable
+class LogKeeper(Protocol):
+    """A session that can show what containers print; a replay, say, cannot."""
+
+    def follow_logs(
+        self, container_id: ContainerID, callback: Callable[[], None]
+    ) -> LogTail:
+        """Read what a container instance prints until the tail is closed.
+
+        The callback is called on the event loop after something changed, at most 20
+        times a second.
+        """

@@ -1,0 +1,183 @@
+"""What a container prints, read in the background and kept within bounds.
+
+A container may print faster than anybody can read, or than this program may spend time
+on: what is read is a bounded number of lines in a bounded time, and when that is not
+enough for long, what is in between is skipped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, nullcontext
+from datetime import timedelta
+from enum import StrEnum
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import ContainerID
+from probetui.ports import Clock, LogLine, LogSource
+
+LINES_KEPT = 10_000
+CHARACTERS_KEPT = 8_000_000
+FIRST_LINES = 1_000
+LINES_AT_ONCE = 500
+PAUSE = timedelta(milliseconds=50)
+"""At most so many lines are read in that time."""
+
+PATIENCE = 40
+"""After so many full batches in a row the rest is skipped."""
+
+NOTICE_PERIOD_SECONDS = 0.05
+
+
+class LogState(StrEnum):
+    """How the reading of a log stands."""
+
+    READING = "follow"
+    ENDED = "ended"
+    REFUSED = "refused"
+
+
+class LogTail:
+    """The newest lines of one container instance; whoever opened it closes it.
+
+    Args:
+        container_id: whose lines they are.
+        on_change: called on the event loop after something changed, at most 20 times a
+            second.
+    """
+
+    def __init__(
+        self, container_id: ContainerID, on_change: Callable[[], None]
+    ) -> None:
+        self.container_id = container_id
+        self._on_change = on_change
+        self._lines: list[LogLine] = []
+        self._characters = 0
+        self._dropped = 0
+        self._skips: list[int] = []
+        self._state = LogState.READING
+        self._problem = ""
+        self._notice: asyncio.TimerHandle | None = None
+        self._close: Callable[[], object] = _nothing
+
+    @property
+    def lines(self) -> Sequence[LogLine]:
+        """What is kept, oldest first; not to be changed."""
+        return self._lines
+
+    @property
+    def dropped(self) -> int:
+        """How many lines there were before those that are kept."""
+        return self._dropped
+
+    @property
+    def skips(self) -> Sequence[int]:
+        """Before which lines some were never read; counted from the first of all."""
+        return self._skips
+
+    @property
+    def state(self) -> LogState:
+        """How the reading stands."""
+        return self._state
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be read, empty if it can."""
+        return self._problem
+
+    def close(self) -> None:
+        """Read no more."""
+        self._close()
+        if self._notice is not None:
+            self._notice.cancel()
+            self._notice = None
+        self._on_change = _nothing
+
+    # -- for whoever reads
+
+    def read_by(self, close: Callable[[], object]) -> None:
+        """Take note of how the reading is ended."""
+        self._close = close
+
+    def add(self, line: LogLine) -> None:
+        """Keep a line, and let go of the oldest ones if need be."""
+        self._lines.append(line)
+        self._characters += len(line.text)
+        if len(self._lines) > LINES_KEPT or self._characters > CHARACTERS_KEPT:
+            self._let_go()
+        self._give_notice()
+
+    def skip(self) -> None:
+        """Mark that lines are missing before the next one."""
+        self._skips.append(self._dropped + len(self._lines))
+
+    def finish(self, state: LogState, problem: str = "") -> None:
+        """Say that nothing more comes."""
+        self._state, self._problem = state, problem
+        self._give_notice()
+
+    def _let_go(self) -> None:
+        """Drop a tenth at once: to drop one by one would move all others each time."""
+        count = 0
+        most_characters = CHARACTERS_KEPT * 9 // 10
+        while count < LINES_KEPT // 10 or self._characters > most_characters:
+            self._characters -= len(self._lines[count].text)
+            count += 1
+            if count == len(self._lines):
+                break
+        del self._lines[:count]
+        self._dropped += count
+
+    def _give_notice(self) -> None:
+        if self._notice is None:
+            loop = asyncio.get_running_loop()
+            self._notice = loop.call_later(NOTICE_PERIOD_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        self._notice = None
+        self._on_change()
+
+
+async def read_log(source: LogSource, tail: LogTail, clock: Clock) -> None:
+    """Read a container's log to its end, into `tail`."""
+    try:
+        count = FIRST_LINES
+        while await _falls_behind(source, tail, clock, count):
+            tail.skip()
+            count = LINES_AT_ONCE
+    except ContainerRuntimeError as error:
+        tail.finish(LogState.REFUSED, str(error))
+    else:
+        tail.finish(LogState.ENDED)
+
+
+async def _falls_behind(
+    source: LogSource, tail: LogTail, clock: Clock, count: int
+) -> bool:
+    """Follow a log from its last `count` lines; True if it goes on too fast for that.
+
+    False once it has ended.
+    """
+    lines = source.follow_logs(tail.container_id, tail=count, follow=True)
+    closing = aclosing(lines) if isinstance(lines, AsyncGenerator) else nullcontext()
+    taken = full = 0
+    ends_at = clock.now() + PAUSE
+    async with closing:
+        async for line in lines:
+            tail.add(line)
+            taken += 1
+            if taken < LINES_AT_ONCE:
+                continue
+            is_early = clock.now() < ends_at
+            full = full + 1 if is_early else 0
+            if full > PATIENCE:
+                return True
+            # Also yields to the loop where lines come without any waiting.
+            await clock.sleep_until(ends_at)
+            taken, ends_at = 0, clock.now() + PAUSE
+    return False
+
+
+def _nothing() -> None:
+    """Stand in for what is not to be called any more."""
