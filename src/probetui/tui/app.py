@@ -3,84 +3,53 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import on
-from textual.app import App, SystemCommand
-from textual.binding import Binding, BindingType
-from textual.screen import Screen
-from textual.widgets import Input
+from textual.binding import BindingType
 
 from probetui.drive.masking import Mask
 from probetui.drive.session import Session
+from probetui.tui.action import Where
+from probetui.tui.actions import BY_ID, bindings
 from probetui.tui.key_labels import active_labels
 from probetui.tui.messages import CommandGiven, KeyClicked, SnapshotPublished
 from probetui.tui.options import ScreenOptions
+from probetui.tui.outside import Outside
+from probetui.tui.palette import Actions
 from probetui.tui.role_colours import role_variables
+from probetui.tui.screens.catalogue import SCREENS
 from probetui.tui.screens.help import HelpScreen
 from probetui.tui.screens.pods import PodsScreen
-from probetui.tui.sight import Onlooker, Sight, countdown_step, is_counting
+from probetui.tui.sight import Onlooker, countdown_step, is_counting
+from probetui.tui.stage import Stage, StagedApp, StagedScreen, is_allowed
 
 _SECONDS_TO_QUIT = 2.0
 
 
-class ProbetuiApp(App[None], inherit_bindings=False):
+class ProbetuiApp(StagedApp, inherit_bindings=False):
     """Shows a session and hands it what a person asks for; decides nothing.
 
     Args:
         session: what is looked at; the app neither starts nor ends it.
         options: how the screen looks and what its keys may do.
+        mask: what is secret apart from the pods' own values.
+        outside: what the program around the screen can do for it.
     """
 
     CSS_PATH = "styles/app.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "question_mark,f1", "help", "help", id="app.help", tooltip="Keys and marks"
-        ),
-        Binding(
-            "u",
-            "time_format",
-            "time",
-            id="look.time",
-            tooltip="Times: since start, ago",
-        ),
-        Binding(
-            "f8",
-            "save_picture",
-            "picture",
-            id="app.screenshot",
-            tooltip="Save a picture (SVG)",
-        ),
-        Binding(
-            "ctrl+p",
-            "command_palette",
-            "palette",
-            id="app.palette",
-            priority=True,
-            tooltip="Actions by name",
-        ),
-        Binding("q", "quit", "quit", id="app.quit", tooltip="Leave probetui"),
-        Binding(
-            "ctrl+q",
-            "quit",
-            "quit",
-            id="app.quit-now",
-            priority=True,
-            tooltip="Leave from anywhere",
-        ),
-        Binding(
-            "ctrl+c",
-            "copy_or_quit",
-            "copy or quit",
-            id="app.copy",
-            tooltip="Copy; twice: leave",
-        ),
-    ]
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.PROGRAM,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+    COMMANDS = {Actions}  # noqa: RUF012  # annotated by the framework
 
     def __init__(
-        self, session: Session, *, options: ScreenOptions, mask: Mask | None = None
+        self,
+        session: Session,
+        *,
+        options: ScreenOptions,
+        mask: Mask | None = None,
+        outside: Outside | None = None,
     ) -> None:
         super().__init__()
         self.title = options.title
@@ -91,8 +60,8 @@ class ProbetuiApp(App[None], inherit_bindings=False):
         self._session = session
         self._options = options
         self._onlooker = Onlooker(session, options, mask)
-        self._sight: Sight = self._onlooker.look()
-        self._main = PodsScreen(self._sight, options)
+        self.stage = Stage(self._onlooker.look(), options, outside or Outside())
+        self._main = PodsScreen(self.stage)
         self._unsubscribe: Callable[[], None] = _nothing
         self._is_quit_asked = False
 
@@ -118,36 +87,33 @@ class ProbetuiApp(App[None], inherit_bindings=False):
     def check_action(
         self,
         action: str,
-        parameters: tuple[object, ...],  # noqa: ARG002  # the framework's
+        parameters: tuple[object, ...],
     ) -> bool | None:
-        """Keep keys for typing while something is typed."""
-        if isinstance(self.focused, Input):
-            return action in {"quit", "command_palette"}
-        return True
+        """Tell which keys work now; the others are neither shown nor listed."""
+        return is_allowed(self, action, parameters)
 
     def get_css_variables(self) -> dict[str, str]:
         """Add colours for our roles to those of the theme."""
         theme = super().get_css_variables()
         return {**theme, **role_variables(theme)}
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer in the palette whatever a key does now, and the themes."""
-        for label in active_labels(screen.active_bindings):
-            keys = " ".join(label.keys)
-            yield SystemCommand(
-                f"{label.text} ({keys})",
-                label.tooltip,
-                partial(self.simulate_key, label.key),
-            )
-        yield SystemCommand("theme", "Other colours", self.action_change_theme)
-
     def action_help(self) -> None:
         focused = self.focused
         name = focused.id if focused is not None and focused.id else "everywhere"
         labels = active_labels(self.screen.active_bindings)
-        marks = self._sight.view.marks
+        marks = self.stage.sight.view.marks
         is_ascii = self._options.ascii
         self.push_screen(HelpScreen(name, labels, marks, is_ascii=is_ascii))
+
+    def action_give(self, name: str, *words: str) -> None:
+        """Give the engine the command of an action."""
+        action = BY_ID[name]
+        if action.gives is not None:
+            self._session.send(action.gives(self.stage.now, words))
+
+    def action_show_screen(self, name: str) -> None:
+        """Put another screen before this one."""
+        self.push_screen(SCREENS[name](self.stage))
 
     def action_time_format(self) -> None:
         self._onlooker.time_format = self._onlooker.time_format.following
@@ -175,8 +141,10 @@ class ProbetuiApp(App[None], inherit_bindings=False):
 
     @on(SnapshotPublished)
     def _show(self) -> None:
-        self._sight = self._onlooker.look()
-        self._main.show(self._sight)
+        sight = self.stage.sight = self._onlooker.look()
+        for screen in self.screen_stack:
+            if isinstance(screen, StagedScreen):
+                screen.show(sight)
 
     @on(CommandGiven)
     def _send(self, message: CommandGiven) -> None:
@@ -190,7 +158,7 @@ class ProbetuiApp(App[None], inherit_bindings=False):
         self.post_message(SnapshotPublished())
 
     def _count_down(self) -> None:
-        if is_counting(self._sight.snapshot):
+        if is_counting(self.stage.sight.snapshot):
             self._announce()
 
     def _forget_quit(self) -> None:

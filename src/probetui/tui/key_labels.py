@@ -1,4 +1,4 @@
-"""Keys as people write them, and the bindings that are active, for footer and help."""
+"""Keys as people write them, and the actions that are active, for footer and help."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from textual.binding import ActiveBinding
 from textual.keys import key_to_character
+
+from probetui.tui.action import Group
+from probetui.tui.actions import BY_ID
 
 _NAMES = {
     "space": "spc",
@@ -20,46 +23,36 @@ _NAMES = {
     "slash": "/",
     "full_stop": ".",
 }
-_FOOTER_ORDER = (
-    "app.help",
-    "look.filter",
-    "time.pause",
-    "time.resume",
-    "time.step",
-    "probe.trigger",
-    "container.restart",
-    "look.follow",
-    "look.faults",
-    "look.events",
-    "look.zoom",
-    "app.back",
-    "app.quit",
-)
 GROUPS = {
-    "move": "MOVE",
-    "look": "LOOK",
-    "time": "TIME",
-    "probe": "PROBE",
-    "container": "CONTAINER",
-    "app": "PROBETUI",
+    Group.MOVE: "MOVE",
+    Group.LOOK: "LOOK",
+    Group.TIME: "TIME",
+    Group.PROBE: "PROBE",
+    Group.CONTAINER: "CONTAINER",
+    Group.FILES: "FILES",
+    Group.APP: "PROBETUI",
 }
-"""Headings of the help, by what the ids of bindings begin with."""
+"""Headings of the help."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyLabel:
-    """One action and the keys for it, as people write them; `key` is the first one."""
+    """One action and the keys for it, as people write them; `key` is the first one.
+
+    `footer` is its place in the footer, 0 if it has none.
+    """
 
     id: str
     key: str
     keys: tuple[str, ...]
     text: str
     tooltip: str
+    footer: int = 0
 
     @property
-    def group(self) -> str:
+    def group(self) -> Group:
         """The heading under which the help lists it."""
-        return GROUPS[self.id.partition(".")[0]]
+        return Group(self.id.partition(".")[0])
 
 
 def key_label(key: str) -> str:
@@ -88,6 +81,7 @@ def active_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
             tuple(key_label(key) for key in keys[each]),
             active.binding.description,
             active.tooltip,
+            BY_ID[each].footer if each in BY_ID else 0,
         )
         for each, active in first.items()
     ]
@@ -95,5 +89,5 @@ def active_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
 
 def footer_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
     """Return what the footer shows, most useful first."""
-    shown = [each for each in active_labels(bindings) if each.id in _FOOTER_ORDER]
-    return sorted(shown, key=lambda each: _FOOTER_ORDER.index(each.id))
+    shown = [each for each in active_labels(bindings) if each.footer]
+    return sorted(shown, key=lambda each: each.footer)

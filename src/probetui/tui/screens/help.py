@@ -54,11 +54,11 @@ class HelpPane(Pane):
 
     def _key_blocks(self) -> list[list[Line]]:
         blocks = []
-        for heading in GROUPS.values():
+        for group, heading in GROUPS.items():
             lines = [
                 _key_line(" ".join(each.keys), each.tooltip or each.text)
                 for each in self._labels
-                if each.group == heading
+                if each.group == group
             ]
             if lines:
                 blocks.append([line(Span(f" {heading}", Role.STRONG)), *lines])

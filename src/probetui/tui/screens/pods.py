@@ -9,63 +9,56 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
-from textual.screen import Screen
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from probetui.k8s.probe import ProbeType
 from probetui.presentation.detail import Subject, choose_probe
 from probetui.presentation.filters import Filter
-from probetui.tui.key_labels import footer_labels
-from probetui.tui.messages import CommandGiven, ContainerChosen, FilterClosed
-from probetui.tui.options import ScreenOptions
-from probetui.tui.screens.pods_keys import (
-    GIVE,
-    KEYS,
-    command_of,
-    enabled_actions,
-)
+from probetui.tui.action import Where
+from probetui.tui.actions import ACTIONS, bindings
+from probetui.tui.messages import ContainerChosen, FilterClosed
+from probetui.tui.screens.keyed import KeyedScreen
 from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, LEAST, is_below
 from probetui.tui.sight import Sight
+from probetui.tui.stage import Stage
 from probetui.tui.widgets.container_table import ContainerTable
 from probetui.tui.widgets.detail_pane import DetailPane
 from probetui.tui.widgets.event_pane import EventPane
 from probetui.tui.widgets.filter_bar import FilterBar
-from probetui.tui.widgets.one_line import Banner, HeaderBar, KeyLine
+from probetui.tui.widgets.one_line import Banner, HeaderBar
 from probetui.tui.widgets.pane import Pane
 
 _PANES = ("containers", "detail", "events")
 
 
-class PodsScreen(Screen[None], inherit_bindings=False):
-    """Shows what it is given; what a person wants of the engine leaves as messages."""
+class PodsScreen(KeyedScreen, inherit_bindings=False):
+    """Shows what it is given, and says what of it is chosen."""
 
     CSS_PATH = "../styles/pods.tcss"
     AUTO_FOCUS = "#containers"
     HORIZONTAL_BREAKPOINTS = BY_WIDTH
     VERTICAL_BREAKPOINTS = BY_HEIGHT
-    BINDINGS: ClassVar[list[BindingType]] = KEYS
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.MAIN,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
-    def __init__(self, sight: Sight, options: ScreenOptions) -> None:
-        super().__init__()
-        self._sight = sight
-        self._options = options
-        self._subject: Subject | None = None
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
         self._wanted_probe: ProbeType | None = None
         self._zoomed = ""
-        self._conditions: object = None
-        view, is_ascii = sight.view, options.ascii
+        self._allowed: object = None
+        view, is_ascii = stage.sight.view, stage.options.ascii
         self._header, self._banner = HeaderBar(), Banner()
         self._containers = ContainerTable(view, is_ascii=is_ascii)
         self._detail = DetailPane(view, is_ascii=is_ascii)
         self._events = EventPane(view, is_ascii=is_ascii)
-        self._filter, self._keys = FilterBar(), KeyLine()
+        self._filter = FilterBar()
 
     def compose(self) -> ComposeResult:
         yield self._header
         yield self._banner
         yield Container(self._containers, self._detail, self._events, id="panes")
         yield self._filter
-        yield self._keys
+        yield self.key_line
         yield Static(
             f"too small for probetui ({LEAST.width} x {LEAST.height}); it runs on",
             id="too-small",
@@ -73,8 +66,7 @@ class PodsScreen(Screen[None], inherit_bindings=False):
         )
 
     def on_mount(self) -> None:
-        self.bindings_updated_signal.subscribe(self, self._show_keys)
-        self.show(self._sight)
+        self.show(self.stage.sight)
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(is_below(event.size, LEAST), "-too-small")
@@ -87,8 +79,6 @@ class PodsScreen(Screen[None], inherit_bindings=False):
         self.set_class(isinstance(self.focused, EventPane), "-on-events")
 
     def show(self, sight: Sight) -> None:
-        """Show what there is to see now; only what changed is painted."""
-        self._sight = sight
         snapshot, view = sight.snapshot, sight.view
         self._header.show(snapshot, sight.runtime_name, view)
         self._banner.show(snapshot, sight.runtime_name, view)
@@ -102,13 +92,13 @@ class PodsScreen(Screen[None], inherit_bindings=False):
         action: str,
         parameters: tuple[object, ...],
     ) -> bool | None:
-        """Tell which keys work now; the others are neither shown nor listed."""
-        if isinstance(self.focused, Input):
+        """Tell which keys work now, also by which panes are shown."""
+        if action in {"unzoom", "back"} and not (
+            self._zoomed
+            or (action == "back" and self._pane_to_filter().filter.is_active)
+        ):
             return False
-        if action == GIVE and self._options.read_only:
-            return False
-        name = str(parameters[0]) if action == GIVE else action
-        return self._enabled().get(name, True)
+        return super().check_action(action, parameters)
 
     def action_pane(self, name: str) -> None:
         if self._zoomed:
@@ -138,19 +128,16 @@ class PodsScreen(Screen[None], inherit_bindings=False):
             self.refresh_bindings()
 
     def action_probe(self, step: int) -> None:
-        if self._subject is not None and self._subject.probe is not None:
-            probes = self._subject.container.probes
-            index = probes.index(self._subject.probe) + step
+        subject = self.stage.subject
+        if subject is not None and subject.probe is not None:
+            probes = subject.container.probes
+            index = probes.index(subject.probe) + step
             self._wanted_probe = probes[index % len(probes)].key.probe_type
             self._show_detail()
 
     def action_filter(self) -> None:
-        self._keys.display = False
+        self.key_line.display = False
         self._filter.open(self._pane_to_filter())
-
-    def action_give(self, name: str) -> None:
-        if (command := command_of(name, self._subject)) is not None:
-            self.post_message(CommandGiven(command))
 
     @on(ContainerChosen)
     def _container_chosen(self) -> None:
@@ -158,27 +145,21 @@ class PodsScreen(Screen[None], inherit_bindings=False):
 
     @on(FilterClosed)
     def _filter_closed(self) -> None:
-        self._keys.display = True
+        self.key_line.display = True
 
     def _show_detail(self) -> None:
         chosen = self._containers.chosen_container
         if chosen is None:
-            self._subject = None
+            subject = None
         else:
             probe = choose_probe(chosen[1], self._wanted_probe)
-            self._subject = Subject(*chosen, probe)
-        self._detail.show(self._subject, self._sight.view)
-        if (conditions := self._enabled()) != self._conditions:
-            self._conditions = conditions
+            subject = Subject(*chosen, probe)
+        self.stage.subject = subject
+        self._detail.show(subject, self.stage.sight.view)
+        allowed = [self.stage.allows(each) for each in ACTIONS]
+        if allowed != self._allowed:
+            self._allowed = allowed
             self.refresh_bindings()
-
-    def _enabled(self) -> dict[str, bool]:
-        return enabled_actions(
-            self._subject,
-            is_paused=self._sight.snapshot.is_paused,
-            is_zoomed=bool(self._zoomed),
-            is_filtered=self._pane_to_filter().filter.is_active,
-        )
 
     def _zoom(self, name: str) -> None:
         """Give one pane the whole screen; an empty name gives all panes their part."""
@@ -198,6 +179,3 @@ class PodsScreen(Screen[None], inherit_bindings=False):
         if isinstance(self.focused, EventPane):
             return self.focused
         return self._containers
-
-    def _show_keys(self, _screen: Screen[None]) -> None:
-        self._keys.show(footer_labels(self.active_bindings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from probetui.presentation.events import EventLine
 from probetui.presentation.filters import Filter
@@ -13,9 +13,10 @@ from probetui.presentation.sentences import why
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, strong
 from probetui.presentation.text_cells import all_lines
 from probetui.presentation.view import View
+from probetui.tui.action import Where
+from probetui.tui.actions import bindings
 from probetui.tui.inks import CURSOR, Column, InkLine, headings, inks, row, wrapped
 from probetui.tui.widgets.list_pane import ListPane
-from probetui.tui.widgets.pane import MOVES
 
 _ROOM_FOR_NOTES = 110
 _NARROW = (
@@ -45,23 +46,8 @@ _ROOM_FOR_LINES_BELOW = 18
 class EventPane(ListPane):
     """Newest at the bottom; follows until a person looks at something older."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *MOVES,
-        Binding(
-            "a,end",
-            "follow",
-            "follow",
-            id="look.follow",
-            tooltip="Follow new lines",
-        ),
-        Binding(
-            "f",
-            "faults",
-            "faults",
-            id="look.faults",
-            tooltip="Faults only, and back",
-        ),
-    ]
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.PANE, Where.EVENTS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:
         super().__init__(id="events", is_ascii=is_ascii)

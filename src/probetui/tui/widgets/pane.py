@@ -6,45 +6,19 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from probetui.presentation.spans import EMPTY, Line
 from probetui.presentation.spans import text_of as words_of
+from probetui.tui.action import Where
+from probetui.tui.actions import bindings
 from probetui.tui.frames import Frame, frame
 from probetui.tui.inks import InkLine, cells, fit, inks, text_of
+from probetui.tui.stage import is_allowed
 from probetui.tui.widgets.painted import Painted
 
 _LOWEST_WITH_A_FRAME = 3
 _WHEEL_LINES = 3
-
-MOVES: list[BindingType] = [
-    Binding("up,k", "move(-1)", "up", show=False, id="move.up", tooltip="One line up"),
-    Binding(
-        "down,j", "move(1)", "down", show=False, id="move.down", tooltip="One line down"
-    ),
-    Binding(
-        "pageup,ctrl+b",
-        "page(-1)",
-        "page up",
-        show=False,
-        id="move.page-up",
-        tooltip="One page up",
-    ),
-    Binding(
-        "pagedown,ctrl+f",
-        "page(1)",
-        "page down",
-        show=False,
-        id="move.page-down",
-        tooltip="One page down",
-    ),
-    Binding(
-        "g", "first", "top", show=False, id="move.top", tooltip="To the first line"
-    ),
-    Binding(
-        "G", "last", "bottom", show=False, id="move.bottom", tooltip="To the last line"
-    ),
-]
 
 
 class Pane(Painted, can_focus=True):
@@ -54,7 +28,8 @@ class Pane(Painted, can_focus=True):
     leaves the frame away on very small screens.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = MOVES
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.PANE,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
     def __init__(self, *, id: str, is_ascii: bool = False) -> None:  # noqa: A002  # the framework's
         super().__init__(id=id)
@@ -116,6 +91,14 @@ class Pane(Painted, can_focus=True):
         if self.is_bare != is_bare:
             self.is_bare = is_bare
             self.repaint()
+
+    def check_action(
+        self,
+        action: str,
+        parameters: tuple[object, ...],
+    ) -> bool | None:
+        """Tell which of the pane's keys work now."""
+        return is_allowed(self, action, parameters)
 
     def content(self) -> Sequence[InkLine]:
         if self.is_bare:

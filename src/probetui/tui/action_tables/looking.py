@@ -1,0 +1,118 @@
+"""What is shown, and how."""
+
+from __future__ import annotations
+
+from probetui.tui.action import Action, Circumstances, On, Where
+
+
+def _has_several_probes(now: Circumstances) -> bool:
+    return len(now.container.probes) > 1
+
+
+LOOKING = (
+    Action(
+        "look.open",
+        "enter",
+        "open",
+        "open",
+        "Show it in full",
+        (Where.MAIN,),
+        "open",
+        on=On.PANE,
+    ),
+    Action(
+        "look.previous-probe",
+        "left_square_bracket",
+        "probe before",
+        "previous probe",
+        "The container's probe before",
+        (Where.MAIN,),
+        "probe(-1)",
+        on=On.CONTAINER,
+        when=_has_several_probes,
+    ),
+    Action(
+        "look.next-probe",
+        "right_square_bracket",
+        "next probe",
+        "next probe",
+        "The container's next probe",
+        (Where.MAIN,),
+        "probe(1)",
+        on=On.CONTAINER,
+        when=_has_several_probes,
+    ),
+    Action(
+        "look.events",
+        "v",
+        "events",
+        "events",
+        "All events",
+        (Where.MAIN,),
+        "zoom('events')",
+        on=On.ALL_PODS,
+        footer=90,
+    ),
+    Action(
+        "look.zoom",
+        "z",
+        "zoom",
+        "zoom",
+        "This pane alone, and back",
+        (Where.MAIN,),
+        "zoom",
+        on=On.PANE,
+        footer=100,
+    ),
+    Action(
+        "look.filter",
+        "slash",
+        "filter",
+        "filter",
+        "Filter; ! for all others",
+        (Where.MAIN,),
+        "filter",
+        on=On.PANE,
+        footer=20,
+    ),
+    Action(
+        "look.back",
+        "escape",
+        "back",
+        "all panes",
+        "All panes again, or no filter",
+        (Where.MAIN,),
+        "back",
+    ),
+    Action(
+        "look.follow",
+        "a,end",
+        "follow",
+        "follow",
+        "Follow new lines",
+        (Where.EVENTS,),
+        "follow",
+        on=On.PANE,
+        footer=70,
+    ),
+    Action(
+        "look.faults",
+        "f",
+        "faults",
+        "faults",
+        "Faults only, and back",
+        (Where.EVENTS,),
+        "faults",
+        on=On.PANE,
+        footer=80,
+    ),
+    Action(
+        "look.time",
+        "u",
+        "time",
+        "time format",
+        "Times: since start, ago",
+        (Where.PROGRAM,),
+        "time_format",
+    ),
+)

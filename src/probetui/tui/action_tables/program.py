@@ -1,0 +1,82 @@
+"""The program itself: help, palette, pictures, leaving."""
+
+from __future__ import annotations
+
+from probetui.tui.action import Action, On, Where
+
+PROGRAM = (
+    Action(
+        "app.help",
+        "question_mark,f1",
+        "help",
+        "help",
+        "Keys and marks",
+        (Where.PROGRAM,),
+        "help",
+        footer=10,
+    ),
+    Action(
+        "app.palette",
+        "ctrl+p",
+        "palette",
+        "palette",
+        "Actions by name",
+        (Where.PROGRAM,),
+        "command_palette",
+        on=On.PROGRAM,
+        is_priority=True,
+    ),
+    Action(
+        "app.screenshot",
+        "f8",
+        "picture",
+        "screenshot",
+        "Save a picture (SVG)",
+        (Where.PROGRAM,),
+        "save_picture",
+    ),
+    Action(
+        "app.copy",
+        "ctrl+c",
+        "copy or quit",
+        "copy marked",
+        "Copy; twice: leave",
+        (Where.PROGRAM,),
+        "copy_or_quit",
+    ),
+    Action(
+        "app.back",
+        "q",
+        "back",
+        "back",
+        "All panes again",
+        (Where.MAIN,),
+        "unzoom",
+        footer=110,
+        shares_keys_of="app.quit",
+    ),
+    Action(
+        "app.quit",
+        "q",
+        "quit",
+        "quit",
+        "Leave probetui",
+        (Where.PROGRAM,),
+        "quit",
+        on=On.PROGRAM,
+        footer=120,
+        aliases=("q",),
+    ),
+    Action(
+        "app.quit-now",
+        "ctrl+q",
+        "quit",
+        "quit now",
+        "Leave from anywhere",
+        (Where.PROGRAM,),
+        "quit",
+        on=On.PROGRAM,
+        is_priority=True,
+        aliases=("q!",),
+    ),
+)

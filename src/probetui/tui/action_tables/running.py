@@ -1,0 +1,89 @@
+"""What changes how things run: the clock, probes, containers."""
+
+from __future__ import annotations
+
+from probetui.k8s.status import Running
+from probetui.kubelet.inputs import (
+    PauseProbes,
+    RestartContainer,
+    ResumeProbes,
+    StepProbe,
+    TriggerProbe,
+)
+from probetui.tui.action import Action, Circumstances, On, Where
+
+
+def _is_running(now: Circumstances) -> bool:
+    status = now.container.status
+    return status is not None and isinstance(status.state, Running)
+
+
+RUNNING = (
+    Action(
+        "time.pause",
+        "space",
+        "pause",
+        "pause",
+        "Hold back all ticks",
+        (Where.MAIN,),
+        gives=lambda _now, _words: PauseProbes(),
+        on=On.ALL_PODS,
+        when=lambda now: not now.snapshot.is_paused,
+        changes=True,
+        footer=30,
+    ),
+    Action(
+        "time.resume",
+        "space",
+        "resume",
+        "resume",
+        "Let ticks go again",
+        (Where.MAIN,),
+        gives=lambda _now, _words: ResumeProbes(),
+        on=On.ALL_PODS,
+        when=lambda now: now.snapshot.is_paused,
+        changes=True,
+        footer=30,
+        shares_keys_of="time.pause",
+    ),
+    Action(
+        "time.step",
+        "full_stop",
+        "step",
+        "step",
+        "Let the next tick go",
+        (Where.MAIN,),
+        gives=lambda _now, _words: StepProbe(),
+        on=On.ALL_PODS,
+        changes=True,
+        footer=40,
+    ),
+    Action(
+        "probe.trigger",
+        "t",
+        "probe",
+        "probe now",
+        "Probe now, out of schedule",
+        (Where.MAIN,),
+        gives=lambda now, _words: TriggerProbe(now.probe.key),
+        on=On.PROBE,
+        when=lambda now: now.probe.worker_alive,
+        changes=True,
+        footer=50,
+    ),
+    Action(
+        "container.restart",
+        "r",
+        "restart",
+        "restart",
+        "Kill it as the kubelet does",
+        (Where.MAIN,),
+        gives=lambda now, _words: RestartContainer(
+            now.pod.pod.uid, now.container.container.name
+        ),
+        on=On.CONTAINER,
+        when=_is_running,
+        changes=True,
+        footer=60,
+    ),
+)

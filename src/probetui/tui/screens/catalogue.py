@@ -1,0 +1,12 @@
+"""The screens that actions open, by the names that the table has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from textual.screen import Screen
+
+from probetui.tui.stage import Stage
+
+SCREENS: Mapping[str, Callable[[Stage], Screen[None]]] = {}
+"""What `app.show_screen('name')` puts on the screen."""
