@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from probetui.k8s.image import ImageFilesystem, StoredImage
 from probetui.k8s.node import Node
-from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    SandboxStatus,
+)
 from probetui.kubelet.effects import (
     CreateContainer,
     MountVolume,
@@ -270,6 +275,82 @@ class DialAddress(Protocol):
 
     def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
         """Return where to connect instead of `pod_ip:port`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignContainer:
+    """A container that somebody else made, with all that it can be found by.
+
+    The first of `names` is the one to show. `is_named` says that a person chose them;
+    those of a plain process are only what its program happens to be called.
+    """
+
+    container_id: ContainerID
+    names: tuple[str, ...]
+    is_running: bool
+    labels: Mapping[str, str] = field(default_factory=dict)
+    image: str = ""
+    created_at: datetime | None = None
+    is_named: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignStatus:
+    """What a foreign container is like now, and the address its ports are at.
+
+    The status has the name, the hash and the restart count of nobody's manifest: they
+    are empty and 0. `ip` is empty where there is none.
+    """
+
+    status: RuntimeContainerStatus
+    ip: str = ""
+
+
+class ForeignContainers(Protocol):
+    """The containers on a runtime that probetui did not make.
+
+    Looking at them changes nothing. Stopping and starting one is for who was told to;
+    stopping what is gone, or does not run, is no error. Nothing but
+    `ContainerRuntimeError` (and, from `exec_sync`, `ExecTimeoutError`) is raised.
+    """
+
+    @property
+    def can_start(self) -> bool:
+        """Whether one that has ended can be started again."""
+
+    async def list(self) -> tuple[ForeignContainer, ...]:
+        """Return all there are, dead or alive, sandboxes left out."""
+
+    async def look(self, container_id: ContainerID) -> ForeignStatus | None:
+        """Return what one is like now, None if it is gone."""
+
+    async def exec_sync(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        timeout_seconds: int,
+    ) -> ExecResult:
+        """Run a command in one, as `Runtime.exec_sync` does."""
+
+    async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
+        """Send the stop signal, kill after the grace period, return when it ended."""
+
+    async def start(self, container_id: ContainerID) -> None:
+        """Start one that has ended once more, as it is."""
+
+    def dial_address(self, ip: str, port: int) -> tuple[str, int]:
+        """Return where to connect instead of `ip:port`."""
+
+    def watch(self) -> AsyncIterator[None]:
+        """Yield whenever something happened, as `EventSource.watch` does."""
+
+
+@runtime_checkable
+class ForeignSource(Protocol):
+    """A runtime on which there may be containers of others."""
+
+    def foreign(self) -> ForeignContainers:
+        """Return them; they can be used until the runtime is closed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from probetui.runtimes.docker.faults import (
     RefusedError,
     refuse_undecodable,
 )
+from probetui.runtimes.docker.foreign import ForeignDocker
 from probetui.runtimes.docker.helpers import Helpers
 from probetui.runtimes.docker.image_store import DockerImageStore
 from probetui.runtimes.docker.images import PAUSE_IMAGE, Images, SandboxImage
@@ -44,6 +45,7 @@ from probetui.runtimes.docker.reach import Daemon, Reach, ReachMode, publishing
 from probetui.runtimes.docker.streams import LogLines
 from probetui.runtimes.docker.translate import (
     BRIDGE,
+    LOCALHOST,
     RUNTIME_NAME,
     Seen,
     node_of,
@@ -388,6 +390,15 @@ class DockerRuntime:
                     yield line
         for line in lines.rest():
             yield line
+
+    def foreign(self) -> ForeignDocker:
+        """Return the containers that others made."""
+        return ForeignDocker(
+            self._client,
+            self._executor,
+            publishing(self._daemon, self._options.reach),
+            self._daemon.host or LOCALHOST,
+        )
 
     def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
         """Return where to connect instead of `pod_ip:port`."""

@@ -31,6 +31,7 @@ from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.addresses import free_address
 from probetui.runtimes.process.container import ProcessContainer
+from probetui.runtimes.process.foreign import ForeignProcesses
 from probetui.runtimes.process.identity import Process, identify
 from probetui.runtimes.process.sandbox import (
     FOLDER_MODE,
@@ -251,6 +252,10 @@ class ProcessRuntime:
                 yield
         finally:
             self._watchers.discard(happened)
+
+    def foreign(self) -> ForeignProcesses:
+        """Return the processes that others started."""
+        return ForeignProcesses()
 
     async def close(self) -> None:
         """Stop looking after containers; they go on."""

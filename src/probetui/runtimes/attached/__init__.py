@@ -1,0 +1,1 @@
+"""Containers that exist already, shown to the engine as the containers of pods."""

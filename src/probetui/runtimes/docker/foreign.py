@@ -1,0 +1,200 @@
+"""Containers on Docker that others made: looked at, and moved only if told to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.labels import DOCKER_TYPE, DOCKER_TYPE_SANDBOX
+from probetui.ports import ExecResult, ForeignContainer, ForeignStatus
+from probetui.runtimes.docker.client import Client
+from probetui.runtimes.docker.execution import Executor
+from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
+from probetui.runtimes.docker.reach import Publishing
+from probetui.runtimes.docker.translate import (
+    HOST,
+    LOCALHOST,
+    container_status,
+    published_ports,
+    to_container_id,
+    to_docker_id,
+)
+
+OF_ANOTHER = "container:"
+"""Before the ID of the container whose network one shares."""
+
+GOOD_FOR_SECONDS = 10
+"""When to look again at what seems unchanged, should no event have told of it."""
+
+HAPPENINGS = ("create", "destroy", "die", "oom", "rename", "start")
+
+
+class _Kept(NamedTuple):
+    at: float
+    found: ForeignStatus
+
+
+class ForeignDocker:
+    """`ports.ForeignContainers` on Docker.
+
+    Args:
+        client: the connection to the daemon.
+        executor: runs commands in containers.
+        published: how ports are reached where addresses are not; None where they are.
+        host: where the network of the daemon's machine is reached.
+    """
+
+    can_start = True
+
+    def __init__(
+        self,
+        client: Client,
+        executor: Executor,
+        published: Publishing | None,
+        host: str = LOCALHOST,
+    ) -> None:
+        self._client = client
+        self._executor = executor
+        self._published = published
+        self._host = host
+        self._kept: dict[ContainerID, _Kept] = {}
+        self._states: dict[ContainerID, str] = {}
+        self._targets: dict[tuple[str, int], int] = {}
+
+    async def list(self) -> tuple[ForeignContainer, ...]:
+        """Return all there are, dead or alive, sandboxes left out."""
+        listed: list[dict[str, Any]] = await self._client.call(
+            lambda api: api.containers(all=True)
+        )
+        states = {to_container_id(each["Id"]): each["State"] for each in listed}
+        for container_id, state in self._states.items():
+            if states.get(container_id) != state:
+                self._kept.pop(container_id, None)
+        self._states = states
+        return tuple(
+            _foreign(each)
+            for each in listed
+            if (each["Labels"] or {}).get(DOCKER_TYPE) != DOCKER_TYPE_SANDBOX
+        )
+
+    async def look(self, container_id: ContainerID) -> ForeignStatus | None:
+        """Return what one is like now, None if it is gone."""
+        now = asyncio.get_running_loop().time()
+        kept = self._kept.get(container_id)
+        if kept is not None and now - kept.at < GOOD_FOR_SECONDS:
+            return kept.found
+        inspected = await self._inspect(to_docker_id(container_id))
+        if inspected is None:
+            self._kept.pop(container_id, None)
+            return None
+        status = container_status(inspected)
+        found = ForeignStatus(
+            replace(status, name="", image=inspected["Config"]["Image"]),
+            await self._address(inspected),
+        )
+        self._kept[container_id] = _Kept(now, found)
+        for port, on_host in published_ports(inspected).items():
+            self._targets[found.ip, port] = on_host
+        return found
+
+    async def exec_sync(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        timeout_seconds: int,
+    ) -> ExecResult:
+        """Run a command in one; 0 seconds is no limit."""
+        return await self._executor.run(
+            to_docker_id(container_id), command, timeout_seconds
+        )
+
+    async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
+        """Stop one; what is gone, or does not run, is fine."""
+        docker_id = to_docker_id(container_id)
+        try:
+            await self._client.call_long(
+                lambda api: api.stop(docker_id, timeout=grace_period_seconds)
+            )
+        except RefusedError as error:
+            if error.status != NOT_FOUND:
+                raise
+        finally:
+            self._kept.pop(container_id, None)
+
+    async def start(self, container_id: ContainerID) -> None:
+        """Start one that has ended once more, as it is."""
+        docker_id = to_docker_id(container_id)
+        try:
+            await self._client.call(lambda api: api.start(docker_id))
+        finally:
+            self._kept.pop(container_id, None)
+
+    def dial_address(self, ip: str, port: int) -> tuple[str, int]:
+        """Return where to connect instead of `ip:port`."""
+        published = self._targets.get((ip, port))
+        if self._published is None or published is None:
+            return ip, port
+        return self._published.dial, published
+
+    async def watch(self) -> AsyncIterator[None]:
+        """Yield once per happening; raises when the connection breaks."""
+        filters = {"type": ["container"], "event": list(HAPPENINGS)}
+        events = self._client.follow(
+            lambda api: api.events(filters=filters, decode=True)
+        )
+        async with aclosing(events):
+            async for event in events:
+                self._kept.pop(to_container_id(event["Actor"]["ID"]), None)
+                yield
+        raise ContainerRuntimeError("the event stream broke off", unreachable=True)
+
+    async def _inspect(self, docker_id: str) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = await self._client.call(
+                lambda api: api.inspect_container(docker_id)
+            )
+        except RefusedError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+        return found
+
+    async def _address(self, inspected: Mapping[str, Any]) -> str:
+        """Return where a container's ports are, while it runs."""
+        if not inspected["State"]["Running"]:
+            return ""
+        mode = str(inspected["HostConfig"]["NetworkMode"])
+        if mode == HOST:
+            return self._host
+        if mode.startswith(OF_ANOTHER):
+            other = await self._inspect(mode.removeprefix(OF_ANOTHER))
+            return "" if other is None else await self._address(other)
+        return _own_address(inspected)
+
+
+def _own_address(inspected: Mapping[str, Any]) -> str:
+    networks = inspected["NetworkSettings"].get("Networks") or {}
+    found = (
+        each.get("IPAddress") or each.get("GlobalIPv6Address")
+        for each in networks.values()
+    )
+    return next((str(each) for each in found if each), "")
+
+
+def _foreign(listed: Mapping[str, Any]) -> ForeignContainer:
+    created = listed.get("Created")
+    return ForeignContainer(
+        to_container_id(listed["Id"]),
+        # Links of other containers are names too: their slashes are inside.
+        tuple(each.removeprefix("/") for each in listed["Names"] or ()),
+        listed["State"] == "running",
+        listed["Labels"] or {},
+        str(listed.get("Image") or ""),
+        datetime.fromtimestamp(created, UTC) if isinstance(created, int) else None,
+    )

@@ -1,0 +1,184 @@
+"""Plain processes of this machine that others started, seen as containers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from pathlib import Path
+
+from probetui.errors import ContainerRuntimeError, ExecTimeoutError
+from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
+from probetui.ports import ExecResult, ForeignContainer, ForeignStatus
+from probetui.runtimes.process.addresses import LOCALHOST
+from probetui.runtimes.process.child import send, watch_end
+from probetui.runtimes.process.command import Command
+from probetui.runtimes.process.identity import Process, identify, is_alive
+from probetui.runtimes.process.listing import Listed, list_processes
+from probetui.runtimes.process.translate import NAME
+
+WATCH_SECONDS = 3600.0
+"""How long the stream of happenings stays silent; ends are seen by looking."""
+
+
+class ForeignProcesses:
+    """`ports.ForeignContainers` for the processes that this user can see.
+
+    An ID is `process://<pid>`. What has ended is gone: nobody keeps it, and only who
+    started it can start it again.
+
+    Args:
+        listed: returns the processes there are; for tests.
+    """
+
+    can_start = False
+
+    def __init__(self, listed: Callable[[], Iterable[Listed]] = list_processes) -> None:
+        self._listed = listed
+        self._found: dict[int, Listed] = {}
+        self._looked_at: dict[ContainerID, Process] = {}
+        self._commands: set[Command] = set()
+
+    async def list(self) -> tuple[ForeignContainer, ...]:
+        """Return all there are but this one."""
+        here = {each.pid: each for each in self._listed() if each.pid != os.getpid()}
+        self._found = here
+        return tuple(_foreign(each, here) for each in here.values())
+
+    async def look(self, container_id: ContainerID) -> ForeignStatus | None:
+        """Return what one is like now, None if it has ended."""
+        found = self._found.get(_pid(container_id))
+        process = None if found is None else identify(found.pid)
+        if found is None or process is None:
+            return None
+        self._looked_at[container_id] = process
+        status = RuntimeContainerStatus(
+            container_id,
+            "",
+            RuntimeState.RUNNING,
+            created_at=found.started_at,
+            started_at=found.started_at,
+            image=found.names[0],
+        )
+        return ForeignStatus(status, LOCALHOST)
+
+    async def exec_sync(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        timeout_seconds: int,
+    ) -> ExecResult:
+        """Run a command where a process runs, with its environment.
+
+        Of a process whose surroundings may not be seen, it is our own.
+        """
+        process = self._meant_by(container_id)
+        if process is None:
+            raise ContainerRuntimeError(f"process {_pid(container_id)} has ended")
+        running = Command(
+            command,
+            _environment(process.pid),
+            _folder(process.pid),
+            self._commands.discard,
+        )
+        self._commands.add(running)
+        try:
+            return await running.wait(timeout_seconds)
+        except TimeoutError:
+            raise ExecTimeoutError(
+                f"command timed out after {timeout_seconds}s", killed=True
+            ) from None
+
+    async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
+        """Ask a process to end, kill it after the grace period; its children stay."""
+        process = self._meant_by(container_id)
+        if process is None:
+            return
+        has_ended = asyncio.Event()
+        stop_watching = watch_end(process, has_ended.set)
+        try:
+            if grace_period_seconds > 0:
+                _send(process, signal.SIGTERM)
+                try:
+                    async with asyncio.timeout(grace_period_seconds):
+                        await has_ended.wait()
+                except TimeoutError:
+                    pass
+            _send(process, signal.SIGKILL)
+            await has_ended.wait()
+        finally:
+            stop_watching()
+
+    async def start(self, container_id: ContainerID) -> None:
+        """Refuse: nobody but who started it knows how."""
+        raise ContainerRuntimeError(
+            f"process {_pid(container_id)} was started by somebody else, who has to "
+            "start it again"
+        )
+
+    def dial_address(self, ip: str, port: int) -> tuple[str, int]:
+        """Return the address itself: it is this machine."""
+        return ip, port
+
+    async def watch(self) -> AsyncIterator[None]:
+        """Yield never: nobody tells of processes, so they are looked at."""
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            yield
+
+    def _meant_by(self, container_id: ContainerID) -> Process | None:
+        """Return the process that was looked at, None if it is no more.
+
+        Its number may mean another one by now.
+        """
+        process = self._looked_at.get(container_id)
+        return process if process is not None and is_alive(process) else None
+
+
+def _foreign(listed: Listed, here: Mapping[int, Listed]) -> ForeignContainer:
+    """Return a process; of several of one name, only the first has that name."""
+    parent = here.get(listed.parent)
+    taken = set() if parent is None else set(parent.names)
+    return ForeignContainer(
+        ContainerID(f"{NAME}://{listed.pid}"),
+        tuple(each for each in listed.names if each not in taken),
+        is_running=True,
+        image=listed.names[0],
+        created_at=listed.started_at,
+        is_named=False,
+    )
+
+
+def _pid(container_id: ContainerID) -> int:
+    number = container_id.removeprefix(f"{NAME}://")
+    return int(number) if number.isdecimal() else 0
+
+
+def _send(process: Process, number: signal.Signals) -> None:
+    try:
+        send(process, number)
+    except PermissionError as error:
+        raise ContainerRuntimeError(
+            f"process {process.pid} is somebody else's: {error.strerror}"
+        ) from error
+
+
+def _environment(pid: int) -> Mapping[str, str]:
+    try:
+        text = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return os.environ
+    pairs = (
+        each.decode("utf-8", "surrogateescape").partition("=")
+        for each in text.split(b"\0")
+        if each
+    )
+    return {name: value for name, _, value in pairs if name}
+
+
+def _folder(pid: int) -> Path:
+    try:
+        return Path(f"/proc/{pid}/cwd").readlink()
+    except OSError:
+        return Path("/")

@@ -1,0 +1,171 @@
+"""Processes of others as containers: looked at, asked, and stopped if told to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from probetui.errors import ContainerRuntimeError, ExecTimeoutError
+from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.runtimes.process.foreign import ForeignProcesses
+from probetui.runtimes.process.listing import Listed, list_processes, parse_ps
+
+AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+Program = Callable[[str], subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    """Return what starts a Python program that has said it is ready."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(text: str) -> subprocess.Popen[bytes]:
+        ready = f"{text}\nprint(flush=True)\nimport time\ntime.sleep(60)"
+        child = subprocess.Popen(
+            [sys.executable, "-c", ready],
+            cwd=tmp_path,
+            env={**os.environ, "GREETING": "hello"},
+            stdout=subprocess.PIPE,
+        )
+        started.append(child)
+        assert child.stdout is not None
+        child.stdout.readline()
+        return child
+
+    yield start
+    for each in started:
+        each.kill()
+        each.communicate()
+
+
+def id_of(child: subprocess.Popen[bytes]) -> ContainerID:
+    return ContainerID(f"process://{child.pid}")
+
+
+async def looked_at(child: subprocess.Popen[bytes]) -> ForeignProcesses:
+    foreign = ForeignProcesses()
+    await foreign.list()
+    assert await foreign.look(id_of(child)) is not None
+    return foreign
+
+
+async def test_a_process_is_a_container_that_runs(program: Program) -> None:
+    child = program("")
+    foreign = ForeignProcesses()
+
+    (found,) = [it for it in await foreign.list() if it.container_id == id_of(child)]
+    status = await foreign.look(id_of(child))
+
+    assert Path(sys.executable).name in found.names
+    assert not found.is_named
+    assert status is not None
+    assert (status.status.state, status.ip) == (RuntimeState.RUNNING, "127.0.0.1")
+    assert status.status.started_at == found.created_at
+
+
+async def test_this_program_is_not_among_them() -> None:
+    found = await ForeignProcesses().list()
+
+    assert f"process://{os.getpid()}" not in {each.container_id for each in found}
+
+
+async def test_what_has_ended_is_gone(program: Program) -> None:
+    child = program("")
+    foreign = await looked_at(child)
+    child.kill()
+    child.wait()
+
+    await foreign.list()
+
+    assert await foreign.look(id_of(child)) is None
+    with pytest.raises(ContainerRuntimeError, match="has ended"):
+        await foreign.exec_sync(id_of(child), ("true",), 1)
+    await foreign.stop(id_of(child), 1)
+
+
+async def test_a_command_runs_where_the_process_does(
+    program: Program, tmp_path: Path
+) -> None:
+    child = program("")
+    foreign = await looked_at(child)
+
+    result = await foreign.exec_sync(
+        id_of(child), ("sh", "-c", "echo $GREETING; pwd"), 5
+    )
+
+    assert result.exit_code == 0
+    assert result.stdout.decode().split() == ["hello", str(tmp_path)]
+
+
+async def test_a_command_that_takes_too_long_is_killed(program: Program) -> None:
+    child = program("")
+    foreign = await looked_at(child)
+
+    with pytest.raises(ExecTimeoutError, match="timed out after 1s"):
+        await foreign.exec_sync(id_of(child), ("sleep", "60"), 1)
+
+
+async def test_a_process_is_asked_to_end(program: Program) -> None:
+    child = program("")
+    foreign = await looked_at(child)
+
+    await foreign.stop(id_of(child), 30)
+
+    assert child.wait() == -signal.SIGTERM
+
+
+async def test_one_that_does_not_listen_is_killed(program: Program) -> None:
+    child = program("import signal; signal.signal(15, signal.SIG_IGN)")
+    foreign = await looked_at(child)
+
+    await foreign.stop(id_of(child), 1)
+
+    assert child.wait() == -signal.SIGKILL
+
+
+async def test_nobody_but_who_started_it_can_start_it_again() -> None:
+    with pytest.raises(ContainerRuntimeError, match="started by somebody else"):
+        await ForeignProcesses().start(ContainerID("process://1"))
+
+
+async def test_of_several_of_one_name_the_first_has_it() -> None:
+    listed = [
+        Listed(10, 1, ("nginx",), AT),
+        Listed(11, 10, ("nginx", "worker"), AT),
+        Listed(12, 1, ("sh",), AT),
+    ]
+
+    found = await ForeignProcesses(lambda: listed).list()
+
+    assert [each.names for each in found] == [("nginx",), ("worker",), ("sh",)]
+
+
+def test_processes_have_the_names_of_program_and_script() -> None:
+    lines = [
+        "  100     1 Fri Nov 20 13:33:33 2026 /usr/bin/python3 /srv/app.py --port 80",
+        "  101   100 Fri Nov 20 13:33:34 2026 sleep",
+        "  102     1 Fri Nov 20 13:33:34 2026",
+    ]
+
+    found = list(parse_ps(lines))
+
+    assert [(it.pid, it.parent, it.names) for it in found] == [
+        (100, 1, ("python3", "app.py")),
+        (101, 100, ("sleep",)),
+    ]
+    assert found[1].started_at > found[0].started_at
+
+
+def test_this_process_is_listed_with_its_birth() -> None:
+    mine = {each.pid: each for each in list_processes()}[os.getpid()]
+
+    assert mine.parent == os.getppid()
+    assert mine.started_at.tzinfo is UTC

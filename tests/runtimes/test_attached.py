@@ -1,0 +1,230 @@
+"""Containers of others as the containers of pods: seen, and left alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.kubelet.effects import (
+    CreateContainer,
+    PullImage,
+    RunHook,
+    RunPodSandbox,
+    RunProbe,
+)
+from probetui.kubelet.outcome import ProbeOutcome
+from probetui.kubelet.sandbox import pod_sandbox_changed
+from probetui.ports import HookResult
+from probetui.runtimes.attached.addresses import HooksAtOwnAddress, ProbesAtOwnAddress
+from probetui.runtimes.attached.matching import make_targets
+from probetui.runtimes.attached.runtime import AttachedRuntime
+from tests.builders import START, a_container, a_pod, a_probe
+from tests.fakes import FakeClock, FakeEngine, FakeRuntime
+from tests.runtimes.fake_foreign import FakeForeign
+
+POD = a_pod(a_container("web"), a_container("db"), name="shop")
+WEB = ContainerID("docker://web1")
+
+
+@pytest.fixture
+def foreign() -> FakeForeign:
+    foreign = FakeForeign()
+    foreign.run("web", "10.0.0.2")
+    return foreign
+
+
+def attached(
+    foreign: FakeForeign, *, acts: bool = False, pods: tuple[Pod, ...] = (POD,)
+) -> AttachedRuntime:
+    return AttachedRuntime(
+        FakeRuntime(FakeEngine(FakeClock())),
+        foreign,
+        make_targets(pods, []),
+        acts=acts,
+        began_at=START,
+    )
+
+
+def restart(pod: Pod = POD) -> CreateContainer:
+    return CreateContainer(pod, pod.containers[0], "sandbox", 1, "image")
+
+
+async def test_a_pod_has_a_sandbox_and_those_containers_that_are_there(
+    foreign: FakeForeign,
+) -> None:
+    runtime = attached(foreign)
+
+    (pod,) = await runtime.relist()
+
+    assert (pod.pod_uid, pod.name, pod.ips) == (POD.uid, "shop", ("10.0.0.2",))
+    assert [(it.name, it.container_id) for it in pod.containers] == [("web", WEB)]
+    assert not pod_sandbox_changed(POD, pod).is_needed
+    sandbox = await runtime.pod_sandbox_status(pod.sandboxes[0].sandbox_id)
+    assert sandbox.is_ready
+
+
+@pytest.mark.parametrize("host_network", [False, True], ids=["own", "host"])
+async def test_a_pod_of_which_nothing_is_there_needs_no_new_sandbox(
+    *, host_network: bool
+) -> None:
+    pod = replace(POD, host_network=host_network)
+
+    (status,) = await attached(FakeForeign(), pods=(pod,)).relist()
+
+    assert status.containers == ()
+    assert not pod_sandbox_changed(pod, status).is_needed
+
+
+async def test_matches_say_what_stands_for_what(foreign: FakeForeign) -> None:
+    web, db = await attached(foreign).matches()
+
+    assert (web.target.label, web.chosen is not None) == ("shop/web", True)
+    assert (db.target.label, db.chosen) == ("shop/db", None)
+
+
+async def test_what_vanishes_is_gone_and_what_comes_back_is_found(
+    foreign: FakeForeign,
+) -> None:
+    runtime = attached(foreign)
+    await runtime.relist()
+    found = foreign.containers.pop("web")
+
+    (without,) = await runtime.relist()
+    foreign.containers["web"] = found
+    (again,) = await runtime.relist()
+
+    assert (without.containers, without.ips) == ((), ())
+    assert [it.restart_count for it in again.containers] == [1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda it: it.stop_container(WEB, 1), id="stop"),
+        pytest.param(lambda it: it.create_container(restart()), id="create"),
+        pytest.param(lambda it: it.start_container(WEB), id="start"),
+    ],
+)
+async def test_what_is_only_watched_is_left_as_it_is(
+    foreign: FakeForeign, call: Any
+) -> None:
+    runtime = attached(foreign)
+    await runtime.relist()
+
+    with pytest.raises(ContainerRuntimeError, match="is only watched"):
+        await call(runtime)
+
+    assert foreign.state_of("web") is RuntimeState.RUNNING
+
+
+async def test_nothing_is_ever_created_or_removed(foreign: FakeForeign) -> None:
+    runtime = attached(foreign, acts=True)
+    (pod,) = await runtime.relist()
+
+    await runtime.remove_container(WEB)
+    await runtime.stop_pod_sandbox(pod.sandboxes[0].sandbox_id)
+    await runtime.remove_pod_sandbox(pod.sandboxes[0].sandbox_id)
+    with pytest.raises(ContainerRuntimeError, match="attached to, not run"):
+        await runtime.run_pod_sandbox(RunPodSandbox(POD, 0))
+    with pytest.raises(ContainerRuntimeError, match="shop/db is gone"):
+        await runtime.create_container(
+            CreateContainer(POD, POD.containers[1], "sandbox", 0, "image")
+        )
+
+    assert await runtime.relist() == (pod,)
+
+
+async def test_acting_a_container_is_stopped_and_started_again(
+    foreign: FakeForeign,
+) -> None:
+    runtime = attached(foreign, acts=True)
+    await runtime.relist()
+
+    await runtime.stop_container(WEB, 3)
+    (stopped,) = await runtime.relist()
+    container_id = await runtime.create_container(restart())
+    await runtime.start_container(container_id)
+    (started,) = await runtime.relist()
+
+    assert [it.state for it in stopped.containers] == [RuntimeState.EXITED]
+    assert [it.container_id for it in started.containers] == [container_id, WEB]
+    assert started.containers[0].restart_count == 1
+
+
+async def test_a_life_that_is_over_is_not_stopped_in_place_of_the_next(
+    foreign: FakeForeign,
+) -> None:
+    runtime = attached(foreign, acts=True)
+    await runtime.relist()
+    foreign.run("web")
+    await runtime.relist()
+
+    await runtime.stop_container(WEB, 3)
+
+    assert foreign.state_of("web") is RuntimeState.RUNNING
+
+
+async def test_what_nobody_can_start_again_is_said_to_be_so() -> None:
+    foreign = FakeForeign(can_start=False)
+    foreign.run("web")
+    runtime = attached(foreign, acts=True)
+    await runtime.relist()
+
+    with pytest.raises(ContainerRuntimeError, match="cannot start it again"):
+        await runtime.create_container(restart())
+
+    assert not runtime.can_start
+
+
+async def test_commands_run_in_the_container_itself_whichever_life(
+    foreign: FakeForeign,
+) -> None:
+    result = await attached(foreign).exec_sync(ContainerID(f"{WEB}@2"), ("id",), 1)
+
+    assert result.stdout == b"web"
+
+
+async def test_images_are_there_and_never_pulled(foreign: FakeForeign) -> None:
+    runtime = attached(foreign)
+
+    assert await runtime.image_status("nginx") == "nginx"
+    pulled = await runtime.pull_image(PullImage(POD, "nginx"), lambda _: None)
+    assert pulled.size_bytes == 0
+
+
+class _Prober:
+    async def probe(self, effect: RunProbe) -> ProbeOutcome:
+        self.address = effect.pod_ip
+        return ProbeOutcome((), START)
+
+
+class _Hooks:
+    async def run(self, operation: RunHook) -> HookResult:
+        return HookResult(operation.pod_ip)
+
+
+async def test_every_container_is_probed_at_its_own_address(
+    foreign: FakeForeign,
+) -> None:
+    foreign.run("db", "10.0.0.3")
+    runtime = attached(foreign)
+    await runtime.relist()
+    db, probe = ContainerID("docker://db1"), a_probe()
+    prober = _Prober()
+    key = ProbeKey(POD.uid, "db", ProbeType.LIVENESS)
+
+    await ProbesAtOwnAddress(prober, runtime.address_of).probe(
+        RunProbe(1, key, POD, POD.containers[1], probe, db, "10.0.0.2")
+    )
+    hook = await HooksAtOwnAddress(_Hooks(), runtime.address_of).run(
+        RunHook(POD, POD.containers[1], db, probe.handler, "10.0.0.2")  # type: ignore[arg-type]  # an exec
+    )
+
+    assert (prober.address, hook.output) == ("10.0.0.3", "10.0.0.3")
+    assert runtime.dial_address("10.0.0.3", 80) == ("127.0.0.1", 81)

@@ -1,0 +1,172 @@
+"""Containers on Docker that somebody else made."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.ports import ForeignContainer, ForeignSource, ForeignStatus
+from probetui.runtimes.docker.foreign import ForeignDocker
+from tests.runtimes.bench import POLITE
+from tests.runtimes.docker_bench import DockerBench
+
+pytestmark = pytest.mark.docker
+
+IMAGE = "busybox:1.36"
+GONE = ContainerID("docker://" + "0" * 64)
+Start = Callable[..., Any]
+
+
+@pytest.fixture
+async def foreign(bench: DockerBench) -> ForeignDocker:
+    """Return what is seen of the daemon by a runtime that owns nothing there."""
+    assert isinstance(bench.runtime, ForeignSource)
+    return bench.runtime.foreign()
+
+
+@pytest.fixture
+def start(bench: DockerBench) -> Iterator[Start]:
+    """Return what runs a container as `docker run` would."""
+    made: list[Any] = []
+
+    def start(**options: Any) -> Any:
+        wanted = {"command": ["sleep", "300"], "labels": {"app": "web"}} | options
+        name = f"foreign-{uuid.uuid4().hex[:8]}"
+        made.append(bench.sdk.containers.run(IMAGE, detach=True, name=name, **wanted))
+        return made[-1]
+
+    yield start
+    for each in reversed(made):
+        each.remove(force=True)
+
+
+@pytest.fixture
+async def bench() -> Any:
+    made = DockerBench()
+    yield made
+    await made.runtime.close()
+    made.sdk.close()
+
+
+def id_of(container: Any) -> ContainerID:
+    return ContainerID(f"docker://{container.id}")
+
+
+async def listed(foreign: ForeignDocker, container: Any) -> ForeignContainer:
+    (found,) = [
+        each for each in await foreign.list() if each.container_id == id_of(container)
+    ]
+    return found
+
+
+async def look(foreign: ForeignDocker, container: Any) -> ForeignStatus:
+    await foreign.list()
+    found = await foreign.look(id_of(container))
+    assert found is not None
+    return found
+
+
+async def test_a_container_is_listed_with_what_it_can_be_found_by(
+    foreign: ForeignDocker, start: Start
+) -> None:
+    container = start()
+
+    found = await listed(foreign, container)
+
+    assert found.names == (container.name,)
+    assert (found.is_running, found.image) == (True, IMAGE)
+    assert found.labels["app"] == "web"
+    assert found.created_at is not None
+
+
+async def test_its_status_has_the_address_its_ports_are_at(
+    foreign: ForeignDocker, start: Start
+) -> None:
+    container = start()
+    container.reload()
+
+    found = await look(foreign, container)
+
+    assert found.status.state is RuntimeState.RUNNING
+    assert found.status.image == IMAGE
+    assert found.ip == container.attrs["NetworkSettings"]["IPAddress"] != ""
+
+
+async def test_one_in_the_network_of_another_has_the_address_of_that(
+    foreign: ForeignDocker, start: Start
+) -> None:
+    first = start()
+    second = start(network_mode=f"container:{first.id}")
+
+    found = await look(foreign, second)
+
+    assert found.ip == (await look(foreign, first)).ip != ""
+
+
+async def test_one_in_the_network_of_the_machine_is_on_this_machine(
+    foreign: ForeignDocker, start: Start
+) -> None:
+    found = await look(foreign, start(network_mode="host"))
+
+    assert found.ip == "127.0.0.1"
+
+
+async def test_a_command_runs_in_it(foreign: ForeignDocker, start: Start) -> None:
+    result = await foreign.exec_sync(id_of(start()), ("echo", "hello"), 10)
+
+    assert (result.exit_code, result.stdout) == (0, b"hello\n")
+
+
+async def test_it_is_stopped_and_started_again_under_the_same_id(
+    foreign: ForeignDocker, start: Start
+) -> None:
+    container = start(command=["sh", "-c", POLITE])
+    first = await look(foreign, container)
+
+    await foreign.stop(id_of(container), 0)
+    stopped = await look(foreign, container)
+    await foreign.start(id_of(container))
+    second = await look(foreign, container)
+
+    assert stopped.status.state is RuntimeState.EXITED
+    assert (stopped.status.exit_code, stopped.ip) == (137, "")
+    assert second.status.state is RuntimeState.RUNNING
+    assert first.status.started_at is not None
+    assert second.status.started_at is not None
+    assert second.status.started_at > first.status.started_at
+
+
+async def test_what_is_gone_is_not_there(foreign: ForeignDocker, start: Start) -> None:
+    container = start()
+    await look(foreign, container)
+
+    container.remove(force=True)
+    await foreign.list()
+
+    assert await foreign.look(id_of(container)) is None
+    await foreign.stop(id_of(container), 0)
+    with pytest.raises(ContainerRuntimeError, match="No such container"):
+        await foreign.start(id_of(container))
+    assert await foreign.look(GONE) is None
+
+
+async def test_a_restart_by_somebody_else_is_told_of(
+    bench: DockerBench, foreign: ForeignDocker, start: Start
+) -> None:
+    container = start()
+    first = await look(foreign, container)
+    told = asyncio.ensure_future(anext(foreign.watch()))
+    await asyncio.to_thread(bench.api.watched.wait, 30)
+
+    await asyncio.to_thread(container.restart, timeout=0)
+    await asyncio.wait_for(told, timeout=30)
+
+    # The event came first; only then the cache may have been filled again.
+    second = await look(foreign, container)
+    assert second.status != first.status
