@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
+from probetui.cli.attachment import attach, is_allowed
 from probetui.cli.ending import Interrupts, end_pods, remove_own
 from probetui.cli.files import STDOUT
 from probetui.cli.image_upkeep import ImageUpkeep
@@ -37,16 +38,20 @@ from probetui.ports import (
     Clock,
     DialAddress,
     EventSource,
+    HookRunner,
     ImageStore,
     ImageUsers,
     LogSource,
     NodeSource,
+    Prober,
     Runtime,
     VolumeHost,
 )
 from probetui.presentation.lines import PlainLines
 from probetui.probers.dispatch import Dispatch
 from probetui.probers.hooks import Hooks
+from probetui.runtimes.attached.addresses import HooksAtOwnAddress, ProbesAtOwnAddress
+from probetui.runtimes.attached.runtime import AttachedRuntime
 
 _SEEDS = 2**32
 
@@ -69,6 +74,8 @@ async def _live(plan: Plan) -> int:
     )
     try:
         roster = Roster(plan.wanted)
+        if plan.attachment is not None:
+            return await _attached(plan, roster, runtime, clock)
         with PodLocks(runtime.name, plan.pods):
             await _replace_leftovers(runtime, plan)
             try:
@@ -80,6 +87,19 @@ async def _live(plan: Plan) -> int:
                 raise _cause(error) from error
     finally:
         await runtime.close()
+
+
+async def _attached(plan: Plan, roster: Roster, runtime: Runtime, clock: Clock) -> int:
+    """Run a session on containers that exist; nothing of them is ever removed."""
+    assert plan.attachment is not None, "it is attached"  # noqa: S101  # for the type
+    attached = await attach(runtime, plan.pods, plan.attachment, clock, plan.notes)
+    if not await is_allowed(attached, plan.attachment, plan.notes):
+        plan.notes.note("nothing was touched")
+        return 0
+    try:
+        return await _Live(plan, roster, attached, clock).run()
+    except BaseExceptionGroup as error:
+        raise _cause(error) from error
 
 
 async def _remove_after_bug(runtime: Runtime, roster: Roster, notes: Notes) -> None:
@@ -133,6 +153,11 @@ class _Live:
         self._config = KubeletConfig(seed=seed)
         if options.kubelet_age == "fresh":
             self._config = replace(self._config, age=timedelta())
+        self._config = replace(self._config, kills=options.act, restarts=options.act)
+        if isinstance(runtime, AttachedRuntime):
+            self._config = replace(
+                self._config, restarts=runtime.can_start, creates=False
+            )
         self._images = self._image_upkeep()
         self._recorders: list[Recorder] = []
         self._printer: LinePrinter | None = None
@@ -195,8 +220,11 @@ class _Live:
         if isinstance(capable, NodeSource):
             self._config = replace(self._config, node=await capable.node())
         dial_address = capable if isinstance(capable, DialAddress) else None
-        prober = Dispatch(runtime, self._clock, dial_address)
-        hooks = Hooks(runtime, dial_address)
+        prober: Prober = Dispatch(runtime, self._clock, dial_address)
+        hooks: HookRunner = Hooks(runtime, dial_address)
+        if isinstance(capable, AttachedRuntime):
+            prober = ProbesAtOwnAddress(prober, capable.address_of)
+            hooks = HooksAtOwnAddress(hooks, capable.address_of)
         session = RealtimeSession(
             Engine(self._config, self._started_at),
             Executor(
@@ -304,6 +332,8 @@ class _Live:
         plan = self._plan
         if verdict.message:
             plan.notes.error(verdict.message)
+        if plan.attachment is not None:
+            return verdict
         if plan.options.keep:
             names = ", ".join(each.name for each in self._roster.pods)
             plan.notes.note(f"kept: {names}; `probetui down` removes them")

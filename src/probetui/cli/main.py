@@ -35,6 +35,7 @@ class _Entry(NamedTuple):
 
 COMMANDS = {
     "run": _Entry("run", "Run the pods of -f and probe them (the default)."),
+    "attach": _Entry("attach", "Probe containers that exist already; touch nothing."),
     "demo": _Entry("demo", "Run a built-in lesson; needs no engine and no files."),
     "ls": _Entry("ls", "List the pods that probetui has left or is running."),
     "down": _Entry("down", "Stop and remove them."),

@@ -186,6 +186,22 @@ keep_option = setting(
     help="Leave the containers at the end; `probetui down` removes them.",
 )
 
+
+def act_option(*, default: bool) -> Callable[[F], F]:
+    """Return the switch for kills and restarts.
+
+    It is no setting: what a file says for `run` must not let `attach` kill something.
+    """
+    return option(
+        "--act/--no-act",
+        "act",
+        section=_RUNTIME,
+        default=default,
+        show_default=True,
+        help="Carry out what probes demand, or only say what would be done.",
+    )
+
+
 watch_option = setting(
     "--watch",
     section=_RUNTIME,

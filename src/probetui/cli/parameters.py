@@ -65,6 +65,8 @@ class Command(click.Command):
         """Write the options, a section each, in the order of their declaration."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Argument):
+                continue  # the text above says what it is
             row = parameter.get_help_record(ctx)
             if row is not None:
                 section = getattr(parameter, "section", "Program")

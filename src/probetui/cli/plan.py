@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from probetui.cli.attachment import Attachment, attachable
 from probetui.cli.files import STDIN, STDOUT
 from probetui.cli.log import start_log
 from probetui.cli.notes import Notes
@@ -71,6 +72,7 @@ class Plan:
     arguments: Mapping[str, Any]
     intro: str = ""
     source: ManifestOptions | None = None
+    attachment: Attachment | None = None
 
     @property
     def wanted(self) -> Wanted:
@@ -99,6 +101,7 @@ def make_plan(
     params: Mapping[str, Any],
     intro: str = "",
     source: ManifestOptions | None = None,
+    attachment: Attachment | None = None,
 ) -> Plan:
     """Return the plan of a session that runs these pods.
 
@@ -110,6 +113,7 @@ def make_plan(
         params: the command's parameters, by name.
         intro: said before anything else.
         source: where the manifests came from, if they may be read again.
+        attachment: how to attach to containers that exist, instead of running pods.
 
     Raises:
         UsageError: an option cannot be used.
@@ -122,13 +126,14 @@ def make_plan(
     start_log(options.log_file, options.log_level)
     notes = Notes(quiet=options.quiet)
     runtime = pick(RuntimeOptions, params)
-    shortcomings = _shortcomings(manifests, runtime)
-    if shortcomings and params.get("strict"):
-        raise ManifestError([str(each) for each in shortcomings])
-    _tell_problems(manifests, notes)
-    for problem in shortcomings:
-        notes.warning(str(problem))
-    pods = [_with_pull_policy(each, options.pull) for each in manifests.pods]
+    if attachment is None:
+        _tell_problems(manifests, manifests.unsupported, notes)
+        _tell_shortcomings(manifests, runtime, notes, strict=params.get("strict"))
+        pods = [_with_pull_policy(each, options.pull) for each in manifests.pods]
+    else:
+        # What a container was created with is nothing that is to be carried out.
+        _tell_problems(manifests, (), notes)
+        pods = [attachable(each) for each in manifests.pods]
     check_containers(options.containers, pods)
     watch = _watch(options.until, pods)
     if screen.theme is not None:
@@ -165,6 +170,7 @@ def make_plan(
         arguments=_arguments(params),
         intro=intro,
         source=source,
+        attachment=_asking(attachment, form),
     )
 
 
@@ -172,20 +178,35 @@ class ImpossibleError(ProbetuiError):
     """What `--until` waits for can never be; known before anything was started."""
 
 
-def _shortcomings(manifests: Manifests, runtime: RuntimeOptions) -> list[Problem]:
-    """Return a warning for each field that the runtime does not carry out."""
+def _asking(attachment: Attachment | None, form: Form) -> Attachment | None:
+    """Return it with whether a person is there to be asked."""
+    if attachment is None:
+        return None
+    return replace(attachment, asks=form is Form.SCREEN)
+
+
+def _tell_shortcomings(
+    manifests: Manifests, runtime: RuntimeOptions, notes: Notes, *, strict: object
+) -> None:
+    """Warn of each field that the runtime does not carry out, or refuse it."""
     look = shortcomings_of(runtime)
-    return [
-        loaded.object.problem(*each, Severity.WARNING, "runtime")
+    shortcomings = [
+        str(loaded.object.problem(*each, Severity.WARNING, "runtime"))
         for loaded in manifests.loaded
         for each in look(loaded.pod)
     ]
+    if shortcomings and strict:
+        raise ManifestError(shortcomings)
+    for each in shortcomings:
+        notes.warning(each)
 
 
-def _tell_problems(manifests: Manifests, notes: Notes) -> None:
+def _tell_problems(
+    manifests: Manifests, unsupported: Sequence[Problem], notes: Notes
+) -> None:
     for problem in manifests.warnings:
         notes.warning(str(problem))
-    for problem in manifests.unsupported:
+    for problem in unsupported:
         notes.warning(str(problem))
     for problem in manifests.notes:
         notes.note(str(problem))

@@ -8,6 +8,7 @@ import click
 
 from probetui.cli.greeting import greet
 from probetui.cli.options import (
+    act_option,
     ending_options,
     image_gc_option,
     keep_option,
@@ -30,6 +31,7 @@ from probetui.cli.parameters import Command
 @pull_option
 @image_gc_option
 @keep_option
+@act_option(default=True)
 @watch_option
 @metrics_option
 @kubelet_options

@@ -46,8 +46,6 @@ class ScreenChoices:
 class SessionOptions:
     """How a session runs, ends and is shown, by the names of the options."""
 
-    pull: str | None
-    keep: bool
     exec_errors: str
     kubelet_age: str
     seed: int | None
@@ -68,3 +66,6 @@ class SessionOptions:
     watch: bool = False
     metrics: str | None = None
     image_gc: bool = False
+    pull: str | None = None
+    keep: bool = False
+    act: bool = True

@@ -28,6 +28,9 @@ class KubeletConfig:
         sidecar_probes_end_with_never: in a pod with restartPolicy Never, a sidecar's
             probe workers leave for good when it terminates, although the sidecar is
             restarted. True in 1.32; later versions keep probing.
+        creates: a container that is not there is created; else it is waited for.
+        restarts: one that has ended is started again; else that is only told.
+        kills: one whose probes demand it is stopped; else that is only told.
         node: what pods are told of the machine they run on.
     """
 
@@ -51,5 +54,9 @@ class KubeletConfig:
     minimum_grace_period_seconds: int = 2
     dead_instances_kept: int = 1
     container_gc_period: timedelta = timedelta(minutes=1)
+
+    creates: bool = True
+    restarts: bool = True
+    kills: bool = True
 
     node: Node = NOWHERE
