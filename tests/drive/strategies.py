@@ -7,6 +7,7 @@ import types
 import typing
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import Any, get_args, get_origin
 
@@ -26,6 +27,8 @@ LEAVES: Mapping[Any, st.SearchStrategy[Any]] = {
     str: texts,
     int: st.integers(),
     bool: st.booleans(),
+    bytes: st.binary(max_size=4),
+    Decimal: st.integers(-5, 5).map(Decimal),
     type(None): st.none(),
     datetime: instants,
     timedelta: lengths,
@@ -44,6 +47,11 @@ def values_of(
         return st.one_of(*(values_of(each, leaves) for each in get_args(kind)))
     if get_origin(kind) is tuple:
         return st.lists(values_of(get_args(kind)[0], leaves), max_size=2).map(tuple)
+    if get_origin(kind) is frozenset:
+        return st.frozensets(values_of(get_args(kind)[0], leaves), max_size=2)
+    if get_origin(kind) is Mapping:
+        value = values_of(get_args(kind)[1], leaves)
+        return st.dictionaries(texts, value, max_size=2)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return st.sampled_from(kind)
     hints = typing.get_type_hints(kind)

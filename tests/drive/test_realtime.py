@@ -80,7 +80,7 @@ class Bench:
         *,
         clock: FakeClock | None = None,
         events: EventSource | None = None,
-        on_input: Callable[[Input, datetime], None] | None = None,
+        on_input: Callable[[Input | None, datetime], None] | None = None,
     ) -> None:
         self.clock = clock or FakeClock()
         self.world = FakeEngine(self.clock)
@@ -166,7 +166,7 @@ class TestRunning:
     async def test_inputs_are_told_with_their_instants_before_they_are_taken(
         self,
     ) -> None:
-        told: list[tuple[Input, datetime, int]] = []
+        told: list[tuple[Input | None, datetime, int]] = []
         bench = Bench(
             on_input=lambda item, now: told.append(
                 (item, now, len(bench.session.journal))
@@ -178,9 +178,19 @@ class TestRunning:
             bench.session.send(PauseProbes())
             await bench.clock.settle()
 
-        item, now, journal_length = told[-1]
-        assert (item, now) == (PauseProbes(), at(1.5))
+        (now, journal_length), *_ = [
+            each[1:] for each in told if each[0] == PauseProbes()
+        ]
+        assert now == at(1.5)
         assert len(bench.session.journal) == journal_length + 1
+
+    async def test_instants_at_which_only_time_passes_are_told_too(self) -> None:
+        told: list[tuple[Input | None, datetime]] = []
+        bench = Bench(on_input=lambda item, now: told.append((item, now)))
+        async with running(bench):
+            await bench.pass_time(1.5)
+
+        assert {at(0), at(1)} <= {now for item, now in told if item is None}
 
     async def test_when_it_stops_what_is_under_way_is_cancelled(self) -> None:
         bench = Bench()
@@ -245,7 +255,7 @@ class TestEventStream:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         events = ShortEvents(ContainerRuntimeError("stream broke"))
-        told: list[Input] = []
+        told: list[Input | None] = []
         bench = Bench(events=events, on_input=lambda item, _now: told.append(item))
         with caplog.at_level(logging.INFO):
             async with running(bench):

@@ -55,7 +55,8 @@ class RealtimeSession:
         clock: where the time comes from.
         runtime_name: the runtime and its version, for people.
         events: the runtime's own event stream, if it has one.
-        on_input: told of every input with its instant, before the engine sees it.
+        on_input: told of every input with its instant, before the engine sees it; of
+            an instant at which nothing but time passes, with None.
         logs: what containers print, if the runtime keeps it.
     """
 
@@ -67,7 +68,7 @@ class RealtimeSession:
         *,
         runtime_name: str,
         events: EventSource | None = None,
-        on_input: Callable[[Input, datetime], None] | None = None,
+        on_input: Callable[[Input | None, datetime], None] | None = None,
         logs: LogSource | None = None,
     ) -> None:
         self._engine = engine
@@ -194,14 +195,19 @@ class RealtimeSession:
         self._wake.set()
 
     def _turn(self, now: datetime) -> None:
-        """Submit what is in the inbox and let time pass."""
+        """Submit what is in the inbox, or else let time pass."""
+        if not self._inbox:
+            self._hear(None, now)
+            self._take(self._engine.advance(now))
         while self._inbox:
             item = self._inbox.popleft()
-            if self._on_input is not None:
-                self._on_input(item, now)
+            self._hear(item, now)
             self._take(self._engine.submit(item, now))
-        self._take(self._engine.advance(now))
         self._give_notice()
+
+    def _hear(self, item: Input | None, now: datetime) -> None:
+        if self._on_input is not None:
+            self._on_input(item, now)
 
     def _take(self, turn: Turn) -> None:
         self._journal.extend(turn.entries)

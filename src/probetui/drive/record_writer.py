@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from probetui.drive.input_records import InputEncoder
 from probetui.drive.recording import (
     Record,
     RecordContext,
@@ -16,12 +18,15 @@ from probetui.drive.recording import (
     encode_end,
     encode_entry,
     encode_folding,
+    encode_input,
+    encode_rewind,
     encode_session,
     to_line,
 )
 from probetui.errors import RecordError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.event_recorder import EventCorrelator
+from probetui.kubelet.inputs import Input
 from probetui.kubelet.journal import Entry, EventEntry
 
 
@@ -85,13 +90,32 @@ class RecordWriter:
 
 
 class Recorder:
-    """Writes one session: its header, its journal as it grows, its end."""
+    """Writes one session: its header, its journal as it grows, its end.
 
-    def __init__(self, writer: RecordWriter, context: RecordContext) -> None:
+    What went into the engine is written where it belongs: before the first entry that
+    came of it.
+
+    Args:
+        writer: where the lines go.
+        context: of the session.
+        keeps_secrets: write the inputs as they are; else as masked as the header.
+    """
+
+    def __init__(
+        self,
+        writer: RecordWriter,
+        context: RecordContext,
+        *,
+        keeps_secrets: bool = False,
+    ) -> None:
         self._writer = writer
         self._context = context
         self._cluster = EventCorrelator()
         self._sequence = 0
+        self._mask = None if keeps_secrets else context.mask
+        self._inputs = InputEncoder(self._mask)
+        self._heard = 0
+        self._waiting: deque[tuple[int, Record]] = deque()
 
     @property
     def problem(self) -> str:
@@ -107,11 +131,52 @@ class Recorder:
         """Write the session record; its number is 0, journals begin at 1."""
         self._writer.write([encode_session(header, 0, self._context)])
 
+    def hear(self, item: Input | None, now: datetime, sequence: int) -> None:
+        """Take note of what the engine is about to be given.
+
+        It is written with the next entries.
+
+        Args:
+            item: the input, None where only time passes.
+            now: at which instant.
+            sequence: the number of the newest entry before it.
+        """
+        self._heard += 1
+        encoded = None if item is None else self._inputs.encode(item)
+        record = encode_input(self._heard, encoded, now, sequence, self._context)
+        self._waiting.append((sequence, record))
+
     def take(self, entries: Sequence[Entry]) -> None:
         """Write what has been added to the journal since the last time."""
-        if entries:
-            self._sequence = entries[-1].sequence
-            self._writer.write([self._record(each) for each in entries])
+        records = list(self._in_order(entries))
+        if records:
+            self._writer.write(records)
+
+    def rewind(self, kept: Iterable[Entry], inputs: int, at: datetime) -> None:
+        """Take back all but some entries and inputs, though they are written.
+
+        Args:
+            kept: the entries that are left, the oldest ones of those taken.
+            inputs: how many inputs are left.
+            at: the instant to which the session has gone back.
+        """
+        self._sequence, self._heard = 0, inputs
+        self._inputs = InputEncoder(self._mask)
+        self._cluster = EventCorrelator()
+        for each in kept:
+            self._sequence = each.sequence
+            if isinstance(each, EventEntry):
+                self._cluster.correlate(each.event)
+        self._writer.write([encode_rewind(inputs, at, self._sequence, self._context)])
+
+    def _in_order(self, entries: Sequence[Entry]) -> Iterator[Record]:
+        for entry in entries:
+            while self._waiting and self._waiting[0][0] < entry.sequence:
+                yield self._waiting.popleft()[1]
+            self._sequence = entry.sequence
+            yield self._record(entry)
+        while self._waiting:
+            yield self._waiting.popleft()[1]
 
     def _record(self, entry: Entry) -> Record:
         record = encode_entry(entry, self._context)
@@ -123,6 +188,6 @@ class Recorder:
         """Write the last record and let go of the file."""
         record = encode_end(reason, exit_status, self._sequence + 1, at, self._context)
         try:
-            self._writer.write([record])
+            self._writer.write([*self._in_order(()), record])
         finally:
             self._writer.close()

@@ -12,11 +12,13 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from probetui.drive.masking import Mask
+from probetui.drive.value_json import encode_value, timestamp
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodStatus
+from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.event_recorder import ClusterEvent
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -33,6 +35,8 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Attempt, Result
 
 VERSION = 1
+
+AS_IT_IS = KubeletConfig()
 
 Record = dict[str, object]
 """One line of a recording, as `json.dumps` takes it."""
@@ -61,7 +65,8 @@ class RecordContext:
 class SessionHeader:
     """What the first record of a session says of it.
 
-    `manifests` are pairs of file name and whole text, as they were run.
+    `manifests` are pairs of file name and whole text, as they were run. `config` is
+    the engine's: a replay needs it.
     """
 
     probetui: str
@@ -70,6 +75,7 @@ class SessionHeader:
     options: Mapping[str, object]
     manifests: Sequence[tuple[str, str]]
     seed: int | None
+    config: KubeletConfig = AS_IT_IS
 
 
 def encode_session(
@@ -84,6 +90,7 @@ def encode_session(
         "options": dict(header.options),
         "manifests": [{"name": name, "text": text} for name, text in header.manifests],
         "seed": header.seed,
+        "config": encode_value(KubeletConfig, header.config),
     }
 
 
@@ -96,6 +103,39 @@ def encode_end(
         "reason": reason,
         "exit": exit_status,
     }
+
+
+def encode_input(
+    number: int,
+    item: object,
+    at: datetime,
+    sequence: int,
+    context: RecordContext,
+) -> Record:
+    """Return the record of something that went into the engine.
+
+    Args:
+        number: counts the inputs of the session from 1.
+        item: the input as JSON, None for an instant at which time alone passed.
+        at: when the engine was given it.
+        sequence: the number of the newest entry before it.
+        context: of the session.
+    """
+    return {
+        **_common("input", sequence, at, context),
+        "n": number,
+        "input": _masked("input", item, context.mask),
+    }
+
+
+def encode_rewind(
+    inputs: int, at: datetime, sequence: int, context: RecordContext
+) -> Record:
+    """Return the record that takes back what came after an entry and an input.
+
+    Readers forget every entry above `seq` and every input above `inputs`.
+    """
+    return {**_common("rewind", sequence, at, context), "inputs": inputs}
 
 
 def encode_entry(entry: Entry, context: RecordContext) -> Record:
@@ -154,12 +194,6 @@ def to_line(record: Record) -> bytes:
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
-
-def timestamp(at: datetime) -> str:
-    """Return an instant as RFC 3339 in UTC, with all six digits of the second."""
-    text = at.astimezone(UTC).isoformat(timespec="microseconds")
-    return text.removesuffix("+00:00") + "Z"
 
 
 def _common(kind: str, sequence: int, at: datetime, context: RecordContext) -> Record:

@@ -1,0 +1,189 @@
+"""What went into the engine as JSON and back: with it, a session can be lived again.
+
+Most relists bring nothing new, so a relist says only what is not as it was at the one
+before: `order` (the pods' UIDs), `changed` (by UID), and `seen` (when each pod was
+looked at, in microseconds after `startedAt`, null for as before).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from probetui.drive.masking import MASKED, Mask, is_secret_name
+from probetui.drive.value_json import decode_value, encode_value
+from probetui.k8s.config import ConfigObject, Secret
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import HTTPGetAction, LifecycleHandler, Probe
+from probetui.k8s.runtime import RuntimePodStatus
+from probetui.kubelet.inputs import (
+    AddPod,
+    Input,
+    OperationFinished,
+    Relisted,
+    SetObjects,
+    SetPods,
+)
+
+_MICROSECOND = timedelta(microseconds=1)
+_RELISTED = "Relisted"
+
+
+class InputEncoder:
+    """Spells the inputs of one session, in order; the first relist as a whole.
+
+    Args:
+        mask: what is secret; None to keep secrets as they are.
+    """
+
+    def __init__(self, mask: Mask | None) -> None:
+        self._mask = mask
+        self._pods: dict[str, RuntimePodStatus] | None = None
+
+    def encode(self, item: Input) -> dict[str, Any]:
+        """Return an input as `json.dumps` takes it."""
+        if isinstance(item, Relisted):
+            return self._relisted(item)
+        if self._mask is not None:
+            item = _without_secrets(item, self._mask)
+        encoded: dict[str, Any] = encode_value(Input, item)
+        return encoded
+
+    def _relisted(self, item: Relisted) -> dict[str, Any]:
+        known, before = self._pods, self._pods or {}
+        pods = self._pods = {each.pod_uid: each for each in item.pods}
+        encoded: dict[str, Any] = {
+            "is": _RELISTED,
+            "startedAt": encode_value(datetime, item.started_at),
+        }
+        if known is None or list(pods) != list(known):
+            encoded["order"] = list(pods)
+        changed = {
+            uid: encode_value(RuntimePodStatus, pod)
+            for uid, pod in pods.items()
+            if not _is_same(pod, before.get(uid))
+        }
+        if changed:
+            encoded["changed"] = changed
+        seen = [
+            None
+            if uid in changed or pod.seen_at in {None, before[uid].seen_at}
+            else _offset(pod.seen_at, item.started_at)
+            for uid, pod in pods.items()
+        ]
+        if any(each is not None for each in seen):
+            encoded["seen"] = seen
+        return encoded
+
+
+class InputDecoder:
+    """Reads back what an `InputEncoder` spelled, from the first one on."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, RuntimePodStatus] = {}
+
+    def decode(self, json: Mapping[str, Any]) -> Input:
+        """Return an input.
+
+        Raises `KeyError`, `TypeError` or `ValueError` for what is not one.
+        """
+        if json["is"] == _RELISTED:
+            return self._relisted(json)
+        decoded: Input = decode_value(Input, json)
+        return decoded
+
+    def _relisted(self, json: Mapping[str, Any]) -> Relisted:
+        started_at = datetime.fromisoformat(json["startedAt"])
+        changed = {
+            uid: decode_value(RuntimePodStatus, each)
+            for uid, each in json.get("changed", {}).items()
+        }
+        order: Sequence[str] = json.get("order", list(self._pods))
+        pods = {uid: changed.get(uid) or self._pods[uid] for uid in order}
+        for uid, offset in zip(pods, json.get("seen", ()), strict=False):
+            if offset is not None:
+                seen_at = started_at + offset * _MICROSECOND
+                pods[uid] = replace(pods[uid], seen_at=seen_at)
+        self._pods = pods
+        return Relisted(tuple(pods.values()), started_at)
+
+
+def _is_same(pod: RuntimePodStatus, before: RuntimePodStatus | None) -> bool:
+    """Tell whether a pod is as it was, whenever it was looked at."""
+    if pod is before:
+        return True
+    if before is None or (pod.seen_at is None) != (before.seen_at is None):
+        return False
+    return replace(pod, seen_at=before.seen_at) == before
+
+
+def _offset(seen_at: datetime | None, started_at: datetime) -> int | None:
+    return None if seen_at is None else (seen_at - started_at) // _MICROSECOND
+
+
+# -- secrets
+
+
+def _without_secrets(item: Input, mask: Mask) -> Input:
+    match item:
+        case AddPod(pod):
+            return AddPod(_masked_pod(pod))
+        case SetPods(pods):
+            return SetPods(tuple(map(_masked_pod, pods)))
+        case SetObjects(objects):
+            return SetObjects(tuple(map(_masked_object, objects)))
+        case OperationFinished(value=str(value)):
+            return replace(item, value=mask.text(value))
+        case _:
+            return item
+
+
+def _masked_object(value: ConfigObject) -> ConfigObject:
+    if isinstance(value, Secret):
+        return replace(value, data=dict.fromkeys(value.data, MASKED.encode()))
+    return value
+
+
+def _masked_pod(pod: Pod) -> Pod:
+    return replace(
+        pod,
+        init_containers=tuple(map(_masked_container, pod.init_containers)),
+        containers=tuple(map(_masked_container, pod.containers)),
+    )
+
+
+def _masked_container(container: Container) -> Container:
+    return replace(
+        container,
+        env=tuple(
+            replace(each, value=MASKED)
+            if each.value and is_secret_name(each.name)
+            else each
+            for each in container.env
+        ),
+        startup_probe=_masked_probe(container.startup_probe),
+        liveness_probe=_masked_probe(container.liveness_probe),
+        readiness_probe=_masked_probe(container.readiness_probe),
+        post_start=_masked_hook(container.post_start),
+        pre_stop=_masked_hook(container.pre_stop),
+    )
+
+
+def _masked_probe(probe: Probe | None) -> Probe | None:
+    if probe is None or not isinstance(probe.handler, HTTPGetAction):
+        return probe
+    return replace(probe, handler=_masked_request(probe.handler))
+
+
+def _masked_hook(handler: LifecycleHandler | None) -> LifecycleHandler | None:
+    return _masked_request(handler) if isinstance(handler, HTTPGetAction) else handler
+
+
+def _masked_request(request: HTTPGetAction) -> HTTPGetAction:
+    headers = tuple(
+        replace(each, value=MASKED) if is_secret_name(each.name) else each
+        for each in request.http_headers
+    )
+    return replace(request, http_headers=headers)
