@@ -17,6 +17,12 @@ from probetui.presentation.filters import Filter
         pytest.param("^demo|web$", {"demo/liveness", "shop/web"}, id="regex"),
         pytest.param("!", {"demo/liveness", "shop/web"}, id="a bare inverse"),
         pytest.param("zzz", set(), id="no hit"),
+        pytest.param("~dlv", {"demo/liveness"}, id="fuzzy"),
+        pytest.param("~D L V", {"demo/liveness"}, id="fuzzy, with spaces"),
+        pytest.param("~vld", set(), id="fuzzy, in another order"),
+        pytest.param("!~dlv", {"shop/web"}, id="fuzzy inverse"),
+        pytest.param("~", {"demo/liveness", "shop/web"}, id="a bare fuzzy"),
+        pytest.param(r"\w+/web", {"shop/web"}, id="a class"),
     ],
 )
 def test_a_filter_keeps(typed: str, kept: set[str]) -> None:
@@ -33,3 +39,35 @@ def test_what_is_no_regular_expression_is_said_and_keeps_everything() -> None:
     assert wanted.error.startswith("not a regular expression: missing )")
     assert not wanted.is_active
     assert wanted.keeps("demo")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        pytest.param("a{9999999999}", id="too many repeats"),
+        pytest.param("(" * 2000 + ")" * 2000, id="too deep"),
+    ],
+)
+def test_what_is_too_much_for_a_regular_expression_is_said(typed: str) -> None:
+    assert Filter.parse(typed).error
+
+
+@pytest.mark.parametrize(
+    ("typed", "places"),
+    [
+        pytest.param("o", ((2, 3), (5, 6)), id="plain"),
+        pytest.param("O.", ((2, 4), (5, 7)), id="regex"),
+        pytest.param("x*", (), id="nothing long"),
+        pytest.param("!o", (), id="inverse"),
+        pytest.param("~so", (), id="fuzzy"),
+        pytest.param("", (), id="empty"),
+    ],
+)
+def test_a_filter_says_where_its_hits_are(
+    typed: str, places: tuple[tuple[int, int], ...]
+) -> None:
+    assert Filter.parse(typed).hits("shop/or") == places
+
+
+def test_a_letter_of_another_alphabet_is_found_whatever_its_case() -> None:
+    assert Filter.parse("ÄPFEL").keeps("grüne äpfel")

@@ -1,9 +1,18 @@
-"""What a person types to see fewer lines: a regular expression, `!` turns it round."""
+"""What a person types to see fewer lines, or to find some.
+
+A regular expression as it is; `!` before it turns it round; `~` finds the characters
+of a text in their order, whatever is between them.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+
+_FUZZY = "~"
+_INVERSE = "!"
+_SPECIAL = frozenset(".^$*+?{}[]\\|()")
+"""What means something else than itself in a regular expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,33 +20,63 @@ class Filter:
     """A filter that is in force; an empty one keeps everything.
 
     Upper and lower case are the same to it. `error` says what is wrong with the
-    text; nothing is left out then.
+    text; nothing is left out then. `literal` is what is looked for if the text has
+    nothing special in it, `fuzzy` the characters to be found in their order.
     """
 
     text: str = ""
     error: str = ""
     pattern: re.Pattern[str] | None = None
     is_inverse: bool = False
+    literal: str = ""
+    fuzzy: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Filter:
         """Read what was typed; a text that is no regular expression is an error."""
-        wanted = text.removeprefix("!")
+        is_inverse = text.startswith(_INVERSE)
+        wanted = text.removeprefix(_INVERSE)
+        if wanted.startswith(_FUZZY):
+            fuzzy = "".join(wanted.removeprefix(_FUZZY).split()).casefold()
+            return cls(text, is_inverse=is_inverse, fuzzy=fuzzy)
         if not wanted:
             return cls(text)
         try:
             pattern = re.compile(wanted, re.IGNORECASE)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             return cls(text, f"not a regular expression: {error}")
-        return cls(text, "", pattern, is_inverse=text.startswith("!"))
+        literal = "" if _SPECIAL & set(wanted) else wanted.casefold()
+        return cls(text, "", pattern, is_inverse, literal)
 
     @property
     def is_active(self) -> bool:
         """Whether it can leave anything out."""
-        return self.pattern is not None
+        return self.pattern is not None or bool(self.fuzzy)
 
     def keeps(self, text: str) -> bool:
         """Tell whether something with this text stays to be seen."""
-        if self.pattern is None:
-            return True
-        return (self.pattern.search(text) is None) is self.is_inverse
+        if self.literal:
+            return (self.literal in text.casefold()) is not self.is_inverse
+        if self.pattern is not None:
+            return (self.pattern.search(text) is None) is self.is_inverse
+        if self.fuzzy:
+            return self._has_in_order(text.casefold()) is not self.is_inverse
+        return True
+
+    def hits(self, text: str) -> tuple[tuple[int, int], ...]:
+        """Return where in a text the hits begin and end; a turned one has no places."""
+        if self.is_inverse or self.pattern is None:
+            return ()
+        return tuple(
+            each.span()
+            for each in self.pattern.finditer(text)
+            if each.end() > each.start()
+        )
+
+    def _has_in_order(self, text: str) -> bool:
+        at = 0
+        for character in self.fuzzy:
+            at = text.find(character, at) + 1
+            if not at:
+                return False
+        return True
