@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from probetui.k8s.event import EventType
+from probetui.k8s.event import Event, EventType
 from probetui.kubelet.journal import (
     Action,
     BackoffEntry,
@@ -28,6 +28,7 @@ from probetui.kubelet.journal import (
 from probetui.presentation.containers import object_name
 from probetui.presentation.durations import age
 from probetui.presentation.exits import asked_by, exit_words
+from probetui.presentation.folding import ClusterView
 from probetui.presentation.spans import Role
 
 _KEPT_TO_ITSELF = {What.READY, What.STARTED, What.HOLD, What.RESULT, What.PHASE}
@@ -38,7 +39,8 @@ class EventLine:
     """One line of the log, in cells; texts are as they came, not yet made safe.
 
     `type` is Normal, Warning, or `state`, `user`, `note` for what a cluster does not
-    show. `note` is probetui's own addition. `tick` is the tick behind it.
+    show. `note` is probetui's own addition. `tick` is the tick behind it, `event` what
+    a cluster is told. Without a pod it is about all of them.
     """
 
     sequence: int
@@ -50,6 +52,14 @@ class EventLine:
     note: str = ""
     role: Role = Role.PLAIN
     tick: TickEntry | None = None
+    event: Event | None = None
+    pod_uid: str = ""
+    container_name: str = ""
+
+    @property
+    def searchable(self) -> str:
+        """What a filter looks at."""
+        return f"{self.type} {self.reason} {self.object} {self.message} {self.note}"
 
     @property
     def is_fault(self) -> bool:
@@ -71,6 +81,7 @@ class EventLog:
     def __init__(self) -> None:
         self._restarts: dict[tuple[str, str], int] = {}
         self._waits: dict[tuple[str, str], datetime | None] = {}
+        self.cluster = ClusterView()
         self.warnings = 0
         self.normals = 0
 
@@ -98,15 +109,16 @@ class EventLog:
                     entry.sequence, entry.at, "note", "", "", entry.text, "", role
                 )
             case PodGoneEntry():
-                name = object_name(names, entry.pod_uid, "")
-                return EventLine(
-                    entry.sequence, entry.at, "state", "gone", name, "nothing is left"
+                return _state_line(
+                    entry, "", "gone", "nothing is left", names, Role.PLAIN
                 )
             case _:
                 return None
 
     def _event(self, entry: EventEntry, names: Mapping[str, str]) -> EventLine:
         event = entry.event
+        count = self._restarts.get((event.pod_uid, event.container_name), 0)
+        self.cluster.feed(entry, count)
         is_warning = event.type is EventType.WARNING
         self.warnings += is_warning
         self.normals += not is_warning
@@ -114,7 +126,6 @@ class EventLog:
         if entry.tick is not None:
             note = verdict(entry.tick)
         elif event.reason == "Started":
-            count = self._restarts.get((event.pod_uid, event.container_name), 0)
             note = f"restart {count}" if count else ""
         return EventLine(
             entry.sequence,
@@ -126,13 +137,15 @@ class EventLog:
             note,
             Role.WARNING if is_warning else Role.PLAIN,
             entry.tick,
+            event,
+            event.pod_uid,
+            event.container_name,
         )
 
     def _container(
         self, entry: ContainerEntry, names: Mapping[str, str]
     ) -> EventLine | None:
         self._restarts[entry.pod_uid, entry.container_name] = entry.restart_count
-        name = object_name(names, entry.pod_uid, entry.container_name)
         match entry.what:
             case Lifecycle.STOPPING:
                 reason, message = "stop", _stopping(entry)
@@ -140,9 +153,7 @@ class EventLog:
                 reason, message = "exit", exit_words(entry)
             case _:
                 return None
-        return EventLine(
-            entry.sequence, entry.at, "state", reason, name, message, "", Role.MUTED
-        )
+        return _state_line(entry, entry.container_name, reason, message, names)
 
     def _backoff(
         self, entry: BackoffEntry, names: Mapping[str, str]
@@ -153,17 +164,8 @@ class EventLog:
         self._waits[key] = entry.until
         if entry.waits and entry.until == before:
             return None
-        name = object_name(names, entry.pod_uid, entry.container_name)
-        return EventLine(
-            entry.sequence,
-            entry.at,
-            "state",
-            "backoff",
-            name,
-            backoff_words(entry),
-            "",
-            Role.MUTED,
-        )
+        words = backoff_words(entry)
+        return _state_line(entry, entry.container_name, "backoff", words, names)
 
 
 def verdict(tick: TickEntry) -> str:
@@ -205,16 +207,30 @@ def _stopping(entry: ContainerEntry) -> str:
 def _state(entry: StateEntry, names: Mapping[str, str]) -> EventLine | None:
     if entry.what not in _KEPT_TO_ITSELF:
         return None
-    name = object_name(names, entry.pod_uid, entry.container_name)
+    words = _change_words(entry)
+    return _state_line(entry, entry.container_name, entry.what, words, names)
+
+
+def _state_line(
+    entry: StateEntry | ContainerEntry | BackoffEntry | PodGoneEntry,
+    container_name: str,
+    reason: str,
+    message: str,
+    names: Mapping[str, str],
+    role: Role = Role.MUTED,
+) -> EventLine:
+    """Return a line for what a cluster keeps to itself."""
     return EventLine(
         entry.sequence,
         entry.at,
         "state",
-        entry.what,
-        name,
-        _change_words(entry),
+        reason,
+        object_name(names, entry.pod_uid, container_name),
+        message,
         "",
-        Role.MUTED,
+        role,
+        pod_uid=entry.pod_uid,
+        container_name=container_name,
     )
 
 

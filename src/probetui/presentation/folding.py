@@ -1,0 +1,104 @@
+"""What a cluster would show of the events, beside every one that happened.
+
+The rules are the kubelet's own (`kubelet/event_recorder.py`); here is kept which event
+became part of what.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from probetui.k8s.event import Event
+from probetui.kubelet.event_recorder import ClusterEvent, EventCorrelator
+from probetui.kubelet.journal import EventEntry
+
+
+class FoldKey(NamedTuple):
+    """What a cluster's event is known by; path and message are empty if combined."""
+
+    pod_uid: str
+    type: str
+    reason: str
+    field_path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What became of one event in a cluster.
+
+    `shown` is the cluster's event as it stands, None as long as there is none.
+    `lives` is over how many instances of the container it goes. `is_dropped` says that
+    this occurrence was beyond the pod's allowance: counted, but not written.
+    """
+
+    shown: ClusterEvent | None
+    lives: int
+    is_dropped: bool
+
+
+@dataclass(slots=True)
+class _Group:
+    """The occurrences behind one event of a cluster."""
+
+    shown: ClusterEvent | None = None
+    lives: set[int] = field(default_factory=set)
+
+
+class ClusterView:
+    """Folds events as they come; has one owner, who feeds it every one in order."""
+
+    def __init__(self) -> None:
+        self._correlator = EventCorrelator()
+        self._groups: dict[FoldKey, _Group] = {}
+        self._keys: dict[int, FoldKey] = {}
+        self._dropped: set[int] = set()
+
+    @property
+    def dropped(self) -> int:
+        """How many events a cluster would not have written."""
+        return len(self._dropped)
+
+    def feed(self, entry: EventEntry, life: int) -> None:
+        """Take one event; `life` is the restart count of its container."""
+        shown = self._correlator.correlate(entry.event)
+        if shown is None:
+            self._dropped.add(entry.sequence)
+            key = _key(entry.event)
+        else:
+            key = _key_of_shown(shown)
+        self._keys[entry.sequence] = key
+        group = self._groups.setdefault(key, _Group())
+        group.lives.add(life)
+        if shown is not None:
+            group.shown = shown
+
+    def of(self, sequence: int) -> Fold | None:
+        """Return what became of the event with that number, None if it is none."""
+        key = self._keys.get(sequence)
+        if key is None:
+            return None
+        group = self._groups[key]
+        return Fold(group.shown, len(group.lives), sequence in self._dropped)
+
+    def events(self, pod_uid: str | None = None) -> tuple[ClusterEvent, ...]:
+        """Return what a cluster shows, of one pod or of all, the newest at the end."""
+        return tuple(
+            each
+            for each in self._correlator.recorded()
+            if pod_uid is None or each.pod_uid == pod_uid
+        )
+
+
+def _key(event: Event) -> FoldKey:
+    return FoldKey(
+        event.pod_uid, event.type, event.reason, event.field_path, event.message
+    )
+
+
+def _key_of_shown(shown: ClusterEvent) -> FoldKey:
+    path, message = shown.field_path, shown.message
+    if shown.is_combined:
+        path = message = ""
+    return FoldKey(shown.pod_uid, shown.type, shown.reason, path, message)

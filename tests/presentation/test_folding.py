@@ -1,0 +1,108 @@
+"""What a cluster would show of the events (UX-26)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from probetui.k8s.event import Event, EventType
+from probetui.kubelet.event_recorder import COMBINED, SPAM_BURST
+from probetui.kubelet.journal import EventEntry
+from probetui.presentation.folding import ClusterView
+from tests.tui.states import NOW
+
+
+def an_entry(
+    sequence: int, message: str = "failed", *, seconds: float = 0, pod: str = "uid"
+) -> EventEntry:
+    at = NOW + timedelta(seconds=seconds)
+    path = "spec.containers{app}"
+    event = Event(EventType.WARNING, "Unhealthy", message, pod, path, at, "app")
+    return EventEntry(sequence, at, event)
+
+
+def test_equal_events_of_several_lives_become_one_with_a_count() -> None:
+    view = ClusterView()
+    for number in range(9):
+        view.feed(an_entry(number, seconds=number * 20), life=number // 3)
+
+    fold = view.of(4)
+
+    assert fold is not None
+    assert fold.shown is not None
+    assert (fold.shown.count, fold.lives, fold.is_dropped) == (9, 3, False)
+    assert fold.shown.first_seen_at == NOW
+    assert fold.shown.last_seen_at == NOW + timedelta(seconds=160)
+
+
+def test_events_with_other_messages_stay_apart() -> None:
+    view = ClusterView()
+    view.feed(an_entry(1, "one"), life=0)
+    view.feed(an_entry(2, "two"), life=0)
+
+    assert [each.message for each in view.events()] == ["one", "two"]
+
+
+def test_many_similar_events_are_combined() -> None:
+    view = ClusterView()
+    for number in range(12):
+        view.feed(an_entry(number, f"message {number}"), life=0)
+
+    fold = view.of(10)
+
+    assert fold is not None
+    assert fold.shown is not None
+    assert fold.shown.message == f"{COMBINED}message 11"
+    assert fold.shown.count == 3
+
+
+def test_what_exceeds_the_allowance_is_dropped_and_counted() -> None:
+    view = ClusterView()
+    for number in range(SPAM_BURST + 3):
+        view.feed(an_entry(number), life=0)
+
+    last, first = view.of(SPAM_BURST + 2), view.of(0)
+
+    assert view.dropped == 3
+    assert last is not None
+    assert last.is_dropped
+    assert first is not None
+    assert not first.is_dropped
+    assert last.shown == first.shown
+    assert last.shown is not None
+    assert last.shown.count == SPAM_BURST
+
+
+def test_an_event_that_is_dropped_and_never_written_shows_as_nothing() -> None:
+    view = ClusterView()
+    for number in range(SPAM_BURST):
+        view.feed(an_entry(number), life=0)
+    view.feed(an_entry(100, "something else"), life=0)
+
+    fold = view.of(100)
+
+    assert fold is not None
+    assert fold.shown is None
+
+
+def test_the_events_of_one_pod_can_be_asked_for() -> None:
+    view = ClusterView()
+    view.feed(an_entry(1, pod="one"), life=0)
+    view.feed(an_entry(2, pod="two"), life=0)
+
+    assert [each.pod_uid for each in view.events("two")] == ["two"]
+
+
+def test_what_is_no_event_has_no_place_in_a_cluster() -> None:
+    assert ClusterView().of(7) is None
+
+
+def test_no_occurrence_of_a_thousand_is_lost_from_the_counts() -> None:
+    view = ClusterView()
+    for number in range(1000):
+        view.feed(an_entry(number, seconds=number), life=0)
+
+    shown = view.events()
+
+    assert len(shown) == 1
+    assert view.dropped == 1000 - (SPAM_BURST + 3)
+    assert shown[0].count <= 1000
