@@ -37,6 +37,27 @@ def test_any_other_name_is_not_secret(name: str) -> None:
     assert not is_secret_name(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "hides", "shown"),
+    [
+        pytest.param("TOKEN", "x", True, "***", id="by its name, however short"),
+        pytest.param("TOKEN", "x", False, "x", id="by its name, but to be shown"),
+        pytest.param("TOKEN", "", True, "", id="nothing to hide"),
+        pytest.param("MODE", "x", True, "x", id="not secret"),
+        pytest.param("MODE", "a hunter22 b", True, "a *** b", id="a known one in it"),
+    ],
+)
+def test_a_value_is_masked_by_the_name_beside_it(
+    name: str,
+    value: str,
+    hides: bool,  # noqa: FBT001  # a row of the table
+    shown: str,
+) -> None:
+    mask = Mask(["hunter22"], hides=hides)
+
+    assert mask.value(name, value) == shown
+
+
 def test_secrets_are_found_in_variables_and_in_headers_of_probes_and_hooks() -> None:
     def get(secret: str) -> HTTPGetAction:
         headers = (HTTPHeader("Authorization", secret), HTTPHeader("Accept", "text"))

@@ -143,7 +143,7 @@ class _Live:
         self._runtime = runtime
         self._clock = clock
         self._started_at = clock.now()
-        self._mask = Mask()
+        self._mask = Mask(hides=not options.show_secrets)
         if not options.show_secrets:
             roster.tell(lambda pods: self._mask.learn(secrets_of(pods)))
             roster.tell_objects(

@@ -31,9 +31,11 @@ class Mask:
 
     Args:
         secrets: the values; an empty collection masks nothing.
+        hides: values are masked by the name that they stand beside, too.
     """
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, secrets: Iterable[str] = (), *, hides: bool = True) -> None:
+        self._hides = hides
         self._secrets: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
         self.learn(secrets)
@@ -57,6 +59,12 @@ class Mask:
     def text(self, text: str) -> str:
         """Return the text without secrets."""
         return self._pattern.sub(MASKED, text) if self._pattern else text
+
+    def value(self, name: str, value: str) -> str:
+        """Return the value of a variable or header without what is secret."""
+        if self._hides and value and is_secret_name(name):
+            return MASKED
+        return self.text(value)
 
 
 def secrets_of(pods: Iterable[Pod]) -> Iterator[str]:

@@ -54,6 +54,11 @@ def as_dict(pod: core_v1.Pod) -> dict[str, Any]:
     return ordered
 
 
+def plain_as_yaml(plain: dict[str, Any]) -> str:
+    """Return plain data of the API as YAML, its fields in the order people write."""
+    return _dump(_ordered(plain))
+
+
 def as_yaml(pod: core_v1.Pod) -> str:
     """Return a pod as YAML; loaded again it is the same pod."""
     return _dump(as_dict(pod))

@@ -47,7 +47,7 @@ class Onlooker:
         self._read = 0
         self._pods: dict[str, Pod] = {}
         self._names: dict[str, str] = {}
-        self._mask = mask or Mask()
+        self._mask = mask or Mask(hides=not options.show_secrets)
         self.time_format = TimeFormat.WALL
 
     def look(self) -> Sight:

@@ -1,0 +1,62 @@
+"""A pod as `kubectl get -o yaml` writes it, with the roles of its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from probetui.kubelet.snapshot import PodSnapshot
+from probetui.manifest.render import plain_as_yaml
+from probetui.presentation.api_json import pod_status_to_json
+from probetui.presentation.pod_json import pod_to_json
+from probetui.presentation.spans import Line, Role, Span, line, muted
+from probetui.presentation.text_cells import all_lines
+from probetui.presentation.view import View
+
+_LONGEST = 4 << 20
+_FIELD = re.compile(
+    r"(?P<indent> *(?:- +)*)(?P<key>[^\s'\"|>#-][^'\"]*?|'[^']*'):(?= |$)"
+)
+_ITEM = re.compile(r" *(?:- +)+")
+_NUMBER_OR_WORD = re.compile(r"-?[0-9]+|true|false|null|\{\}|\[\]")
+_BLOCK = re.compile(r"[|>][0-9+-]*")
+
+
+def yaml_lines(pod: PodSnapshot, view: View) -> list[Line]:
+    """Return a pod with its defaults and its status, secrets masked."""
+    plain = {
+        **pod_to_json(pod.pod, view.mask),
+        "status": pod_status_to_json(pod.status),
+    }
+    text = view.mask.text(plain_as_yaml(plain))
+    return list(_coloured(all_lines(text, limit=_LONGEST)))
+
+
+def _coloured(texts: list[str]) -> Iterator[Line]:
+    """Yield lines whose keys stand out; text in a block has no keys."""
+    block_indent: int | None = None
+    for text in texts:
+        indent = len(text) - len(text.lstrip(" "))
+        if block_indent is not None and (indent > block_indent or not text.strip()):
+            yield line(text)
+            continue
+        block_indent = None
+        shown, value = _field(text)
+        if _BLOCK.fullmatch(value):
+            block_indent = indent
+        yield shown
+
+
+def _field(text: str) -> tuple[Line, str]:
+    """Return a line in its parts, and its value."""
+    if (field := _FIELD.match(text)) is not None:
+        key = Span(field["key"], Role.ACCENT)
+        before: Line = (muted(field["indent"]), key, muted(":"))
+        value = text[field.end() :]
+    else:
+        item = _ITEM.match(text)
+        before = (muted(item[0] if item else ""),)
+        value = text[item.end() :] if item else text
+    wanted = value.strip()
+    role = Role.SUCCESS if _NUMBER_OR_WORD.fullmatch(wanted) else Role.PLAIN
+    return line(*before, Span(value, role)), wanted
