@@ -12,6 +12,7 @@ from probetui.errors import (
     ImageNotFoundError,
 )
 from probetui.k8s.pod import Container
+from probetui.k8s.runtime import RuntimeState
 from probetui.kubelet.effects import CreateContainer, PullImage
 from probetui.ports import (
     DialAddress,
@@ -21,8 +22,10 @@ from probetui.ports import (
 from tests.builders import a_pod, a_tcp_probe
 from tests.runtimes.bench import (
     FAILS,
+    MUMBLES,
     POLITE,
     SPEAKS,
+    SPEAKS_AND_STAYS,
     SPEAKS_LATER,
     Bench,
     sh,
@@ -118,6 +121,49 @@ class LogContract:
         lines = bench.runtime.follow_logs(container_id, tail=10, follow=True)
 
         assert [line.text async for line in lines] == ["first", "last"]
+
+    async def test_an_earlier_instance_can_be_read_while_the_next_one_runs(
+        self, bench: Bench
+    ) -> None:
+        assert isinstance(bench.runtime, LogSource)
+        sandbox_id = await bench.sandbox(a_pod())
+        earlier = await bench.run(SPEAKS, sandbox_id=sandbox_id)
+        await bench.ended(earlier)
+        await bench.run(POLITE, attempt=1, sandbox_id=sandbox_id)
+
+        lines = bench.runtime.follow_logs(earlier, tail=10, follow=True)
+
+        assert [line.text async for line in lines] == ["one", "two", "three"]
+
+    async def test_bytes_come_as_text_that_tells_them_apart(self, bench: Bench) -> None:
+        assert isinstance(bench.runtime, LogSource)
+        container_id = await bench.run(MUMBLES)
+        await bench.ended(container_id)
+
+        lines = bench.runtime.follow_logs(container_id, tail=10, follow=False)
+
+        assert [line.text async for line in lines] == ["\udcff \x1b[31m"]
+
+    async def test_a_reader_may_leave_a_container_that_goes_on(
+        self, bench: Bench
+    ) -> None:
+        assert isinstance(bench.runtime, LogSource)
+        source = bench.runtime
+        container_id = await bench.run(SPEAKS_AND_STAYS)
+        heard = asyncio.Event()
+
+        async def follow() -> None:
+            async for line in source.follow_logs(container_id, tail=10, follow=True):
+                assert line.text == "here"
+                heard.set()
+
+        async def has_heard() -> bool:
+            return heard.is_set()
+
+        async with bench.meanwhile(follow()):
+            await bench.until(has_heard)
+
+        assert await bench.state(container_id) is RuntimeState.RUNNING
 
     async def test_the_lines_of_a_container_that_is_gone_are_refused(
         self, bench: Bench

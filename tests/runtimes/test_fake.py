@@ -40,10 +40,12 @@ from tests.runtimes.bench import (
     HAS_BEATEN,
     IS_READY,
     LONG,
+    MUMBLES,
     NOWHERE,
     POLITE,
     SLOW,
     SPEAKS,
+    SPEAKS_AND_STAYS,
     SPEAKS_LATER,
     STUBBORN,
     UNAWARE,
@@ -74,6 +76,8 @@ RUNS = {
     sh(SPEAKS_LATER): Run(
         exits_after=SECOND / 2, prints=((NOW, "first"), (SECOND / 2, "last"))
     ),
+    sh(SPEAKS_AND_STAYS): Run(prints=((NOW, "here"),)),
+    sh(MUMBLES): Run(exits_after=NOW, prints=((NOW, "\udcff \x1b[31m"),)),
     (NOWHERE,): Run(start_error=f"{NOWHERE}: no such file"),
 }
 """What the scripts of the contract do when they are a container's main program."""
