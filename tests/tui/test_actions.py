@@ -16,8 +16,6 @@ from probetui.tui.actions import ACTIONS, BY_ID, TOGETHER, bindings
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.key_labels import active_labels
 from probetui.tui.palette import Actions
-from probetui.tui.screens.keyed import KeyedScreen
-from probetui.tui.widgets.pane import Pane
 from tests.tui.scenes import failing
 from tests.tui.seeing import an_app
 
@@ -32,14 +30,16 @@ def all_of(kind: type[DOMNode]) -> list[type[DOMNode]]:
     return found
 
 
+def places_of(owner: type[DOMNode]) -> tuple[Where, ...]:
+    return tuple(vars(owner).get("PLACES", ()))
+
+
+PLACED = [each for each in all_of(DOMNode) if places_of(each)]
+
+
 def at_home(action: Action) -> list[type[DOMNode]]:
     """Return the classes that have a place where the action's keys work."""
-    return [
-        each
-        for kind in (ProbetuiApp, KeyedScreen, Pane)
-        for each in all_of(kind)
-        if set(action.where) & set(getattr(each, "PLACES", ()))
-    ]
+    return [each for each in PLACED if set(action.where) & set(places_of(each))]
 
 
 @pytest.mark.parametrize("action", ROWS)
@@ -103,11 +103,7 @@ def test_every_place_has_keys_that_work_with_others() -> None:
 
 @pytest.mark.parametrize(
     "owner",
-    [
-        pytest.param(each, id=each.__name__)
-        for kind in (ProbetuiApp, KeyedScreen, Pane)
-        for each in all_of(kind)
-    ],
+    [pytest.param(each, id=each.__name__) for each in PLACED],
 )
 def test_every_binding_comes_from_the_table(owner: type[DOMNode]) -> None:
     ids = {each.id for each in owner.BINDINGS if isinstance(each, Binding)}
@@ -125,7 +121,7 @@ async def test_the_palette_offers_every_key_that_works_and_what_it_acts_on(
         await pilot.pause()
         active = {each.id for each in active_labels(app.screen.active_bindings)}
         here = list(offered(app.screen))
-        titles = [title for title, _ in Actions(app.screen)._rows()]
+        titles = [each.title for each in Actions(app.screen).rows()]
 
     expected = {each for each in active if BY_ID[each].has_line}
     hidden = {each.id for each in here if each.keys} - expected

@@ -31,6 +31,19 @@ def offered(screen: Screen[Any]) -> Iterator[Action]:
             yield action
 
 
+def placed(screen: Screen[Any]) -> Iterator[Action]:
+    """Go through the actions that may be named on a screen, as it has the focus.
+
+    Some may make no sense now, but would if another container were chosen.
+    """
+    app = screen.app
+    is_read_only = isinstance(app, StagedApp) and app.stage.options.read_only
+    for action in ACTIONS:
+        is_hidden = not action.has_line or (action.changes and is_read_only)
+        if not is_hidden and _owner(screen, action) is not None:
+            yield action
+
+
 def is_offered(screen: Screen[Any], action: Action) -> bool:
     """Tell whether an action makes sense on a screen now."""
     deed = deed_of(screen, action)

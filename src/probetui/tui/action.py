@@ -27,6 +27,10 @@ class Where(Enum):
     MAIN = "the main screen"
     PANE = "every pane"
     EVENTS = "the events"
+    FILTER = "the filter, while it is typed"
+    COMMAND_LINE = "the command line"
+    QUESTION = "a question"
+    HELP = "the help"
 
 
 class On(StrEnum):
@@ -105,11 +109,13 @@ class Argument:
     """A word that may follow an action's name on the command line.
 
     `choices` are all the words it may be, or return them; empty allows any word.
+    `takes_rest` makes it everything up to the end of the line, spaces included.
     """
 
     name: str
     choices: Sequence[str] | Choices = ()
     is_required: bool = False
+    takes_rest: bool = False
 
     def words(self, now: Circumstances) -> Sequence[str]:
         """Return what it may be now, empty for anything."""
@@ -133,7 +139,7 @@ class Action:
         on: what it acts on; without a subject of that kind it is off.
         when: whether it makes sense now.
         changes: it changes what runs; read-only screens do not have it.
-        asks: the question that must be answered with yes first, from what is chosen.
+        asks: the question that must be answered with yes before `gives`.
         arguments: words that may be typed after its name.
         footer: place in the footer, lower is further left; 0 is not in it.
         shares_keys_of: another action that is off while this one is on, and has the

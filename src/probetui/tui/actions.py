@@ -28,18 +28,23 @@ from textual.actions import parse
 from textual.binding import Binding, BindingType
 
 from probetui.tui.action import Action, Where
+from probetui.tui.action_tables.answering import ANSWERING
 from probetui.tui.action_tables.looking import LOOKING
 from probetui.tui.action_tables.moving import MOVING
 from probetui.tui.action_tables.program import PROGRAM
 from probetui.tui.action_tables.running import RUNNING
 
-ACTIONS: tuple[Action, ...] = (*MOVING, *LOOKING, *RUNNING, *PROGRAM)
+ACTIONS: tuple[Action, ...] = (*MOVING, *LOOKING, *RUNNING, *PROGRAM, *ANSWERING)
 
 BY_ID = {each.id: each for each in ACTIONS}
 
 TOGETHER: tuple[tuple[Where, ...], ...] = (
     (Where.PANE, Where.MAIN, Where.PROGRAM),
     (Where.PANE, Where.EVENTS, Where.MAIN, Where.PROGRAM),
+    (Where.FILTER,),
+    (Where.COMMAND_LINE,),
+    (Where.PANE, Where.QUESTION),
+    (Where.PANE, Where.HELP),
 )
 """Places whose keys work at the same time; no two of those may mean two things."""
 

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 from textual import on
 from textual.binding import BindingType
+from textual.screen import Screen
 
 from probetui.drive.masking import Mask
 from probetui.drive.session import Session
+from probetui.errors import UsageError
+from probetui.k8s.probe import ProbeType
+from probetui.tui.acting import is_offered, perform
 from probetui.tui.action import Where
 from probetui.tui.actions import BY_ID, bindings
+from probetui.tui.command_words import Typed
+from probetui.tui.container_keys import ContainerKey
 from probetui.tui.key_labels import active_labels
 from probetui.tui.messages import CommandGiven, KeyClicked, SnapshotPublished
+from probetui.tui.objects import objects
 from probetui.tui.options import ScreenOptions
 from probetui.tui.outside import Outside
 from probetui.tui.palette import Actions
 from probetui.tui.role_colours import role_variables
 from probetui.tui.screens.catalogue import SCREENS
+from probetui.tui.screens.command_line import CommandLine
 from probetui.tui.screens.help import HelpScreen
 from probetui.tui.screens.pods import PodsScreen
+from probetui.tui.screens.question import QuestionScreen
 from probetui.tui.sight import Onlooker, countdown_step, is_counting
 from probetui.tui.stage import Stage, StagedApp, StagedScreen, is_allowed
 
@@ -64,6 +74,7 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
         self._main = PodsScreen(self.stage)
         self._unsubscribe: Callable[[], None] = _nothing
         self._is_quit_asked = False
+        self._history: list[str] = []
 
     async def on_mount(self) -> None:
         await self.push_screen(self._main)
@@ -106,10 +117,36 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
         self.push_screen(HelpScreen(name, labels, marks, is_ascii=is_ascii))
 
     def action_give(self, name: str, *words: str) -> None:
-        """Give the engine the command of an action."""
-        action = BY_ID[name]
-        if action.gives is not None:
-            self._session.send(action.gives(self.stage.now, words))
+        """Give the engine the command of an action; ask first if that is to be."""
+        action, now = BY_ID[name], self.stage.now
+        if action.gives is None:
+            return
+        try:
+            command = action.gives(now, words)
+        except UsageError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if action.asks is None:
+            self._session.send(command)
+        else:
+            self._ask(action.asks(now), partial(self._session.send, command))
+
+    def action_command_line(self) -> None:
+        screen = self.screen
+
+        def do(typed: Typed | None) -> None:
+            if typed is not None:
+                self.call_later(self._do, screen, typed)
+
+        self.push_screen(CommandLine(self.stage, self._history), do)
+
+    def action_go(self, name: str, kind: str = "") -> None:
+        """Choose a container by its name, and perhaps one of its probes."""
+        probe = ProbeType(kind.capitalize()) if kind else None
+        self.choose(objects(self.stage.now)[name], probe)
+
+    def choose(self, key: ContainerKey, probe: ProbeType | None = None) -> None:
+        self._main.choose(key, probe)
 
     def action_show_screen(self, name: str) -> None:
         """Put another screen before this one."""
@@ -153,6 +190,23 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
     @on(KeyClicked)
     def _press(self, message: KeyClicked) -> None:
         self.simulate_key(message.key)
+
+    async def _do(self, screen: Screen[Any], typed: Typed) -> None:
+        if typed.target is not None:
+            self.choose(typed.target.container, typed.target.probe)
+        if is_offered(screen, typed.action):
+            await perform(screen, typed.action, typed.words)
+        else:
+            name = typed.action.name
+            self.notify(f"{name}: not possible now", severity="error", markup=False)
+
+    def _ask(self, question: str, do: Callable[[], None]) -> None:
+        def answered(is_yes: bool | None) -> None:  # noqa: FBT001  # the framework's
+            if is_yes:
+                do()
+
+        screen = QuestionScreen(question, is_ascii=self.stage.options.ascii)
+        self.push_screen(screen, answered)
 
     def _announce(self) -> None:
         self.post_message(SnapshotPublished())

@@ -21,6 +21,7 @@ _NAMES = {
     "left_square_bracket": "[",
     "right_square_bracket": "]",
     "slash": "/",
+    "colon": ":",
     "full_stop": ".",
 }
 GROUPS = {

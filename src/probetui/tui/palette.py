@@ -1,44 +1,68 @@
-"""What ctrl+p finds: every action that makes sense now, and every container."""
+"""What ctrl+p finds: every action that makes sense now, and what each is done to."""
 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 
 from probetui.tui.acting import offered, perform
 from probetui.tui.action import Action, Circumstances, On
+from probetui.tui.key_labels import key_label
 from probetui.tui.stage import StagedApp
+
+_MOST_CHOICES_UNASKED = 20
+
+
+class Row(NamedTuple):
+    """One line of the palette."""
+
+    title: str
+    action: Action
+    words: tuple[str, ...] = ()
 
 
 class Actions(Provider):
-    """The table of actions, row by row, and what each would be done to."""
+    """The table of actions, row by row; one that needs a word has a row for each."""
 
     async def discover(self) -> Hits:
-        """Offer everything, before a word is typed."""
-        for title, action in self._rows():
-            yield DiscoveryHit(title, self._doing(action), title, action.tooltip)
+        """Offer everything, before a word is typed; long lists only in part."""
+        for row in self.rows(_MOST_CHOICES_UNASKED):
+            shown = Content(row.title)
+            yield DiscoveryHit(shown, self._doing(row), row.title, row.action.tooltip)
 
     async def search(self, query: str) -> Hits:
         """Offer what fits what is typed."""
         matcher = self.matcher(query)
-        for title, action in self._rows():
-            if (score := matcher.match(title)) > 0:
-                shown = matcher.highlight(title)
-                yield Hit(score, shown, self._doing(action), title, action.tooltip)
+        for row in self.rows():
+            score, places = matcher.fuzzy_search.match(query, row.title)
+            if score > 0:
+                shown = Content(row.title)
+                for each in places:
+                    shown = shown.stylize(matcher.match_style, each, each + 1)
+                doing = self._doing(row)
+                yield Hit(score, shown, doing, row.title, row.action.tooltip)
 
-    def _rows(self) -> Iterator[tuple[str, Action]]:
+    def rows(self, most_choices: int | None = None) -> Iterator[Row]:
+        """Go through everything that can be done on the screen below now."""
         app = self.app
         if not isinstance(app, StagedApp):
             return
+        now = app.stage.now
         for action in offered(self.screen):
-            keys = f"   {action.keys}"
-            yield f"{action.title}: {acted_on(action, app.stage.now)}{keys}", action
+            first = action.arguments[0] if action.arguments else None
+            if first is None or not first.is_required:
+                title = f"{action.title}: {acted_on(action, now)}"
+                yield Row(_with_key(title, action), action)
+            else:
+                for each in first.words(now)[:most_choices]:
+                    yield Row(f"{action.title}: {each}", action, (each,))
 
-    def _doing(self, action: Action) -> partial[Coroutine[Any, Any, None]]:
-        return partial(perform, self.screen, action, ())
+    def _doing(self, row: Row) -> partial[Coroutine[Any, Any, None]]:
+        return partial(perform, self.screen, row.action, row.words)
 
 
 def acted_on(action: Action, now: Circumstances) -> str:
@@ -53,3 +77,8 @@ def acted_on(action: Action, now: Circumstances) -> str:
             return f"{now.pod.pod.name}/{now.container.container.name} {kind}"
         case _:
             return action.on.value
+
+
+def _with_key(title: str, action: Action) -> str:
+    key = action.keys.partition(",")[0]
+    return f"{title}   {key_label(key)}" if key else title

@@ -9,9 +9,11 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widgets import Input
 
+from probetui.k8s.probe import ProbeType
 from probetui.presentation.detail import Subject
 from probetui.tui.action import Action, Circumstances
 from probetui.tui.actions import action_called
+from probetui.tui.container_keys import ContainerKey
 from probetui.tui.options import ScreenOptions
 from probetui.tui.outside import Outside
 from probetui.tui.sight import Sight
@@ -39,9 +41,12 @@ class Stage:
 
 
 class StagedApp(App[None], inherit_bindings=False):
-    """An app that has a stage."""
+    """An app that has a stage, and a list that containers are chosen in."""
 
     stage: Stage
+
+    def choose(self, key: ContainerKey, probe: ProbeType | None = None) -> None:
+        """Choose a container, and one of its probes."""
 
 
 class StagedScreen(Screen[None], inherit_bindings=False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probetui.tui.action import Action, Circumstances, On, Where
+from probetui.tui.action import Action, Argument, Circumstances, On, Where
 
 
 def _has_several_probes(now: Circumstances) -> bool:
@@ -73,6 +73,7 @@ LOOKING = (
         (Where.MAIN,),
         "filter",
         on=On.PANE,
+        arguments=(Argument("text", takes_rest=True),),
         footer=20,
     ),
     Action(
@@ -93,7 +94,7 @@ LOOKING = (
         (Where.EVENTS,),
         "follow",
         on=On.PANE,
-        footer=70,
+        footer=25,
     ),
     Action(
         "look.faults",
@@ -104,7 +105,7 @@ LOOKING = (
         (Where.EVENTS,),
         "faults",
         on=On.PANE,
-        footer=80,
+        footer=26,
     ),
     Action(
         "look.time",

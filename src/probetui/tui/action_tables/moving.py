@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from probetui.tui.action import Action, On, Where
+from probetui.k8s.probe import ProbeType
+from probetui.tui.action import Action, Argument, Circumstances, On, Where
+from probetui.tui.objects import objects
+
+
+def _names(now: Circumstances) -> list[str]:
+    return list(objects(now))
+
+
+def _kinds(_now: Circumstances) -> list[str]:
+    return [each.lower() for each in ProbeType]
+
 
 MOVING = (
     Action(
@@ -109,5 +120,18 @@ MOVING = (
         "To the events",
         (Where.MAIN,),
         "pane('events')",
+    ),
+    Action(
+        "move.go",
+        "",
+        "go to",
+        "go to",
+        "To a container, or one of its probes",
+        (Where.MAIN,),
+        "app.go",
+        arguments=(
+            Argument("container", _names, is_required=True),
+            Argument("probe", _kinds),
+        ),
     ),
 )

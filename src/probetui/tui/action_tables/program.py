@@ -16,6 +16,17 @@ PROGRAM = (
         footer=10,
     ),
     Action(
+        "app.command",
+        "colon",
+        "cmd",
+        "command",
+        "Actions by name, with words after it",
+        (Where.PROGRAM,),
+        "command_line",
+        on=On.PROGRAM,
+        footer=15,
+    ),
+    Action(
         "app.palette",
         "ctrl+p",
         "palette",

@@ -7,11 +7,13 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import ModalScreen
 
 from probetui.presentation.marks import Marks, legend
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, strong
+from probetui.tui.action import Where
+from probetui.tui.actions import bindings
 from probetui.tui.inks import InkLine, fit, inks, wrapped
 from probetui.tui.key_labels import GROUPS, KeyLabel
 from probetui.tui.widgets.pane import Pane
@@ -79,15 +81,8 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
     """Lists exactly what can be pressed on the screen below it."""
 
     CSS_PATH = "../styles/help.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "escape,q,question_mark,f1",
-            "dismiss",
-            "close",
-            id="app.close",
-            tooltip="Back to where you were",
-        ),
-    ]
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.HELP,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
     def __init__(
         self, name: str, labels: Sequence[KeyLabel], marks: Marks, *, is_ascii: bool

@@ -16,6 +16,7 @@ from probetui.presentation.detail import Subject, choose_probe
 from probetui.presentation.filters import Filter
 from probetui.tui.action import Where
 from probetui.tui.actions import ACTIONS, bindings
+from probetui.tui.container_keys import ContainerKey
 from probetui.tui.messages import ContainerChosen, FilterClosed
 from probetui.tui.screens.keyed import KeyedScreen
 from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, LEAST, is_below
@@ -135,7 +136,17 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
             self._wanted_probe = probes[index % len(probes)].key.probe_type
             self._show_detail()
 
-    def action_filter(self) -> None:
+    def choose(self, key: ContainerKey, probe: ProbeType | None) -> None:
+        """Choose a container, and one of its probes; a filter that hides it goes."""
+        self._wanted_probe = probe or self._wanted_probe
+        self._containers.choose_container(key)
+        self._show_detail()
+
+    def action_filter(self, text: str = "") -> None:
+        if text:
+            self._pane_to_filter().show_filter(Filter.parse(text))
+            self.refresh_bindings()
+            return
         self.key_line.display = False
         self._filter.open(self._pane_to_filter())
 

@@ -119,6 +119,15 @@ class ContainerTable(ListPane):
         self._arrange()
         self.repaint()
 
+    def choose_container(self, key: ContainerKey) -> None:
+        """Put the cursor on a container; a filter that hides it goes."""
+        if key not in self._index:
+            self.show_filter(Filter())
+        if key in self._index:
+            self._wanted = key
+            self.choose(self._index[key])
+            self.repaint()
+
     def show_filter(self, wanted: Filter) -> None:
         """Keep only containers that a filter keeps."""
         self.filter = wanted

@@ -6,12 +6,14 @@ from typing import ClassVar, Protocol
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from probetui.presentation.filters import Filter
+from probetui.tui.action import Where
+from probetui.tui.actions import bindings
 from probetui.tui.messages import FilterClosed
 
 
@@ -38,11 +40,8 @@ class Filterable(Protocol):
 class FilterBar(Horizontal):
     """A line to type into; hidden until it is opened for a pane."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "escape", "clear", "clear", id="filter.clear", tooltip="Show everything"
-        )
-    ]
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.FILTER,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
     def __init__(self) -> None:
         super().__init__(id="filter")

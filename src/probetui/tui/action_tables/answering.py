@@ -1,0 +1,100 @@
+"""Keys of what comes before a screen: the command line, questions, the filter."""
+
+from __future__ import annotations
+
+from probetui.tui.action import Action, Where
+
+_LINE = (Where.COMMAND_LINE,)
+
+ANSWERING = (
+    Action(
+        "app.yes",
+        "y",
+        "yes",
+        "yes",
+        "Do it",
+        (Where.QUESTION,),
+        "answer(True)",
+        has_line=False,
+    ),
+    Action(
+        "app.no",
+        "n,escape,q",
+        "no",
+        "no",
+        "Do nothing",
+        (Where.QUESTION,),
+        "answer(False)",
+        has_line=False,
+    ),
+    Action(
+        "app.complete",
+        "tab",
+        "complete",
+        "complete",
+        "The next line that is offered",
+        _LINE,
+        "complete(1)",
+        has_line=False,
+    ),
+    Action(
+        "app.complete-back",
+        "shift+tab",
+        "complete back",
+        "complete back",
+        "The line that was offered before",
+        _LINE,
+        "complete(-1)",
+        has_line=False,
+    ),
+    Action(
+        "app.older",
+        "up",
+        "older",
+        "older",
+        "The line entered before",
+        _LINE,
+        "history(-1)",
+        has_line=False,
+    ),
+    Action(
+        "app.newer",
+        "down",
+        "newer",
+        "newer",
+        "The line entered after",
+        _LINE,
+        "history(1)",
+        has_line=False,
+    ),
+    Action(
+        "app.close-line",
+        "escape",
+        "close",
+        "close line",
+        "Do nothing",
+        _LINE,
+        "dismiss(None)",
+        has_line=False,
+    ),
+    Action(
+        "look.clear-filter",
+        "escape",
+        "clear",
+        "clear filter",
+        "Show everything",
+        (Where.FILTER,),
+        "clear",
+        has_line=False,
+    ),
+    Action(
+        "app.close-help",
+        "escape,q,question_mark,f1",
+        "close",
+        "close help",
+        "Back to where you were",
+        (Where.HELP,),
+        "dismiss",
+        has_line=False,
+    ),
+)

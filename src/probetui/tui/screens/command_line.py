@@ -1,0 +1,153 @@
+"""The line that `:` opens at the bottom: actions by name, with words after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input, Static
+
+from probetui.errors import UsageError
+from probetui.presentation.spans import line, muted, strong
+from probetui.tui.acting import placed
+from probetui.tui.action import Where
+from probetui.tui.actions import bindings
+from probetui.tui.command_words import Typed, completions, read_line
+from probetui.tui.inks import InkLine, inks
+from probetui.tui.stage import Stage
+from probetui.tui.widgets.painted import Painted
+
+_MOST_OFFERED = 6
+_NAME_WIDTH = 34
+
+
+class Offers(Painted):
+    """The lines that what is typed may become, the chosen one marked."""
+
+    def __init__(self) -> None:
+        super().__init__(id="offers")
+        self._lines: Sequence[tuple[str, str]] = ()
+        self._chosen = -1
+
+    def show(self, lines: Sequence[tuple[str, str]], chosen: int) -> None:
+        """Show other lines; `chosen` -1 marks none."""
+        self._lines, self._chosen = lines, chosen
+        self.display = bool(lines)
+        self.styles.height = len(lines)
+        self.repaint()
+
+    def content(self) -> Sequence[InkLine]:
+        return [
+            inks(
+                line(
+                    strong(">") if index == self._chosen else " ",
+                    f":{name:<{_NAME_WIDTH}} ",
+                    muted(words),
+                )
+            )
+            for index, (name, words) in enumerate(self._lines)
+        ]
+
+
+class CommandLine(ModalScreen[Typed | None], inherit_bindings=False):
+    """Dismissed with what is to be done, None for nothing.
+
+    Args:
+        stage: what is seen and chosen.
+        history: lines entered before, oldest first; this one is added.
+    """
+
+    CSS_PATH = "../styles/command_line.tcss"
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.COMMAND_LINE,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+
+    def __init__(self, stage: Stage, history: list[str]) -> None:
+        super().__init__()
+        self._stage = stage
+        self._history = history
+        self._at = len(history)
+        self._begun = ""
+        self._chosen = -1
+        self._offered: Sequence[tuple[str, str]] = ()
+
+    def compose(self) -> ComposeResult:
+        yield Offers()
+        with Horizontal(id="command"):
+            yield Static(":", id="command-label", markup=False)
+            yield Input(id="command-input", compact=True, select_on_focus=False)
+            yield Static("", id="command-status", markup=False)
+
+    def on_mount(self) -> None:
+        self._offer()
+
+    def action_complete(self, step: int = 1) -> None:
+        """Put the next line that is offered in place of what was typed."""
+        if not self._offered:
+            return
+        self._chosen = (self._chosen + step) % len(self._offered)
+        self._put(self._offered[self._chosen][0])
+        self.query_one(Offers).show(self._offered, self._chosen)
+
+    def action_history(self, step: int) -> None:
+        """Put a line that was entered before in place of what was typed."""
+        at = max(0, min(self._at + step, len(self._history)))
+        if at == self._at:
+            return
+        if self._at == len(self._history):
+            self._begun = self._entry.value
+        self._at = at
+        self._put(self._history[at] if at < len(self._history) else self._begun)
+        self._offer()
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._offer()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        text = event.value.strip()
+        if not text:
+            self.dismiss(None)
+            return
+        try:
+            typed = read_line(text, placed(self._below), self._stage.now)
+        except UsageError as error:
+            self._say(str(error), is_error=True)
+            return
+        if text not in self._history[-1:]:
+            self._history.append(text)
+        self.dismiss(typed)
+
+    def _offer(self) -> None:
+        self._chosen = -1
+        found = completions(self._entry.value, placed(self._below), self._stage.now)
+        self._offered = list(islice(dict(found).items(), _MOST_OFFERED))
+        self.query_one(Offers).show(self._offered, self._chosen)
+        self._say("tab completes  enter does it  esc closes", is_error=False)
+
+    def _put(self, text: str) -> None:
+        with self.prevent(Input.Changed):
+            self._entry.value = text
+            self._entry.cursor_position = len(text)
+
+    def _say(self, words: str, *, is_error: bool) -> None:
+        status = self.query_one("#command-status", Static)
+        status.set_class(is_error, "-error")
+        status.update(f" {words} ")
+
+    @property
+    def _entry(self) -> Input:
+        return self.query_one(Input)
+
+    @property
+    def _below(self) -> Screen[Any]:
+        """The screen that the line was opened on."""
+        return self.app.screen_stack[-2]

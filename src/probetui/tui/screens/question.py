@@ -1,0 +1,63 @@
+"""A question before something that cannot be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import ModalScreen
+
+from probetui.presentation.spans import Line, Role, Span, line, strong
+from probetui.tui.action import Where
+from probetui.tui.actions import bindings
+from probetui.tui.inks import InkLine, inks, wrapped
+from probetui.tui.key_labels import active_labels
+from probetui.tui.widgets.pane import Pane
+
+
+class QuestionPane(Pane):
+    """The question, and the keys that answer it."""
+
+    def __init__(self, question: str, *, is_ascii: bool) -> None:
+        super().__init__(id="question", is_ascii=is_ascii)
+        self._question = question
+        self._rows: Sequence[InkLine] = ()
+
+    def title(self) -> Line:
+        return line(strong("Sure?"))
+
+    def count(self) -> int:
+        return len(self._rows)
+
+    def row(self, index: int) -> InkLine:
+        return self._rows[index]
+
+    def content(self) -> Sequence[InkLine]:
+        self._rows = wrapped(inks(line(f" {self._question}")), self.inner_width, 1)
+        return super().content()
+
+    def below(self) -> Sequence[InkLine]:
+        labels = {each.id: each for each in active_labels(self.screen.active_bindings)}
+        yes, no = (" ".join(labels[each].keys) for each in ("app.yes", "app.no"))
+        key = Role.ACCENT
+        return [inks(line(" ", Span(yes, key), " yes    ", Span(no, key), " no"))]
+
+
+class QuestionScreen(ModalScreen[bool], inherit_bindings=False):
+    """Dismissed with the answer; everything but a plain yes is no."""
+
+    CSS_PATH = "../styles/question.tcss"
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.QUESTION,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+
+    def __init__(self, question: str, *, is_ascii: bool) -> None:
+        super().__init__()
+        self._pane = QuestionPane(question, is_ascii=is_ascii)
+
+    def compose(self) -> ComposeResult:
+        yield self._pane
+
+    def action_answer(self, answer: bool) -> None:  # noqa: FBT001  # a parameter of keys
+        self.dismiss(answer)

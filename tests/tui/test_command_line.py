@@ -1,0 +1,278 @@
+"""The `:` line: the table of actions by name (UX-33, UX-43, UX-44)."""
+
+from __future__ import annotations
+
+import pytest
+
+from probetui.errors import UsageError
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.inputs import Command, PauseProbes, TriggerProbe
+from probetui.tui.action import Action, Argument, Circumstances, On, Where
+from probetui.tui.actions import ACTIONS
+from probetui.tui.command_words import completions, read_line, signature
+from probetui.tui.container_keys import ContainerKey
+from probetui.tui.palette import Actions
+from probetui.tui.screens.command_line import CommandLine
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing
+from tests.tui.seeing import an_app, screen_lines, screen_text
+from tests.tui.states import DEMO, DEMO_KEY, SHOP
+
+SIZE = (80, 24)
+NOW = Circumstances(failing())
+WEB = ContainerKey(SHOP.uid, "web")
+INJECT = Action(
+    "probe.some",
+    "",
+    "some",
+    "inject",
+    "Choose results",
+    (Where.MAIN,),
+    "none",
+    on=On.PROBE,
+    arguments=(
+        Argument("result", ("success", "failure"), is_required=True),
+        Argument("times"),
+    ),
+)
+NOTE = Action(
+    "files.note",
+    "",
+    "note",
+    "note",
+    "A note",
+    (Where.MAIN,),
+    "none",
+    arguments=(Argument("text", takes_rest=True),),
+)
+KNOWN = (*(each for each in ACTIONS if each.has_line), INJECT, NOTE)
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "words", "container", "probe"),
+    [
+        pytest.param("pause", "time.pause", (), None, None, id="a name"),
+        pytest.param("q", "app.quit", (), None, None, id="an alias"),
+        pytest.param("probe now", "probe.trigger", (), None, None, id="two words"),
+        pytest.param("resu", "time.resume", (), None, None, id="its beginning"),
+        pytest.param(
+            "probe now shop/web",
+            "probe.trigger",
+            (),
+            WEB,
+            None,
+            id="with a container",
+        ),
+        pytest.param(
+            "probe now shop/web r",
+            "probe.trigger",
+            (),
+            WEB,
+            ProbeType.READINESS,
+            id="with the beginning of a probe",
+        ),
+        pytest.param(
+            "restart demo",
+            "container.restart",
+            (),
+            ContainerKey(DEMO.uid, "liveness"),
+            None,
+            id="a pod is its first container",
+        ),
+        pytest.param(
+            "inject fail 3",
+            "probe.some",
+            ("failure", "3"),
+            None,
+            None,
+            id="words, the first by its beginning",
+        ),
+        pytest.param(
+            "inject success 3 shop/web liveness",
+            "probe.some",
+            ("success", "3"),
+            WEB,
+            ProbeType.LIVENESS,
+            id="words and a probe",
+        ),
+        pytest.param(
+            "note two  words",
+            "files.note",
+            ("two words",),
+            None,
+            None,
+            id="the rest of the line",
+        ),
+        pytest.param("filter !a b", "look.filter", ("!a b",), None, None, id="filter"),
+    ],
+)
+def test_a_line_names_an_action_and_what_it_is_done_to(
+    text: str,
+    action: str,
+    words: tuple[str, ...],
+    container: ContainerKey | None,
+    probe: ProbeType | None,
+) -> None:
+    typed = read_line(text, KNOWN, NOW)
+
+    assert (typed.action.id, typed.words) == (action, words)
+    assert (typed.target.container if typed.target else None) == container
+    assert (typed.target.probe if typed.target else None) == probe
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        pytest.param("pase", "(nearest: pause)", id="nearly a name"),
+        pytest.param("zzz", 'no action "zzz"', id="no name"),
+        pytest.param("p", 'no action "p"', id="the beginning of several"),
+        pytest.param("pause now", '"now" is one word too many', id="too many words"),
+        pytest.param("inject", "result is missing", id="too few words"),
+        pytest.param("inject succes1", "(nearest: success)", id="no such choice"),
+        pytest.param("probe now a/b", '"a/b" is one word too many', id="no container"),
+    ],
+)
+def test_a_line_that_cannot_be_done_says_what_is_wrong(text: str, error: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_line(text, KNOWN, NOW)
+
+    assert error in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        pytest.param("pau", ["pause"], id="a name"),
+        pytest.param(
+            "inject ", ["inject success", "inject failure"], id="what may follow"
+        ),
+        pytest.param("inject f", ["inject failure"], id="the beginning of a word"),
+        pytest.param(
+            "restart shop/w", ["restart shop/web", "restart shop/worker"], id="objects"
+        ),
+        pytest.param(
+            "probe now shop/cache ",
+            ["probe now shop/cache liveness", "probe now shop/cache readiness"],
+            id="probes of an object",
+        ),
+        pytest.param("zz", [], id="nothing"),
+    ],
+)
+def test_what_is_typed_is_completed(text: str, lines: list[str]) -> None:
+    found = [line for line, _ in completions(text, KNOWN, NOW)]
+
+    assert found[: len(lines)] == lines
+    assert bool(found) is bool(lines)
+
+
+def test_a_signature_names_every_word() -> None:
+    assert signature(INJECT) == "inject RESULT [TIMES] [POD/CONTAINER] [PROBE]"
+
+
+async def type_line(*keys: str) -> tuple[FakeSession, list[str]]:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("colon", *keys)
+        await pilot.pause()
+        await pilot.pause()
+        return session, screen_lines(app)
+
+
+@pytest.mark.parametrize(
+    ("keys", "sent"),
+    [
+        pytest.param(("p", "a", "u", "s", "e", "enter"), [PauseProbes()], id="name"),
+        pytest.param(("p", "a", "u", "tab", "enter"), [PauseProbes()], id="completed"),
+        pytest.param(
+            (*"probe", "space", *"now", "enter"), [TriggerProbe(DEMO_KEY)], id="chosen"
+        ),
+        pytest.param(
+            (*"probe", "space", *"now", "space", *"shop/web", "space", "s", "enter"),
+            [TriggerProbe(ProbeKey(SHOP.uid, "web", ProbeType.STARTUP))],
+            id="another probe",
+        ),
+        pytest.param(("enter",), [], id="nothing typed"),
+        pytest.param((*"pause", "escape"), [], id="escape"),
+        pytest.param(
+            (*"pause", "enter", "colon", "up", "enter"),
+            [PauseProbes(), PauseProbes()],
+            id="history",
+        ),
+        pytest.param(
+            (*"pause", "enter", "colon", *"resu", "up", "down", "tab", "enter"),
+            [PauseProbes()],
+            id="back to what was begun, which makes no sense now",
+        ),
+    ],
+)
+async def test_lines_give_commands(keys: tuple[str, ...], sent: list[Command]) -> None:
+    session, _ = await type_line(*keys)
+
+    assert session.sent == sent
+
+
+async def test_an_error_is_shown_where_it_was_typed() -> None:
+    _, lines = await type_line(*"pase", "enter")
+
+    assert lines[-1].startswith(" :pase")
+    assert "(nearest: pause)" in lines[-1]
+
+
+async def test_what_makes_no_sense_is_said() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("colon", *"restart", "space", *"shop/worker", "enter")
+        await pilot.pause()
+        await pilot.pause()
+
+        assert [each.message for each in app._notifications] == [
+            "restart: not possible now"
+        ]
+        assert session.sent == []
+
+
+async def test_the_line_offers_what_may_be_meant_and_says_what_it_does() -> None:
+    _, lines = await type_line(*"re")
+
+    assert any(":restart" in each and "as the kubelet does" in each for each in lines)
+
+
+async def test_letters_typed_are_text() -> None:
+    session, lines = await type_line(*"q", "question_mark", "full_stop", "space", "t")
+
+    assert session.sent == []
+    assert lines[-1].startswith(" :q?. t")
+
+
+async def test_one_goes_to_a_container_by_its_name() -> None:
+    _, lines = await type_line(*"go", "space", *"to", "space", *"shop/cache", "enter")
+
+    assert any(each[1:2] == ">" and "shop/cache" in each for each in lines)
+
+
+async def test_the_line_closes_when_it_is_left() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("colon")
+        is_open = isinstance(app.screen, CommandLine)
+        await pilot.press("escape")
+        await pilot.pause()
+
+        assert is_open
+        assert not isinstance(app.screen, CommandLine)
+        assert "1 Containers" in screen_text(app)
+
+
+async def test_every_action_of_the_line_is_in_the_palette_if_it_makes_sense() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE):
+        rows = list(Actions(app.screen).rows())
+
+    assert "Go to: shop/cache" in [each.title for each in rows]
+    assert {each.action.id for each in rows} >= {
+        "time.pause",
+        "app.quit",
+        "look.filter",
+    }
