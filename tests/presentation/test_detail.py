@@ -65,7 +65,7 @@ def printing(text: str, error: str | None = None) -> PodSnapshot:
     result = ProbeResult.FAILURE if error is None else ProbeResult.UNKNOWN
     attempt = Attempt(result, text, error, timedelta(milliseconds=34), "exit 1")
     assert probe.last_run is not None
-    told = replace(probe, last_run=replace(probe.last_run, attempts=(attempt,)))
+    told = replace(probe, last_run=probe.last_run._replace(attempts=(attempt,)))
     container = replace(pod.containers[0], probes=(told,))
     return replace(pod, containers=(container,))
 
@@ -144,6 +144,9 @@ def test_everything_there_is_to_say() -> None:
         "on hold": "no",
         "initial delay": "over (5s, started 41s ago)",
         "counted": "12 succeeded, 5 failed, 0 errored, 6 skipped",
+        "latency": "last 34ms   median 28ms   max 34ms   timeout 1.0s",
+        "noticed after": "10s to 16s   period 5s x failures 3 + timeout",
+        "then killed": "0s to 30s later (grace, pod)",
         "why": "08:21:05.1 probed: run 1->2, below threshold 3, stored result "
         "unchanged",
         "next failure": "kill at 08:21:10, 30s grace (pod)",

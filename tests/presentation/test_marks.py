@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from probetui.kubelet.journal import Exit, TickEntry
@@ -12,7 +10,8 @@ from probetui.presentation.marks import (
     UNICODE,
     Marks,
     legend,
-    shown_ticks,
+    looks_of,
+    placed_marks,
     strip,
     tick_mark,
 )
@@ -50,7 +49,7 @@ def test_the_mark_of_a_tick(letter: str, unicode: str, ascii_: str, role: Role) 
 
 
 def test_the_last_tick_of_a_worker_has_a_mark_of_its_own() -> None:
-    tick = replace(ticks("s")[0], exit=Exit.POD_DELETED, result=None, attempts=())
+    tick = ticks("s")[0]._replace(exit=Exit.POD_DELETED, result=None, attempts=())
 
     assert tick_mark(tick, UNICODE).text == "e"
 
@@ -77,7 +76,7 @@ def test_out_of_schedule_is_underlined_where_it_can_be() -> None:
 
 
 def test_an_injected_result_is_starred() -> None:
-    tick = replace(ticks("f")[0], injected=True)
+    tick = ticks("f")[0]._replace(injected=True)
 
     assert text_of(strip([tick], UNICODE, 60)) == "✗*"
 
@@ -95,9 +94,12 @@ def test_the_newest_ticks_are_shown(width: int, shown: str) -> None:
 
 
 def test_a_strip_says_where_each_tick_stands() -> None:
-    shown = shown_ticks(ticks("ssfKh|s"), UNICODE, 60)
+    looks = [looks_of(each) for each in ticks("ssfKh|s")]
 
-    assert [each.column for each in shown] == [0, 1, 2, 4, 5]
+    placed = placed_marks(looks.__getitem__, range(5), UNICODE, 60)
+
+    assert [each.column for each in placed] == [0, 1, 2, 4, 5]
+    assert [each.mark_column for each in placed] == [0, 1, 2, 4, 6]
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ COMMANDS = {
     "run": _Entry("run", "Run the pods of -f and probe them (the default)."),
     "attach": _Entry("attach", "Probe containers that exist already; touch nothing."),
     "demo": _Entry("demo", "Run a built-in lesson; needs no engine and no files."),
+    "why": _Entry("why", "Say what killed containers, from a session's record."),
     "ls": _Entry("ls", "List the pods that probetui has left or is running."),
     "down": _Entry("down", "Stop and remove them."),
     "images": _Entry("images", "List the images that probetui pulled; collect them."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,13 +44,14 @@ class Recording:
 
     `session` and `end` are their records as they stand in the file; `end` is None for
     a session that did not close its recording. `problem` says how much could not be
-    read and why, empty if all could.
+    read and why, empty if all could. `pods` has namespace and name of each pod by UID.
     """
 
     session: Mapping[str, Any]
     entries: tuple[Entry, ...]
     end: Mapping[str, Any] | None
     problem: str = ""
+    pods: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def read_recording(path: Path) -> Recording:
@@ -72,7 +73,16 @@ def read_recording(path: Path) -> Recording:
         entries = decode_entries(records)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{path}: is not a recording: {error!r}") from error
-    return Recording(records[0], entries, end, problem)
+    return Recording(records[0], entries, end, problem, _pods(records))
+
+
+def _pods(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """Return namespace and name of the pods that records name, by UID."""
+    return {
+        each["podUID"]: (each["namespace"], each["pod"])
+        for each in records
+        if each.get("pod")
+    }
 
 
 def decode_entries(records: Iterable[Mapping[str, Any]]) -> tuple[Entry, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probetui.k8s.probe import ProbeType
+from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.presentation.container_detail import (
     container_lines,
@@ -13,9 +14,10 @@ from probetui.presentation.container_detail import (
     waiting_words,
 )
 from probetui.presentation.containers import probe_of
-from probetui.presentation.marks import PROBE_LETTERS, strip
+from probetui.presentation.latency import latency_line, timing_lines
+from probetui.presentation.lives import NO_PAST, ContainerPast
+from probetui.presentation.marks import PROBE_LETTERS
 from probetui.presentation.probe_detail import (
-    NOW,
     believed,
     count_line,
     last_words,
@@ -25,12 +27,13 @@ from probetui.presentation.probe_detail import (
     run_words,
     settings_lines,
     standing_lines,
-    strip_lines,
     why_words,
 )
 from probetui.presentation.probes import badge, handler_words, timing_letters
 from probetui.presentation.sentences import next_failure, why
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, text_of
+from probetui.presentation.strips import short_strip, strip_lines
+from probetui.presentation.timeline import Timeline
 from probetui.presentation.view import View
 
 _STORED_COLUMN = 38
@@ -40,11 +43,34 @@ _MOST_OUTPUT_LINES = 4
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the detail is about; `probe` is None for a container without any."""
+    """What the detail is about; `probe` is None for a container without any.
+
+    `timeline` has all ticks of the session, without it those of the snapshot do;
+    `cursor` is the number of the one that is looked at, None for the newest one.
+    """
 
     pod: PodSnapshot
     container: ContainerSnapshot
     probe: ProbeSnapshot | None
+    timeline: Timeline | None = None
+    cursor: int | None = None
+    past: ContainerPast = NO_PAST
+
+    @property
+    def ticks(self) -> Timeline:
+        """All ticks of the probe that are known."""
+        if self.timeline is not None:
+            return self.timeline
+        return Timeline.of(() if self.probe is None else self.probe.history)
+
+    @property
+    def tick(self) -> TickEntry | None:
+        """The tick that is looked at: the one at the cursor, else the newest."""
+        if self.cursor is not None:
+            return self.ticks.tick(self.cursor)
+        if self.probe is None or not self.probe.history:
+            return None
+        return self.probe.history[-1]
 
 
 def choose_probe(
@@ -93,7 +119,7 @@ def why_in_short(subject: Subject) -> str:
     """Return why the last tick did what it did, without its time."""
     if subject.probe is None:
         return "no probe is defined"
-    return why(subject.probe.history[-1]) if subject.probe.history else "no tick yet"
+    return "no tick yet" if subject.tick is None else why(subject.tick)
 
 
 def short_detail(subject: Subject, view: View, width: int) -> list[Line]:
@@ -102,10 +128,10 @@ def short_detail(subject: Subject, view: View, width: int) -> list[Line]:
     if probe is None:
         return _without_probe(subject, view)
     return [
-        _strip_and_legend(probe, view, width),
+        _strip_and_legend(subject, view, width),
         _run_and_stored(probe, view),
         _last(probe, view),
-        line(muted("why  "), why_words(probe, view)),
+        line(muted("why  "), why_words(subject.tick, view)),
         _what_comes(subject, probe, view),
     ]
 
@@ -120,17 +146,24 @@ def full_detail(subject: Subject, view: View, width: int) -> list[Line]:
         return _without_probe(subject, view)
     failure = next_failure(pod.pod, container, probe, view)
     output = list(output_lines(probe, view))
-    about_it = [*container_lines(pod, container, view), count_line(probe)]
+    about_it = [
+        *container_lines(pod, container, view),
+        count_line(probe),
+        latency_line(probe),
+        *timing_lines(pod.pod, container, probe),
+    ]
     taken = sum(1 + len(text_of(each)) // max(width, 1) for each in output)
     is_long = taken > _MOST_OUTPUT_LINES
     first, second = (about_it, output) if is_long else (output, about_it)
     return [
         *settings_lines(probe, view),
         EMPTY,
-        *strip_lines(probe, view, width),
+        *strip_lines(
+            subject.ticks, subject.cursor, probe.probe.period_seconds, view, width
+        ),
         EMPTY,
         *under_way(pod, container, view),
-        *standing_lines(container, probe, failure, view),
+        *standing_lines(container, probe, subject.tick, failure, view),
         EMPTY,
         *first,
         *((EMPTY,) if first else ()),
@@ -143,15 +176,15 @@ def _without_probe(subject: Subject, view: View) -> list[Line]:
     return [*under_way(*what), *container_lines(*what)]
 
 
-def _strip_and_legend(probe: ProbeSnapshot, view: View, width: int) -> Line:
+def _strip_and_legend(subject: Subject, view: View, width: int) -> Line:
     marks = view.marks
-    ticks = strip(probe.history, marks, width - len(NOW)) or line(muted("no tick yet"))
+    ticks = short_strip(subject.ticks, subject.cursor, view, width)
     legend = (
         f"{marks.success}ok {marks.failure}fail {marks.kill} kill {marks.hold} hold "
         f"{marks.new_container} new {marks.delay} delay"
     )
-    gap = width - len(text_of(ticks)) - len(NOW) - len(legend)
-    return line(*ticks, muted(NOW), muted(" " * gap + legend if gap > 1 else ""))
+    gap = width - len(text_of(ticks)) - len(legend)
+    return line(*ticks, muted(" " * gap + legend if gap > 1 else ""))
 
 
 def _run_and_stored(probe: ProbeSnapshot, view: View) -> Line:

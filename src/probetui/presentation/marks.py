@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -73,20 +73,65 @@ def result_mark(result: Result | None, marks: Marks) -> Span:
             return Span(marks.empty, Role.MUTED)
 
 
+class Looks(NamedTuple):
+    """Everything about a tick that its marks depend on; small enough to keep for ever.
+
+    `code` names the mark, a field of `Marks`; the others say what stands around it.
+    """
+
+    code: str
+    is_new_container: bool = False
+    is_out_of_schedule: bool = False
+    is_injected: bool = False
+    is_kill: bool = False
+
+
+_ROLES = {
+    "success": Role.SUCCESS,
+    "failure": Role.ERROR,
+    "warning": Role.WARNING,
+    "errored": Role.ACCENT,
+    "delay": Role.MUTED,
+    "gate": Role.MUTED,
+    "hold": Role.HOLD,
+    "not_running": Role.MUTED,
+    "last_tick": Role.MUTED,
+}
+CODES = tuple(_ROLES)
+"""Everything that `Looks.code` can be."""
+
+
+def looks_of(tick: TickEntry) -> Looks:
+    """Return what there is to see of a tick in a strip."""
+    return Looks(
+        _code(tick),
+        is_new_container=tick.new_container,
+        is_out_of_schedule=tick.trigger is not Trigger.PERIODIC,
+        is_injected=tick.injected,
+        is_kill=tick.action is Action.KILL,
+    )
+
+
+def _code(tick: TickEntry) -> str:
+    if tick.skip is not None:
+        return _SKIPS[tick.skip]
+    if tick.exit is not None:
+        return "last_tick"
+    if tick.result is None:
+        return "errored"
+    if is_warning(tick):
+        return "warning"
+    return "success" if tick.result is Result.SUCCESS else "failure"
+
+
 def tick_mark(tick: TickEntry, marks: Marks) -> Span:
     """Return the one character for what a tick came to."""
-    is_underlined = tick.trigger is not Trigger.PERIODIC and not marks.out_of_schedule
-    if tick.skip is not None:
-        role = Role.HOLD if tick.skip is Skip.ON_HOLD else Role.MUTED
-        return Span(getattr(marks, _SKIPS[tick.skip]), role, is_underlined)
-    if tick.exit is not None:
-        return Span(marks.last_tick, Role.MUTED)
-    if tick.result is None:
-        return Span(marks.errored, Role.ACCENT, is_underlined)
-    if is_warning(tick):
-        return Span(marks.warning, Role.WARNING, is_underlined)
-    mark = result_mark(tick.result, marks)
-    return Span(mark.text, mark.role, is_underlined)
+    return _mark(looks_of(tick), marks)
+
+
+def _mark(looks: Looks, marks: Marks) -> Span:
+    is_underlined = looks.is_out_of_schedule and not marks.out_of_schedule
+    return Span(getattr(marks, looks.code), _ROLES[looks.code], is_underlined)
 
 
 def is_warning(tick: TickEntry) -> bool:
@@ -94,52 +139,71 @@ def is_warning(tick: TickEntry) -> bool:
     return bool(tick.attempts) and tick.attempts[-1].result is ProbeResult.WARNING
 
 
-class Shown(NamedTuple):
-    """A tick in a strip and the column of its first character."""
+class Placed(NamedTuple):
+    """The marks of one tick in a strip: which tick, and where they begin.
 
+    `mark_column` is that of the tick's own mark, behind that of a new container.
+    """
+
+    tick: int
     column: int
-    tick: TickEntry
+    mark_column: int
     spans: Line
 
 
-def shown_ticks(
-    history: Sequence[TickEntry], marks: Marks, width: int
-) -> tuple[Shown, ...]:
-    """Return the newest ticks that fit into `width` cells, oldest first.
+def placed_marks(
+    looks_at: Callable[[int], Looks],
+    indexes: range,
+    marks: Marks,
+    width: int,
+    *,
+    first: int = 0,
+) -> tuple[Placed, ...]:
+    """Return the newest ticks of a range that fit into `width` cells, oldest first.
 
-    A new container is marked where it begins, unless nothing is shown before it.
+    `looks_at` is asked for no more of them than fit. A new container is marked where
+    it begins, but for the tick `first`, before which there was nothing.
     """
-    groups: list[tuple[TickEntry, Line]] = []
+    groups: list[tuple[int, Line, int]] = []
     room = width
-    for index in range(len(history) - 1, -1, -1):
-        group = tuple(_group(history[index], marks, is_first=index == 0))
+    for index in reversed(indexes):
+        looks = looks_at(index)
+        is_after_another = looks.is_new_container and index != first
+        group = tuple(_group(looks, marks, is_after_another=is_after_another))
         room -= len(text_of(group))
         if room < 0:
             break
-        groups.append((history[index], group))
-    shown, column = [], 0
-    for tick, group in reversed(groups):
-        shown.append(Shown(column, tick, group))
+        before = len(marks.new_container) if is_after_another else 0
+        groups.append((index, group, before))
+    placed, column = [], 0
+    for index, group, before in reversed(groups):
+        placed.append(Placed(index, column, column + before, group))
         column += len(text_of(group))
-    return tuple(shown)
+    return tuple(placed)
 
 
 def strip(history: Sequence[TickEntry], marks: Marks, width: int) -> Line:
     """Return one mark per tick, newest on the right, as many as fit."""
-    shown = shown_ticks(history, marks, width)
-    return _merged(span for each in shown for span in each.spans)
+    looks = [looks_of(each) for each in history]
+    placed = placed_marks(looks.__getitem__, range(len(looks)), marks, width)
+    return joined(placed)
 
 
-def _group(tick: TickEntry, marks: Marks, *, is_first: bool) -> Iterable[Span]:
-    if tick.new_container and not is_first:
+def joined(placed: Iterable[Placed]) -> Line:
+    """Return marks as one line; neighbours that look the same are one span."""
+    return _merged(span for each in placed for span in each.spans)
+
+
+def _group(looks: Looks, marks: Marks, *, is_after_another: bool) -> Iterable[Span]:
+    if is_after_another:
         yield Span(marks.new_container)
-    mark = tick_mark(tick, marks)
+    mark = _mark(looks, marks)
     yield mark
-    if marks.out_of_schedule and tick.trigger is not Trigger.PERIODIC:
+    if marks.out_of_schedule and looks.is_out_of_schedule:
         yield Span(marks.out_of_schedule, mark.role)
-    if tick.injected:
+    if looks.is_injected:
         yield Span(marks.injected, Role.ACCENT)
-    if tick.action is Action.KILL:
+    if looks.is_kill:
         yield Span(marks.kill, Role.KILL)
 
 
@@ -174,6 +238,7 @@ def legend(marks: Marks) -> tuple[tuple[str, str], ...]:
         (marks.hold, "skipped: on hold"),
         (marks.not_running, "skipped: no running container"),
         (marks.kill, "this tick caused a kill"),
+        (marks.injected, "after a mark: the result was injected"),
         (marks.new_container, "new container from here on"),
         (marks.last_tick, "the worker's last tick"),
         (out_of_schedule, "probed out of schedule"),

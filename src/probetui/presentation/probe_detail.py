@@ -11,7 +11,7 @@ from probetui.kubelet.outcome import Attempt, Result
 from probetui.kubelet.snapshot import ContainerSnapshot, ProbeSnapshot
 from probetui.presentation.container_detail import labelled
 from probetui.presentation.durations import age, countdown, took
-from probetui.presentation.marks import shown_ticks, strip, tick_mark
+from probetui.presentation.marks import tick_mark
 from probetui.presentation.probes import (
     bar,
     gauge,
@@ -21,11 +21,10 @@ from probetui.presentation.probes import (
     timing_words,
 )
 from probetui.presentation.sentences import NextFailure, why
-from probetui.presentation.spans import Line, Role, Span, line, muted, text_of
+from probetui.presentation.spans import Line, Role, Span, line, muted
 from probetui.presentation.text_cells import all_lines
 from probetui.presentation.view import View
 
-NOW = " <now"
 _BAR = 10
 _STORED_SOMETHING = {Action.KILL, Action.READY, Action.NOT_READY, Action.STARTED}
 
@@ -36,35 +35,14 @@ def settings_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
     yield labelled("timing", timing_words(probe.probe))
 
 
-def strip_lines(probe: ProbeSnapshot, view: View, width: int) -> Iterator[Line]:
-    """Yield the strip of marks, and below it when its first tick was."""
-    room = width - len(NOW)
-    ticks = strip(probe.history, view.marks, room)
-    if not ticks:
-        yield line(muted("no tick yet"))
-        return
-    scale = f"one mark = {probe.probe.period_seconds}s"
-    gap = width - len(text_of(ticks)) - len(NOW) - len(scale)
-    tail = muted(" " * gap + scale if gap > 1 else "")
-    yield line(*ticks, muted(NOW), tail)
-    shown = shown_ticks(probe.history, view.marks, room)
-    footnote = f"^{view.times.clock(shown[0].tick.started_at)}"
-    newest = next(
-        (each for each in reversed(shown[1:]) if each.tick.new_container), None
-    )
-    if newest is not None and newest.column > len(footnote):
-        footnote = footnote.ljust(newest.column)
-        footnote += f"^{view.times.clock(newest.tick.started_at)} new container"
-    yield line(muted(footnote))
-
-
 def standing_lines(
     container: ContainerSnapshot,
     probe: ProbeSnapshot,
+    tick: TickEntry | None,
     failure: NextFailure,
     view: View,
 ) -> Iterator[Line]:
-    """Yield how a probe stands, why, and what comes next."""
+    """Yield how a probe stands, why a tick did what it did, and what comes next."""
     run = labelled("result run", *run_words(probe, view))
     if is_running_towards_change(probe):
         run += (muted("   threshold "), *bar(probe, view.marks, _BAR))
@@ -72,7 +50,7 @@ def standing_lines(
     yield labelled("stored", believed(probe), muted(_stored_since(probe, view)))
     yield labelled("on hold", *_hold_words(probe))
     yield labelled("initial delay", _delay_words(container, probe, view))
-    yield labelled("why", why_words(probe, view))
+    yield labelled("why", why_words(tick, view))
     yield labelled("next failure", failure.words + _times_of_kill(failure, view))
     if failure.backoff is not None:
         yield labelled("", failure.backoff.words)
@@ -101,11 +79,10 @@ def output_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
         yield line(f"  {each}")
 
 
-def why_words(probe: ProbeSnapshot, view: View) -> str:
-    """Return why the last tick did what it did, with its time."""
-    if not probe.history:
+def why_words(tick: TickEntry | None, view: View) -> str:
+    """Return why a tick did what it did, with its time."""
+    if tick is None:
         return "no tick yet"
-    tick = probe.history[-1]
     return f"{view.times.stamp(tick.started_at)} {why(tick)}"
 
 

@@ -33,7 +33,7 @@ _ENDED = {
     Exit.POD_DELETED: "the pod is being deleted",
     Exit.STOPPED: "it was told to stop",
 }
-_REASONS = {
+KILL_REASONS = {
     ProbeType.LIVENESS: KillReason.LIVENESS_PROBE,
     ProbeType.STARTUP: KillReason.STARTUP_PROBE,
     ProbeType.READINESS: KillReason.NONE,
@@ -127,7 +127,7 @@ def next_failure(
         if probe.believed is Result.FAILURE:
             return NextFailure("stays not ready, is never killed for it")
         return NextFailure("not ready, is never killed for it")
-    reason = _REASONS[probe.key.probe_type]
+    reason = KILL_REASONS[probe.key.probe_type]
     grace = termination_grace_period(pod, container.container, reason)
     if pod.restart_policy is RestartPolicy.NEVER and not container.container.is_sidecar:
         return NextFailure("kill", grace, probe.next_tick_at)

@@ -1,0 +1,52 @@
+"""What a session's journal has told so far, by probe and by container."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probetui.k8s.probe import ProbeKey
+from probetui.kubelet.journal import Entry
+from probetui.presentation.lives import ContainerPast, Lives
+from probetui.presentation.timeline import Timeline, Timelines
+
+
+class Past:
+    """Every probe's ticks and every container's lives; one owner lets it read on.
+
+    Args:
+        journal: the whole session's, of which the start may be gone.
+    """
+
+    def __init__(self, journal: Sequence[Entry]) -> None:
+        self._journal = journal
+        self._timelines = Timelines(journal)
+        self._lives = Lives()
+
+    def feed(self, entries: Sequence[Entry], place: int) -> None:
+        """Take in what is new; the first entry is at that place of the journal."""
+        self._timelines.feed(entries, place)
+        self._lives.feed(entries)
+
+    def timeline(self, key: ProbeKey) -> Timeline:
+        """Return the ticks of a probe."""
+        return self._timelines.of(key)
+
+    def container(self, pod_uid: str, container_name: str) -> ContainerPast:
+        """Return the lives of a container."""
+        return self._lives.of(pod_uid, container_name)
+
+    def containers(self) -> list[tuple[str, str]]:
+        """Return pod UID and name of every container that was told of, in order."""
+        return self._lives.containers()
+
+    def probes(self, pod_uid: str, container_name: str) -> list[ProbeKey]:
+        """Return the probes of a container that have ticked, in the order they did."""
+        return [
+            each
+            for each in self._timelines.probes()
+            if (each.pod_uid, each.container_name) == (pod_uid, container_name)
+        ]
+
+    def pod_ip(self, pod_uid: str) -> str:
+        """Return the last IP that a pod is known to have had, empty if none."""
+        return self._lives.pod_ip(pod_uid)

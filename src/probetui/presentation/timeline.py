@@ -1,0 +1,162 @@
+"""Every tick of a probe, as far back as the session goes.
+
+A strip draws marks of ticks that lie far apart in the journal, whose entries may be
+packed away. So the marks are kept beside it, in a byte for each tick, and an entry is
+fetched only for the one tick that somebody looks at.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from probetui.k8s.probe import ProbeKey
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.journal import Entry, TickEntry
+from probetui.presentation.marks import CODES, Looks, looks_of
+
+MOST_TICKS = 200_000
+"""Of one probe; the oldest are dropped above it, a tenth at a time."""
+
+_NEW, _OUT_OF_SCHEDULE, _INJECTED, _KILL = 16, 32, 64, 128
+_CODE = 15
+_NUMBERS = {code: number for number, code in enumerate(CODES)}
+
+
+class Generation(NamedTuple):
+    """The ticks of a probe that saw one container, `container_id`, in a range."""
+
+    container_id: ContainerID
+    ticks: range
+
+
+class Timeline:
+    """The ticks of one probe, numbered from 0; numbers stay when old ticks are dropped.
+
+    Args:
+        journal: where entries are found by their place.
+    """
+
+    def __init__(self, journal: Sequence[Entry]) -> None:
+        self._journal = journal
+        self._places = array("Q")
+        self._looks = bytearray()
+        self._dropped = 0
+        self._starts: list[int] = []
+        self._containers: list[ContainerID] = []
+
+    @classmethod
+    def of(cls, history: Sequence[TickEntry]) -> Timeline:
+        """Return a timeline of ticks at hand."""
+        timeline = cls(history)
+        for place, each in enumerate(history):
+            timeline.add(each, place)
+        return timeline
+
+    @property
+    def indexes(self) -> range:
+        """The numbers of the ticks that are there."""
+        return range(self._dropped, self._dropped + len(self._looks))
+
+    def add(self, tick: TickEntry, place: int) -> None:
+        """Add the next tick, which is at that place of the journal."""
+        index = self.indexes.stop
+        if not self._containers or self._containers[-1] != tick.container_id:
+            self._starts.append(index)
+            self._containers.append(tick.container_id)
+        self._places.append(place)
+        self._looks.append(_byte_of(looks_of(tick)))
+        if len(self._looks) > MOST_TICKS:
+            self._drop(MOST_TICKS // 10)
+
+    def looks_at(self, index: int) -> Looks:
+        """Return what there is to see of a tick."""
+        return _looks_of_byte(self._looks[index - self._dropped])
+
+    def tick(self, index: int) -> TickEntry | None:
+        """Return a tick; None for one that the journal has no more."""
+        if index not in self.indexes:
+            return None
+        try:
+            entry = self._journal[self._places[index - self._dropped]]
+        except IndexError:
+            return None
+        return entry if isinstance(entry, TickEntry) else None
+
+    def index_of(self, tick: TickEntry) -> int | None:
+        """Return the number of a tick of this probe, None if it is not there."""
+        index = bisect_left(self.indexes, tick.sequence, key=self._sequence)
+        if index == len(self.indexes) or self._sequence(self.indexes[index]) != (
+            tick.sequence
+        ):
+            return None
+        return self.indexes[index]
+
+    def generations(self) -> list[Generation]:
+        """Return the ticks by the container that they saw, oldest first."""
+        stops = [*self._starts[1:], self.indexes.stop]
+        return [
+            Generation(container, range(start, stop))
+            for container, start, stop in zip(
+                self._containers, self._starts, stops, strict=True
+            )
+        ]
+
+    def _sequence(self, index: int) -> int:
+        tick = self.tick(index)
+        return -1 if tick is None else tick.sequence
+
+    def _drop(self, count: int) -> None:
+        del self._places[:count]
+        del self._looks[:count]
+        self._dropped += count
+        gone = bisect_right(self._starts, self._dropped) - 1
+        del self._starts[:gone], self._containers[:gone]
+        self._starts[0] = self._dropped
+
+
+class Timelines:
+    """The timelines of all probes; one owner feeds it every entry once, in order."""
+
+    def __init__(self, journal: Sequence[Entry]) -> None:
+        self._journal = journal
+        self._by_key: dict[ProbeKey, Timeline] = {}
+
+    def feed(self, entries: Iterable[Entry], place: int) -> None:
+        """Take in entries; the first one is at that place of the journal."""
+        for here, each in enumerate(entries, start=place):
+            if isinstance(each, TickEntry):
+                self.of(each.key).add(each, here)
+
+    def probes(self) -> list[ProbeKey]:
+        """Return the probes that have ticked, in the order of their first ticks."""
+        return [key for key, each in self._by_key.items() if each.indexes]
+
+    def of(self, key: ProbeKey) -> Timeline:
+        """Return a probe's timeline; an empty one for a probe without a tick."""
+        timeline = self._by_key.get(key)
+        if timeline is None:
+            timeline = self._by_key[key] = Timeline(self._journal)
+        return timeline
+
+
+def _byte_of(looks: Looks) -> int:
+    return (
+        _NUMBERS[looks.code]
+        | looks.is_new_container * _NEW
+        | looks.is_out_of_schedule * _OUT_OF_SCHEDULE
+        | looks.is_injected * _INJECTED
+        | looks.is_kill * _KILL
+    )
+
+
+def _looks_of_byte(byte: int) -> Looks:
+    return Looks(
+        CODES[byte & _CODE],
+        is_new_container=bool(byte & _NEW),
+        is_out_of_schedule=bool(byte & _OUT_OF_SCHEDULE),
+        is_injected=bool(byte & _INJECTED),
+        is_kill=bool(byte & _KILL),
+    )

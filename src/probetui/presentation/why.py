@@ -1,0 +1,254 @@
+"""Why a tick, a kill or a wait came about: plain sentences, and a command to try.
+
+The same words whether the entries come from a session that runs or from a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from probetui.k8s.pod import Container, Pod
+from probetui.kubelet.gates import short_id
+from probetui.kubelet.journal import Exit, Skip, TickEntry, Trigger
+from probetui.kubelet.outcome import Attempt, Result
+from probetui.presentation.durations import took
+from probetui.presentation.hints import hints
+from probetui.presentation.lives import ContainerPast, Life
+from probetui.presentation.marks import is_warning
+from probetui.presentation.reproduce import reproduce
+from probetui.presentation.sentences import why
+from probetui.presentation.timeline import Timeline
+from probetui.presentation.trace import cluster_words, event_of, stopped_at
+from probetui.presentation.view import View
+from probetui.presentation.why_ended import backoff_sentences, end_sentences
+
+_TRIGGERS = {
+    Trigger.PERIODIC: "It came on schedule",
+    Trigger.READINESS: "It came out of schedule: the kubelet brings readiness forward "
+    "whenever it updates the status of a container that is started and not ready",
+    Trigger.USER: "It came out of schedule: somebody asked for it",
+}
+_RELEASED = {
+    Skip.NO_STATUS: "It goes on once the kubelet has worked out the pod's status",
+    Skip.CONTAINER_MISSING: "It goes on once the container has been created",
+    Skip.ON_HOLD: "Only a new container id releases the hold, which a restart brings",
+    Skip.NOT_RUNNING: "Meanwhile the stored result is Failure, without any event",
+    Skip.INITIAL_DELAY: "The delay counts whole seconds from the container's start",
+    Skip.NOT_STARTED: "Liveness and readiness wait until the startup probe succeeds",
+    Skip.ALREADY_STARTED: "A startup probe has nothing to do after its first success",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One container, and what is known of it.
+
+    `pod` is None where its manifest is not known; the grace periods are then those of
+    the journal, and no command can be named. `name` is `pod/container`.
+    """
+
+    pod: Pod | None
+    name: str
+    container_name: str
+    pod_ip: str
+    past: ContainerPast
+    view: View
+
+    @property
+    def container(self) -> Container | None:
+        """The container's definition, if it is known."""
+        return None if self.pod is None else self.pod.container(self.container_name)
+
+    @property
+    def shown_name(self) -> str:
+        """The name, made harmless."""
+        return self.view.safe(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was asked, the answer, and the command that repeats the probe by hand.
+
+    `command` is empty where there is none.
+    """
+
+    question: str
+    sentences: tuple[str, ...]
+    command: str = ""
+
+
+def answers(case: Case, tick: TickEntry | None) -> list[Answer]:
+    """Return all that can be said: of the tick, of the last end, of the back-off."""
+    given = [] if tick is None else [why_tick(tick, case)]
+    given += [why_ended(each, case) for each in case.past.last_ends]
+    if (waiting := why_waits(case)) is not None:
+        given.append(waiting)
+    if not given:
+        nothing = "Nothing has happened to it yet: no tick, and no end."
+        given.append(Answer(f"Why is {case.shown_name} as it is?", (nothing,)))
+    return given
+
+
+def why_tick(tick: TickEntry, case: Case) -> Answer:
+    """Say why a tick did what it did."""
+    kind = tick.key.probe_type.lower()
+    at = case.view.times.stamp(tick.started_at)
+    question = (
+        f"Why did {kind} tick #{tick.n} of {case.shown_name} at {at} do what it did?"
+    )
+    sentences = (*_tick_sentences(tick, case),)
+    return Answer(question, sentences, command_of(tick, case))
+
+
+def why_ended(life: Life, case: Case) -> Answer:
+    """Say who ended an instance of a container, how, and what came after."""
+    question = (
+        f"Why did {case.shown_name} end, instance {life.number} "
+        f"({short_id(life.container_id)})?"
+    )
+    if life.exited is None:
+        question = question.replace("did", "is", 1).replace("end,", "being stopped,", 1)
+    sentences = [*end_sentences(life, case.container, case.view)]
+    if life.exited is not None:
+        sentences += backoff_sentences(case.past, life, case.view)
+    command = "" if life.kill is None else command_of(life.kill, case)
+    return Answer(question, tuple(sentences), command)
+
+
+def why_waits(case: Case) -> Answer | None:
+    """Say why a container waits for its next start; None if it does not."""
+    decision = case.past.decision
+    if decision is None or not decision.waits or not case.past.lives:
+        return None
+    last = case.past.lives[-1]
+    sentences = tuple(backoff_sentences(case.past, last, case.view))
+    return Answer(f"Why is {case.shown_name} not started again yet?", sentences)
+
+
+def command_of(tick: TickEntry, case: Case) -> str:
+    """Return the command that repeats a probe by hand, empty if there is none."""
+    container = case.container
+    probe = None if container is None else container.probe(tick.key.probe_type)
+    if container is None or probe is None:
+        return ""
+    return case.view.safe(reproduce(container, probe, tick.container_id, case.pod_ip))
+
+
+def _tick_sentences(tick: TickEntry, case: Case) -> Iterator[str]:
+    yield f"{_TRIGGERS[tick.trigger]}."
+    if tick.new_container:
+        which = short_id(tick.container_id)
+        yield f"It was the first tick to see container {which}, so that its run of "
+        "results went on but a hold was lifted."
+    if tick.skip is not None or tick.exit is not None:
+        yield from _not_probed(tick, case)
+    else:
+        yield from _probed(tick, case)
+    yield f"A cluster shows of it: {cluster_words(tick)}."
+
+
+def _not_probed(tick: TickEntry, case: Case) -> Iterator[str]:
+    gate = stopped_at(tick)
+    asked = "" if gate is None else f" It stopped at: {gate.name} = {gate.value}."
+    yield f"Nothing was probed: {why(tick).partition(': ')[2]}.{case.view.safe(asked)}"
+    if tick.skip is Skip.ON_HOLD:
+        yield from _who_put_it_on_hold(tick, case)
+    if tick.skip is not None:
+        yield f"{_RELEASED[tick.skip]}."
+    elif tick.exit is not Exit.STOPPED:
+        yield "The worker left: there will be no further tick."
+
+
+def _who_put_it_on_hold(tick: TickEntry, case: Case) -> Iterator[str]:
+    life = case.past.life(tick.container_id)
+    kill = None if life is None else life.kill
+    if kill is None or kill.key != tick.key or kill.sequence > tick.sequence:
+        return
+    at = case.view.times.stamp(kill.started_at)
+    yield (
+        f"Tick #{kill.n} at {at} put it on hold: "
+        f"failure {kill.run} of {kill.threshold} in a row."
+    )
+
+
+def _probed(tick: TickEntry, case: Case) -> Iterator[str]:
+    if tick.injected:
+        yield "Somebody chose the result: the container was not asked."
+    yield from attempt_sentences(tick, case.view)
+    yield from run_sentences(tick)
+    if (event := event_of(tick)) is not None:
+        reason, message = event
+        yield f"Its event is Warning {reason}: {case.view.safe(message)}"
+    yield from hints(tick, case.container)
+
+
+def attempt_sentences(tick: TickEntry, view: View) -> Iterator[str]:
+    """Yield what each attempt of a tick came to, and what it printed."""
+    many = len(tick.attempts)
+    for number, each in enumerate(tick.attempts, start=1):
+        which = f"Attempt {number} of {many}" if many > 1 else "It"
+        yield f"{which} {_ended(each, view)}."
+    if tick.result is None:
+        yield (
+            "Only what cannot be run is tried again, three times in all; "
+            "then it is thrown away."
+        )
+
+
+def _ended(attempt: Attempt, view: View) -> str:
+    duration = took(attempt.duration)
+    if attempt.error is not None:
+        return f"could not be run ({duration}): {view.safe(attempt.error)}"
+    how = view.safe(attempt.detail)
+    came = f"{how} after {duration}" if how else f"took {duration}"
+    printed = view.safe(attempt.output)
+    says = f"gave {came}" if how else came
+    return (
+        f"{says} and printed: {printed}" if printed else f"{says} and printed nothing"
+    )
+
+
+def run_sentences(tick: TickEntry) -> Iterator[str]:
+    """Yield how a tick moved the run, and what that led to."""
+    if tick.result is None:
+        yield "The run and the stored result are unchanged: an error never restarts it."
+        return
+    word = "failure" if tick.result is Result.FAILURE else "success"
+    if is_warning(tick):
+        word = "success (with a warning)"
+    run = f"That was {word} {tick.run} of {tick.threshold} in a row"
+    if tick.run < tick.threshold:
+        yield f"{run}: too few, so that nothing was done."
+        yield f"The stored result stays {tick.stored_after}."
+        return
+    if tick.stored_before == tick.stored_after:
+        yield f"{run}, and the stored result was {tick.stored_after} already."
+    else:
+        yield f"{run}: the stored result, {tick.stored_before}, became {tick.result}."
+    yield f"What followed: {tick.action.replace('-', ' ')}."
+
+
+def tick_by_tick(
+    timeline: Timeline, last: TickEntry, view: View, most: int = 12
+) -> Iterator[str]:
+    """Yield the ticks that led to one, oldest first: a line each.
+
+    It goes back to where the run began, but no further than `most` ticks.
+    """
+    index = timeline.index_of(last)
+    if index is None:
+        return
+    first = max(index - max(last.run, 1), timeline.indexes.start, index - most + 1)
+    for each in range(first, index + 1):
+        if (tick := timeline.tick(each)) is not None:
+            at = view.times.stamp(tick.started_at)
+            yield f"#{tick.n} {at} {why(tick)}{_said(tick, view)}"
+
+
+def _said(tick: TickEntry, view: View) -> str:
+    if not tick.attempts:
+        return ""
+    last = tick.attempts[-1]
+    said = view.safe(last.output if last.error is None else last.error)
+    return f" ({view.safe(last.detail)}: {said})" if said else ""

@@ -1,0 +1,158 @@
+"""The lives of a container, put together from the journal."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from probetui.drive.world import Life as Lasting
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.inputs import DeletePod
+from probetui.kubelet.journal import By, ContainerEntry, Lifecycle
+from probetui.presentation.lives import MOST_LIVES, ContainerPast, Lives
+from probetui.presentation.past import Past
+from tests.builders import START, a_container, a_pod, a_probe, at
+from tests.drive.stage import FAILS, Stage, always, probing
+
+FAILING = a_container(liveness_probe=a_probe(period_seconds=5))
+POD = a_pod(FAILING)
+
+
+def past_of(stage: Stage) -> ContainerPast:
+    past = Past(stage.journal)
+    past.feed(stage.journal, 0)
+    return past.container(POD.uid, "app")
+
+
+def killed(seconds: float = 40) -> Stage:
+    """Return a stage on which liveness has killed the container at least once."""
+    stage = Stage(POD, probing=probing(liveness=always(FAILS)))
+    stage.run_until(seconds)
+    return stage
+
+
+def test_a_life_knows_who_ended_it_and_when() -> None:
+    first = past_of(killed()).lives[0]
+
+    assert first.number == 1
+    assert first.kill is not None
+    assert first.kill.run == 3
+    assert first.stopping is not None
+    assert first.stopping.by is By.LIVENESS
+    assert first.exited is not None
+    assert first.started_at is not None
+    assert first.started_at < first.kill.at <= first.stopping.at <= first.exited.at
+
+
+def test_a_life_knows_what_back_off_said_before_it() -> None:
+    stage = Stage(POD, lives={"app": (Lasting(timedelta(seconds=4), exit_code=1),)})
+    stage.run_until(60)
+
+    second, third = past_of(stage).lives[1:3]
+
+    assert second.allowed is not None
+    assert second.allowed.window == timedelta()
+    assert second.waited is None
+    assert third.waited is not None
+    assert third.waited.window == timedelta(seconds=10)
+    assert third.allowed is not None
+    assert not third.allowed.waits
+
+
+def test_what_back_off_says_of_the_next_life_is_kept_apart() -> None:
+    stage = Stage(POD, lives={"app": (Lasting(timedelta(seconds=4), exit_code=1),)})
+    stage.run_until(12)
+
+    past = past_of(stage)
+
+    assert past.waits is not None
+    assert past.decision is not None
+    assert past.decision.waits
+
+
+def test_lives_follow_one_another() -> None:
+    past = past_of(killed(90))
+
+    first, second = past.lives[:2]
+
+    assert past.after(first) is second
+    assert past.after(past.lives[-1]) is None
+    assert past.life(second.container_id) is second
+    assert past.life(ContainerID("docker://unknown")) is None
+
+
+def test_behind_a_deletion_comes_the_last_other_end() -> None:
+    stage = killed()
+    stage.send(DeletePod(POD.uid))
+    stage.run_until(80)
+
+    last, other = past_of(stage).last_ends
+
+    assert last.is_deleted
+    assert other.end is not None
+    assert other.end.by is By.LIVENESS
+
+
+def test_without_an_end_there_is_none_to_ask_about() -> None:
+    stage = Stage(POD)
+    stage.run_until(10)
+
+    assert past_of(stage).last_ends == ()
+
+
+def test_the_address_of_a_pod_is_remembered_when_it_is_gone() -> None:
+    stage = killed()
+    past = Past(stage.journal)
+    past.feed(stage.journal, 0)
+
+    assert past.pod_ip(POD.uid)
+    assert past.pod_ip("another") == ""
+    assert past.containers() == [(POD.uid, "app")]
+    assert [each.probe_type for each in past.probes(POD.uid, "app")] == [
+        ProbeType.LIVENESS
+    ]
+
+
+def test_an_instance_that_was_there_before_has_no_beginning() -> None:
+    lives = Lives()
+    lives.feed(
+        [
+            ContainerEntry(
+                1,
+                START,
+                POD.uid,
+                "app",
+                ContainerID("docker://old"),
+                4,
+                Lifecycle.EXITED,
+                exit_code=1,
+            )
+        ]
+    )
+
+    (life,) = lives.of(POD.uid, "app").lives
+
+    assert life.number == 5
+    assert life.started_at is None
+    assert life.exited is not None
+
+
+def test_the_oldest_lives_are_dropped() -> None:
+    lives = Lives()
+    lives.feed(
+        ContainerEntry(
+            number,
+            at(number),
+            POD.uid,
+            "app",
+            ContainerID(f"docker://{number}"),
+            number,
+            Lifecycle.CREATED,
+        )
+        for number in range(MOST_LIVES + 7)
+    )
+
+    kept = lives.of(POD.uid, "app").lives
+
+    assert len(kept) == MOST_LIVES
+    assert kept[-1].restart_count == MOST_LIVES + 6
