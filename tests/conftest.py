@@ -6,6 +6,7 @@ tests then fail where they would otherwise be skipped.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from functools import cache
@@ -40,7 +41,33 @@ def _why_no_docker() -> str | None:
     return None
 
 
-ENGINES: dict[str, Callable[[], str | None]] = {"docker": _why_no_docker}
+@cache
+def _why_no_cri() -> str | None:
+    """Return why there is no CRI runtime to test with, None if there is one.
+
+    Only one that was made for tests counts, or one that somebody has named: a machine
+    may be the node of a cluster.
+    """
+    # Time that only tests with an engine need.
+    from probetui.runtimes.cri import connection, endpoints  # noqa: PLC0415
+    from tests.runtimes.cri_bench import ENDPOINT  # noqa: PLC0415
+
+    async def look() -> str | None:
+        tried = []
+        async for each in connection.attempts(endpoints.endpoints(ENDPOINT)):
+            if isinstance(each.result, connection.Found):
+                await each.result.client.close()
+                return None
+            tried.append(each)
+        return str(connection.unavailable(tried))
+
+    return asyncio.run(look())
+
+
+ENGINES: dict[str, Callable[[], str | None]] = {
+    "docker": _why_no_docker,
+    "cri": _why_no_cri,
+}
 
 
 @pytest.hookimpl(tryfirst=True)

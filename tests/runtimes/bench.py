@@ -79,6 +79,9 @@ class Bench(ABC):
     root = ""
     """What stands before the paths of mounts in scripts."""
 
+    beats = BEATS
+    """What shows that it lives, and ends if it is killed as the engine kills."""
+
     def __init__(self, runtime: Runtime, clock: Clock) -> None:
         self.runtime = runtime
         self.clock = clock

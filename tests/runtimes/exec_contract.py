@@ -19,7 +19,6 @@ from probetui.ports import (
 )
 from tests.runtimes.bench import (
     APART,
-    BEATS,
     BEATS_NO_MORE,
     BYTES,
     ECHO,
@@ -88,7 +87,7 @@ class ExecContract:
         container_id = await bench.run_ready(POLITE)
 
         with pytest.raises(ExecTimeoutError) as caught:
-            await bench.sh(container_id, BEATS, limit=1)
+            await bench.sh(container_id, bench.beats, limit=1)
 
         beats_no_more = await bench.sh(container_id, BEATS_NO_MORE)
         assert (beats_no_more.exit_code == 0) == caught.value.killed
@@ -101,7 +100,7 @@ class ExecContract:
         async def has_beaten() -> bool:
             return (await bench.sh(container_id, HAS_BEATEN)).exit_code == 0
 
-        async with bench.meanwhile(bench.sh(container_id, BEATS, limit=0)):
+        async with bench.meanwhile(bench.sh(container_id, bench.beats, limit=0)):
             await bench.until(has_beaten)
 
         assert (await bench.sh(container_id, BEATS_NO_MORE)).exit_code == 0

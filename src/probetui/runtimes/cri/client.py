@@ -1,0 +1,206 @@
+"""The calls of the CRI over a unix socket; the only module that has a channel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+import grpc
+import grpc.aio
+from google.protobuf.message import Message
+
+from probetui.errors import ContainerRuntimeError
+from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.cri.faults import NoAnswerError, runtime_error
+
+Q = TypeVar("Q", bound=Message)
+A = TypeVar("A", bound=Message)
+
+REQUEST_LIMIT = timedelta(minutes=2)
+"""How long a runtime may take for a call; the kubelet's runtimeRequestTimeout."""
+
+RUNTIME_SERVICE = "runtime.v1.RuntimeService"
+IMAGE_SERVICE = "runtime.v1.ImageService"
+
+_LONGEST_MESSAGE_BYTES = 16 * 1024 * 1024
+_OPTIONS = (
+    ("grpc.max_receive_message_length", _LONGEST_MESSAGE_BYTES),
+    # Of a path, which some servers refuse.
+    ("grpc.default_authority", "localhost"),
+    ("grpc.enable_http_proxy", 0),
+    # Else clients of one process would share a connection and its pauses.
+    ("grpc.use_local_subchannel_pool", 1),
+    # A relist comes every second, and should not find a pause that is longer.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Generic[Q, A]):
+    """One call of the CRI: where it goes, what it takes and what it answers."""
+
+    service: str
+    name: str
+    request: type[Q]
+    answer: type[A]
+
+    @property
+    def path(self) -> str:
+        """What gRPC calls it."""
+        return f"/{self.service}/{self.name}"
+
+
+def _runtime(name: str, request: type[Q], answer: type[A]) -> Method[Q, A]:
+    return Method(RUNTIME_SERVICE, name, request, answer)
+
+
+def _image(name: str, request: type[Q], answer: type[A]) -> Method[Q, A]:
+    return Method(IMAGE_SERVICE, name, request, answer)
+
+
+VERSION = _runtime("Version", cri.VersionRequest, cri.VersionResponse)
+STATUS = _runtime("Status", cri.StatusRequest, cri.StatusResponse)
+RUN_POD_SANDBOX = _runtime(
+    "RunPodSandbox", cri.RunPodSandboxRequest, cri.RunPodSandboxResponse
+)
+STOP_POD_SANDBOX = _runtime(
+    "StopPodSandbox", cri.StopPodSandboxRequest, cri.StopPodSandboxResponse
+)
+REMOVE_POD_SANDBOX = _runtime(
+    "RemovePodSandbox", cri.RemovePodSandboxRequest, cri.RemovePodSandboxResponse
+)
+POD_SANDBOX_STATUS = _runtime(
+    "PodSandboxStatus", cri.PodSandboxStatusRequest, cri.PodSandboxStatusResponse
+)
+LIST_POD_SANDBOX = _runtime(
+    "ListPodSandbox", cri.ListPodSandboxRequest, cri.ListPodSandboxResponse
+)
+CREATE_CONTAINER = _runtime(
+    "CreateContainer", cri.CreateContainerRequest, cri.CreateContainerResponse
+)
+START_CONTAINER = _runtime(
+    "StartContainer", cri.StartContainerRequest, cri.StartContainerResponse
+)
+STOP_CONTAINER = _runtime(
+    "StopContainer", cri.StopContainerRequest, cri.StopContainerResponse
+)
+REMOVE_CONTAINER = _runtime(
+    "RemoveContainer", cri.RemoveContainerRequest, cri.RemoveContainerResponse
+)
+CONTAINER_STATUS = _runtime(
+    "ContainerStatus", cri.ContainerStatusRequest, cri.ContainerStatusResponse
+)
+LIST_CONTAINERS = _runtime(
+    "ListContainers", cri.ListContainersRequest, cri.ListContainersResponse
+)
+EXEC_SYNC = _runtime("ExecSync", cri.ExecSyncRequest, cri.ExecSyncResponse)
+GET_CONTAINER_EVENTS = _runtime(
+    "GetContainerEvents", cri.GetEventsRequest, cri.ContainerEventResponse
+)
+LIST_IMAGES = _image("ListImages", cri.ListImagesRequest, cri.ListImagesResponse)
+IMAGE_STATUS = _image("ImageStatus", cri.ImageStatusRequest, cri.ImageStatusResponse)
+PULL_IMAGE = _image("PullImage", cri.PullImageRequest, cri.PullImageResponse)
+REMOVE_IMAGE = _image("RemoveImage", cri.RemoveImageRequest, cri.RemoveImageResponse)
+IMAGE_FS_INFO = _image("ImageFsInfo", cri.ImageFsInfoRequest, cri.ImageFsInfoResponse)
+
+
+class Client:
+    """The CRI for coroutines; an event loop must run.
+
+    Every call may be cancelled, and is then given up by the runtime too. A runtime that
+    went away is connected to again by itself, within a second of its return.
+
+    Args:
+        socket: the path of the runtime's socket.
+        image_socket: that of its image service, if it is another one.
+    """
+
+    def __init__(self, socket: str, image_socket: str = "") -> None:
+        channel = _channel(socket)
+        images = channel
+        if image_socket not in {"", socket}:
+            images = _channel(image_socket)
+        self._channels = {RUNTIME_SERVICE: channel, IMAGE_SERVICE: images}
+        self._calls: dict[str, Any] = {}
+
+    async def call(
+        self,
+        method: Method[Q, A],
+        request: Q,
+        *,
+        limit: timedelta | None = REQUEST_LIMIT,
+    ) -> A:
+        """Make a call and return its answer.
+
+        Args:
+            method: which one.
+            request: what it is told.
+            limit: how long to wait for the answer; None for ever.
+
+        Raises:
+            RefusedError: the runtime says no.
+            NoAnswerError: it says nothing in time.
+            ContainerRuntimeError: it cannot be reached.
+        """
+        call = self._calls.get(method.path) or self._prepare(method)
+        try:
+            async with asyncio.timeout(
+                None if limit is None else limit.total_seconds()
+            ):
+                answer: A = await call(request)
+        except grpc.aio.AioRpcError as error:
+            raise runtime_error(error) from error
+        except grpc.aio.UsageError as error:
+            raise ContainerRuntimeError("the client is closed") from error
+        except TimeoutError as error:
+            raise NoAnswerError(method.name, limit or timedelta()) from error
+        return answer
+
+    async def follow(self, method: Method[Q, A], request: Q) -> AsyncGenerator[A]:
+        """Yield the answers of a call that has many, until it ends or breaks."""
+        call = self._channels[method.service].unary_stream(
+            method.path,
+            request_serializer=method.request.SerializeToString,
+            response_deserializer=method.answer.FromString,
+        )
+        answers = call(request)
+        try:
+            async for each in answers:
+                yield each
+        except grpc.aio.AioRpcError as error:
+            raise runtime_error(error) from error
+        finally:
+            answers.cancel()
+
+    async def knows(self, path: str) -> bool:
+        """Tell whether the runtime has a method, whatever it says to an empty call."""
+        channel = self._channels[RUNTIME_SERVICE]
+        try:
+            async with asyncio.timeout(REQUEST_LIMIT.total_seconds()):
+                await channel.unary_unary(path)(b"")
+        except grpc.aio.AioRpcError as error:
+            return bool(error.code() is not grpc.StatusCode.UNIMPLEMENTED)
+        return True
+
+    async def close(self) -> None:
+        """Close the connections; what is under way is given up."""
+        for each in set(self._channels.values()):
+            await each.close()
+
+    def _prepare(self, method: Method[Q, A]) -> Any:
+        call = self._channels[method.service].unary_unary(
+            method.path,
+            request_serializer=method.request.SerializeToString,
+            response_deserializer=method.answer.FromString,
+        )
+        self._calls[method.path] = call
+        return call
+
+
+def _channel(socket: str) -> grpc.aio.Channel:
+    return grpc.aio.insecure_channel(f"unix://{socket}", _OPTIONS)

@@ -1,0 +1,192 @@
+"""What a kubelet keeps beside the runtime on the machine: files, logs and volumes.
+
+<folder>/volumes/<pod uid>/…                       what containers mount
+<folder>/pods/<pod uid>/etc-hosts                  names of the pod
+<folder>/pods/<pod uid>/containers/<name>/<hex>    last words, one file an instance
+/var/log/pods/<namespace>_<name>_<pod uid>/…       what containers print
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Pod
+from probetui.k8s.volume import HostPath
+from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
+from probetui.kubelet.labels import (
+    POD_LOGS,
+    container_log_path,
+    sandbox_log_directory,
+)
+from probetui.kubelet.termination_message import MAX_FILE_BYTES
+from probetui.ports import PodVolumes
+from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.cri.bodies import hostname
+from probetui.runtimes.cri.faults import system_refusals
+from probetui.runtimes.cri.mounts import (
+    ETC_HOSTS,
+    file_mount,
+    mounts_hosts_itself,
+    volume_mounts,
+)
+from probetui.runtimes.cri.names import (
+    NameServers,
+    hosts_file,
+    parse_resolv_conf,
+    pod_name_servers,
+)
+from probetui.runtimes.cri.ownership import give_to_group
+from probetui.runtimes.cri.translate import PodName, SeenContainer
+from probetui.runtimes.volume_folders import VolumeFolders, remove_tree
+
+RESOLV_CONF = Path("/etc/resolv.conf")
+FOLDER_MODE = 0o755
+OWN_MODE = 0o700
+HOSTS_MODE = 0o644
+MESSAGE_MODE = 0o666
+
+
+class PodFiles:
+    """The files of pods; every method refuses with `ContainerRuntimeError`.
+
+    Args:
+        folder: where all but logs are; it is made when it is needed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._pods = folder / "pods"
+        self._volumes = VolumeFolders(folder / "volumes")
+
+    # -- sandboxes and containers
+
+    def name_servers(self, pod: Pod) -> NameServers:
+        """Return how a pod resolves names."""
+        return pod_name_servers(pod, parse_resolv_conf(_text(RESOLV_CONF)))
+
+    def make_log_folder(self, pod: Pod) -> None:
+        """Make the folder for all that a pod's containers print."""
+        _make_log_folder(Path(sandbox_log_directory(pod)))
+
+    def mounts(self, operation: CreateContainer, ip: str) -> list[cri.Mount]:
+        """Make what a container needs, and return what it mounts.
+
+        Source: kuberuntime/kuberuntime_container.go, v1.32.10, makeMounts.
+        """
+        pod, container = operation.pod, operation.container
+        log = Path(sandbox_log_directory(pod), container_log_path(container, 0))
+        _make_log_folder(log.parent)
+        with system_refusals():
+            mounts = list(volume_mounts(pod, container, self._volumes))
+            if not mounts_hosts_itself(container):
+                mounts.append(file_mount(self._write_hosts(pod, ip), ETC_HOSTS))
+            if path := container.termination_message_path:
+                mounts.append(file_mount(self._make_message_file(operation), path))
+        return mounts
+
+    def last_words(self, container: SeenContainer) -> bytes | None:
+        """Return the end of what a container left, None if it has no file."""
+        if not container.message_file:
+            return None
+        try:
+            with Path(container.message_file).open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(size - MAX_FILE_BYTES, 0))
+                return file.read(MAX_FILE_BYTES)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            # The kubelet's words, with Go's name of the error's place.
+            return (
+                f"Error on reading termination log {error.filename}: {error}".encode()
+            )
+
+    def forget_container(self, container: SeenContainer) -> None:
+        """Remove the log and the last words of a container that is gone.
+
+        Only what is where files of ours are is removed, whatever the runtime says.
+        """
+        with system_refusals():
+            for file, folder in (
+                (Path(container.message_file), self._pods),
+                (Path(container.log_file), Path(POD_LOGS)),
+            ):
+                if file.is_relative_to(folder) and ".." not in file.parts:
+                    file.unlink(missing_ok=True)
+
+    def forget_pod(self, pod: PodName) -> None:
+        """Remove all but the volumes of a pod that has no sandbox any more."""
+        if not pod.uid:
+            return
+        logs = sandbox_log_directory(Pod(pod.uid, pod.name, pod.namespace))
+        with system_refusals():
+            remove_tree(self._pods / pod.uid)
+            remove_tree(Path(logs))
+
+    def _write_hosts(self, pod: Pod, ip: str) -> Path:
+        text = hosts_file(pod, hostname(pod), ip, _text(Path(ETC_HOSTS)))
+        return _make(
+            self._pods / pod.uid / "etc-hosts",
+            HOSTS_MODE,
+            lambda it: it.write_text(text),
+        )
+
+    def _make_message_file(self, operation: CreateContainer) -> Path:
+        folder = (
+            self._pods / operation.pod.uid / "containers" / operation.container.name
+        )
+        name = secrets.token_hex(4)
+        return _make(folder / name, MESSAGE_MODE, lambda it: it.touch())
+
+    # -- volumes
+
+    def mount_volume(self, operation: MountVolume) -> None:
+        """Make a volume ready; one that is there keeps what is in it."""
+        pod, volume = operation.pod, operation.volume
+        group = pod.security_context.fs_group
+        with system_refusals():
+            self._volumes.mount(operation)
+            if group is not None and not isinstance(volume.source, HostPath):
+                give_to_group(
+                    self._volumes.path(pod, volume),
+                    group,
+                    may_write=not operation.files,
+                )
+
+    def unmount_volume(self, operation: UnmountVolume) -> None:
+        """Remove a volume with what is in it; a path of the host stays as it is."""
+        with system_refusals():
+            self._volumes.unmount(operation)
+
+    def list_volumes(self) -> tuple[PodVolumes, ...]:
+        """Return all volumes there are, by pod."""
+        with system_refusals():
+            return self._volumes.list()
+
+
+def _make_log_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ContainerRuntimeError(
+            f"the folder for logs {folder} cannot be made: {error.strerror}; "
+            "CRI runtimes write them there, which takes root"
+        ) from error
+
+
+def _make(file: Path, mode: int, fill: Callable[[Path], object]) -> Path:
+    """Make a file, or change one, in a folder of ours."""
+    file.parent.mkdir(OWN_MODE, parents=True, exist_ok=True)
+    fill(file)
+    file.chmod(mode)
+    return file
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""

@@ -1,0 +1,186 @@
+"""What is there, cheaply: two lists, and a look only at what has changed its state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import grpc
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import RuntimeState
+from probetui.kubelet.termination_message import (
+    end_of_file,
+    termination_message,
+    wants_log,
+)
+from probetui.runtimes.cri import client as calls
+from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.cri.client import Client
+from probetui.runtimes.cri.faults import RefusedError
+from probetui.runtimes.cri.files import PodFiles
+from probetui.runtimes.cri.logs import last_output
+from probetui.runtimes.cri.translate import (
+    OWNER,
+    SeenContainer,
+    SeenSandbox,
+    seen_container,
+    seen_sandbox,
+)
+
+S = TypeVar("S", SeenSandbox, SeenContainer)
+
+LOOKS_AT_ONCE = 16
+"""How many looks may be under way; a runtime has other things to do."""
+
+
+class Listing:
+    """All sandboxes and containers of one owner, with what the last looks showed.
+
+    A sandbox or a container of the CRI goes through its states once and never back, so
+    that one in the state of the last look has not changed since.
+
+    Args:
+        client: the connection to the runtime.
+        runtime_name: its word in container IDs.
+        owner: the value of our own label.
+        files: where containers leave their last words.
+    """
+
+    def __init__(
+        self, client: Client, runtime_name: str, owner: str, files: PodFiles
+    ) -> None:
+        self._client = client
+        self._runtime_name = runtime_name
+        self._owner = owner
+        self._files = files
+        self._sandboxes: dict[str, tuple[int, SeenSandbox]] = {}
+        self._containers: dict[str, tuple[int, SeenContainer]] = {}
+        self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
+
+    async def everything(self) -> tuple[list[SeenSandbox], list[SeenContainer]]:
+        """Return all that is ours, dead or alive."""
+        labels = {OWNER: self._owner}
+        # Sandboxes first: of one that is made meanwhile, neither it nor its containers.
+        sandboxes = await self._client.call(
+            calls.LIST_POD_SANDBOX,
+            cri.ListPodSandboxRequest(
+                filter=cri.PodSandboxFilter(label_selector=labels)
+            ),
+        )
+        containers = await self._client.call(
+            calls.LIST_CONTAINERS,
+            cri.ListContainersRequest(
+                filter=cri.ContainerFilter(label_selector=labels)
+            ),
+        )
+        return (
+            await self._current(
+                self._ours(sandboxes.items), self._sandboxes, self.sandbox
+            ),
+            await self._current(
+                self._ours(containers.containers), self._containers, self.container
+            ),
+        )
+
+    async def sandbox(self, sandbox_id: str) -> SeenSandbox | None:
+        """Return a sandbox, of whomever, as it is now; None if it is gone."""
+        request = cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox_id)
+        try:
+            answer = await self._client.call(calls.POD_SANDBOX_STATUS, request)
+        except RefusedError as error:
+            if error.code is grpc.StatusCode.NOT_FOUND:
+                return None
+            raise
+        return seen_sandbox(answer.status)
+
+    async def container(self, container_id: str) -> SeenContainer | None:
+        """Return a container, of whomever, as it is now; None if it is gone."""
+        request = cri.ContainerStatusRequest(container_id=container_id)
+        try:
+            answer = await self._client.call(calls.CONTAINER_STATUS, request)
+        except RefusedError as error:
+            if error.code is grpc.StatusCode.NOT_FOUND:
+                return None
+            raise
+        found = seen_container(answer.status, self._runtime_name)
+        return self._with_last_words(found) if found.owner == self._owner else found
+
+    async def our_sandbox(self, sandbox_id: str) -> SeenSandbox | None:
+        """Return a sandbox of ours; None if it is gone; refuse other people's."""
+        kept = self._sandboxes.get(sandbox_id)
+        found = kept[1] if kept else await self.sandbox(sandbox_id)
+        return self._checked(found, "sandbox", sandbox_id)
+
+    async def our_container(self, container_id: str) -> SeenContainer | None:
+        """Return a container of ours; None if it is gone; refuse other people's."""
+        kept = self._containers.get(container_id)
+        found = kept[1] if kept else await self.container(container_id)
+        return self._checked(found, "container", container_id)
+
+    async def has_sandboxes(self, pod_uid_label: Mapping[str, str]) -> bool:
+        """Tell whether any sandbox of ours has these labels."""
+        labels = {**pod_uid_label, OWNER: self._owner}
+        answer = await self._client.call(
+            calls.LIST_POD_SANDBOX,
+            cri.ListPodSandboxRequest(
+                filter=cri.PodSandboxFilter(label_selector=labels)
+            ),
+        )
+        return bool(answer.items)
+
+    def forget(self, cri_id: str) -> None:
+        """Look at a sandbox or container again next time."""
+        self._sandboxes.pop(cri_id, None)
+        self._containers.pop(cri_id, None)
+
+    def _ours(self, listed: Iterable[Any]) -> list[Any]:
+        """Return what is ours, should a runtime not know about filters."""
+        return [each for each in listed if each.labels.get(OWNER) == self._owner]
+
+    def _checked(self, found: S | None, kind: str, cri_id: str) -> S | None:
+        if found is not None and found.owner != self._owner:
+            raise ContainerRuntimeError(
+                f"{kind} {cri_id[:13]} was not made by probetui and is left alone"
+            )
+        return found
+
+    async def _current(
+        self,
+        listed: Iterable[Any],
+        kept: dict[str, tuple[int, S]],
+        look: Callable[[str], Any],
+    ) -> list[S]:
+        states = {each.id: each.state for each in listed}
+        for gone in kept.keys() - states:
+            del kept[gone]
+        changed = [
+            each
+            for each, state in states.items()
+            if each not in kept or kept[each][0] != state
+        ]
+
+        async def look_again(cri_id: str) -> None:
+            async with self._looks:
+                found = await look(cri_id)
+            if found is None:
+                kept.pop(cri_id, None)
+            else:
+                kept[cri_id] = (states[cri_id], found)
+
+        if changed:
+            await asyncio.gather(*map(look_again, changed))
+        return [kept[each][1] for each in states if each in kept]
+
+    def _with_last_words(self, found: SeenContainer) -> SeenContainer:
+        """Return a container with what it left to say, once it has ended."""
+        status = found.status
+        if status.state is not RuntimeState.EXITED:
+            return found
+        own = self._files.last_words(found)
+        if wants_log(found.message_policy, status.exit_code, status.reason, own):
+            own = last_output(found.log_file)
+        message = termination_message(status.message, end_of_file(own or b""))
+        return replace(found, status=replace(status, message=message))

@@ -1,0 +1,354 @@
+"""Pods on a CRI runtime, behind `ports.Runtime`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import grpc
+
+from probetui.errors import ContainerRuntimeError, ImageNotFoundError
+from probetui.k8s.image import ImageFilesystem, StoredImage
+from probetui.k8s.node import Node
+from probetui.k8s.pod import Pod
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimePodStatus,
+    RuntimeState,
+    SandboxStatus,
+)
+from probetui.kubelet.effects import (
+    CreateContainer,
+    MountVolume,
+    PulledImage,
+    PullImage,
+    RunPodSandbox,
+    UnmountVolume,
+)
+from probetui.kubelet.labels import POD_UID
+from probetui.ports import ExecResult, LogLine, PodVolumes, Progress
+from probetui.runtimes.cri import client as calls
+from probetui.runtimes.cri import logs, machine
+from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.cri.bodies import container_config, sandbox_config
+from probetui.runtimes.cri.client import REQUEST_LIMIT, Client
+from probetui.runtimes.cri.execution import exec_sync
+from probetui.runtimes.cri.faults import RefusedError, system_refusals, text_refusals
+from probetui.runtimes.cri.files import PodFiles
+from probetui.runtimes.cri.images import Images
+from probetui.runtimes.cri.listing import Listing
+from probetui.runtimes.cri.translate import (
+    is_of_owner,
+    node_of,
+    pod_statuses,
+    to_container_id,
+    to_cri_id,
+)
+
+SANDBOX_LIMIT = 2 * REQUEST_LIMIT
+"""How long making a sandbox may take; its image may have to come first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CriOptions:
+    """How pods are run.
+
+    Attributes:
+        folder: where files and volumes of pods are.
+        owner: the value of our own label; what another owner made is not ours.
+        exec_patience: for how long an answer is waited for after an exec's limit; the
+            kubelet's is the limit of every call.
+    """
+
+    folder: Path
+    owner: str = "probetui"
+    exec_patience: timedelta = REQUEST_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What a runtime says of itself; `name` is its word in container IDs."""
+
+    name: str
+    version: str
+    api_version: str = "v1"
+
+
+class CriRuntime:
+    """`ports.Runtime` on the CRI, with logs, events, volumes and images.
+
+    Made by `connection.connect`; an event loop must run. A runtime that goes away makes
+    calls fail with `unreachable`; when it is back they work again.
+
+    Args:
+        client: the connection to a runtime that answered; closed together with this.
+        engine: what it said of itself.
+        options: how pods are run.
+    """
+
+    def __init__(self, client: Client, engine: Engine, options: CriOptions) -> None:
+        self._client = client
+        self._engine = engine
+        self._options = options
+        self._files = PodFiles(options.folder)
+        self._listing = Listing(client, engine.name, options.owner, self._files)
+        self._images = Images(client)
+
+    @property
+    def name(self) -> str:
+        """The runtime's word in container IDs: containerd, cri-o."""
+        return self._engine.name
+
+    async def version(self) -> str:
+        """Return name and version for people; raises when nobody answers."""
+        found = await self._client.call(calls.VERSION, cri.VersionRequest())
+        return (
+            f"{found.runtime_name} {found.runtime_version} "
+            f"(CRI {found.runtime_api_version})"
+        )
+
+    async def node(self) -> Node:
+        """Return what pods may be told of this machine."""
+        return node_of(
+            platform.node(), machine.address(), os.cpu_count(), machine.memory_bytes()
+        )
+
+    async def relist(self) -> tuple[RuntimePodStatus, ...]:
+        """Return every pod of ours, dead containers too, each list newest first."""
+        return pod_statuses(*await self._listing.everything())
+
+    # -- sandboxes
+
+    async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
+        """Create and start a sandbox and return its ID."""
+        self._files.make_log_folder(operation.pod)
+        config = self._sandbox_config(operation.pod, operation.attempt)
+        answer = await self._client.call(
+            calls.RUN_POD_SANDBOX,
+            cri.RunPodSandboxRequest(config=config),
+            limit=SANDBOX_LIMIT,
+        )
+        return answer.pod_sandbox_id
+
+    async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
+        """Return a sandbox's state and IP."""
+        found = await self._listing.sandbox(sandbox_id)
+        if found is None:
+            raise ContainerRuntimeError(f"no such sandbox: {sandbox_id}")
+        return found.status
+
+    async def stop_pod_sandbox(self, sandbox_id: str) -> None:
+        """Stop a sandbox; containers still running in it are killed."""
+        if await self._listing.our_sandbox(sandbox_id) is None:
+            return
+        request = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox_id)
+        try:
+            await self._client.call(calls.STOP_POD_SANDBOX, request)
+        except RefusedError as error:
+            if error.code is not grpc.StatusCode.NOT_FOUND:
+                raise
+
+    async def remove_pod_sandbox(self, sandbox_id: str) -> None:
+        """Remove a sandbox, with containers that are left in it."""
+        found = await self._listing.our_sandbox(sandbox_id)
+        if found is None:
+            return
+        request = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id)
+        try:
+            await self._client.call(calls.REMOVE_POD_SANDBOX, request)
+        except RefusedError as error:
+            if error.code is not grpc.StatusCode.NOT_FOUND:
+                raise
+        self._listing.forget(sandbox_id)
+        if not await self._listing.has_sandboxes({POD_UID: found.pod.uid}):
+            self._files.forget_pod(found.pod)
+
+    def _sandbox_config(self, pod: Pod, attempt: int) -> cri.PodSandboxConfig:
+        with text_refusals():
+            return sandbox_config(
+                pod, attempt, self._options.owner, self._files.name_servers(pod)
+            )
+
+    # -- images
+
+    async def image_status(self, image: str) -> str | None:
+        """Return the ID of an image, None if it is not here."""
+        return await self._images.image_id(image)
+
+    async def image_user(self, image: str) -> str:
+        """Return the user as the image has it, empty where it says nothing."""
+        return await self._images.user(image)
+
+    async def pull_image(
+        self,
+        operation: PullImage,
+        progress: Progress,  # noqa: ARG002  # a CRI runtime tells of none
+    ) -> PulledImage:
+        """Pull an image and return its ID and size."""
+        config = self._sandbox_config(operation.pod, 0)
+        return await self._images.pull(operation.image, config)
+
+    async def image_store_id(self) -> str:
+        """Return nothing: the CRI has no name for a store.
+
+        Nor does it say when an image came, so that one which somebody else has pulled
+        again could not be told from ours. So none is noted as ours, and none collected.
+        """
+        return ""
+
+    async def list_images(self) -> tuple[StoredImage, ...]:
+        """Return every image that is here, whoever brought it."""
+        return await self._images.list()
+
+    async def image_copy(self, image_id: str) -> str | None:
+        """Return the ID of an image, which is all there is to tell copies by."""
+        return await self._images.image_id(image_id)
+
+    async def remove_image(self, image_id: str) -> None:
+        """Remove an image with all its names; refused while containers have it."""
+        await self._images.remove(image_id)
+
+    async def image_filesystem(self) -> ImageFilesystem:
+        """Measure the disk that images are on."""
+        return await self._images.filesystem()
+
+    # -- containers
+
+    async def create_container(self, operation: CreateContainer) -> ContainerID:
+        """Create a container in a sandbox and return its ID."""
+        sandbox = await self.pod_sandbox_status(operation.sandbox_id)
+        mounts = self._files.mounts(operation, sandbox.ip or "")
+        with text_refusals():
+            config = container_config(operation, self._options.owner, mounts)
+        request = cri.CreateContainerRequest(
+            pod_sandbox_id=operation.sandbox_id,
+            config=config,
+            sandbox_config=self._sandbox_config(operation.pod, sandbox.attempt),
+        )
+        try:
+            answer = await self._client.call(calls.CREATE_CONTAINER, request)
+        except RefusedError as error:
+            if await self._images.image_id(config.image.image) is None:
+                raise ImageNotFoundError(str(error)) from error
+            raise
+        return to_container_id(self.name, answer.container_id)
+
+    async def start_container(self, container_id: ContainerID) -> None:
+        """Start a created container."""
+        request = cri.StartContainerRequest(container_id=to_cri_id(container_id))
+        await self._client.call(calls.START_CONTAINER, request)
+
+    async def stop_container(
+        self, container_id: ContainerID, grace_period_seconds: int
+    ) -> None:
+        """Send the stop signal, kill after the grace period, return when it ended.
+
+        Who cancels takes the kill back: the runtime then leaves it at the signal.
+        """
+        cri_id = to_cri_id(container_id)
+        if await self._listing.our_container(cri_id) is None:
+            return
+        try:
+            await self._client.call(
+                calls.STOP_CONTAINER,
+                cri.StopContainerRequest(
+                    container_id=cri_id, timeout=grace_period_seconds
+                ),
+                limit=REQUEST_LIMIT + timedelta(seconds=grace_period_seconds),
+            )
+        except RefusedError as error:
+            if error.code is not grpc.StatusCode.NOT_FOUND:
+                raise
+
+    async def remove_container(self, container_id: ContainerID) -> None:
+        """Remove a container; one that runs is killed first."""
+        cri_id = to_cri_id(container_id)
+        found = await self._listing.our_container(cri_id)
+        if found is None:
+            return
+        try:
+            await self._client.call(
+                calls.REMOVE_CONTAINER, cri.RemoveContainerRequest(container_id=cri_id)
+            )
+        except RefusedError as error:
+            if error.code is not grpc.StatusCode.NOT_FOUND:
+                raise
+        self._listing.forget(cri_id)
+        self._files.forget_container(found)
+
+    async def exec_sync(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        timeout_seconds: int,
+    ) -> ExecResult:
+        """Run a command in a container; 0 seconds is no limit."""
+        return await exec_sync(
+            self._client,
+            to_cri_id(container_id),
+            command,
+            timeout_seconds,
+            self._options.exec_patience,
+        )
+
+    async def close(self) -> None:
+        """Let go of the connection; containers are left as they are."""
+        await self._client.close()
+
+    # -- what a runtime may have beyond the core
+
+    async def mount_volume(self, operation: MountVolume) -> None:
+        """Make a volume ready: a folder on this machine."""
+        self._files.mount_volume(operation)
+
+    async def unmount_volume(self, operation: UnmountVolume) -> None:
+        """Remove a volume with what is in it; a path of the host stays as it is."""
+        self._files.unmount_volume(operation)
+
+    async def list_volumes(self) -> tuple[PodVolumes, ...]:
+        """Return all volumes there are, by pod."""
+        return self._files.list_volumes()
+
+    async def watch(self) -> AsyncIterator[None]:
+        """Yield once per happening; raises when the connection breaks.
+
+        Nothing ever happens on a runtime that does not tell of it.
+        """
+        events = self._client.follow(calls.GET_CONTAINER_EVENTS, cri.GetEventsRequest())
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if is_of_owner(event, self._options.owner):
+                        yield
+        except RefusedError as error:
+            if error.code is not grpc.StatusCode.UNIMPLEMENTED:
+                raise
+            await asyncio.Event().wait()
+        raise ContainerRuntimeError("the event stream broke off", unreachable=True)
+
+    async def follow_logs(
+        self, container_id: ContainerID, *, tail: int, follow: bool
+    ) -> AsyncIterator[LogLine]:
+        """Yield the last `tail` lines, then, if asked, what comes."""
+        cri_id = to_cri_id(container_id)
+        found = await self._listing.container(cri_id)
+        if found is None:
+            raise ContainerRuntimeError(f"no such container: {container_id}")
+
+        async def has_ended() -> bool:
+            now = await self._listing.container(cri_id)
+            return now is None or now.status.state is RuntimeState.EXITED
+
+        lines = logs.follow(
+            found.log_file, tail=tail, has_ended=has_ended if follow else None
+        )
+        with system_refusals():
+            async with aclosing(lines):
+                async for line in lines:
+                    yield line

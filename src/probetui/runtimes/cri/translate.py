@@ -1,0 +1,260 @@
+"""From the CRI's messages to our values, without I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import NamedTuple
+
+from probetui.k8s.image import StoredImage
+from probetui.k8s.node import Node
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+    SandboxStatus,
+)
+from probetui.kubelet.labels import (
+    CONTAINER_NAME,
+    POD_NAME,
+    POD_NAMESPACE,
+    POD_UID,
+    parse_container_annotations,
+)
+from probetui.runtimes.cri import runtime_v1_pb2 as cri
+
+OWNER = "dev.probetui.owner"
+VERSION = "dev.probetui.version"
+IMAGE = "dev.probetui.image"
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+OUT_OF_MEMORY = "OOMKilled"
+
+_STATES: Mapping[int, RuntimeState] = {
+    cri.CONTAINER_CREATED: RuntimeState.CREATED,
+    cri.CONTAINER_RUNNING: RuntimeState.RUNNING,
+    cri.CONTAINER_EXITED: RuntimeState.EXITED,
+}
+
+
+class PodName(NamedTuple):
+    """What names a pod, as labels have it."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSandbox:
+    """A sandbox as the runtime showed it; `owner` is empty for other people's."""
+
+    owner: str
+    pod: PodName
+    status: SandboxStatus
+
+
+@dataclass(frozen=True, slots=True)
+class SeenContainer:
+    """A container as the runtime showed it.
+
+    `message_file` is where on this machine it leaves its last words, empty for
+    nowhere; `log_file` is where its output goes.
+    """
+
+    owner: str
+    pod: PodName
+    status: RuntimeContainerStatus
+    message_file: str = ""
+    message_policy: str = ""
+    log_file: str = ""
+
+
+def to_container_id(runtime_name: str, cri_id: str) -> ContainerID:
+    """Return the ID that the kubelet uses."""
+    return ContainerID(f"{runtime_name}://{cri_id}")
+
+
+def to_cri_id(container_id: str) -> str:
+    """Return the ID that the runtime uses."""
+    return container_id.rpartition("://")[2]
+
+
+def instant(nanoseconds: int) -> datetime:
+    """Return an instant in microseconds; what never happened is in 1970, as in Go."""
+    return EPOCH + timedelta(microseconds=nanoseconds // 1000)
+
+
+def pod_name(labels: Mapping[str, str]) -> PodName:
+    """Return what the labels of a sandbox or container say of its pod."""
+    return PodName(
+        labels.get(POD_NAMESPACE, ""),
+        labels.get(POD_NAME, ""),
+        labels.get(POD_UID, ""),
+    )
+
+
+def seen_sandbox(found: cri.PodSandboxStatus) -> SeenSandbox:
+    """Return a sandbox; its address counts only while it is ready.
+
+    Source: kuberuntime/kuberuntime_sandbox.go, v1.32.10, determinePodSandboxIPs.
+    """
+    is_ready = found.state == cri.SANDBOX_READY
+    options = found.linux.namespaces.options
+    host_network = options.network == cri.NODE
+    ip: str | None = found.network.ip if is_ready and not host_network else ""
+    if not found.HasField("network"):
+        ip = None
+    status = SandboxStatus(
+        found.id,
+        is_ready,
+        attempt=found.metadata.attempt,
+        created_at=instant(found.created_at),
+        host_network=host_network,
+        ip=ip,
+    )
+    return SeenSandbox(found.labels.get(OWNER, ""), pod_name(found.labels), status)
+
+
+def seen_container(found: cri.ContainerStatus, runtime_name: str) -> SeenContainer:
+    """Return a container, its last words left out.
+
+    Source: kuberuntime/kuberuntime_container.go, v1.32.10, toKubeContainerStatus,
+    getTerminationMessage.
+    """
+    annotations = parse_container_annotations(found.annotations)
+    message_path = annotations.termination_message_path
+    files = (
+        each.host_path
+        for each in found.mounts
+        if message_path and each.container_path == message_path
+    )
+    return SeenContainer(
+        found.labels.get(OWNER, ""),
+        pod_name(found.labels),
+        container_status(found, runtime_name),
+        next(files, ""),
+        annotations.termination_message_policy,
+        found.log_path,
+    )
+
+
+def container_status(
+    found: cri.ContainerStatus, runtime_name: str
+) -> RuntimeContainerStatus:
+    """Return the status of a container, whoever made it.
+
+    Quirk, kept: what could not be started was started in 1970.
+
+    Source: kuberuntime/kuberuntime_container.go, v1.32.10, toKubeContainerStatus.
+    """
+    annotations = parse_container_annotations(found.annotations)
+    status = RuntimeContainerStatus(
+        to_container_id(runtime_name, found.id),
+        found.labels.get(CONTAINER_NAME) or found.metadata.name,
+        _STATES.get(found.state, RuntimeState.UNKNOWN),
+        created_at=instant(found.created_at),
+        image=found.annotations.get(IMAGE) or found.image.image,
+        image_ref=found.image_ref,
+        image_id=found.image_id or found.image_ref,
+        restart_count=annotations.restart_count,
+        hash=annotations.hash,
+    )
+    if status.state is not RuntimeState.CREATED:
+        status = replace(status, started_at=instant(found.started_at))
+    if status.state is not RuntimeState.EXITED:
+        return status
+    usual_reason = "Error" if found.exit_code else "Completed"
+    return replace(
+        status,
+        # A runtime notes a start after it happened, and a quick end before that.
+        started_at=instant(min(found.started_at, found.finished_at)),
+        finished_at=instant(found.finished_at),
+        exit_code=found.exit_code,
+        reason=found.reason or usual_reason,
+        message=found.message,
+        oom_killed=found.reason == OUT_OF_MEMORY,
+    )
+
+
+def pod_statuses(
+    sandboxes: Iterable[SeenSandbox], containers: Iterable[SeenContainer]
+) -> tuple[RuntimePodStatus, ...]:
+    """Return the pods, by name, that sandboxes and containers belong to."""
+    by_pod: dict[PodName, tuple[list[SandboxStatus], list[RuntimeContainerStatus]]] = {}
+    for sandbox in sandboxes:
+        by_pod.setdefault(sandbox.pod, ([], []))[0].append(sandbox.status)
+    for container in containers:
+        by_pod.setdefault(container.pod, ([], []))[1].append(container.status)
+    return tuple(_pod_status(pod, *by_pod[pod]) for pod in sorted(by_pod))
+
+
+def _pod_status(
+    pod: PodName,
+    sandboxes: list[SandboxStatus],
+    containers: list[RuntimeContainerStatus],
+) -> RuntimePodStatus:
+    sandboxes.sort(key=lambda each: (_order(each), each.attempt), reverse=True)
+    containers.sort(key=lambda each: (_order(each), each.restart_count), reverse=True)
+    newest = sandboxes[0] if sandboxes else None
+    return RuntimePodStatus(
+        pod.uid,
+        pod.name,
+        pod.namespace,
+        tuple(sandboxes),
+        tuple(containers),
+        ips=(newest.ip,) if newest and newest.is_ready and newest.ip else (),
+    )
+
+
+def _order(part: SandboxStatus | RuntimeContainerStatus) -> datetime:
+    return part.created_at or EPOCH
+
+
+def is_of_owner(event: cri.ContainerEventResponse, owner: str) -> bool:
+    """Tell whether something may have happened to a pod of that owner's."""
+    if not event.HasField("pod_sandbox_status"):
+        return True
+    return bool(event.pod_sandbox_status.labels.get(OWNER) == owner)
+
+
+def image_user(image: cri.Image) -> str:
+    """Return the user as the image has it, empty where it says nothing."""
+    return str(image.uid.value) if image.HasField("uid") else image.username
+
+
+def stored_images(
+    images: Iterable[cri.Image], containers: Iterable[cri.Container]
+) -> tuple[StoredImage, ...]:
+    """Return the images that are here, with the containers that have them."""
+    users: dict[str, list[str]] = {}
+    for each in containers:
+        for reference in {each.image_id, each.image_ref, each.image.image} - {""}:
+            users.setdefault(reference, []).append(_user_name(each))
+    return tuple(_stored_image(each, users) for each in images)
+
+
+def _user_name(container: cri.Container) -> str:
+    pod = container.labels.get(POD_NAME, "")
+    return f"{pod}/{container.metadata.name}" if pod else container.metadata.name
+
+
+def _stored_image(image: cri.Image, users: Mapping[str, list[str]]) -> StoredImage:
+    names = (*image.repo_tags, *image.repo_digests)
+    found = (name for each in (image.id, *names) for name in users.get(each, ()))
+    return StoredImage(
+        image.id, names, image.size, tuple(sorted(set(found))), is_pinned=image.pinned
+    )
+
+
+def node_of(name: str, ip: str, cpus: int | None, memory_bytes: int) -> Node:
+    """Return this machine; what is not known of it is 0 or None."""
+    known = {"cpu": cpus, "memory": memory_bytes}
+    return Node(
+        name.lower() or "localhost",
+        ip,
+        {each: Decimal(amount) for each, amount in known.items() if amount},
+    )
