@@ -70,7 +70,7 @@ namespace_option = option(
     help="Put the pods into this namespace.  [default: the manifest's]",
 )
 
-selection_options = _group(
+pod_choice_options = _group(
     option(
         "-l",
         "--selector",
@@ -87,14 +87,24 @@ selection_options = _group(
         help="Change the manifest in memory, as in "
         "web.livenessProbe.periodSeconds=2. Repeatable.",
     ),
-    setting(
+)
+
+
+def validate_option(default: str) -> Callable[[F], F]:
+    """Return the option for how unknown fields are taken."""
+    return setting(
         "--validate",
         section=_PODS,
         type=OneOf(("strict", "warn", "ignore")),
-        default="warn",
+        default=default,
         show_default=True,
         help="What unknown and doubled fields are: an error, a warning, nothing.",
-    ),
+    )
+
+
+selection_options = _group(
+    pod_choice_options,
+    validate_option("warn"),
     setting(
         "--strict",
         section=_PODS,

@@ -41,7 +41,8 @@ def load_pods(options: ManifestOptions) -> Manifests:
         ManifestError: what is wrong with the files, all of it.
         NothingToDoError: nothing is left to run.
     """
-    requirements = parse_selector(options.selector) if options.selector else ()
+    if options.selector:
+        parse_selector(options.selector)  # refused before anything is read
     sources = read_sources(options.filenames, recursive=options.recursive)
     validation = Validation.STRICT if options.strict else Validation(options.validate)
     manifests = load_manifests(
@@ -60,16 +61,30 @@ def load_pods(options: ManifestOptions) -> Manifests:
     if not manifests.loaded:
         notes = "; ".join(each.message for each in manifests.notes)
         raise NothingToDoError(f"{names}: no pod in it{': ' if notes else ''}{notes}")
-    selected = tuple(
-        each
-        for each in manifests.loaded
-        if all(requirement.matches(each.pod.labels) for requirement in requirements)
-    )
-    if not selected:
-        raise NothingToDoError(f'no pod has the labels "{options.selector}"')
+    selected = select_pods(manifests.loaded, options.selector)
     if options.strict:
         _be_strict(selected)
     return replace(manifests, loaded=selected)
+
+
+def select_pods(
+    loaded: Sequence[LoadedPod], selector: str | None
+) -> tuple[LoadedPod, ...]:
+    """Return those pods that a selector selects; without one, all of them.
+
+    Raises:
+        UsageError: it is none.
+        NothingToDoError: no pod has such labels.
+    """
+    requirements = parse_selector(selector) if selector else ()
+    selected = tuple(
+        each
+        for each in loaded
+        if all(requirement.matches(each.pod.labels) for requirement in requirements)
+    )
+    if not selected:
+        raise NothingToDoError(f'no pod has the labels "{selector}"')
+    return selected
 
 
 def check_containers(names: Sequence[str], pods: Sequence[Pod]) -> None:

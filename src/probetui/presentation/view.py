@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from probetui.drive.masking import Mask
 from probetui.presentation.durations import Times
@@ -25,6 +25,12 @@ class View:
     marks: Marks = UNICODE
     is_paused: bool = False
     mask: Mask = field(default_factory=Mask)
+
+    @classmethod
+    def timeless(cls, mask: Mask | None = None) -> View:
+        """Return one for what has not begun: no instant is shown in it."""
+        began = datetime.min.replace(tzinfo=UTC)
+        return cls(Times(began, began, zone=UTC), mask=mask or Mask())
 
     @property
     def now(self) -> datetime:

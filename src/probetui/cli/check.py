@@ -1,0 +1,58 @@
+"""`probetui check`: what is wrong with manifests, and what is likely not meant so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from probetui.cli.options import (
+    filename_options,
+    namespace_option,
+    pod_choice_options,
+    program_options,
+    validate_option,
+)
+from probetui.cli.parameters import Command, OneOf, option
+
+FORMS = ("text", "json", "junit", "tap", "sarif", "github")
+_OUTPUT = "Output"
+
+
+@click.command("check", cls=Command)
+@filename_options
+@namespace_option
+@pod_choice_options
+@validate_option("strict")
+@option(
+    "-o",
+    "--output",
+    section=_OUTPUT,
+    type=OneOf(FORMS),
+    default="text",
+    show_default=True,
+    help="How it is printed.",
+)
+@option(
+    "--no-findings",
+    section=_OUTPUT,
+    is_flag=True,
+    help="Print what is wrong, and nothing that is only unwise.",
+)
+@option(
+    "-v",
+    "--verbose",
+    section=_OUTPUT,
+    is_flag=True,
+    help="Print notes too, and the fields that probetui does not carry out.",
+)
+@program_options
+def command(**params: Any) -> int:
+    """Check manifests as the API server does, and their probes for what is unwise.
+
+    Nothing is started. It ends with 0, or with 1 if something is wrong.
+    """
+    # Late: `probetui check --help` and completion need none of it.
+    from probetui.cli.checking import check  # noqa: PLC0415
+
+    return check(params)

@@ -1,0 +1,107 @@
+"""Manifests checked: the API server's rules, then what is unwise about probes."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from probetui.cli.files import read_sources
+from probetui.cli.notes import Notes
+from probetui.cli.pods import ManifestOptions, select_pods
+from probetui.cli.session_options import pick
+from probetui.errors import NothingToDoError
+from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import LoadedPod, Validation
+from probetui.manifest.problem import Problem, Severity
+from probetui.presentation.findings import RULES, findings_for
+from probetui.presentation.reports import FORMS, Report
+
+_WRONG = 1
+_UNUSABLE = 2
+
+_STRICT_RULES = frozenset({"unknown-field", "duplicate-key", "port-name"})
+"""What Kubernetes accepts, or drops in silence, and is wrong all the same."""
+
+_UNUSABLE_RULES = frozenset({"yaml", "twice", "set"})
+"""Errors that leave nothing to check: they are about the input, not about a pod."""
+
+
+def check(params: Mapping[str, Any]) -> int:
+    """Print what is found and return the exit status.
+
+    Raises:
+        UsageError: an option cannot be used.
+        ManifestError: files that cannot be read, all of them.
+        NothingToDoError: there is nothing to check.
+    """
+    options = pick(ManifestOptions, params)
+    sources = read_sources(options.filenames, recursive=options.recursive)
+    # Read leniently, so that there are findings beside what is made an error of.
+    is_ignored = options.validate == Validation.IGNORE
+    manifests = load_manifests(
+        sources,
+        namespace=options.namespace,
+        validation=Validation.IGNORE if is_ignored else Validation.WARN,
+        settings=options.changes,
+        host=platform.node(),
+    )
+    if not (manifests.loaded or manifests.errors):
+        notes = "; ".join(each.message for each in manifests.notes)
+        raise NothingToDoError(f"no pod to check{': ' if notes else ''}{notes}")
+    problems = list(manifests.problems)
+    if options.validate == Validation.STRICT:
+        problems = [_strictly(each) for each in problems]
+    if manifests.loaded:
+        pods = select_pods(manifests.loaded, options.selector)
+        problems += _about(pods, params)
+    order = {each.name: number for number, each in enumerate(sources)}
+
+    def place(problem: Problem) -> tuple[int, int, int]:
+        return order.get(problem.file, len(order)), problem.line, problem.column
+
+    report = Report(
+        tuple(order),
+        sorted(problems, key=place),
+        {name: rule.about for name, rule in RULES.items()},
+    )
+    click.echo(FORMS[params["output"]](report), nl=False)
+    Notes(quiet=params["quiet"]).note(_summary(report))
+    return _status(report.problems)
+
+
+def _strictly(problem: Problem) -> Problem:
+    if problem.rule in _STRICT_RULES:
+        return replace(problem, severity=Severity.ERROR)
+    return problem
+
+
+def _about(pods: Iterable[LoadedPod], params: Mapping[str, Any]) -> Iterator[Problem]:
+    for loaded in pods:
+        if params["verbose"]:
+            yield from loaded.unsupported
+        if params["no_findings"]:
+            continue
+        for each in findings_for(loaded.pod):
+            yield loaded.object.problem(
+                each.path, each.message, each.severity, each.rule
+            )
+
+
+def _status(problems: Sequence[Problem]) -> int:
+    errors = [each for each in problems if each.severity is Severity.ERROR]
+    if any(each.rule in _UNUSABLE_RULES for each in errors):
+        return _UNUSABLE
+    return _WRONG if errors else 0
+
+
+def _summary(report: Report) -> str:
+    counts = [
+        f"{count} {severity}{'' if count == 1 else 's'}"
+        for severity in Severity
+        if (count := report.count(severity))
+    ]
+    return ", ".join(counts) or "nothing found"

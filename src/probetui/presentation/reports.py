@@ -1,0 +1,204 @@
+"""Problems with manifests in the forms that people, CI systems and editors read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from xml.etree import ElementTree as ET
+
+from probetui import __version__
+from probetui.manifest.problem import Problem, Severity
+
+PROGRAM = "probetui"
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was checked and what was found.
+
+    Attributes:
+        files: the names of all files that were read.
+        problems: what was found, in the order of files and lines.
+        rules: what a rule is about in general, by its name; not all have a text.
+    """
+
+    files: Sequence[str]
+    problems: Sequence[Problem]
+    rules: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def clean(self) -> tuple[str, ...]:
+        """The files without any problem."""
+        bad = {each.file for each in self.problems}
+        return tuple(each for each in self.files if each not in bad)
+
+    def count(self, severity: Severity) -> int:
+        """Return how many problems are that bad."""
+        return sum(each.severity is severity for each in self.problems)
+
+
+def as_text(report: Report) -> str:
+    """Return a line per problem, as compilers write them."""
+    return _lines(_sentence(each) for each in report.problems)
+
+
+def as_json(report: Report) -> str:
+    """Return a list of objects."""
+    return _dump(
+        [
+            {
+                "file": each.file,
+                "line": each.line or None,
+                "column": each.column or None,
+                "severity": each.severity.value,
+                "rule": each.rule,
+                "path": each.path,
+                "message": each.message,
+            }
+            for each in report.problems
+        ]
+    )
+
+
+def as_junit(report: Report) -> str:
+    """Return JUnit's XML: a case per problem, and one per file without any.
+
+    Only errors are failures; what else there is to say is output of its case.
+    """
+    suite = ET.Element(
+        "testsuite",
+        name=PROGRAM,
+        tests=str(len(report.problems) + len(report.clean)),
+        failures=str(report.count(Severity.ERROR)),
+    )
+    for each in report.problems:
+        case = _case(suite, each.file, f"{each.rule} {each.path}".strip())
+        if each.severity is Severity.ERROR:
+            failure = ET.SubElement(
+                case, "failure", type=each.rule, message=each.message
+            )
+            failure.text = _sentence(each)
+        else:
+            ET.SubElement(case, "system-out").text = _sentence(each)
+    for name in report.clean:
+        _case(suite, name, "no problems")
+    suites = ET.Element("testsuites", name=PROGRAM)
+    suites.append(suite)
+    ET.indent(suites)
+    text = ET.tostring(suites, encoding="unicode", xml_declaration=False)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _case(suite: ET.Element, file: str, name: str) -> ET.Element:
+    return ET.SubElement(suite, "testcase", classname=file, name=name)
+
+
+def as_tap(report: Report) -> str:
+    """Return the Test Anything Protocol; what is no error is a TODO, and passes."""
+    points = [_point(each) for each in report.problems]
+    points += [f"ok - {each}" for each in report.clean]
+    lines = ["TAP version 13", f"1..{len(points)}"]
+    for number, point in enumerate(points, start=1):
+        verdict, _, rest = point.partition(" - ")
+        lines.append(f"{verdict} {number} - {rest}")
+    return _lines(lines)
+
+
+def _point(problem: Problem) -> str:
+    # A hash would begin a directive.
+    words = _one_line(_sentence(problem)).replace("#", "\\#")
+    todo = "" if problem.severity is Severity.ERROR else f" # TODO {problem.severity}"
+    return f"not ok - {words}{todo}"
+
+
+def as_sarif(report: Report) -> str:
+    """Return SARIF 2.1.0, as code scanners exchange it."""
+    used = dict.fromkeys(each.rule for each in report.problems)
+    driver = {
+        "name": PROGRAM,
+        "version": __version__,
+        "rules": [_sarif_rule(each, report.rules.get(each, "")) for each in used],
+    }
+    results = [_sarif_result(each) for each in report.problems]
+    return _dump(
+        {
+            "$schema": SARIF_SCHEMA,
+            "version": "2.1.0",
+            "runs": [{"tool": {"driver": driver}, "results": results}],
+        }
+    )
+
+
+def _sarif_rule(name: str, about: str) -> dict[str, object]:
+    return {"id": name, "shortDescription": {"text": about or name}}
+
+
+def _sarif_result(problem: Problem) -> dict[str, object]:
+    place: dict[str, object] = {"artifactLocation": {"uri": problem.file}}
+    if problem.line:
+        place["region"] = {"startLine": problem.line, "startColumn": problem.column}
+    words = ": ".join(filter(None, (problem.path, problem.message)))
+    return {
+        "ruleId": problem.rule,
+        "level": problem.severity.value,
+        "message": {"text": words},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def as_github(report: Report) -> str:
+    """Return the commands by which GitHub's runners annotate files."""
+    return _lines(_annotation(each) for each in report.problems)
+
+
+def _annotation(problem: Problem) -> str:
+    level = "notice" if problem.severity is Severity.NOTE else problem.severity.value
+    properties = {"file": problem.file, "title": problem.rule}
+    if problem.line:
+        properties |= {"line": str(problem.line), "col": str(problem.column)}
+    written = ",".join(
+        f"{name}={_for_property(value)}" for name, value in properties.items()
+    )
+    words = ": ".join(filter(None, (problem.path, problem.message)))
+    return f"::{level} {written}::{_for_message(words)}"
+
+
+def _for_message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _for_property(text: str) -> str:
+    return _for_message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+FORMS: Mapping[str, Callable[[Report], str]] = MappingProxyType({
+    "text": as_text,
+    "json": as_json,
+    "junit": as_junit,
+    "tap": as_tap,
+    "sarif": as_sarif,
+    "github": as_github,
+})  # fmt: skip
+"""How a report can be written, by the word on the command line."""
+
+
+def _sentence(problem: Problem) -> str:
+    parts = (str(problem.position), str(problem.severity), problem.path)
+    words = ": ".join(filter(None, (*parts, problem.message)))
+    rule = f" [{problem.rule}]" if problem.rule else ""
+    return "\n".join([words + rule, *problem.excerpt])
+
+
+def _one_line(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+def _lines(lines: Iterator[str] | Sequence[str]) -> str:
+    return "".join(f"{each}\n" for each in lines)
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, indent=2) + "\n"
