@@ -38,6 +38,7 @@ COMMANDS = {
     "attach": _Entry("attach", "Probe containers that exist already; touch nothing."),
     "check": _Entry("check", "Check manifests, and their probes for what is unwise."),
     "explain": _Entry("explain", "Say what probes come to, in words and numbers."),
+    "probe": _Entry("probe", "Run one probe once and print what came of it."),
     "demo": _Entry("demo", "Run a built-in lesson; needs no engine and no files."),
     "why": _Entry("why", "Say what killed containers, from a session's record."),
     "ls": _Entry("ls", "List the pods that probetui has left or is running."),

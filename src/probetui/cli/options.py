@@ -226,16 +226,18 @@ metrics_option = setting(
     help="Serve the kubelet's metrics of probes at HOST:PORT; the host is 127.0.0.1.",
 )
 
+exec_errors_option = setting(
+    "--exec-errors",
+    section=_KUBELET,
+    type=OneOf(("cri", "docker")),
+    default="cri",
+    show_default=True,
+    help="On Docker, a probe command that cannot be started is an error without "
+    "consequence (cri), or a failure (docker, as dockershim had it).",
+)
+
 kubelet_options = _group(
-    setting(
-        "--exec-errors",
-        section=_KUBELET,
-        type=OneOf(("cri", "docker")),
-        default="cri",
-        show_default=True,
-        help="On Docker, a probe command that cannot be started is an error without "
-        "consequence (cri), or a failure (docker, as dockershim had it).",
-    ),
+    exec_errors_option,
     setting(
         "--kubelet-age",
         section=_KUBELET,

@@ -21,15 +21,22 @@ DOCKER, PROCESS = "docker", "process"
 
 
 async def open_runtime(
-    options: RuntimeOptions, clock: Clock, *, exec_errors: str = "cri"
+    options: RuntimeOptions,
+    clock: Clock,
+    *,
+    exec_errors: str = "cri",
+    sees_all: bool = False,
 ) -> Runtime:
     """Return the runtime for a session; `auto` is Docker and never anything else.
+
+    With `sees_all` the pods of other probetuis that are running are there too, also
+    where they would be left to those.
 
     Raises:
         RuntimeUnavailableError: nothing answers; says what was tried.
     """
     if options.runtime == PROCESS:
-        return _open_processes(clock, sees_all=False)
+        return _open_processes(clock, sees_all=sees_all)
     return await _open_docker(options, exec_errors)
 
 
