@@ -17,7 +17,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the program empty folders and none of the machine's variables."""
     home = tmp_path / "home"
     for name in os.environ:
-        if name.startswith(("PROBETUI_", "DOCKER_", "_PROBETUI")):
+        if name.startswith(("PROBETUI_", "DOCKER_", "CONTAINER_", "CRI_", "_PROBETUI")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))

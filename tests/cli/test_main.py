@@ -40,9 +40,12 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture(autouse=True)
-def no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Point at a daemon that is not there: nothing is ever started here."""
+def no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Point at daemons that are not there: nothing is ever started here."""
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    monkeypatch.setenv(
+        "CONTAINER_RUNTIME_ENDPOINT", f"unix://{tmp_path}/nobody-either.sock"
+    )
 
 
 def refused(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:
@@ -139,7 +142,6 @@ def test_a_file_instead_of_a_command_is_told_how_to_be_run(
         pytest.param(["-o", "jsn"], 2, "--output: ", id="output"),
         pytest.param(["-o", "jsn"], 2, "(nearest: jsonl)", id="the nearest output"),
         pytest.param(["--runtime", "dcker"], 2, "(nearest: docker)", id="runtime"),
-        pytest.param(["--runtime", "cri"], 2, "is not one of auto, docker", id="cri"),
         pytest.param(["--timeout", "5x"], 2, "--timeout: ", id="duration"),
         pytest.param(["--untl", "x"], 2, "(nearest: --until)", id="option"),
         pytest.param(["--until"], 2, "--until", id="no value"),
@@ -355,6 +357,27 @@ def test_a_daemon_that_does_not_answer_is_said_in_one_line_with_what_was_tried(
     assert status == 3
     assert len(errors.splitlines()) == 1
     assert os.environ["DOCKER_HOST"] in errors
+    assert os.environ["CONTAINER_RUNTIME_ENDPOINT"] in errors
+
+
+@pytest.mark.parametrize(
+    ("args", "tried"),
+    [
+        pytest.param(["--runtime", "docker"], ["Docker"], id="docker"),
+        pytest.param(["--runtime", "cri"], ["CRI"], id="cri"),
+        pytest.param(["--host", "unix:///x"], ["Docker"], id="Docker's endpoint"),
+        pytest.param(["-r", "unix:///x"], ["CRI"], id="CRI's endpoint"),
+        pytest.param([], ["Docker", "CRI"], id="neither"),
+    ],
+)
+def test_who_names_an_engine_or_its_endpoint_hears_of_no_other_one(
+    capsys: pytest.CaptureFixture[str], write: Write, args: list[str], tried: list[str]
+) -> None:
+    status, errors = refused(capsys, "-f", write(POD), *args)
+
+    said = {"Docker": "no Docker daemon answers", "CRI": "no CRI runtime can be used"}
+    assert status == 3
+    assert [name for name, words in said.items() if words in errors] == tried
 
 
 @pytest.mark.parametrize("args", [["ls"], ["down", "--all"]], ids=str)
@@ -447,6 +470,7 @@ def test_info_says_where_a_runtime_was_looked_for_and_where_files_are(
 
     out = capsys.readouterr().out
     assert os.environ["DOCKER_HOST"] in out
+    assert f"{os.environ['CONTAINER_RUNTIME_ENDPOINT']} (CONTAINER_RUNTIME" in out
     assert "process            processes on " in out
     assert str(home / "config" / "probetui" / "config.yaml") in out
     assert str(home / "state" / "probetui" / "probetui.log") in out

@@ -20,13 +20,15 @@ from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.cli.terminal import Terminal
 from probetui.drive.clocks import SystemClock
 from probetui.kubelet.config import KubeletConfig
+from probetui.runtimes.cri.connection import describe as describe_cri
 from probetui.runtimes.docker.connection import describe
 
-_LIBRARIES = ("textual", "docker", "httpx", "lightkube", "click", "pyyaml")
+_LIBRARIES = ("textual", "docker", "grpcio", "httpx", "lightkube", "click", "pyyaml")
 _VARIABLES = frozenset(
     {
-        "COLORTERM", "DOCKER_CERT_PATH", "DOCKER_CONTEXT", "DOCKER_HOST",
-        "DOCKER_TLS_VERIFY", "LANG", "LC_ALL", "NO_COLOR", "TERM", "TERM_PROGRAM",
+        "COLORTERM", "CONTAINER_RUNTIME_ENDPOINT", "CRI_CONFIG_FILE",
+        "DOCKER_CERT_PATH", "DOCKER_CONTEXT", "DOCKER_HOST", "DOCKER_TLS_VERIFY",
+        "IMAGE_SERVICE_ENDPOINT", "LANG", "LC_ALL", "NO_COLOR", "TERM", "TERM_PROGRAM",
         "TMUX", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
     }
 )  # fmt: skip
@@ -62,6 +64,8 @@ async def _runtimes(options: RuntimeOptions) -> AsyncIterator[tuple[str, str]]:
     """Tell what comes of each place where a runtime is looked for, in order."""
     for endpoint, outcome in await describe(host=options.host, context=options.context):
         yield "docker", f"{endpoint}: {outcome}"
+    for endpoint, outcome in await describe_cri(endpoint=options.runtime_endpoint):
+        yield "cri", f"{endpoint}: {outcome}"
     processes = await open_runtime(RuntimeOptions(PROCESS), SystemClock())
     yield "process", f"{await processes.version()} (only with --runtime process)"
     await processes.close()

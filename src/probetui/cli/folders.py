@@ -27,3 +27,8 @@ def log_file() -> Path:
 def pods_folder() -> Path:
     """Return the folder in which pods that are plain processes live."""
     return state_folder() / "pods"
+
+
+def cri_folder() -> Path:
+    """Return the folder with the files and volumes of pods on CRI runtimes."""
+    return state_folder() / "cri"

@@ -16,7 +16,7 @@ from probetui.cli.parameters import Command
 @runtime_options
 @program_options
 def command(**params: Any) -> int:
-    """List the pods that probetui runs or has left behind, on Docker and as processes.
+    """List the pods that probetui runs or has left behind, on every runtime.
 
     RUN-BY is the process that looks after a pod; without one, `probetui down` removes
     it and `probetui run` of the same manifest takes it over.

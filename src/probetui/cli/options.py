@@ -12,7 +12,7 @@ import click
 from probetui.cli import complete
 from probetui.cli.parameters import Duration, F, OneOf, Option, option, setting
 
-RUNTIMES = ("auto", "docker", "process")
+RUNTIMES = ("auto", "docker", "cri", "process")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 TABLE_FORMS = ("table", "wide", "json", "yaml", "name")
 
@@ -168,10 +168,18 @@ runtime_options = _group(
         type=OneOf(RUNTIMES),
         default="auto",
         show_default=True,
-        help="What runs the containers. auto is docker; process runs commands on "
-        "this machine without images and without isolation.",
+        help="What runs the containers. auto is docker, then cri; process runs "
+        "commands on this machine without images and without isolation.",
     ),
     docker_options,
+    setting(
+        "-r",
+        "--runtime-endpoint",
+        section=_RUNTIME,
+        metavar="URL",
+        help="CRI socket, as in unix:///run/containerd/containerd.sock.  [default: "
+        "CONTAINER_RUNTIME_ENDPOINT, crictl's configuration, the known sockets]",
+    ),
 )
 
 pull_option = setting(

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from probetui.cli.folders import pods_folder
+from probetui.cli.folders import cri_folder, pods_folder
 from probetui.cli.session_options import RuntimeOptions
 from probetui.errors import RuntimeUnavailableError
 from probetui.k8s.pod import Pod
@@ -17,7 +17,7 @@ from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import UnmountVolume
 from probetui.ports import Clock, Runtime, Shortcoming, VolumeHost
 
-DOCKER, PROCESS = "docker", "process"
+AUTO, DOCKER, CRI, PROCESS = "auto", "docker", "cri", "process"
 
 
 async def open_runtime(
@@ -27,7 +27,7 @@ async def open_runtime(
     exec_errors: str = "cri",
     sees_all: bool = False,
 ) -> Runtime:
-    """Return the runtime for a session; `auto` is Docker and never anything else.
+    """Return the runtime for a session; `auto` is Docker, then CRI, never processes.
 
     With `sees_all` the pods of other probetuis that are running are there too, also
     where they would be left to those.
@@ -37,7 +37,24 @@ async def open_runtime(
     """
     if options.runtime == PROCESS:
         return _open_processes(clock, sees_all=sees_all)
-    return await _open_docker(options, exec_errors)
+    problems = []
+    for kind in engines(options):
+        try:
+            if kind == CRI:
+                return await _open_cri(options)
+            return await _open_docker(options, exec_errors)
+        except RuntimeUnavailableError as error:
+            problems.append(error)
+    raise _all_of(problems)
+
+
+def engines(options: RuntimeOptions) -> tuple[str, ...]:
+    """Return the engines to look for, in order; an endpoint that is named decides."""
+    if options.runtime != AUTO:
+        return (options.runtime,)
+    if options.host or options.context:
+        return (DOCKER,)
+    return (CRI,) if options.runtime_endpoint else (DOCKER, CRI)
 
 
 async def open_runtimes(
@@ -45,17 +62,31 @@ async def open_runtimes(
 ) -> tuple[list[Runtime], RuntimeUnavailableError | None]:
     """Return every runtime that may hold pods of ours, of whatever session.
 
-    The second value says why Docker is not among them though it should be.
+    The second value says why there is no engine among them though there should be.
     """
     runtimes: list[Runtime] = []
-    if options.runtime in {"auto", PROCESS}:
+    if options.runtime in {AUTO, PROCESS}:
         runtimes.append(_open_processes(clock, sees_all=True))
-    if options.runtime in {"auto", DOCKER}:
+    if options.runtime == PROCESS:
+        return runtimes, None
+    wanted = engines(options)
+    problems = []
+    for kind in wanted:
         try:
-            runtimes.append(await _open_docker(options, "cri"))
+            opened = _open_cri(options) if kind == CRI else _open_docker(options, "cri")
+            runtimes.append(await opened)
         except RuntimeUnavailableError as error:
-            return runtimes, error
-    return runtimes, None
+            problems.append(error)
+    # Hardly anybody has every engine there is.
+    return runtimes, _all_of(problems) if len(problems) == len(wanted) else None
+
+
+def _all_of(problems: Sequence[RuntimeUnavailableError]) -> RuntimeUnavailableError:
+    """Return one error that says what all of them say."""
+    if len(problems) == 1:
+        return problems[0]
+    tried = [place for each in problems for place in each.tried]
+    return RuntimeUnavailableError("; ".join(map(str, problems)), tried=tried)
 
 
 def shortcomings_of(options: RuntimeOptions) -> Callable[[Pod], Iterator[Shortcoming]]:
@@ -66,6 +97,10 @@ def shortcomings_of(options: RuntimeOptions) -> Callable[[Pod], Iterator[Shortco
         )
 
         return shortcomings
+    if engines(options) == (CRI,):
+        from probetui.runtimes.cri import shortcomings as of_cri  # noqa: PLC0415
+
+        return of_cri.shortcomings
     from probetui.runtimes.docker import shortcomings as of_docker  # noqa: PLC0415
 
     return of_docker.shortcomings
@@ -88,6 +123,13 @@ async def _open_docker(options: RuntimeOptions, exec_errors: str) -> Runtime:
             exec_errors="docker" if exec_errors == "docker" else "cri"
         ),
     )
+
+
+async def _open_cri(options: RuntimeOptions) -> Runtime:
+    from probetui.runtimes.cri.connection import connect  # noqa: PLC0415
+    from probetui.runtimes.cri.runtime import CriOptions  # noqa: PLC0415
+
+    return await connect(CriOptions(cri_folder()), endpoint=options.runtime_endpoint)
 
 
 class OwnPods:

@@ -27,6 +27,7 @@ class RuntimeOptions:
     runtime: str = "auto"
     context: str | None = None
     host: str | None = None
+    runtime_endpoint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

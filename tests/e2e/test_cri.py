@@ -1,0 +1,134 @@
+"""The program on a real containerd."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.program import SAMPLES, Program, wait_for
+from tests.runtimes.cri_bench import ENDPOINT, alone
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.cri]
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}}}
+spec:
+  terminationGracePeriodSeconds: 1
+  volumes: [{{name: data, emptyDir: {{}}}}]
+  containers:
+    - name: app
+      image: busybox:1.36
+      imagePullPolicy: Never
+      command: [sleep, "60"]
+      volumeMounts: [{{name: data, mountPath: /data}}]
+      {more}
+"""
+MISSING_COMMAND = (
+    "livenessProbe: {exec: {command: [no-such-command]}, periodSeconds: 1, "
+    "failureThreshold: 1}"
+)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    """Return the program with the engine that tests use, and nothing left on it."""
+    program = Program(tmp_path, {"CONTAINER_RUNTIME_ENDPOINT": ENDPOINT})
+    with alone():
+        yield program
+        program.run("down", "--all", "--runtime", "cri")
+
+
+def pods(program: Program) -> list[str]:
+    """Return the names of the pods that are there."""
+    return program.run("ls", "--runtime", "cri", "-o", "name").stdout.split()
+
+
+def files(program: Program) -> list[Path]:
+    """Return the files of pods that are on this machine."""
+    found = (program.home / "state" / "probetui" / "cri").rglob("*")
+    return [each for each in found if each.is_file()]
+
+
+def test_the_sample_of_the_documentation_is_killed_and_leaves_nothing_behind(
+    program: Program,
+) -> None:
+    done = program.run(
+        "run", "-f", str(SAMPLES / "exec-liveness.yaml"), "--runtime", "cri",
+        "--plain", "--until", "killed", "--timeout", "90s",
+        seconds=120,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"liveness #\d+ failure \S+ run 3/3 kill grace=3s", done.stdout)
+    assert pods(program) == []
+    assert files(program) == []
+    assert list(Path("/var/log/pods").glob("default_exec-liveness_*")) == []
+
+
+def test_a_probe_command_that_does_not_exist_is_an_error_and_never_a_kill(
+    program: Program,
+) -> None:
+    manifest = POD.format(name="e2e-missing", more=MISSING_COMMAND)
+
+    done = program.run(
+        "-f", "-", "--runtime", "cri", "--until", "killed", "--timeout", "4s",
+        stdin=manifest,
+    )  # fmt: skip
+
+    assert done.returncode == 4, done.stderr
+    assert len(re.findall(r"liveness #\d+ errored x3 \S+ discarded", done.stdout)) > 1
+    assert " kill " not in done.stdout
+
+
+def test_what_a_crash_left_is_taken_over_by_the_next_run_and_ended_with_it(
+    program: Program,
+) -> None:
+    path = program.home / "pod.yaml"
+    path.write_text(POD.format(name="e2e-crashed", more=""))
+    with program.started("-f", str(path), "--runtime", "cri") as process:
+        assert process.stdout is not None
+        wait_for("started restart=0", process.stdout)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=30)
+    left = pods(program)
+
+    done = program.run("-f", str(path), "--runtime", "cri", "--until", "started")
+
+    assert left == ["pod/e2e-crashed"]
+    assert done.returncode == 0, done.stderr
+    assert "restart=1" not in done.stdout
+    assert pods(program) == []
+    assert files(program) == []
+
+
+def test_what_was_kept_is_listed_and_removed(program: Program) -> None:
+    path = program.home / "pod.yaml"
+    path.write_text(POD.format(name="e2e-kept", more=""))
+
+    program.run("-f", str(path), "--runtime", "cri", "--keep", "--until", "started")
+    listed = program.run("ls", "--runtime", "cri", "--no-headers")
+    down = program.run("down", "-f", str(path), "--runtime", "cri")
+
+    assert re.search(r"default +e2e-kept +containerd +1/1 +0 +\d+s +-", listed.stdout)
+    assert down.stdout == "removed default/e2e-kept (containerd)\n"
+    assert pods(program) == []
+    assert files(program) == []
+
+
+def test_without_docker_auto_is_the_cri(program: Program) -> None:
+    no_docker = Program(
+        program.home, {**program.variables, "DOCKER_HOST": "unix:///nowhere/docker"}
+    )
+    manifest = POD.format(name="e2e-auto", more="")
+
+    done = no_docker.run("-f", "-", "--until", "started", stdin=manifest)
+
+    assert done.returncode == 0, done.stderr
+    assert "e2e-auto/app started restart=0" in done.stdout
+    assert pods(program) == []
