@@ -45,6 +45,7 @@ COMMANDS = {
     "down": _Entry("down", "Stop and remove them."),
     "images": _Entry("images", "List the images that probetui pulled; collect them."),
     "info": _Entry("info", "Print versions, runtimes found, folders, the terminal."),
+    "schema": _Entry("schema", "Print the JSON Schema of records or of settings."),
     "completion": _Entry("completion", "Print the completion script for a shell."),
     "version": _Entry("version", "Print the version."),
 }

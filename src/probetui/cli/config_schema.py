@@ -1,0 +1,44 @@
+"""The JSON Schema of the configuration file, read off the settings there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from probetui.cli.options import ALL_SETTINGS
+from probetui.cli.parameters import Option
+
+JsonSchema = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def config_schema(settings: Sequence[Option] = ALL_SETTINGS) -> JsonSchema:
+    """Return the schema; an unknown key is an error there as it is in the program."""
+    return {
+        "$schema": DIALECT,
+        "title": "The configuration of probetui",
+        "type": "object",
+        "properties": {each.key: _schema_of(each) for each in settings},
+        "additionalProperties": False,
+    }
+
+
+def _schema_of(setting: Option) -> JsonSchema:
+    schema: JsonSchema = {"description": setting.help or ""}
+    if setting.is_flag:
+        return schema | {"type": "boolean", "default": False}
+    match setting.type:
+        case click.Choice(choices=choices):
+            schema["enum"] = list(choices)
+        case click.IntRange(min=least, max=most):
+            schema["type"] = "integer"
+            schema |= {} if least is None else {"minimum": least}
+            schema |= {} if most is None else {"maximum": most}
+        case _:
+            schema["type"] = "string"
+    if isinstance(setting.default, bool | int | str):
+        schema["default"] = setting.default
+    return schema

@@ -1,0 +1,298 @@
+"""The record's format as types, and the JSON Schema that follows from them.
+
+`recording` writes what these types describe; tests hold every record to them. A reader
+should leave fields and kinds that it does not know alone: more may come.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, field
+
+from probetui.drive.recording import VERSION
+from probetui.k8s.event import EventType
+from probetui.kubelet.journal import Action, By, Exit, Lifecycle, Skip, Trigger, What
+from probetui.kubelet.outcome import ProbeResult
+
+JsonSchema = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Instant = Annotated[
+    str,
+    Meta(
+        description="RFC 3339 in UTC, with six digits of the second",
+        pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$",
+    ),
+]
+Seconds = Annotated[float, Meta(description="seconds")]
+Milliseconds = Annotated[float, Meta(description="milliseconds", ge=0)]
+Believed = Literal["Unknown", "Success", "Failure"]
+ProbeWord = Literal["liveness", "readiness", "startup"]
+
+
+class Common(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="type",
+    forbid_unknown_fields=True,
+):
+    """What every record has."""
+
+    v: Annotated[Literal[VERSION], Meta(description="the version of this format")]  # type: ignore[valid-type]  # a constant
+    seq: Annotated[
+        int, Meta(description="grows by one; entries keep their number", ge=0)
+    ]
+    ts: Instant
+    t: Annotated[float, Meta(description="seconds since the session began")]
+
+
+class OfPod(Common, frozen=True, kw_only=True):
+    """What every record about a pod has."""
+
+    pod: str
+    namespace: str
+    pod_uid: str = field(name="podUID")
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A manifest as it was run."""
+
+    name: str
+    text: str
+
+
+class Session(Common, frozen=True, kw_only=True, tag="session"):
+    """The first record: all that it takes to run the session again."""
+
+    probetui: str
+    runtime: str
+    kubelet: str
+    options: dict[str, Any]
+    manifests: list[Manifest]
+    seed: int | None
+    config: Any
+
+
+class Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A question that a tick asked."""
+
+    name: str
+    value: str
+    passed: bool
+
+
+class Attempt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One run of a handler; an `error` says why it could not run."""
+
+    result: ProbeResult
+    ms: Milliseconds
+    detail: str
+    output: str
+    error: str | None
+
+
+class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Equal results in a row, against the threshold that applies."""
+
+    result: Believed | None
+    count: int
+    threshold: int
+
+
+class Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is believed before and after."""
+
+    before: Believed | None
+    after: Believed | None
+
+
+class Hold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the worker is on hold before and after."""
+
+    before: bool
+    after: bool
+
+
+class Tick(OfPod, frozen=True, kw_only=True, tag="tick"):
+    """One tick of a worker, probed or skipped."""
+
+    container: str
+    container_id: str = field(name="containerID")
+    new_container: bool = field(name="newContainer")
+    probe: ProbeWord
+    n: int
+    trigger: Trigger
+    started_at: Instant = field(name="startedAt")
+    ms: Milliseconds
+    gates: list[Gate]
+    skipped: Skip | None
+    exit: Exit | None
+    attempts: list[Attempt]
+    result: Believed | None
+    injected: bool
+    run: Run
+    stored: Stored
+    hold: Hold
+    action: Action
+
+
+class Object(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an event is about."""
+
+    kind: Literal["Pod"]
+    namespace: str
+    name: str
+    uid: str
+    field_path: str = field(name="fieldPath")
+
+
+class Folded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a cluster would show an event, with those it folds into one."""
+
+    count: int
+    first: Instant
+    last: Instant
+
+
+class Event(OfPod, frozen=True, kw_only=True, tag="event"):
+    """An event as a cluster would record it; `cause` is the `seq` of a tick."""
+
+    container: str
+    event_type: EventType = field(name="eventType")
+    reason: str
+    message: str
+    object: Object
+    event_time: Instant = field(name="eventTime")
+    cause: int | None
+    folded: Folded | None
+    dropped: bool
+
+
+class State(OfPod, frozen=True, kw_only=True, tag="state"):
+    """Something that a cluster keeps to itself, or shows only in a status."""
+
+    container: str
+    subject: str
+    what: What
+    before: str = field(name="from")
+    after: str = field(name="to")
+    cause: int | None
+
+
+class Container(OfPod, frozen=True, kw_only=True, tag="container"):
+    """A step in the life of a container; `grace` is in seconds."""
+
+    container: str
+    container_id: str = field(name="containerID")
+    restart_count: int = field(name="restartCount")
+    what: Lifecycle
+    exit_code: int | None = field(name="exitCode")
+    signal: int | None
+    oom: bool
+    grace: int | None
+    grace_source: str = field(name="graceSource")
+    by: By | None
+    reason: str
+
+
+class Backoff(OfPod, frozen=True, kw_only=True, tag="backoff"):
+    """What crash-loop back-off said when a container was about to start."""
+
+    container: str
+    window: Seconds
+    since: Instant | None
+    since_what: Literal["previous-exit"] | None = field(name="sinceWhat")
+    waits: bool
+    until: Instant | None
+    next_window: Seconds = field(name="nextWindow")
+    reset: bool
+
+
+class Status(OfPod, frozen=True, kw_only=True, tag="status"):
+    """A pod's whole status, as the Kubernetes API prints `v1.PodStatus`."""
+
+    status: dict[str, Any]
+
+
+class User(Common, frozen=True, kw_only=True, tag="user"):
+    """Something a person asked for."""
+
+    command: str
+    target: str
+
+
+class Note(Common, frozen=True, kw_only=True, tag="note"):
+    """Something to tell a person."""
+
+    text: str
+    fault: bool
+
+
+class Gone(OfPod, frozen=True, kw_only=True, tag="gone"):
+    """A pod has ended for good."""
+
+
+class Input(Common, frozen=True, kw_only=True, tag="input"):
+    """What went into the engine; null is time alone."""
+
+    n: int
+    input: Any
+
+
+class Rewind(Common, frozen=True, kw_only=True, tag="rewind"):
+    """What came after this `seq`, and after so many inputs, did not happen."""
+
+    inputs: int
+
+
+class End(Common, frozen=True, kw_only=True, tag="end"):
+    """The last record, with the exit status."""
+
+    reason: str
+    exit: int
+
+
+AnyRecord = (
+    Session
+    | Tick
+    | Event
+    | State
+    | Container
+    | Backoff
+    | Status
+    | User
+    | Note
+    | Gone
+    | Input
+    | Rewind
+    | End
+)
+
+
+def record_schema() -> JsonSchema:
+    """Return the JSON Schema of one line of a record."""
+    schema = msgspec.json.schema(AnyRecord)
+    return {
+        "$schema": DIALECT,
+        "title": "A line of a probetui record",
+        **_open(schema),
+    }
+
+
+def _open(schema: Any) -> Any:
+    """Return a schema that lets fields through which come later."""
+    match schema:
+        case dict():
+            return {
+                key: _open(value)
+                for key, value in schema.items()
+                if key != "additionalProperties" or value is not False
+            }
+        case list():
+            return [_open(each) for each in schema]
+        case _:
+            return schema

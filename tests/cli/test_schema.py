@@ -1,0 +1,126 @@
+"""`probetui schema`: what programs may rely on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+import pytest
+
+from probetui.cli.config_schema import config_schema
+from probetui.cli.main import run
+from probetui.cli.options import ALL_SETTINGS
+from probetui.cli.settings import load_settings
+from probetui.drive.record_schema import AnyRecord
+from probetui.errors import ManifestError
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  terminationGracePeriodSeconds: 1
+  restartPolicy: Never
+  containers:
+    - name: app
+      image: none
+      command: [sh, -c, "sleep 0.5"]
+      readinessProbe: {exec: {command: ["true"]}, periodSeconds: 1}
+"""
+
+ANY = {"boolean": True, "integer": 1, "string": "x"}
+
+
+def printed(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
+    assert run(["schema", *args]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_record_s_schema_is_printed_unless_another_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert printed(capsys) == printed(capsys, "record")
+    assert "Tick" in printed(capsys)["$defs"]
+
+
+def test_the_configuration_has_a_schema_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = printed(capsys, "config")
+
+    assert found == config_schema()
+    assert found["properties"].keys() == {each.key for each in ALL_SETTINGS}
+    assert found["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("key", "schema"),
+    [
+        pytest.param("keep", {"type": "boolean", "default": False}, id="switch"),
+        pytest.param(
+            "color",
+            {"enum": ["auto", "always", "never"], "default": "auto"},
+            id="one of some words",
+        ),
+        pytest.param("seed", {"type": "integer", "minimum": 0}, id="number"),
+        pytest.param("log-file", {"type": "string"}, id="text"),
+    ],
+)
+def test_a_setting_has_the_type_of_its_option(
+    key: str, schema: dict[str, object]
+) -> None:
+    found = config_schema()["properties"][key]
+
+    assert found.pop("description")
+    assert found == schema
+
+
+def test_numbers_may_have_a_greatest() -> None:
+    option = ALL_SETTINGS[0].__class__(
+        ["--share"], section="x", type=click.IntRange(max=9), is_setting=True
+    )
+
+    found = config_schema([option])["properties"]["share"]
+
+    assert found == {"description": "", "type": "integer", "maximum": 9}
+
+
+def test_what_the_schema_allows_the_program_takes(tmp_path: Path) -> None:
+    properties = config_schema()["properties"]
+    values = {
+        key: each["enum"][0] if "enum" in each else ANY[each["type"]]
+        for key, each in properties.items()
+    }
+    path = tmp_path / "config.yaml"
+    path.write_text(json.dumps(values))
+
+    assert load_settings(path, known=ALL_SETTINGS, wanted=ALL_SETTINGS)
+
+
+def test_what_the_schema_forbids_the_program_refuses(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("color: red\nkeep: 1\nseed: -1\nmore: 1\n")
+
+    with pytest.raises(ManifestError) as caught:
+        load_settings(path, known=ALL_SETTINGS, wanted=())
+
+    assert len(caught.value.problems) == 4
+
+
+@pytest.mark.slow
+def test_the_record_of_a_real_session_fits_its_schema(tmp_path: Path) -> None:
+    path, record = tmp_path / "pod.yaml", tmp_path / "record.jsonl"
+    path.write_text(POD)
+
+    status = run(
+        ["-f", str(path), "--runtime", "process", "--record", str(record), "-q"]
+    )
+
+    lines = record.read_bytes().splitlines()
+    kinds = {type(msgspec.json.decode(line, type=AnyRecord)).__name__ for line in lines}
+    assert status == 0
+    assert {"Session", "Tick", "Event", "Container", "Status", "End"} <= kinds
