@@ -273,8 +273,7 @@ def test_a_pod_that_is_not_known_is_recorded_by_its_uid() -> None:
 
 def test_secrets_are_masked_in_what_containers_say_and_nowhere_else() -> None:
     context = replace(CONTEXT, mask=Mask(["liveness", "hunter22"]))
-    tick = replace(
-        FAILED_TICK,
+    tick = FAILED_TICK._replace(
         attempts=(
             Attempt(
                 ProbeResult.FAILURE,

@@ -34,7 +34,7 @@ _SECOND = timedelta(seconds=1)
 
 
 def a_tick(letters: str, **fields: Any) -> TickEntry:
-    return replace(history(DEMO_KEY, LIVENESS, letters, NOW)[-1], **fields)
+    return history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(**fields)
 
 
 def an_event(

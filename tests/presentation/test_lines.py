@@ -67,7 +67,7 @@ def failed(at: str, n: int, run: int, ms: int, **fields: Any) -> TickEntry:
 
 def skipped(at: str, n: int, letter: str = "h") -> TickEntry:
     (tick,) = history(DEMO_KEY, LIVENESS, letter, clock(at))
-    return replace(tick, n=n)
+    return tick._replace(n=n)
 
 
 def a_step(at: str, what: Lifecycle, **fields: Any) -> ContainerEntry:
@@ -170,8 +170,8 @@ def test_another_reason_is_another_run_of_skips() -> None:
 
 
 def test_runs_of_two_probes_do_not_disturb_each_other() -> None:
-    other = replace(
-        skipped("08:21:12", 1), key=ProbeKey(DEMO.uid, "b", ProbeType.STARTUP)
+    other = skipped("08:21:12", 1)._replace(
+        key=ProbeKey(DEMO.uid, "b", ProbeType.STARTUP)
     )
 
     lines = told(
@@ -179,7 +179,7 @@ def test_runs_of_two_probes_do_not_disturb_each_other() -> None:
         skipped("08:21:10", 1),
         other,
         skipped("08:21:15", 2),
-        replace(other, n=2),
+        other._replace(n=2),
     )
 
     assert len(lines) == 2
@@ -210,7 +210,7 @@ def test_verbose_tells_every_skip_and_every_entry() -> None:
 
 def test_what_a_probe_prints_is_repeated_only_when_it_changes() -> None:
     first, second = failed("08:21:05", 1, 1, 1), failed("08:21:10", 2, 2, 1)
-    other = replace(second, attempts=(Attempt(ProbeResult.FAILURE, "other\n"),))
+    other = second._replace(attempts=(Attempt(ProbeResult.FAILURE, "other\n"),))
 
     lines = told(the_lines(), first, second, other)
 
@@ -317,7 +317,7 @@ def test_an_entry_as_a_line(entry: Entry, line: str | None) -> None:
 @pytest.mark.parametrize(
     "entry",
     [
-        pytest.param(replace(THE_STORY[2], sequence=1), id="killing"),
+        pytest.param(THE_STORY[2], id="killing"),
         pytest.param(
             replace(an_event("Unhealthy", "x"), tick=failed("08:21:05", 1, 1, 1)),
             id="an event of a tick",

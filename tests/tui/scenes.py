@@ -98,7 +98,7 @@ PAST: tuple[Entry, ...] = (
     ),
 )
 KILLING: tuple[Entry, ...] = (
-    unhealthy(replace(TICKS[-1], run=3, action=Action.KILL)),
+    unhealthy(TICKS[-1]._replace(run=3, action=Action.KILL)),
     an_event(
         "08:21:05.1",
         "Killing",

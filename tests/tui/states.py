@@ -278,10 +278,15 @@ def a_snapshot(
         "queue": tuple(queue),
     }
     ordered = sorted(entries, key=lambda each: each.at)
-    numbered = (
-        replace(each, sequence=index) for index, each in enumerate(ordered, start=1)
-    )
+    numbered = (numbered_as(each, index) for index, each in enumerate(ordered, start=1))
     return Snapshot(pods=pods, entries=tuple(numbered), **{**defaults, **fields})
+
+
+def numbered_as(entry: Entry, sequence: int) -> Entry:
+    """Return an entry as the one of that number."""
+    if isinstance(entry, TickEntry):
+        return entry._replace(sequence=sequence)
+    return replace(entry, sequence=sequence)
 
 
 # demo: the documented exec-liveness example

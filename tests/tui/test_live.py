@@ -249,7 +249,7 @@ def hostile(text: str) -> Snapshot:
     probe = told.containers[0].probes[0]
     assert probe.last_run is not None
     attempt = replace(probe.last_run.attempts[0], output=text, detail=text)
-    last = replace(probe.last_run, attempts=(attempt,))
+    last = probe.last_run._replace(attempts=(attempt,))
     shown = replace(told.containers[0], probes=(replace(probe, last_run=last),))
     return replace(
         a_snapshot(

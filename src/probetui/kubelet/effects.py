@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import LifecycleHandler, Probe, ProbeKey
@@ -11,8 +12,7 @@ from probetui.k8s.runtime import ContainerID
 from probetui.k8s.volume import Volume, VolumeFile
 
 
-@dataclass(frozen=True, slots=True)
-class RunProbe:
+class RunProbe(NamedTuple):
     """Probe once (up to three attempts) and answer with `ProbeFinished`.
 
     `pod_ip` is the one in the status the kubelet holds; empty dials this machine, as

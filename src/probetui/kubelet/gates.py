@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
@@ -59,18 +60,15 @@ def gates_of(facts: Considered, decision: Skip | Exit | None) -> tuple[Gate, ...
 
     `decision` None means that all were passed and the container was probed.
     """
-    gates = [
-        Gate(
-            "pod status known", "yes" if facts.phase else "no", facts.phase is not None
-        )
-    ]
+    is_known = facts.phase is not None
+    gates = [_gate("pod status known", "yes" if is_known else "no", passed=is_known)]
     if facts.phase is None:
         return tuple(gates)
-    gates.append(Gate("phase", facts.phase, decision is not Exit.POD_ENDED))
+    gates.append(_gate("phase", facts.phase, passed=decision is not Exit.POD_ENDED))
     if decision is Exit.POD_ENDED:
         return tuple(gates)
     if facts.container is None:
-        return (*gates, Gate("container id", "none yet", passed=False))
+        return (*gates, _gate("container id", "none yet", passed=False))
     which = "new" if facts.new_container else "same as last tick"
     gates.append(
         Gate("container id", f"{short_id(facts.container_id)}, {which}", passed=True)
@@ -83,35 +81,41 @@ def short_id(container_id: str) -> str:
     return container_id.rpartition("://")[2][:12]
 
 
+@lru_cache(maxsize=1024)
+def _gate(name: str, value: str, *, passed: bool) -> Gate:
+    """Return a gate; equal ones are one object, as most answers are the same."""
+    return Gate(name, value, passed)
+
+
 def _container_gates(
     facts: Considered, container: ContainerStatus, decision: Skip | Exit | None
 ) -> tuple[Gate, ...]:
-    hold = Gate("on hold", "yes" if facts.on_hold else "no", not facts.on_hold)
+    hold = _gate("on hold", "yes" if facts.on_hold else "no", passed=not facts.on_hold)
     if decision is Skip.ON_HOLD:
         return (hold,)
-    running = Gate(
+    running = _gate(
         "container running",
         _state_words(container.state),
-        isinstance(container.state, Running),
+        passed=isinstance(container.state, Running),
     )
     if decision in {Skip.NOT_RUNNING, Exit.CONTAINER_WILL_NOT_RESTART}:
         return hold, running
-    deleting = Gate(
+    deleting = _gate(
         "pod being deleted",
         "yes" if facts.deleting else "no",
-        decision is not Exit.POD_DELETED,
+        passed=decision is not Exit.POD_DELETED,
     )
     if decision is Exit.POD_DELETED:
         return hold, running, deleting
-    delay = Gate(
-        "initial delay", _delay_words(facts), decision is not Skip.INITIAL_DELAY
+    delay = _gate(
+        "initial delay", _delay_words(facts), passed=decision is not Skip.INITIAL_DELAY
     )
     if decision is Skip.INITIAL_DELAY:
         return hold, running, deleting, delay
-    startup = Gate(
+    startup = _gate(
         "startup gate",
         "started" if container.started else "not started",
-        decision not in {Skip.NOT_STARTED, Skip.ALREADY_STARTED},
+        passed=decision not in {Skip.NOT_STARTED, Skip.ALREADY_STARTED},
     )
     return hold, running, deleting, delay, startup
 

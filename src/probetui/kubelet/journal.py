@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from probetui.k8s.event import Event
 from probetui.k8s.probe import ProbeKey
@@ -56,8 +57,7 @@ class Action(StrEnum):
     STARTED = "started"
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(NamedTuple):
     """One question a tick asked, in the kubelet's order, and the answer."""
 
     name: str
@@ -65,8 +65,7 @@ class Gate:
     passed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TickEntry:
+class TickEntry(NamedTuple):
     """One tick of a worker, probed or skipped; written when it is over.
 
     `at` is when it was over, `started_at` when the tick fired. `run` counts equal

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Pod
@@ -11,8 +11,7 @@ from probetui.kubelet.effects import Effect
 from probetui.kubelet.journal import Entry, EventEntry, TickEntry
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """What the engine wants done, and what happened, each in order."""
 
     effects: tuple[Effect, ...] = ()
