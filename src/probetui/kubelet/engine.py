@@ -28,7 +28,6 @@ from probetui.kubelet.inputs import (
     AddPod,
     Command,
     DeletePod,
-    Fact,
     Input,
     OperationFinished,
     OperationProgress,
@@ -39,6 +38,7 @@ from probetui.kubelet.inputs import (
     RestartContainer,
     ResumeProbes,
     RuntimeChanged,
+    RuntimeFact,
     SetObjects,
     SetPods,
     StepProbe,
@@ -161,6 +161,8 @@ class Engine:
         self._timers: Timers[Routinely] = Timers()
         for each in Routinely:
             self._timers.set(each, started_at)
+        self._due_at = started_at
+        """When something is to be done apart from probes; not moved by these."""
         self._snapshots = SnapshotMaker(
             started_at,
             self._probes,
@@ -176,38 +178,42 @@ class Engine:
     def submit(self, item: Input, now: datetime) -> Turn:
         """Take one input in and return what comes of it."""
         match item:
+            case ProbeFinished():
+                self._probes.finish(item, now)
             case (
-                ProbeFinished()
-                | OperationFinished()
+                OperationFinished()
                 | OperationProgress()
                 | Relisted()
                 | RelistFailed()
                 | RuntimeChanged()
             ):
                 self._take_fact(item, now)
+                self._due_at = now
             case _:
                 self._take_command(item, now)
+                self._due_at = now
         return self.advance(now)
 
     def advance(self, now: datetime) -> Turn:
         """Let time pass up to `now` and return what comes of it."""
-        while (due := self._timers.pop_due(now)) is not None:
-            self._on_timer(due, now)
-        self._settle(now)
+        if self._due_at <= now:
+            while (due := self._timers.pop_due(now)) is not None:
+                self._on_timer(due, now)
+            self._settle(now)
+        self._probes.run_due(now)
+        while self._take_updates(now):
+            self._settle(now)
+            self._probes.run_due(now)
         turn = self._ledger.take()
         self._snapshots.note(turn)
         return turn
 
     def next_deadline(self) -> datetime | None:
         """Return when `advance` is to be called at the latest, None for never."""
-        deadlines = (
-            self._timers.next_deadline(),
-            self._relists.due_at,
-            self._probes.next_deadline(),
-            self._volumes.next_deadline(),
-            self._runner.next_deadline(),
-        )
-        return min((each for each in deadlines if each is not None), default=None)
+        probes_at = self._probes.next_deadline()
+        if probes_at is None or self._due_at < probes_at:
+            return self._due_at
+        return probes_at
 
     def snapshot(self, now: datetime) -> Snapshot:
         """Return what there is to see; what did not change is the same object."""
@@ -378,10 +384,8 @@ class Engine:
 
     # -- facts
 
-    def _take_fact(self, fact: Fact, now: datetime) -> None:
+    def _take_fact(self, fact: RuntimeFact, now: datetime) -> None:
         match fact:
-            case ProbeFinished():
-                self._probes.finish(fact, now)
             case OperationFinished(operation_id):
                 self._snapshots.operation_over(operation_id)
                 self._runner.finish(fact, now)
@@ -493,23 +497,28 @@ class Engine:
     # -- syncing
 
     def _settle(self, now: datetime) -> None:
-        """Go on until nothing is left that can be done at this instant."""
-        while True:
-            self._relists.run_due(now)
-            self._volumes.cancel_waits(self._workers.is_cancelled)
-            self._runner.look_at_latches(now)
-            self._volumes.run_due(now)
-            self._runner.run_due(now)
-            self._probes.run_due(now)
-            if not self._take_updates(now):
-                return
+        """Do all that can be done at this instant, probes apart."""
+        self._relists.run_due(now)
+        self._volumes.cancel_waits(self._workers.is_cancelled)
+        self._runner.look_at_latches(now)
+        self._volumes.run_due(now)
+        self._runner.run_due(now)
+        deadlines = (
+            self._timers.next_deadline(),
+            self._relists.due_at,
+            self._volumes.next_deadline(),
+            self._runner.next_deadline(),
+        )
+        self._due_at = min(each for each in deadlines if each is not None)
 
     def _take_updates(self, now: datetime) -> bool:
         """Act on changed beliefs; False if there were none."""
         some = False
         for probe_type, results in self._probes.results.items():
+            if not results.updates:
+                continue
+            some = True
             for update in results.take_updates():
-                some = True
                 self._on_update(probe_type, update, now)
         return some
 

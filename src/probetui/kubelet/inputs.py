@@ -148,12 +148,8 @@ class RuntimeChanged:
     """The runtime says that something happened; brings the relist forward."""
 
 
-Fact = (
-    ProbeFinished
-    | OperationFinished
-    | OperationProgress
-    | Relisted
-    | RelistFailed
-    | RuntimeChanged
+RuntimeFact = (
+    OperationFinished | OperationProgress | Relisted | RelistFailed | RuntimeChanged
 )
+Fact = ProbeFinished | RuntimeFact
 Input = Command | Fact

@@ -27,12 +27,13 @@ class ResultsManager:
     the queue is drained after every input and never fills.
     """
 
-    __slots__ = ("_results", "_updates", "probe_type")
+    __slots__ = ("_results", "probe_type", "updates")
 
     def __init__(self, probe_type: ProbeType) -> None:
         self.probe_type = probe_type
         self._results: dict[ContainerID, Result] = {}
-        self._updates: list[Update] = []
+        self.updates: list[Update] = []
+        """Changes that nobody has taken yet, oldest first."""
 
     def get(self, container_id: ContainerID) -> Result | None:
         """Return the belief, None if there is none."""
@@ -43,7 +44,7 @@ class ResultsManager:
         if self._results.get(container_id) is result:
             return
         self._results[container_id] = result
-        self._updates.append(Update(container_id, result, pod_uid))
+        self.updates.append(Update(container_id, result, pod_uid))
 
     def remove(self, container_id: ContainerID) -> None:
         """Forget a container, without an update."""
@@ -51,8 +52,6 @@ class ResultsManager:
 
     def take_updates(self) -> tuple[Update, ...]:
         """Return the updates since the last call, oldest first, and forget them."""
-        if not self._updates:
-            return ()
-        updates = tuple(self._updates)
-        self._updates.clear()
+        updates = tuple(self.updates)
+        self.updates.clear()
         return updates

@@ -55,14 +55,13 @@ class Mounted:
 class _PodVolumes:
     """All volumes of one pod; owned by the manager.
 
-    Nothing is `desired` of a pod that is over. Only one call per pod waits at a time.
+    Nothing is `desired` of a pod that is over.
     """
 
     pod: Pod
     desired: dict[str, Volume] = field(default_factory=dict)
     actual: dict[str, Mounted] = field(default_factory=dict)
     under_way: set[str] = field(default_factory=set)
-    waiting: Latch | None = None
 
     @property
     def is_as_desired(self) -> bool:
@@ -90,6 +89,7 @@ class VolumeManager:
         self._objects = objects
         self._node = node
         self._pods: dict[str, _PodVolumes] = {}
+        self._waits: dict[str, Latch] = {}
         self._delays: dict[VolumeKey, timedelta] = {}
         self._retries: Timers[VolumeKey] = Timers()
 
@@ -123,9 +123,9 @@ class VolumeManager:
 
     def cancel_waits(self, is_canceled: Callable[[str], bool]) -> None:
         """Let calls go on that have been asked to end early."""
-        for uid, volumes in self._pods.items():
-            if volumes.waiting is not None and is_canceled(uid):
-                volumes.waiting.set()
+        for uid, latch in self._waits.items():
+            if is_canceled(uid):
+                latch.set()
 
     def mounted(self, pod_uid: str) -> dict[str, Mounted]:
         """Return the volumes a pod has at the moment, by name."""
@@ -153,9 +153,10 @@ class VolumeManager:
     def _bring_in_line(self, volumes: _PodVolumes, now: datetime) -> Routine[bool]:
         self._reconcile(volumes, now)
         if not volumes.is_as_desired:
-            latch = volumes.waiting = Latch()
+            # Only one call per pod waits at a time.
+            latch = self._waits[volumes.pod.uid] = Latch()
             yield Await((latch,), now + WAIT_LIMIT)
-            volumes.waiting = None
+            del self._waits[volumes.pod.uid]
         return volumes.is_as_desired
 
     def _reconcile(self, volumes: _PodVolumes, now: datetime) -> None:
@@ -194,8 +195,9 @@ class VolumeManager:
         def done(_result: None, at: datetime) -> None:
             volumes.under_way.discard(key.name)
             self._reconcile(volumes, at)
-            if volumes.is_as_desired and volumes.waiting is not None:
-                volumes.waiting.set()
+            latch = self._waits.get(key.pod_uid)
+            if latch is not None and volumes.is_as_desired:
+                latch.set()
 
         volumes.under_way.add(key.name)
         self._runner.start(key.pod_uid, routine, done, now)
