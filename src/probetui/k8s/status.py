@@ -19,7 +19,10 @@ class PodPhase(StrEnum):
     @property
     def is_terminal(self) -> bool:
         """Whether the pod has ended."""
-        return self in {PodPhase.SUCCEEDED, PodPhase.FAILED}
+        return self in _TERMINAL
+
+
+_TERMINAL = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 
 
 class ConditionStatus(StrEnum):

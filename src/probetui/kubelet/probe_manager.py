@@ -76,7 +76,7 @@ class ProbeManager:
         self._rng = rng or Random(config.seed)  # noqa: S311  # jitter, not secrets
         self._loops: dict[ProbeKey, WorkerLoop] = {}
         self._timers: Timers[ProbeKey] = Timers()
-        self._probes: dict[int, ProbeKey] = {}
+        self._in_flight: dict[int, WorkerLoop] = {}
         self._woken: dict[ProbeKey, None] = {}
 
     # -- workers come and go
@@ -212,23 +212,17 @@ class ProbeManager:
 
         Source: worker.go, v1.32.10, doProbe (after the probe); prober.go, probe.
         """
-        key = self._probes.pop(finished.probe_id)
-        loop = self._loops[key]
-        flight = loop.in_flight
-        if flight is None:
-            msg = f"{key} has no probe in flight"
-            raise AssertionError(msg)
-        loop.in_flight = None
+        loop = self._in_flight.pop(finished.probe_id)
+        flight = loop.land()
         worker = loop.worker
+        key = worker.key
         results = self.results[key.probe_type]
         judged = judge_outcome(key.probe_type, finished.outcome)
-        if judged.error is None:
-            recorded = worker.record(judged.result, results)
-        else:
-            recorded = NOTHING_RECORDED
-        loop.ticks += 1
-        result = None if judged.error is not None else judged.result
-        _count(loop, result)
+        result = judged.result if judged.error is None else None
+        recorded = (
+            NOTHING_RECORDED if result is None else worker.record(result, results)
+        )
+        loop.count(result)
         stored_after = results.get(worker.container_id)
         entry = TickEntry(
             self._ledger.next_sequence(),
@@ -415,7 +409,7 @@ class ProbeManager:
                 hold_before,
             )
             self._timers.cancel(key)
-            self._probes[probe_id] = key
+            self._in_flight[probe_id] = loop
             self._ledger.emit(
                 RunProbe(
                     probe_id,
@@ -506,9 +500,11 @@ class ProbeManager:
 
     def _go_on(self, loop: WorkerLoop, now: datetime) -> None:
         """Look at the slots again, now that a step is over."""
-        if loop.stop or loop.trigger is not None or loop.next_tick_at <= now:
-            self._woken[loop.worker.key] = None
-        self._schedule(loop)
+        key = loop.worker.key
+        next_tick_at = loop.next_tick_at
+        if loop.stop or loop.trigger is not None or next_tick_at <= now:
+            self._woken[key] = None
+        self._timers.set(key, next_tick_at)
 
     def _leave(self, loop: WorkerLoop) -> None:
         key = loop.worker.key
@@ -517,16 +513,6 @@ class ProbeManager:
             self.results[key.probe_type].remove(loop.worker.container_id)
         del self._loops[key]
         self.changed_pods.add(key.pod_uid)
-
-
-def _count(loop: WorkerLoop, result: Result | None) -> None:
-    match result:
-        case Result.SUCCESS:
-            loop.successes += 1
-        case Result.FAILURE:
-            loop.failures += 1
-        case _:
-            loop.errors += 1
 
 
 def _action(

@@ -23,15 +23,18 @@ class Judged(NamedTuple):
     message: str | None
 
 
+WELL = Judged(Result.SUCCESS, None, None, None)
+
+
 def judge_outcome(probe_type: ProbeType, outcome: ProbeOutcome) -> Judged:
     """Judge the last attempt of a probe; an error outweighs any result beside it."""
-    last = outcome.last
+    last = outcome.attempts[-1]
     if last.error is not None:
         message = f"{probe_type} probe errored: {last.error}"
         return Judged(Result.FAILURE, last.error, "Unhealthy", message)
     match last.result:
         case ProbeResult.SUCCESS:
-            return Judged(Result.SUCCESS, None, None, None)
+            return WELL
         case ProbeResult.WARNING:
             message = f"{probe_type} probe warning: {last.output}"
             return Judged(Result.SUCCESS, None, "ProbeWarning", message)

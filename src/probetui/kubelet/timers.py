@@ -21,14 +21,14 @@ class Timers(Generic[Key]):
 
     def __init__(self) -> None:
         self._heap: list[tuple[datetime, int, Key]] = []
-        self._ticket: dict[Key, tuple[datetime, int]] = {}
+        self._ticket: dict[Key, tuple[datetime, int, Key]] = {}
         self._count = 0
 
     def set(self, key: Key, at: datetime) -> None:
         """Set or move the deadline of `key`."""
         self._count += 1
-        self._ticket[key] = (at, self._count)
-        heappush(self._heap, (at, self._count, key))
+        ticket = self._ticket[key] = (at, self._count, key)
+        heappush(self._heap, ticket)
 
     def cancel(self, key: Key) -> None:
         """Forget the deadline of `key`, if there is one."""
@@ -41,30 +41,27 @@ class Timers(Generic[Key]):
 
     def next_deadline(self) -> datetime | None:
         """Return the earliest deadline, or None."""
-        self._drop_stale()
-        return self._heap[0][0] if self._heap else None
-
-    def pop_due(self, now: datetime) -> Key | None:
-        """Take the earliest key whose deadline is not after `now`, or None."""
-        if not self._heap or self._heap[0][0] > now:
-            return None
-        self._drop_stale()
-        if not self._heap or self._heap[0][0] > now:
-            return None
-        _, _, key = heappop(self._heap)
-        del self._ticket[key]
-        return key
-
-    def in_order(self) -> list[tuple[datetime, Key]]:
-        """Return all deadlines, earliest first."""
-        ordered = sorted((at, count, key) for key, (at, count) in self._ticket.items())
-        return [(at, key) for at, _, key in ordered]
-
-    def _drop_stale(self) -> None:
         heap = self._heap
         tickets = self._ticket
         while heap:
-            at, count, key = heap[0]
-            if tickets.get(key) == (at, count):
-                return
+            first = heap[0]
+            if tickets.get(first[2]) is first:
+                return first[0]
             heappop(heap)
+        return None
+
+    def pop_due(self, now: datetime) -> Key | None:
+        """Take the earliest key whose deadline is not after `now`, or None."""
+        heap = self._heap
+        tickets = self._ticket
+        while heap and heap[0][0] <= now:
+            first = heappop(heap)
+            key = first[2]
+            if tickets.get(key) is first:
+                del tickets[key]
+                return key
+        return None
+
+    def in_order(self) -> list[tuple[datetime, Key]]:
+        """Return all deadlines, earliest first."""
+        return [(at, key) for at, _, key in sorted(self._ticket.values())]

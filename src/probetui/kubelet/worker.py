@@ -8,7 +8,6 @@ Source: prober/worker.go, v1.32.10, doProbe, newWorker.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from probetui.kubelet.outcome import Result
 from probetui.kubelet.results import ResultsManager
 
 ONE_SECOND = timedelta(seconds=1)
+NO_TIME = timedelta()
 
 INITIAL_RESULT = {
     ProbeType.LIVENESS: Result.SUCCESS,
@@ -29,9 +29,15 @@ INITIAL_RESULT = {
     ProbeType.STARTUP: Result.UNKNOWN,
 }
 
+HOLDS_AFTER = {
+    ProbeType.LIVENESS: frozenset({Result.FAILURE}),
+    ProbeType.READINESS: frozenset[Result](),
+    ProbeType.STARTUP: frozenset(Result),
+}
+"""After which results, once they are believed, a worker probes no more."""
 
-@dataclass(frozen=True, slots=True)
-class Run:
+
+class Run(NamedTuple):
     """Probe this container now."""
 
     container_id: ContainerID
@@ -63,6 +69,7 @@ class Worker:
         "considered",
         "container",
         "container_id",
+        "holds_after",
         "initial_result",
         "key",
         "last_result",
@@ -89,6 +96,7 @@ class Worker:
         self.probe = probe
         self.sidecar_ends_with_never = sidecar_ends_with_never
         self.initial_result = INITIAL_RESULT[key.probe_type]
+        self.holds_after = HOLDS_AFTER[key.probe_type]
         self.container_id = NO_CONTAINER
         self.last_result = Result.SUCCESS
         self.result_run = 0
@@ -155,10 +163,7 @@ class Worker:
         if run < threshold:
             return Recorded(run, threshold, stored=False)
         results.set(self.container_id, result, self.key.pod_uid)
-        kind = self.key.probe_type
-        if kind is ProbeType.STARTUP or (
-            kind is ProbeType.LIVENESS and result is Result.FAILURE
-        ):
+        if result in self.holds_after:
             self.on_hold = True
             self.result_run = 0
         return Recorded(run, threshold, stored=True)
@@ -235,7 +240,7 @@ def whole_seconds(age: timedelta) -> int:
     Quirk, kept: an age of 4.999 s has not passed a delay of 5 s, and a start less than
     a second in the future counts as now.
     """
-    if age < timedelta():
+    if age < NO_TIME:
         return -(-age // ONE_SECOND)
     return age // ONE_SECOND
 

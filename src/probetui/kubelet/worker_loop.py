@@ -89,6 +89,26 @@ class WorkerLoop:
         """When the next step is due, triggers aside."""
         return self.first_at if self.ticker_at is None else self.ticker_at
 
+    def land(self) -> InFlight:
+        """Take in that the probe in flight has been answered, and return it."""
+        flight = self.in_flight
+        if flight is None:
+            msg = f"{self.worker.key} has no probe in flight"
+            raise AssertionError(msg)
+        self.in_flight = None
+        return flight
+
+    def count(self, result: Result | None) -> None:
+        """Count a tick that probed; without a result it counts for nothing else."""
+        self.ticks += 1
+        match result:
+            case Result.SUCCESS:
+                self.successes += 1
+            case Result.FAILURE:
+                self.failures += 1
+            case _:
+                self.errors += 1
+
     def select(self, now: datetime, rng: Random) -> Trigger | Stop | None:
         """Take one of the things that are ready, at random if there are several.
 
