@@ -38,9 +38,10 @@ def themes(
     _ctx: click.Context, _option: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Offer the themes of the screen."""
-    from probetui.tui.options import theme_names  # noqa: PLC0415
+    from probetui.cli.looks import user_themes  # noqa: PLC0415
+    from probetui.tui.themes import theme_names  # noqa: PLC0415
 
-    return _beginning_with(incomplete, theme_names())
+    return _beginning_with(incomplete, theme_names(user_themes()[0]))
 
 
 def lessons(

@@ -29,7 +29,7 @@ _VARIABLES = frozenset(
         "COLORTERM", "CONTAINER_RUNTIME_ENDPOINT", "CRI_CONFIG_FILE",
         "DOCKER_CERT_PATH", "DOCKER_CONTEXT", "DOCKER_HOST", "DOCKER_TLS_VERIFY",
         "IMAGE_SERVICE_ENDPOINT", "LANG", "LC_ALL", "NO_COLOR", "TERM", "TERM_PROGRAM",
-        "TMUX", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
+        "TMUX", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
     }
 )  # fmt: skip
 _WIDTH = 18
@@ -76,6 +76,8 @@ def _files(params: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "config", _described(config, "not there, nothing is wrong with that")
     log = params["log_file"] or folders.log_file()
     yield "log", _described(log, "not written yet")
+    themes = folders.themes_folder()
+    yield "themes", _described(themes, "not there, nothing is wrong with that")
     yield "state", _described(folders.state_folder(), "not there yet")
     yield "pods", _described(folders.pods_folder(), "no processes were run yet")
 

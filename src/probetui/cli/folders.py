@@ -24,6 +24,11 @@ def log_file() -> Path:
     return state_folder() / "probetui.log"
 
 
+def themes_folder() -> Path:
+    """Return the folder in which the user keeps themes of the screen."""
+    return _FOLDERS.user_data_path / "themes"
+
+
 def pods_folder() -> Path:
     """Return the folder in which pods that are plain processes live."""
     return state_folder() / "pods"

@@ -10,7 +10,15 @@ from typing import Any
 import click
 
 from probetui.cli import complete
-from probetui.cli.parameters import Duration, F, OneOf, Option, option, setting
+from probetui.cli.parameters import (
+    Duration,
+    F,
+    KeymapSource,
+    OneOf,
+    Option,
+    option,
+    setting,
+)
 
 RUNTIMES = ("auto", "docker", "cri", "process")
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -371,6 +379,13 @@ screen_options = _group(
         metavar="NAME",
         shell_complete=complete.themes,
         help="Colours of the screen.",
+    ),
+    setting(
+        "--keymap",
+        section=_SCREEN,
+        metavar="FILE",
+        type=KeymapSource(),
+        help="Other keys: YAML with actions' ids and keys, as in time.step: n.",
     ),
     setting(
         "--color",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -113,3 +114,19 @@ class Duration(click.ParamType[timedelta]):
         if seconds > _TEN_YEARS:
             self.fail(f'"{value}" is longer than ten years', param, ctx)
         return timedelta(seconds=seconds)
+
+
+class KeymapSource(click.ParamType[Path | Mapping[str, object]]):
+    """A file with keys; the configuration file may have the keys themselves."""
+
+    name = "keymap"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path | Mapping[str, object]:
+        """Take a path, or a mapping of actions to keys as it is."""
+        if isinstance(value, str | Path):
+            return Path(value)
+        if not isinstance(value, Mapping):
+            self.fail("is neither a file nor a mapping of actions to keys", param, ctx)
+        return value

@@ -11,7 +11,6 @@ from probetui.cli.attachment import Attachment, attachable
 from probetui.cli.files import STDIN, STDOUT
 from probetui.cli.log import start_log
 from probetui.cli.notes import Notes
-from probetui.cli.parameters import nearest
 from probetui.cli.pods import ManifestOptions, check_containers, load_pods
 from probetui.cli.recording import open_writer
 from probetui.cli.roster import Wanted
@@ -136,8 +135,11 @@ def make_plan(
         pods = [attachable(each) for each in manifests.pods]
     check_containers(options.containers, pods)
     watch = _watch(options.until, pods)
-    if screen.theme is not None:
-        _check_theme(screen.theme)
+    if screen.theme is not None or screen.keymap is not None:
+        # Late: the screen's library is slow to import, and few have wishes.
+        from probetui.cli.looks import read_looks  # noqa: PLC0415
+
+        read_looks(screen)
     if options.watch and (source is None or source.reads_stdin):
         raise UsageError("--watch: standard input cannot be read a second time")
     reads_stdin = STDIN in (params.get("filenames") or ())
@@ -237,18 +239,6 @@ def _watch(until: str | None, pods: Sequence[Pod]) -> ConditionWatch | None:
     if watch.impossible:
         raise ImpossibleError(f"--until {until} can never be: {watch.impossible}")
     return watch
-
-
-def _check_theme(name: str) -> None:
-    # Late: the screen's library is slow to import and few name a theme.
-    from probetui.tui.options import theme_names  # noqa: PLC0415
-
-    known = theme_names()
-    if name not in known:
-        listed = ", ".join(known)
-        raise UsageError(
-            f'--theme: "{name}" is not one of {listed}{nearest(name, known)}'
-        )
 
 
 def _stdout(options: SessionOptions, form: Form) -> Stdout:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from probetui.cli.looks import Looks, read_looks
 from probetui.cli.notes import Weight
 from probetui.cli.plan import Plan
 from probetui.cli.session_options import ScreenChoices
@@ -49,13 +50,16 @@ async def show_screen(
 ) -> Verdict:
     """Show a session until the user leaves or something else ends it."""
     _choose_colors(plan.screen)
-    shown = _App(session, options=_options(plan.screen), mask=mask)
+    looks = read_looks(plan.screen)
+    shown = _App(session, options=_options(plan.screen, looks), mask=mask)
 
     def tell(weight: Weight, text: str) -> None:
         shown.notify(text, severity=_SEVERITIES[weight], markup=False)
 
     if plan.intro:
         shown.call_later(shown.notify, plan.intro, timeout=_INTRO_SECONDS, markup=False)
+    for problem in looks.problems:
+        shown.call_later(shown.notify, problem, severity="warning", markup=False)
     screen = asyncio.ensure_future(shown.run_async(mouse=not plan.screen.no_mouse))
     over = asyncio.ensure_future(follower.verdict(plan.options.timeout))
     with plan.notes.diverted(tell):
@@ -70,12 +74,14 @@ async def show_screen(
     return await over
 
 
-def _options(choices: ScreenChoices) -> ScreenOptions:
+def _options(choices: ScreenChoices, looks: Looks) -> ScreenOptions:
     return ScreenOptions(
         ascii=choices.ascii,
         motion=not choices.no_motion,
         mouse=not choices.no_mouse,
         theme=choices.theme,
+        themes=looks.themes,
+        keymap=looks.keymap,
         read_only=choices.read_only,
         show_secrets=choices.show_secrets,
         screenshot_folder=Path.cwd(),

@@ -39,6 +39,7 @@ class ScreenChoices:
     ascii: bool = False
     no_motion: bool = False
     no_mouse: bool = False
+    keymap: Path | Mapping[str, object] | None = None
     read_only: bool = False
     show_secrets: bool = False
 

@@ -17,6 +17,7 @@ from probetui.kubelet.snapshot import (
     Snapshot,
 )
 from probetui.presentation.detail import Subject
+from probetui.tui.options import ScreenOptions
 from probetui.tui.outside import Outside
 
 
@@ -67,6 +68,7 @@ class Circumstances:
     snapshot: Snapshot
     subject: Subject | None = None
     outside: Outside = field(default_factory=Outside)
+    options: ScreenOptions = field(default_factory=ScreenOptions)
 
     @property
     def pod(self) -> PodSnapshot:

@@ -34,6 +34,7 @@ from probetui.tui.screens.pods import PodsScreen
 from probetui.tui.screens.question import QuestionScreen
 from probetui.tui.sight import Onlooker, countdown_step, is_counting
 from probetui.tui.stage import Stage, StagedApp, StagedScreen, is_allowed
+from probetui.tui.themes import OWN_THEMES
 
 _SECONDS_TO_QUIT = 2.0
 
@@ -63,6 +64,9 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
     ) -> None:
         super().__init__()
         self.title = options.title
+        for theme in (*OWN_THEMES, *options.themes):
+            self.register_theme(theme)
+        self.set_keymap(options.keymap)
         if options.theme is not None:
             self.theme = options.theme
         if not options.motion:
@@ -114,7 +118,8 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
         labels = active_labels(self.screen.active_bindings)
         marks = self.stage.sight.view.marks
         is_ascii = self._options.ascii
-        self.push_screen(HelpScreen(name, labels, marks, is_ascii=is_ascii))
+        screen = HelpScreen(name, labels, marks, is_ascii=is_ascii)
+        self.push_screen(screen, self._try_key)
 
     def action_give(self, name: str, *words: str) -> None:
         """Give the engine the command of an action; ask first if that is to be."""
@@ -156,6 +161,10 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
         self._onlooker.time_format = self._onlooker.time_format.following
         self._announce()
 
+    def action_set_theme(self, name: str) -> None:
+        """Put on other colours."""
+        self.theme = name
+
     def action_save_picture(self) -> None:
         try:
             path = self.save_screenshot(path=str(self._options.screenshot_folder))
@@ -190,6 +199,10 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
     @on(KeyClicked)
     def _press(self, message: KeyClicked) -> None:
         self.simulate_key(message.key)
+
+    def _try_key(self, key: str | None) -> None:
+        if key is not None:
+            self.call_later(self.simulate_key, key)
 
     async def _do(self, screen: Screen[Any], typed: Typed) -> None:
         if typed.target is not None:

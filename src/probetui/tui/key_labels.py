@@ -38,17 +38,23 @@ GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class KeyLabel:
-    """One action and the keys for it, as people write them; `key` is the first one.
+    """One action that can be done now.
 
+    `pressed` are its keys as Textual calls them, `keys` the same as people write them.
     `footer` is its place in the footer, 0 if it has none.
     """
 
     id: str
-    key: str
+    pressed: tuple[str, ...]
     keys: tuple[str, ...]
     text: str
     tooltip: str
     footer: int = 0
+
+    @property
+    def key(self) -> str:
+        """The first of its keys."""
+        return self.pressed[0]
 
     @property
     def group(self) -> Group:
@@ -78,7 +84,7 @@ def active_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
     return [
         KeyLabel(
             each,
-            keys[each][0],
+            tuple(keys[each]),
             tuple(key_label(key) for key in keys[each]),
             active.binding.description,
             active.tooltip,

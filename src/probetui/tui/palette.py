@@ -12,6 +12,7 @@ from textual.content import Content
 from probetui.tui.acting import offered, perform
 from probetui.tui.action import Action, Circumstances, On
 from probetui.tui.key_labels import key_label
+from probetui.tui.keymap import keys_of
 from probetui.tui.stage import StagedApp
 
 _MOST_CHOICES_UNASKED = 20
@@ -56,7 +57,9 @@ class Actions(Provider):
             first = action.arguments[0] if action.arguments else None
             if first is None or not first.is_required:
                 title = f"{action.title}: {acted_on(action, now)}"
-                yield Row(_with_key(title, action), action)
+                keys = keys_of(action, now.options.keymap)
+                shown = f"{title}   {key_label(keys[0])}" if keys else title
+                yield Row(shown, action)
             else:
                 for each in first.words(now)[:most_choices]:
                     yield Row(f"{action.title}: {each}", action, (each,))
@@ -77,8 +80,3 @@ def acted_on(action: Action, now: Circumstances) -> str:
             return f"{now.pod.pod.name}/{now.container.container.name} {kind}"
         case _:
             return action.on.value
-
-
-def _with_key(title: str, action: Action) -> str:
-    key = action.keys.partition(",")[0]
-    return f"{title}   {key_label(key)}" if key else title

@@ -30,7 +30,8 @@ _STEPS = 10
 def role_variables(theme: Mapping[str, str]) -> dict[str, str]:
     """Return style sheet variables, `role-success` and so on, for a theme's own.
 
-    A theme of the terminal's own colours keeps them: nobody knows what they are.
+    A theme may have colours for roles among its own variables. One of the terminal's
+    own colours keeps them: nobody knows what they are.
     """
     background = Color.parse(theme["background"])
     if background.ansi is not None:
@@ -39,7 +40,10 @@ def role_variables(theme: Mapping[str, str]) -> dict[str, str]:
     foreground = Color.parse(theme["foreground"])
     cursor = background.blend(Color.parse(theme["primary"]), _CURSOR)
     behind = (background, cursor, Color.parse(theme["panel"]))
-    wanted = {each: Color.parse(theme[source]) for each, source in _SOURCES.items()}
+    wanted = {
+        each: Color.parse(theme.get(f"role-{each}", theme[source]))
+        for each, source in _SOURCES.items()
+    }
     wanted["muted"] = background.blend(foreground, _MUTED)
     readable = {
         f"role-{each}": _readable(color, behind).hex for each, color in wanted.items()

@@ -31,7 +31,9 @@ class Stage:
     @property
     def now(self) -> Circumstances:
         """What decides about actions at this moment."""
-        return Circumstances(self.sight.snapshot, self.subject, self.outside)
+        return Circumstances(
+            self.sight.snapshot, self.subject, self.outside, self.options
+        )
 
     def allows(self, action: Action) -> bool:
         """Tell whether an action makes sense now and may be done here."""

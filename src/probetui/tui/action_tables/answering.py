@@ -94,7 +94,17 @@ ANSWERING = (
         "close help",
         "Back to where you were",
         (Where.HELP,),
-        "dismiss",
+        "close",
+        has_line=False,
+    ),
+    Action(
+        "look.search-keys",
+        "slash",
+        "search",
+        "search keys",
+        "Keys by what they do",
+        (Where.HELP,),
+        "filter",
         has_line=False,
     ),
 )

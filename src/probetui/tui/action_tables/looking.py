@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from probetui.tui.action import Action, Argument, Circumstances, On, Where
+from probetui.tui.themes import theme_names
 
 
 def _has_several_probes(now: Circumstances) -> bool:
@@ -106,6 +107,22 @@ LOOKING = (
         "faults",
         on=On.PANE,
         footer=26,
+    ),
+    Action(
+        "look.theme",
+        "",
+        "theme",
+        "theme",
+        "Other colours",
+        (Where.PROGRAM,),
+        "set_theme",
+        arguments=(
+            Argument(
+                "name",
+                lambda now: theme_names(now.options.themes),
+                is_required=True,
+            ),
+        ),
     ),
     Action(
         "look.time",

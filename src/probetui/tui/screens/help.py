@@ -8,14 +8,17 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.events import Key
 from textual.screen import ModalScreen
 
+from probetui.presentation.filters import Filter
 from probetui.presentation.marks import Marks, legend
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, strong
 from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.inks import InkLine, fit, inks, wrapped
 from probetui.tui.key_labels import GROUPS, KeyLabel
+from probetui.tui.widgets.filter_bar import FilterBar
 from probetui.tui.widgets.pane import Pane
 
 _KEYS_WIDTH = 9
@@ -33,12 +36,25 @@ class HelpPane(Pane):
         self._labels = labels
         self._marks = marks
         self._rows: Sequence[InkLine] = ()
+        self.filter = Filter()
+
+    @property
+    def hits(self) -> str:
+        """How many actions the search finds, in words."""
+        return f"{len(self._found())} of {len(self._labels)}"
+
+    def show_filter(self, wanted: Filter) -> None:
+        """List only actions with keys or words that a filter keeps."""
+        self.filter = wanted
+        self.top = 0
+        self.repaint()
 
     def title(self) -> Line:
-        return line(strong("Keys"), f" for: {self._name_of_pane}")
+        found = f"  found {self.hits}" if self.filter.is_active else ""
+        return line(strong("Keys"), f" for: {self._name_of_pane}{found}")
 
     def badge(self) -> Line:
-        return line(muted("esc closes"))
+        return line(muted("/ searches  a key tries it  esc closes"))
 
     def count(self) -> int:
         return len(self._rows)
@@ -51,15 +67,23 @@ class HelpPane(Pane):
         lines = [each for block in self._key_blocks() for each in block]
         keys = _in_columns(lines, columns, self.inner_width)
         marks = wrapped(self._legend(), self.inner_width, indent=8)
-        self._rows = [*keys, *marks]
+        self._rows = keys if self.filter.is_active else [*keys, *marks]
         return super().content()
 
+    def _found(self) -> list[KeyLabel]:
+        return [
+            each
+            for each in self._labels
+            if self.filter.keeps(f"{' '.join(each.keys)} {each.text} {each.tooltip}")
+        ]
+
     def _key_blocks(self) -> list[list[Line]]:
+        found = self._found()
         blocks = []
         for group, heading in GROUPS.items():
             lines = [
                 _key_line(" ".join(each.keys), each.tooltip or each.text)
-                for each in self._labels
+                for each in found
                 if each.group == group
             ]
             if lines:
@@ -77,8 +101,11 @@ class HelpPane(Pane):
         return inks(tuple(spans))
 
 
-class HelpScreen(ModalScreen[None], inherit_bindings=False):
-    """Lists exactly what can be pressed on the screen below it."""
+class HelpScreen(ModalScreen[str | None], inherit_bindings=False):
+    """Lists exactly what can be pressed on the screen below it.
+
+    Dismissed with a key that was pressed to try it, None for none.
+    """
 
     CSS_PATH = "../styles/help.tcss"
     PLACES: ClassVar[tuple[Where, ...]] = (Where.HELP,)
@@ -89,9 +116,29 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
     ) -> None:
         super().__init__()
         self._pane = HelpPane(name, labels, marks, is_ascii=is_ascii)
+        self._filter = FilterBar()
+        self._keys = {key for each in labels for key in each.pressed}
 
     def compose(self) -> ComposeResult:
         yield self._pane
+        yield self._filter
+
+    def action_filter(self) -> None:
+        """Search for keys by what they do."""
+        self._filter.open(self._pane)
+
+    def action_close(self) -> None:
+        """Show all keys again after a search; else close the help."""
+        if self._pane.filter.is_active:
+            self._pane.show_filter(Filter())
+        else:
+            self.dismiss(None)
+
+    def on_key(self, event: Key) -> None:
+        """Leave with a key that the help lists and does not need for itself."""
+        if event.key in self._keys and event.key not in self.active_bindings:
+            event.stop()
+            self.dismiss(event.key)
 
 
 def _key_line(keys: str, words: str) -> Line:

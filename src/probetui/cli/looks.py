@@ -1,0 +1,97 @@
+"""Themes and keys of the screen, as the user wrote them down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from textual.theme import Theme
+
+from probetui.cli.folders import themes_folder
+from probetui.cli.parameters import nearest
+from probetui.cli.session_options import ScreenChoices
+from probetui.errors import ManifestError, UsageError
+from probetui.tui.keymap import read_keymap
+from probetui.tui.options import Keymap
+from probetui.tui.themes import read_theme, theme_names
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """Themes and keys that can be used.
+
+    `problems` is what is wrong with themes that are not chosen.
+    """
+
+    themes: Sequence[Theme]
+    keymap: Keymap
+    problems: Sequence[str]
+
+
+def read_looks(choices: ScreenChoices) -> Looks:
+    """Return the user's themes and keys.
+
+    Raises:
+        UsageError: the theme that is chosen is not there, or the file of keys.
+        ManifestError: what is wrong with the keys, all of it, or with that theme.
+    """
+    themes, problems = user_themes()
+    name = choices.theme
+    if name is not None and name in problems:
+        raise ManifestError(problems[name])
+    known = theme_names(themes)
+    if name is not None and name not in known:
+        listed = ", ".join(known)
+        hint = nearest(name, known)
+        raise UsageError(f'--theme: "{name}" is not one of {listed}{hint}')
+    others = [each for lines in problems.values() for each in lines]
+    return Looks(themes, _keymap(choices.keymap), others)
+
+
+def user_themes() -> tuple[list[Theme], dict[str, list[str]]]:
+    """Return the themes in the user's folder, and what is wrong with the others.
+
+    A theme is called like its file, unless it says otherwise.
+    """
+    themes: list[Theme] = []
+    problems: dict[str, list[str]] = {}
+    for path in sorted(themes_folder().glob("*.yaml")):
+        try:
+            theme, wrong = read_theme(path.stem, _content(path))
+        except UsageError as error:
+            problems[path.stem] = [str(error)]
+            continue
+        if theme is None:
+            problems[path.stem] = [f"{path}: {each}" for each in wrong]
+        else:
+            themes.append(theme)
+    return themes, problems
+
+
+def _keymap(source: Path | Mapping[str, object] | None) -> Keymap:
+    if source is None:
+        return {}
+    where = "keymap"
+    if isinstance(source, Path):
+        where, content = f"--keymap {source}", _content(source)
+        if not isinstance(content, Mapping):
+            raise UsageError(f"{where}: is not a mapping of actions to keys")
+        source = content
+    keymap, problems = read_keymap(source)
+    if problems:
+        raise ManifestError([f"{where}: {each}" for each in problems])
+    return keymap
+
+
+def _content(path: Path) -> object:
+    try:
+        return yaml.safe_load(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "not YAML"
+        raise UsageError(f"{path}{where}: {problem}") from error

@@ -1,0 +1,115 @@
+"""Sets of colours: Textual's, two of our own, and those that people write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Any
+
+from textual.color import Color, ColorParseError
+from textual.theme import BUILTIN_THEMES, Theme
+
+# Blue stands for what is well and orange for what is not, which nearly everybody can
+# tell apart; the hues are those that Okabe and Ito proposed for such eyes.
+BLUE_ORANGE_DARK = Theme(
+    "blue-orange-dark",
+    primary="#56b4e9",
+    secondary="#0072b2",
+    warning="#f0e442",
+    error="#e07b00",
+    success="#56b4e9",
+    accent="#cc79a7",
+    foreground="#e8e8e8",
+    background="#14171a",
+    surface="#1d2226",
+    panel="#22282d",
+    dark=True,
+    variables={
+        "role-success": "#56b4e9",
+        "role-warning": "#f5ec70",
+        "role-error": "#e8820c",
+        "role-accent": "#d48fb5",
+    },
+)
+BLUE_ORANGE_LIGHT = Theme(
+    "blue-orange-light",
+    primary="#5aaee0",
+    secondary="#0072b2",
+    warning="#8a7000",
+    error="#8a2f00",
+    success="#005a8e",
+    accent="#8a3a68",
+    foreground="#1a1a1a",
+    background="#fbfbf8",
+    surface="#f4f4f0",
+    panel="#eeeeea",
+    dark=False,
+    variables={
+        "role-success": "#0067a8",
+        "role-warning": "#836a00",
+        "role-error": "#6e2000",
+        "role-accent": "#8a3a68",
+    },
+)
+OWN_THEMES = (BLUE_ORANGE_DARK, BLUE_ORANGE_LIGHT)
+
+_COLORS = frozenset(
+    {
+        "primary",
+        "secondary",
+        "warning",
+        "error",
+        "success",
+        "accent",
+        "foreground",
+        "background",
+        "surface",
+        "panel",
+        "boost",
+    }
+)
+_FIELDS = tuple(each.name for each in fields(Theme))
+
+
+def theme_names(others: Iterable[Theme] = ()) -> tuple[str, ...]:
+    """Return the names of all themes, in order; `others` are those of the user."""
+    named = (*OWN_THEMES, *others)
+    return tuple(sorted({*BUILTIN_THEMES, *(each.name for each in named)}))
+
+
+def read_theme(name: str, content: object) -> tuple[Theme | None, list[str]]:
+    """Return the theme that a file describes, or all that is wrong with it.
+
+    Args:
+        name: what it is called unless it says so itself.
+        content: the fields of a Textual theme.
+    """
+    if not isinstance(content, Mapping):
+        return None, ["is not a mapping of colours"]
+    values = {"name": name, **content}
+    problems = list(_problems(values))
+    return (None, problems) if problems else (Theme(**values), [])
+
+
+def _problems(values: Mapping[Any, Any]) -> Iterable[str]:
+    if "primary" not in values:
+        yield "has no primary"
+    for field, value in values.items():
+        if field not in _FIELDS:
+            near = get_close_matches(str(field), _FIELDS, 1, 0.5)
+            yield f'"{field}" is not a colour' + (
+                f" (nearest: {near[0]})" if near else ""
+            )
+        elif field in _COLORS and not _is_color(value):
+            yield f'{field}: "{value}" is not a colour; write #rrggbb'
+        elif field == "dark" and not isinstance(value, bool):
+            yield f'dark: "{value}" is not true or false'
+
+
+def _is_color(value: object) -> bool:
+    try:
+        Color.parse(str(value))
+    except ColorParseError:
+        return False
+    return True

@@ -1,0 +1,91 @@
+"""The help: what it lists, how it is searched, how it is left (UX-45)."""
+
+from __future__ import annotations
+
+import pytest
+
+from probetui.kubelet.inputs import Command, PauseProbes
+from probetui.tui.key_labels import active_labels
+from probetui.tui.screens.help import HelpScreen
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing
+from tests.tui.seeing import an_app, screen_lines, screen_text
+
+SIZE = (80, 24)
+
+
+async def after(*keys: str) -> tuple[FakeSession, list[str]]:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        await pilot.pause()
+        return session, screen_lines(app)
+
+
+@pytest.mark.parametrize("opened_by", ["question_mark", "f1"])
+async def test_every_line_of_the_help_can_be_reached(opened_by: str) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(60, 16)) as pilot:
+        labels = active_labels(app.screen.active_bindings)
+        await pilot.press(opened_by)
+        seen = set()
+        for _ in range(len(labels)):
+            seen |= set(screen_text(app).split("\n"))
+            await pilot.press("down")
+        await pilot.pause()
+
+    everything = "\n".join(seen)
+    assert all(each.tooltip in everything for each in labels)
+
+
+async def test_keys_are_found_by_what_they_do() -> None:
+    _, lines = await after("question_mark", "slash", *"tick")
+
+    shown = "\n".join(lines)
+    assert "Hold back all ticks" in shown
+    assert "One line up" not in shown
+    assert "found 2 of" in shown
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_open", "is_searched"),
+    [
+        pytest.param(("escape",), False, False, id="escape"),
+        pytest.param(("slash", *"tick", "enter"), True, True, id="search kept"),
+        pytest.param(("slash", *"tick", "escape"), True, False, id="search left"),
+        pytest.param(
+            ("slash", *"tick", "enter", "escape"), True, False, id="search cleared"
+        ),
+        pytest.param(
+            ("slash", *"tick", "enter", "escape", "escape"), False, False, id="closed"
+        ),
+        pytest.param(("slash", "q"), True, True, id="letters are text"),
+    ],
+)
+async def test_escape_goes_back_step_by_step(
+    keys: tuple[str, ...],
+    is_open: bool,  # noqa: FBT001  # a column
+    is_searched: bool,  # noqa: FBT001  # a column
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("question_mark", *keys)
+        await pilot.pause()
+
+        assert isinstance(app.screen, HelpScreen) is is_open
+        assert ("  found " in screen_text(app)) is is_searched
+
+
+@pytest.mark.parametrize(
+    ("key", "sent"),
+    [
+        pytest.param("space", [PauseProbes()], id="one that is listed"),
+        pytest.param("f", [], id="one that works elsewhere"),
+    ],
+)
+async def test_a_listed_key_is_tried(key: str, sent: list[Command]) -> None:
+    session, _ = await after("question_mark", key)
+
+    assert session.sent == sent

@@ -1,0 +1,131 @@
+"""Other keys for actions (UX-42)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from probetui.kubelet.inputs import Command, PauseProbes, ResumeProbes, StepProbe
+from probetui.tui.keymap import read_keymap
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing, paused
+from tests.tui.seeing import an_app, screen_lines, screen_text
+
+
+@pytest.mark.parametrize(
+    ("written", "keys"),
+    [
+        pytest.param("n", "n", id="a letter"),
+        pytest.param("%", "percent_sign", id="a sign"),
+        pytest.param(",", "comma", id="a comma"),
+        pytest.param("percent_sign", "percent_sign", id="its name"),
+        pytest.param("^n", "ctrl+n", id="control, as the footer writes it"),
+        pytest.param("ctrl+n", "ctrl+n", id="control"),
+        pytest.param("f5", "f5", id="a function key"),
+        pytest.param("del", "delete", id="in short"),
+        pytest.param("shift+left", "shift+left", id="shift"),
+        pytest.param("N, f5", "N,f5", id="two keys"),
+        pytest.param(["N", "f5"], "N,f5", id="a list"),
+        pytest.param(9, "9", id="a number"),
+    ],
+)
+def test_keys_are_written_as_people_write_them(written: object, keys: str) -> None:
+    keymap, problems = read_keymap({"time.step": written})
+
+    assert problems == []
+    assert keymap == {"time.step": keys}
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        pytest.param(
+            {"time.stp": "n"},
+            '"time.stp" is not an action (nearest: time.step)',
+            id="no action",
+        ),
+        pytest.param(
+            {"time.step": "t"},
+            '"t" would be both time.step and probe.trigger',
+            id="a key of another action",
+        ),
+        pytest.param(
+            {"look.faults": "n", "time.step": "n"},
+            '"n" would be both look.faults and time.step',
+            id="one key twice",
+        ),
+        pytest.param({"time.step": "ctlr+n"}, '"ctlr+n" is not a key', id="no key"),
+        pytest.param({"time.step": ""}, '"" is not a key', id="nothing"),
+        pytest.param(
+            {"time.step": "^i"}, 'terminals send "tab" for "ctrl+i"', id="same bytes"
+        ),
+        pytest.param(
+            {"app.quit-now": "x"}, '"x" would be taken from what is typed', id="typing"
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(
+    written: Mapping[str, object], problem: str
+) -> None:
+    _, problems = read_keymap(written)
+
+    assert any(problem in each for each in problems)
+
+
+def test_two_actions_may_change_places() -> None:
+    _, problems = read_keymap({"time.step": "t", "probe.trigger": "full_stop"})
+
+    assert problems == []
+
+
+def test_a_key_may_mean_two_things_that_are_never_at_one_place() -> None:
+    _, problems = read_keymap({"app.yes": "q", "app.no": "z"})
+
+    assert problems == []
+
+
+def test_actions_that_share_a_key_change_together() -> None:
+    keymap, problems = read_keymap({"time.pause": "P"})
+
+    assert problems == []
+    assert keymap == {"time.pause": "P", "time.resume": "P"}
+
+
+@pytest.mark.parametrize(
+    ("is_paused", "keys", "sent"),
+    [
+        pytest.param(False, ("P",), [PauseProbes()], id="the new key"),
+        pytest.param(True, ("P",), [ResumeProbes()], id="the one that shares it"),
+        pytest.param(False, ("space",), [], id="not the old one"),
+        pytest.param(False, ("t",), [StepProbe()], id="a key of another action"),
+    ],
+)
+async def test_other_keys_do_what_the_old_ones_did(
+    is_paused: bool,  # noqa: FBT001  # a column
+    keys: tuple[str, ...],
+    sent: list[Command],
+) -> None:
+    keymap, _ = read_keymap(
+        {"time.pause": "P", "time.step": "t", "probe.trigger": "full_stop"}
+    )
+    session = FakeSession(paused() if is_paused else failing())
+    app = an_app(session, keymap=keymap)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+
+    assert session.sent == sent
+
+
+async def test_footer_and_help_show_other_keys() -> None:
+    keymap, _ = read_keymap({"time.pause": "P"})
+    app = an_app(failing(), keymap=keymap)
+    async with app.run_test(size=(80, 40)) as pilot:
+        footer = screen_lines(app)[-1]
+        await pilot.press("question_mark")
+        await pilot.pause()
+        text = screen_text(app)
+
+    assert "P pause" in footer
+    assert " P        Hold back all ticks" in text

@@ -1,0 +1,171 @@
+"""Colours that can be read, and told apart by every eye (UX-51)."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from textual.color import Color
+from textual.theme import BUILTIN_THEMES, Theme
+
+from probetui.tui.role_colours import LEAST_CONTRAST, contrast, role_variables
+from probetui.tui.themes import OWN_THEMES, read_theme, theme_names
+from tests.tui.scenes import failing
+from tests.tui.seeing import an_app
+
+THEMES = [
+    pytest.param(each, id=each.name)
+    for each in (*BUILTIN_THEMES.values(), *OWN_THEMES)
+    if not each.ansi
+]
+ROLES = ("plain", "success", "warning", "error", "accent", "key", "muted")
+LEAST_DIFFERENCE = 15
+"""CIE76; 2.3 is just noticeable, 15 are two colours to anybody."""
+
+# What red, green and blue become for three kinds of eyes, at full severity.
+# Source: Machado, Oliveira and Fernandes 2009, table of matrices.
+DEFICIENCIES = {
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+    "tritanopia": (
+        (1.255528, -0.076749, -0.178779),
+        (-0.078411, 0.930809, 0.147602),
+        (0.004733, 0.691367, 0.303900),
+    ),
+}
+
+
+def variables(theme: Theme) -> dict[str, str]:
+    generated = {**theme.to_color_system().generate(), **theme.variables}
+    return {**generated, **role_variables(generated)}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_role_of_every_theme_can_be_read(theme: Theme) -> None:
+    found = variables(theme)
+    behind = [Color.parse(found[each]) for each in ("background", "panel")]
+    behind.append(Color.parse(found["role-cursor"]))
+
+    unreadable = {
+        role: round(ratio, 2)
+        for role in ROLES
+        for each in behind
+        if (ratio := contrast(Color.parse(found[f"role-{role}"]), each))
+        < LEAST_CONTRAST
+    }
+
+    assert not unreadable
+
+
+def linear(channel: float) -> float:
+    return channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+
+
+def lab(color: Color, kind: str) -> tuple[float, float, float]:
+    """Return a colour as an eye of some kind sees it, in CIE L*a*b* for D65."""
+    rgb = [linear(each) for each in color.normalized]
+    seen = [
+        min(max(sum(a * b for a, b in zip(row, rgb, strict=True)), 0), 1)
+        for row in DEFICIENCIES[kind]
+    ]
+    red, green, blue = seen
+    x = (0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505
+    y = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    z = (0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089
+    fx, fy, fz = (
+        each ** (1 / 3) if each > 0.008856 else 7.787 * each + 16 / 116
+        for each in (x, y, z)
+    )
+    return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+
+
+def difference(one: Color, other: Color, kind: str) -> float:
+    return float(
+        sum((a - b) ** 2 for a, b in zip(lab(one, kind), lab(other, kind), strict=True))
+        ** 0.5
+    )
+
+
+@pytest.mark.parametrize("kind", DEFICIENCIES)
+@pytest.mark.parametrize(
+    "theme", [pytest.param(each, id=each.name) for each in OWN_THEMES]
+)
+def test_eyes_of_every_kind_tell_good_from_bad_in_our_own_themes(
+    theme: Theme, kind: str
+) -> None:
+    found = variables(theme)
+    colors = {
+        role: Color.parse(found[f"role-{role}"])
+        for role in ("success", "warning", "error")
+    }
+
+    alike = {
+        (one, other): round(how_far, 1)
+        for one, other in combinations(colors, 2)
+        if (how_far := difference(colors[one], colors[other], kind)) < LEAST_DIFFERENCE
+    }
+
+    assert not alike
+
+
+def test_red_and_green_would_not_pass() -> None:
+    red, green = Color.parse("#c06050"), Color.parse("#8a8a3a")
+
+    assert difference(red, green, "deuteranopia") < LEAST_DIFFERENCE
+
+
+def test_our_own_themes_and_those_of_terminals_can_be_named() -> None:
+    mine = Theme("mine", primary="#ff0000")
+
+    assert {"blue-orange-dark", "blue-orange-light", "ansi-dark", "mine"} <= set(
+        theme_names([mine])
+    )
+
+
+def test_a_theme_is_read() -> None:
+    theme, problems = read_theme("mine", {"primary": "#ff0000", "dark": False})
+
+    assert problems == []
+    assert theme == Theme("mine", primary="#ff0000", dark=False)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param([], "is not a mapping", id="a list"),
+        pytest.param({}, "has no primary", id="nothing"),
+        pytest.param({"primry": "red"}, "(nearest: primary)", id="no such colour"),
+        pytest.param(
+            {"primary": "rad"}, 'primary: "rad" is not a colour', id="no colour"
+        ),
+        pytest.param(
+            {"primary": "red", "dark": 1}, "is not true or false", id="no truth"
+        ),
+    ],
+)
+def test_a_theme_that_cannot_be_used_says_why(content: object, problem: str) -> None:
+    theme, problems = read_theme("mine", content)
+
+    assert theme is None
+    assert any(problem in each for each in problems)
+
+
+async def test_themes_are_put_on_by_name() -> None:
+    mine = Theme("mine", primary="#ff0000")
+    app = an_app(failing(), themes=[mine], theme="blue-orange-dark")
+    async with app.run_test(size=(80, 24)) as pilot:
+        first = app.theme
+        await pilot.press("colon", *"theme", "space", *"mine", "enter")
+        await pilot.pause()
+        await pilot.pause()
+
+        assert first == "blue-orange-dark"
+        assert app.theme == "mine"
