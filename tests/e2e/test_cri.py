@@ -55,11 +55,11 @@ def files(program: Program) -> list[Path]:
     return [each for each in found if each.is_file()]
 
 
-def test_the_sample_of_the_documentation_is_killed_and_leaves_nothing_behind(
+def test_a_sample_is_killed_and_leaves_nothing_behind(
     program: Program,
 ) -> None:
     done = program.run(
-        "run", "-f", str(SAMPLES / "exec-liveness.yaml"), "--runtime", "cri",
+        "run", "-f", str(SAMPLES / "exec-timeout.yaml"), "--runtime", "cri",
         "--plain", "--until", "killed", "--timeout", "90s",
         seconds=120,
     )  # fmt: skip
@@ -68,7 +68,7 @@ def test_the_sample_of_the_documentation_is_killed_and_leaves_nothing_behind(
     assert re.search(r"liveness #\d+ failure \S+ run 3/3 kill grace=3s", done.stdout)
     assert pods(program) == []
     assert files(program) == []
-    assert list(Path("/var/log/pods").glob("default_exec-liveness_*")) == []
+    assert list(Path("/var/log/pods").glob("default_exec-timeout_*")) == []
 
 
 def test_a_probe_command_that_does_not_exist_is_an_error_and_never_a_kill(

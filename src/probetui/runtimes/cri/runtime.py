@@ -127,8 +127,8 @@ class CriRuntime:
 
     async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
         """Create and start a sandbox and return its ID."""
-        self._files.make_log_folder(operation.pod)
         config = self._sandbox_config(operation.pod, operation.attempt)
+        self._files.make_log_folder(operation.pod)
         answer = await self._client.call(
             calls.RUN_POD_SANDBOX,
             cri.RunPodSandboxRequest(config=config),
