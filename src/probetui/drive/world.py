@@ -5,10 +5,12 @@ It answers the engine's effects on virtual time; what takes time comes back late
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
+from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
@@ -54,24 +56,6 @@ NO_TIME = timedelta()
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
-    """How one instance of a container lives.
-
-    Attributes:
-        lasts: until it ends by itself; None for ever.
-        exit_code: with which it does.
-        stops_after: how long it takes to end once it is asked to; None until it is
-            killed at the end of its grace period.
-        stop_code: its exit code when it ends on being asked.
-    """
-
-    lasts: timedelta | None = None
-    exit_code: int = 0
-    stops_after: timedelta | None = NO_TIME
-    stop_code: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """What a probe meets: an attempt's result, and the time it takes."""
 
@@ -81,6 +65,65 @@ class Answer:
 
 Probing = Callable[[RunProbe, timedelta], Answer]
 """Answers a probe; the second argument is the age of its container's instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """A while in which the probes of one type meet the same.
+
+    Attributes:
+        answer: what they meet.
+        times: for so many probes; None for any number.
+        until: while the instance is younger than this; None for any age.
+    """
+
+    answer: Probing
+    times: int | None = 1
+    until: timedelta | None = None
+
+    def is_over(self, times: int, age: timedelta) -> bool:
+        """Tell whether so many probes, or this age, are the end of it."""
+        return (self.times is not None and times >= self.times) or (
+            self.until is not None and age >= self.until
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Spells:
+    """What the probes of one type meet, one spell after the other.
+
+    The last one goes on for ever, or the first one follows it again.
+    """
+
+    spells: tuple[Spell, ...]
+    repeat: bool = False
+
+
+NO_ANSWERS: Mapping[ProbeType, Spells] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """How one instance of a container lives.
+
+    Attributes:
+        lasts: until it ends by itself; None for ever.
+        exit_code: with which it does.
+        stops_after: how long it takes to end once it is asked to; None until it is
+            killed at the end of its grace period.
+        stop_code: its exit code when it ends on being asked.
+        answers: what its probes meet; those of a type that is not here are answered
+            by the world's `probing`.
+    """
+
+    lasts: timedelta | None = None
+    exit_code: int = 0
+    stops_after: timedelta | None = NO_TIME
+    stop_code: int = 0
+    answers: Mapping[ProbeType, Spells] = field(
+        default_factory=lambda: NO_ANSWERS, hash=False
+    )
+
 
 HEALTHY = Answer(Attempt(ProbeResult.SUCCESS))
 
@@ -131,11 +174,13 @@ class World:
     """Containers and probes by script; owned by the simulation.
 
     Args:
-        lives: how the instances of each container live, by container name; the last
-            one repeats. A container that is not listed lives for ever.
+        lives: how the instances of each container live, by container name or
+            `pod/container`; the last one repeats. A container that is not listed
+            lives for ever.
         probing: answers probes.
         images: the images there are; None for every image.
         dealing: says how the runtime deals with a call.
+        absent: images that have to be pulled before they are there.
 
     `unreachable` is the error of every call of the runtime while it is not empty.
     `volumes` are those there are, by pod and name, as they were last asked for.
@@ -147,17 +192,20 @@ class World:
         probing: Probing = always_healthy,
         images: frozenset[str] | None = None,
         dealing: Dealing = always_swift,
+        absent: Iterable[str] = (),
     ) -> None:
         self.unreachable = ""
         self._lives = lives or {}
         self._probing = probing
         self._images = images
         self._dealing = dealing
+        self._absent = set(absent)
         self.volumes: dict[tuple[str, str], MountVolume] = {}
         self._pods: dict[str, _Pod] = {}
         self._pod_of: dict[ContainerID, str] = {}
         self._sandbox_of: dict[ContainerID, str] = {}
         self._ends: dict[ContainerID, tuple[datetime, int]] = {}
+        self._spells: dict[tuple[ContainerID, ProbeType], tuple[int, int]] = {}
         self._last_id = 0
 
     def answer(self, effect: Effect, now: datetime) -> tuple[datetime, Fact]:
@@ -167,7 +215,7 @@ class World:
             case Relist():
                 return self._relist(now)
             case RunProbe():
-                answer = self._probing(effect, self._age(effect.container_id, now))
+                answer = self._answer_probe(effect, now)
                 at = now + answer.takes
                 tries = 1 if answer.attempt.error is None else 3
                 outcome = ProbeOutcome((answer.attempt,) * tries, now, answer.takes)
@@ -184,6 +232,24 @@ class World:
         for container_id, (at, exit_code) in list(self._ends.items()):
             if at <= now:
                 self._end(container_id, at, exit_code)
+
+    def _answer_probe(self, effect: RunProbe, now: datetime) -> Answer:
+        age = self._age(effect.container_id, now)
+        kind = effect.key.probe_type
+        if effect.container_id not in self._pod_of:
+            return self._probing(effect, age)
+        answers = self._life(effect.container_id).answers.get(kind)
+        if answers is None:
+            return self._probing(effect, age)
+        place = effect.container_id, kind
+        index, times = self._spells.get(place, (0, 0))
+        last = len(answers.spells) - 1
+        while answers.spells[index].is_over(times, age) and (
+            index < last or answers.repeat
+        ):
+            index, times = (index + 1) % (last + 1), 0
+        self._spells[place] = index, times + 1
+        return answers.spells[index].answer(effect, age)
 
     def _relist(self, now: datetime) -> tuple[datetime, Fact]:
         manner = self._dealing(Relist())
@@ -246,8 +312,10 @@ class World:
             case UnmountVolume(uid, name):
                 self.volumes.pop((uid, name), None)
             case GetImageStatus(image):
-                return image if self._has(image) else None
+                is_here = self._has(image) and image not in self._absent
+                return image if is_here else None
             case PullImage(_, image):
+                self._absent.discard(image)
                 return PulledImage(image, 0)
             case CreateContainer():
                 return self._create(operation, now)
@@ -390,6 +458,8 @@ class World:
             return
         del self._sandbox_of[container_id]
         self._ends.pop(container_id, None)
+        for kind in ProbeType:
+            self._spells.pop((container_id, kind), None)
         pod = self._pods[pod_uid]
         pod.containers = [
             each for each in pod.containers if each.container_id != container_id
@@ -398,7 +468,10 @@ class World:
 
     def _life(self, container_id: ContainerID) -> Life:
         container = self._container(container_id)
-        lives = self._lives.get(container.name, (Life(),))
+        pod = self._pods[self._pod_of[container_id]]
+        lives = self._lives.get(f"{pod.name}/{container.name}")
+        if lives is None:
+            lives = self._lives.get(container.name, (Life(),))
         return lives[min(container.restart_count, len(lives) - 1)]
 
     def _container(self, container_id: ContainerID) -> RuntimeContainerStatus:
