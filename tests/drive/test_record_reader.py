@@ -107,3 +107,16 @@ def test_what_is_not_a_recording_is_refused_with_its_name(
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"gone\.jsonl: No such file"):
         read_recording(tmp_path / "gone.jsonl")
+
+
+def test_what_was_taken_back_is_not_there(path: Path) -> None:
+    context = RecordContext(START, pods={}, status_to_json=lambda _: {})
+    recorder = Recorder(RecordWriter.open(path), context)
+    recorder.begin(SessionHeader("0.1.0", "sim", "v1.32", {}, [], seed=3))
+    recorder.take(JOURNAL)
+    recorder.rewind(JOURNAL[:1], 0, START)
+    recorder.take([NoteEntry(2, START, "another two")])
+
+    recording = read_recording(path)
+
+    assert recording.entries == (JOURNAL[0], NoteEntry(2, START, "another two"))

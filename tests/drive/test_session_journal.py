@@ -162,3 +162,26 @@ def test_a_hundred_thousand_ticks_take_little_and_are_all_there() -> None:
     assert journal.first == 0
     assert journal.packed_bytes < LEAST_TICKS * 40
     assert journal[50_500] == batch[500]
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_what_is_taken_back_at_the_end_can_be_put_in_anew(
+    count: int, length: int
+) -> None:
+    entries, kept = notes(count), min(count, length)
+    journal = a_journal(entries)
+
+    journal.cut(kept)
+    cut = list(journal)
+    for each in entries[kept:]:
+        journal.extend([each])
+
+    assert cut == entries[:kept]
+    assert list(journal) == entries
+
+
+def test_what_was_forgotten_cannot_be_gone_back_to() -> None:
+    journal = a_journal(ticks(60), FORGETFUL)
+
+    with pytest.raises(IndexError):
+        journal.cut(journal.first - 1)

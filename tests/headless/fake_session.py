@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodStatus
+from probetui.drive.session import Playback
 from probetui.kubelet.inputs import Command
 from probetui.kubelet.journal import Entry, StatusEntry
 from probetui.kubelet.snapshot import PodSnapshot, PodWorkerState, Snapshot
@@ -30,6 +31,10 @@ class FakeSession:
     @property
     def journal(self) -> Sequence[Entry]:
         return self.entries
+
+    @property
+    def playback(self) -> Playback | None:
+        return None
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         self._callbacks.append(callback)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from probetui.drive.session import Playback
 from probetui.kubelet.inputs import Command
 from probetui.kubelet.journal import Entry
 from probetui.kubelet.snapshot import Snapshot
@@ -40,6 +41,10 @@ class FakeSession:
     def subscribers(self) -> int:
         """How many want to be told."""
         return len(self._callbacks)
+
+    @property
+    def playback(self) -> Playback | None:
+        return None
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         self._callbacks.append(callback)

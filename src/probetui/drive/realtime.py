@@ -94,6 +94,10 @@ class RealtimeSession:
     # -- what a front end sees
 
     @property
+    def playback(self) -> None:
+        """None: its time is the wall's."""
+
+    @property
     def runtime_name(self) -> str:
         """The runtime and its version, for people."""
         return self._runtime_name

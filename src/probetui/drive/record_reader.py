@@ -70,10 +70,28 @@ def read_recording(path: Path) -> Recording:
         raise RecordError(f"{path}: is not a recording: no session record comes first")
     end = records[-1] if records[-1]["type"] == "end" else None
     try:
+        records = _what_stands(records)
         entries = decode_entries(records)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{path}: is not a recording: {error!r}") from error
     return Recording(records[0], entries, end, problem, _pods(records))
+
+
+def _what_stands(records: Iterable[Json]) -> list[Json]:
+    """Return the records without what was taken back: a session may go back in time."""
+    kept: list[Json] = []
+    for each in records:
+        if each["type"] == "rewind":
+            kept = [before for before in kept if not _is_after(before, each)]
+        else:
+            kept.append(each)
+    return kept
+
+
+def _is_after(record: Json, rewind: Json) -> bool:
+    if record["type"] == "input":
+        return int(record["n"]) > int(rewind["inputs"])
+    return int(record["seq"]) > int(rewind["seq"])
 
 
 def _pods(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:

@@ -1,9 +1,10 @@
 """Journal entries as records: one JSON object per entry, with fixed field names.
 
 Every record has `v` (the version of this format), `seq` (grows by one, journal
-entries keep their own number), `ts` (wall time, UTC, microseconds), `t` (seconds since
-the session began) and `type`. Lengths of time are seconds, except `ms`. Fields may be
-added; none is ever renamed. `record_reader` is the way back.
+entries keep their own number; an input has that of the entry before it), `ts` (wall
+time, UTC, microseconds), `t` (seconds since the session began) and `type`. Lengths of
+time are seconds, except `ms`. Fields may be added; none is ever renamed.
+`record_reader` is the way back.
 """
 
 from __future__ import annotations

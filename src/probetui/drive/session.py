@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from probetui.drive.logs import LogTail
@@ -10,6 +11,35 @@ from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.inputs import Command
 from probetui.kubelet.journal import Entry
 from probetui.kubelet.snapshot import Snapshot
+
+
+class Playback(Protocol):
+    """The time of a session, where it is not the wall's."""
+
+    @property
+    def rewinds(self) -> int:
+        """How often the journal was cut short; who follows it begins anew then."""
+
+    def pause(self) -> None:
+        """Let the clock stand still."""
+
+    def resume(self) -> None:
+        """Let the clock go on."""
+
+    def step(self) -> None:
+        """Go on by one tick, and stand still."""
+
+    def run_to_change(self) -> None:
+        """Go on until something of a container changes, and stand still."""
+
+    def step_back(self) -> bool:
+        """Go back to before the last tick; False if there was none."""
+
+    def seek(self, instant: datetime) -> None:
+        """Go to an instant as soon as possible, and stand still there."""
+
+    def change_pace(self, steps: int) -> None:
+        """Go so many steps faster, or slower if negative."""
 
 
 class Session(Protocol):
@@ -31,6 +61,10 @@ class Session(Protocol):
         a slice leaves them out, asking for one is an `IndexError`; the newest 100,000
         ticks are always there.
         """
+
+    @property
+    def playback(self) -> Playback | None:
+        """What moves its time; None where that is the wall's."""
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Be called, on the event loop, after something changed.

@@ -79,6 +79,24 @@ class SessionJournal(Sequence[Entry]):
             self._pack()
             self._forget()
 
+    def cut(self, length: int) -> None:
+        """Take back the newest entries, down to so many.
+
+        What was forgotten at the other end stays forgotten.
+        """
+        size = self._limits.block
+        if length < self.first:
+            raise IndexError(f"of {length} entries the newest are not there any more")
+        while length < len(self._blocks) * size:
+            number = len(self._blocks) - 1
+            self._open[:0] = self._entries_of(number)
+            self._unpacked.pop(number, None)
+            block = self._blocks.pop()
+            if block is not None:
+                self._packed_bytes -= len(block.packed)
+                self._packed_ticks -= block.ticks
+        del self._open[length - len(self._blocks) * size :]
+
     def __len__(self) -> int:
         """Return how many entries there have ever been."""
         return len(self._blocks) * self._limits.block + len(self._open)

@@ -130,13 +130,38 @@ class QueuedTick:
     at: datetime
 
 
+class PlaybackKind(StrEnum):
+    """What is played where the clock is not the wall's."""
+
+    SIM = "sim"
+    REPLAY = "replay"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackSnapshot:
+    """How a session is played whose clock is not the wall's.
+
+    `pace` is how many times faster than the wall's clock it goes, None for as fast as
+    it can. `length` is that of a recording, None for what has no end. `has_ended` says
+    that nothing more will come. `note` is a sentence about what is not as it should
+    be, such as that the recording was cut off.
+    """
+
+    kind: PlaybackKind
+    is_paused: bool
+    pace: float | None
+    length: timedelta | None = None
+    has_ended: bool = False
+    note: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """All there is to see at one instant.
 
     `sequence` is that of the newest journal entry; `entries` are the newest ones,
     at most 500, oldest first. `runtime_lost_since` is set while the runtime does not
-    answer, `runtime_error` says why.
+    answer, `runtime_error` says why. `playback` is None on the wall's clock.
     """
 
     taken_at: datetime
@@ -151,3 +176,4 @@ class Snapshot:
     runtime_lost_since: datetime | None
     runtime_error: str
     lateness: timedelta = timedelta()
+    playback: PlaybackSnapshot | None = None

@@ -1,0 +1,175 @@
+"""A recording as it lies in its file: where each input and each entry stands.
+
+A long session is a file of a hundred megabytes; it is looked through once, and its
+lines are read when they are wanted.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from probetui.drive.recording import VERSION
+from probetui.errors import RecordError
+
+Json = dict[str, Any]
+
+_BEGINNING = re.compile(
+    rb'\{"v":(\d+),"seq":(\d+),"ts":"([^"]+)","t":[^,"]+,"type":"(\w+)"'
+)
+
+
+class _Head(NamedTuple):
+    """What every record begins with."""
+
+    version: int
+    sequence: int
+    at: datetime
+    kind: str
+
+
+class Tape:
+    """A recording; what was taken back in it is not there.
+
+    Args:
+        path: the file.
+
+    Attributes:
+        session: its first record.
+        instants: when each input was given to the engine.
+        ended_at: the instant of the last record.
+        problem: how much could not be read and why, empty if all could.
+
+    Raises:
+        RecordError: the file cannot be read, is no recording, was written by a newer
+            version of probetui, or has no inputs in it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._data = _contents(path)
+        self.instants: list[datetime] = []
+        self.problem = ""
+        self._inputs = array("Q")
+        self._entries = array("Q")
+        self._sequences = array("Q")
+        self.session: Json = {}
+        self.ended_at: datetime | None = None
+        for offset, head in self._heads(path):
+            self._take(offset, head)
+        if not self.session:
+            raise RecordError(
+                f"{path}: is not a recording: no session record comes first"
+            )
+        if not self._inputs:
+            raise RecordError(
+                f"{path}: cannot be played: it says what happened, but not what the "
+                "engine was told (an earlier probetui wrote it, or nothing happened)"
+            )
+
+    @property
+    def entries(self) -> int:
+        """How many entries there are."""
+        return len(self._entries)
+
+    def __len__(self) -> int:
+        """Return how many inputs there are."""
+        return len(self._inputs)
+
+    def input(self, number: int) -> Json | None:
+        """Return an input, counted from 0; None where only time passed."""
+        item: Json | None = self._record(self._inputs[number])["input"]
+        return item
+
+    def entry(self, number: int) -> Json:
+        """Return the record of an entry, counted from 0."""
+        return self._record(self._entries[number])
+
+    def position_at(self, instant: datetime) -> int:
+        """Return how many inputs there were up to an instant."""
+        return bisect_right(self.instants, instant)
+
+    def _heads(self, path: Path) -> Iterator[tuple[int, _Head]]:
+        """Yield where each whole line begins, and how; say what is left."""
+        offset = number = 0
+        size = len(self._data)
+        while offset < size:
+            number += 1
+            end = self._data.find(b"\n", offset) + 1
+            head = _head(self._data[offset:end]) if end else None
+            if head is None:
+                lost = size - offset
+                self.problem = f"line {number}: {lost} bytes are cut off or spoilt"
+                return
+            if head.version > VERSION:
+                raise RecordError(
+                    f"{path}: the recording has version {head.version}, "
+                    f"this probetui reads up to version {VERSION}"
+                )
+            if number == 1 and head.kind != "session":
+                return
+            yield offset, head
+            offset = end
+
+    def _take(self, offset: int, head: _Head) -> None:
+        self.ended_at = head.at
+        match head.kind:
+            case "session":
+                self.session = self._record(offset)
+            case "input":
+                self._inputs.append(offset)
+                self.instants.append(head.at)
+            case "rewind":
+                inputs = self._record(offset)["inputs"]
+                del self._inputs[inputs:], self.instants[inputs:]
+                kept = bisect_right(self._sequences, head.sequence)
+                del self._entries[kept:], self._sequences[kept:]
+            case "end":
+                pass
+            case _:
+                self._entries.append(offset)
+                self._sequences.append(head.sequence)
+
+    def _record(self, offset: int) -> Json:
+        end = self._data.find(b"\n", offset)
+        record: Json = json.loads(self._data[offset:end])
+        return record
+
+
+def _contents(path: Path) -> mmap.mmap:
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except ValueError:
+        raise RecordError(f"{path}: is not a recording: it is empty") from None
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror or error}") from error
+
+
+def _head(line: bytes) -> _Head | None:
+    """Return how a line begins, None for one that is not whole or no record."""
+    found = _BEGINNING.match(line)
+    if found is not None and line.endswith(b"}\n"):
+        version, sequence, at, kind = found.groups()
+        return _Head(int(version), int(sequence), _instant(at.decode()), kind.decode())
+    # Somebody else's tool may have written it anew.
+    try:
+        record = json.loads(line)
+        return _Head(
+            int(record["v"]),
+            int(record["seq"]),
+            _instant(record["ts"]),
+            str(record["type"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)

@@ -1,0 +1,273 @@
+"""Recordings that are lived again."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probetui.drive.replay import RecordedCourse
+from probetui.drive.scenario import Scenario
+from probetui.drive.scripted_results import ResultName, ScriptedResult
+from probetui.drive.world import Life, Spell, Spells
+from probetui.errors import RecordError
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.inputs import (
+    DeletePod,
+    PauseProbes,
+    RestartContainer,
+    ResumeProbes,
+    TriggerProbe,
+)
+from probetui.kubelet.journal import TickEntry
+from probetui.kubelet.snapshot import Snapshot
+from tests.builders import a_container, a_key, a_pod, a_probe, at
+from tests.drive.playing import Recorded, opened
+
+SUCCESS = Spell(ScriptedResult(ResultName.SUCCESS), times=4)
+FAILURE = Spell(ScriptedResult(ResultName.FAILURE, output="not well"), times=3)
+ERRED = Spell(ScriptedResult(ResultName.ERRORED), times=1)
+SICKLY = Life(
+    stops_after=None,
+    answers={
+        ProbeType.LIVENESS: Spells((SUCCESS, FAILURE)),
+        ProbeType.READINESS: Spells((SUCCESS, ERRED, FAILURE), repeat=True),
+    },
+)
+SCENARIO = Scenario(
+    lives={"app": (SICKLY,), "mayfly": (Life(timedelta(seconds=3), exit_code=1),)}
+)
+
+
+def pods() -> tuple[Pod, ...]:
+    probe = a_probe(period_seconds=2)
+    return (
+        a_pod(
+            a_container(liveness_probe=probe, readiness_probe=probe),
+            name="sickly",
+            termination_grace_period_seconds=5,
+        ),
+        a_pod(a_container("mayfly"), name="loop"),
+    )
+
+
+def as_bytes(snapshot: Snapshot) -> bytes:
+    """Spell out everything there is to see."""
+    return repr(snapshot).encode()
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Recorded:
+    return Recorded(tmp_path / "session.jsonl", *pods(), scenario=SCENARIO)
+
+
+def test_a_replay_shows_at_every_instant_what_the_session_showed(
+    recorded: Recorded,
+) -> None:
+    seen = []
+    for second in range(1, 120):
+        recorded.run_until(at(second))
+        seen.append(as_bytes(recorded.course.snapshot()))
+    course = recorded.end()
+
+    again = []
+    for second in range(1, 120):
+        while (due := course.next_at()) is not None and due <= at(second):
+            course.turn()
+        course.pass_until(at(second))
+        again.append(as_bytes(course.snapshot()))
+
+    assert again == seen
+    assert course.note == ""
+    assert list(course.journal) == list(recorded.course.journal)
+    assert sum(isinstance(each, TickEntry) for each in course.journal) > 80
+
+
+def test_what_people_did_is_done_again(recorded: Recorded) -> None:
+    for second, command in (
+        (5, TriggerProbe(a_key(ProbeType.LIVENESS, pod="sickly"))),
+        (10, PauseProbes()),
+        (15, ResumeProbes()),
+        (20, RestartContainer("uid-of-sickly", "app")),
+        (40, DeletePod("uid-of-loop")),
+    ):
+        recorded.run_until(at(second))
+        recorded.course.submit(command)
+    recorded.run_until(at(60))
+    course = recorded.end()
+
+    while course.next_at() is not None:
+        course.turn()
+
+    assert course.note == ""
+    assert list(course.journal) == list(recorded.course.journal)
+
+
+@pytest.fixture(scope="module")
+def eventful(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes]]:
+    """Return a recording of a minute, and what was to be seen every half second."""
+    path = tmp_path_factory.mktemp("eventful") / "session.jsonl"
+    recorded = Recorded(path, *pods(), scenario=SCENARIO)
+    seen = []
+    for half in range(121):
+        recorded.run_until(at(half / 2))
+        seen.append(as_bytes(recorded.course.snapshot()))
+    recorded.end()
+    return path, seen
+
+
+@given(
+    st.lists(st.integers(0, 120), min_size=1, max_size=6),
+    st.sampled_from([10, 60, 10_000]),
+)
+@settings(max_examples=25, deadline=None)
+def test_wherever_one_seeks_it_is_as_it_was(
+    eventful: tuple[Path, list[bytes]], halves: list[int], apart: int
+) -> None:
+    path, seen = eventful
+    course = opened(path, apart)
+
+    shown = []
+    for half in halves:
+        seek(course, half / 2)
+        shown.append(as_bytes(course.snapshot()))
+
+    assert shown == [seen[half] for half in halves]
+    assert course.now == at(halves[-1] / 2)
+
+
+def seek(course: RecordedCourse, second: float) -> None:
+    if at(second) < course.now:
+        course.go_back(at(second))
+        return
+    while not course.leap(at(second)):
+        pass
+    while (due := course.next_at()) is not None and due <= at(second):
+        course.turn()
+    course.pass_until(at(second))
+
+
+def test_a_recording_of_a_session_that_went_back_plays_what_stands(
+    recorded: Recorded,
+) -> None:
+    recorded.run_until(at(40))
+    recorded.course.go_back(at(12))
+    recorded.rewound()
+    recorded.course.submit(RestartContainer("uid-of-sickly", "app"))
+    recorded.run_until(at(40))
+    course = recorded.end()
+
+    seek(course, 40)
+
+    assert course.note == ""
+    assert list(course.journal) == list(recorded.course.journal)
+    assert as_bytes(course.snapshot()) == as_bytes(recorded.course.snapshot())
+
+
+def test_of_a_recording_that_was_cut_off_what_is_whole_is_played(
+    recorded: Recorded,
+) -> None:
+    recorded.run_until(at(30))
+    recorded.end()
+    data = recorded.path.read_bytes()
+    half = data[: len(data) // 2].rpartition(b"\n")[0] + b'\n{"v":1,"seq":77'
+    recorded.path.write_bytes(half)
+
+    course = opened(recorded.path)
+    seek(course, 30)
+
+    assert "15 bytes are cut off or spoilt" in course.note
+    assert 0 < len(course.journal) < len(recorded.course.journal)
+    assert list(course.journal) == list(recorded.course.journal)[: len(course.journal)]
+
+
+def test_where_it_is_not_as_it_was_is_said(recorded: Recorded) -> None:
+    recorded.run_until(at(30))
+    recorded.end()
+    lines = recorded.path.read_bytes().splitlines(keepends=True)
+    forged = [
+        line.replace(b'"reason":"Started"', b'"reason":"Stopped"', 1) for line in lines
+    ]
+    recorded.path.write_bytes(b"".join(forged))
+
+    course = opened(recorded.path)
+    seek(course, 30)
+
+    assert "not as it was from 00:00.0 on" in course.note
+    assert "reason: 'Started', was 'Stopped'" in course.note
+    assert len(course.journal) == len(recorded.course.journal)
+
+
+def test_an_answer_without_a_question_ends_it_and_that_is_said(
+    recorded: Recorded,
+) -> None:
+    recorded.run_until(at(30))
+    recorded.end()
+    lines = recorded.path.read_bytes().splitlines(keepends=True)
+    asked = re.findall(rb'"probeID":\d+,', b"".join(lines))[5]
+    stray = [line.replace(asked, b'"probeID":99999,') for line in lines]
+    recorded.path.write_bytes(b"".join(stray))
+
+    course = opened(recorded.path)
+    seek(course, 30)
+
+    assert "cannot be followed further than" in course.note
+    assert "answer 99999 has no question" in course.note
+    assert 0 < len(course.journal) < len(recorded.course.journal)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(b"", "it is empty", id="empty"),
+        pytest.param(b"hello\n", "no session record comes first", id="no record"),
+        pytest.param(
+            b'{"v":2,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session"}\n',
+            "version 2, this probetui reads up to version 1",
+            id="newer",
+        ),
+        pytest.param(
+            b'{"v":1,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session"}\n',
+            "not what the engine was told",
+            id="without inputs",
+        ),
+        pytest.param(
+            b'{"v":1,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session"}\n'
+            b'{"v":1,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"input",'
+            b'"n":1,"input":null}\n',
+            "the session record is not ours",
+            id="without a config",
+        ),
+    ],
+)
+def test_what_cannot_be_played_is_refused(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(content)
+
+    with pytest.raises(RecordError, match=problem):
+        opened(path)
+
+
+def test_what_another_tool_wrote_anew_can_be_played(recorded: Recorded) -> None:
+    recorded.run_until(at(10))
+    recorded.end()
+    lines = recorded.path.read_text().splitlines()
+    recorded.path.write_text(
+        "".join(
+            json.dumps(dict(sorted(json.loads(line).items()))) + "\n" for line in lines
+        )
+    )
+
+    course = opened(recorded.path)
+    seek(course, 10)
+
+    assert course.note == ""
+    assert list(course.journal) == list(recorded.course.journal)
