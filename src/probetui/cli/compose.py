@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import sys
-from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
 from probetui.cli.attachment import attach, is_allowed
 from probetui.cli.ending import Interrupts, end_pods, remove_own
-from probetui.cli.files import STDOUT
 from probetui.cli.image_upkeep import ImageUpkeep
 from probetui.cli.locks import PodLocks
 from probetui.cli.notes import Notes
-from probetui.cli.plan import Plan, Stdout
-from probetui.cli.recording import header, open_writer, recorder
+from probetui.cli.outputs import Outputs
+from probetui.cli.plan import Plan
 from probetui.cli.roster import Roster
 from probetui.cli.runtimes import OwnPods, all_pods, open_runtime, remove_pods
 from probetui.cli.terminal import Form
@@ -26,14 +23,11 @@ from probetui.drive.clocks import SystemClock
 from probetui.drive.executor import Executor
 from probetui.drive.masking import Mask, secrets_of, secrets_of_objects
 from probetui.drive.realtime import RealtimeSession
-from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.headless.follow import Follower, Sink
-from probetui.headless.output import LinePrinter, NoteTeller, Selected
 from probetui.headless.verdict import Verdict, final_verdict
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.engine import Engine
 from probetui.kubelet.inputs import PauseProbes, SetObjects, SetPods
-from probetui.kubelet.journal import Entry
 from probetui.ports import (
     Clock,
     DialAddress,
@@ -47,7 +41,6 @@ from probetui.ports import (
     Runtime,
     VolumeHost,
 )
-from probetui.presentation.lines import PlainLines
 from probetui.probers.dispatch import Dispatch
 from probetui.probers.hooks import Hooks
 from probetui.runtimes.attached.addresses import HooksAtOwnAddress, ProbesAtOwnAddress
@@ -159,14 +152,13 @@ class _Live:
                 self._config, restarts=runtime.can_start, creates=False
             )
         self._images = self._image_upkeep()
-        self._recorders: list[Recorder] = []
-        self._printer: LinePrinter | None = None
+        self._outputs = Outputs(plan, roster, self._mask, self._started_at)
 
     async def run(self) -> int:
         """Run it and return the exit status."""
         session = await self._session()
         options = self._plan.options
-        sinks = self._sinks(session.runtime_name)
+        sinks = self._outputs.open(session.runtime_name, self._config)
         async with asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
             if options.metrics is not None:
                 sinks.append(await self._serve_metrics(options.metrics, stack))
@@ -190,7 +182,7 @@ class _Live:
                     await self._images.finish()
                 verdict = await self._end(session, interrupts, verdict)
             session.stop()
-        self._close(verdict)
+        self._outputs.close(verdict, self._clock.now())
         return verdict.exit_status
 
     async def _serve_metrics(self, address: str, stack: AsyncExitStack) -> Sink:
@@ -239,6 +231,9 @@ class _Live:
             runtime_name=await capable.version(),
             events=capable if isinstance(capable, EventSource) else None,
             logs=capable if isinstance(capable, LogSource) else None,
+            on_input=lambda item, now: self._outputs.hear(
+                item, now, len(session.journal)
+            ),
         )
         if self._plan.options.paused:
             session.send(PauseProbes())
@@ -274,47 +269,6 @@ class _Live:
     def _keep_images(self, tasks: asyncio.TaskGroup) -> asyncio.Task[None] | None:
         return None if self._images is None else tasks.create_task(self._images.run())
 
-    def _sinks(self, runtime_name: str) -> list[Sink]:
-        """Return where entries go; records get their header."""
-        plan, options = self._plan, self._plan.options
-        sinks: list[Sink] = []
-        if plan.stdout is Stdout.LINES:
-            lines = PlainLines(
-                started_at=self._started_at if options.since_start else None,
-                is_verbose=options.verbose,
-                mask=self._mask,
-            )
-            self._roster.tell(lines.know)
-            stream = sys.stdout
-            self._printer = LinePrinter(lines, stream.buffer, stream.encoding)
-            sinks.append(Selected(self._printer, plan.selection))
-        if plan.stdout is Stdout.RECORDS:
-            sinks.append(self._record(open_writer(STDOUT), runtime_name))
-        if plan.stdout is Stdout.SELECTED_RECORDS:
-            sink = self._record(open_writer(STDOUT), runtime_name)
-            sinks.append(Selected(sink, plan.selection))
-        if plan.record is not None:
-            sinks.append(self._record(plan.record, runtime_name))
-        if plan.form is Form.LINES:
-            sinks.append(NoteTeller(self._tell))
-        return sinks
-
-    def _record(self, writer: RecordWriter, runtime_name: str) -> Sink:
-        recording = recorder(writer, self._plan.pods, self._started_at, self._mask)
-        self._roster.tell(recording.know)
-        recording.begin(
-            header(
-                self._plan.loaded,
-                runtime_name,
-                self._config,
-                self._plan.arguments,
-                show_secrets=self._plan.options.show_secrets,
-                objects=self._plan.objects,
-            )
-        )
-        self._recorders.append(recording)
-        return _Recording(recording, self._plan.notes)
-
     async def _show(self, session: RealtimeSession, follower: Follower) -> Verdict:
         plan = self._plan
         if plan.form is Form.LINES:
@@ -346,34 +300,3 @@ class _Live:
             plan.notes,
             verdict,
         )
-
-    def _close(self, verdict: Verdict) -> None:
-        now = self._clock.now()
-        with suppress(BrokenPipeError):
-            if self._printer is not None:
-                self._printer.finish(now)
-        for each in self._recorders:
-            with suppress(BrokenPipeError):
-                each.end(verdict.reason, verdict.exit_status, now)
-
-    def _tell(self, text: str, is_fault: bool) -> None:  # noqa: FBT001  # a callback
-        notes = self._plan.notes
-        (notes.warning if is_fault else notes.note)(text)
-
-
-class _Recording:
-    """A sink that records, and says once when that has stopped."""
-
-    def __init__(self, recorder: Recorder, notes: Notes) -> None:
-        self._recorder = recorder
-        self._notes = notes
-        self._is_told = False
-
-    def take(self, entries: Sequence[Entry]) -> None:
-        """Record entries."""
-        self._recorder.take(entries)
-        if self._recorder.problem and not self._is_told:
-            self._is_told = True
-            self._notes.warning(
-                f"nothing is recorded any more: {self._recorder.problem}"
-            )

@@ -33,7 +33,12 @@ def open_writer(target: str) -> RecordWriter:
 
 
 def recorder(
-    writer: RecordWriter, pods: Sequence[Pod], started_at: datetime, mask: Mask
+    writer: RecordWriter,
+    pods: Sequence[Pod],
+    started_at: datetime,
+    mask: Mask,
+    *,
+    keeps_secrets: bool,
 ) -> Recorder:
     """Return what writes a session's entries to a record."""
     context = RecordContext(
@@ -42,7 +47,7 @@ def recorder(
         status_to_json=pod_status_to_json,
         mask=mask,
     )
-    return Recorder(writer, context)
+    return Recorder(writer, context, keeps_secrets=keeps_secrets)
 
 
 def header(
@@ -70,6 +75,7 @@ def header(
         ]
         + [(each.position.file, object_as_yaml(each.value, mask)) for each in objects],
         seed=config.seed,
+        config=config,
     )
 
 

@@ -77,6 +77,11 @@ class Selection:
     containers: Collection[str] = ()
     probe_types: Collection[ProbeType] = ()
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is left out."""
+        return not self.containers and not self.probe_types
+
     def wants(self, entry: Entry) -> bool:
         """Tell whether an entry is about something that is wanted.
 

@@ -1,0 +1,148 @@
+"""Where the entries of a session go, apart from the screen: lines, records, notes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from probetui.cli.files import STDOUT
+from probetui.cli.notes import Notes
+from probetui.cli.plan import Plan, Stdout
+from probetui.cli.recording import header, open_writer, recorder
+from probetui.cli.roster import Roster
+from probetui.cli.terminal import Form
+from probetui.drive.masking import Mask
+from probetui.drive.record_writer import Recorder, RecordWriter
+from probetui.headless.follow import Sink
+from probetui.headless.output import LinePrinter, NoteTeller, Selected
+from probetui.headless.verdict import Verdict
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.inputs import Input
+from probetui.kubelet.journal import Entry
+from probetui.presentation.lines import PlainLines
+
+
+class Outputs:
+    """Takes a session's journal, and what went into its engine, where they are wanted.
+
+    Args:
+        plan: what was asked for.
+        roster: the pods, as they come and go.
+        mask: what is not to be shown.
+        started_at: when the session began.
+    """
+
+    def __init__(
+        self, plan: Plan, roster: Roster, mask: Mask, started_at: datetime
+    ) -> None:
+        self._plan = plan
+        self._roster = roster
+        self._mask = mask
+        self._started_at = started_at
+        self._recorders: list[Recorder] = []
+        self._whole: list[Recorder] = []
+        self._printer: LinePrinter | None = None
+
+    def open(self, runtime_name: str, config: KubeletConfig) -> list[Sink]:
+        """Return where entries go; records get their header."""
+        plan, options = self._plan, self._plan.options
+        sinks: list[Sink] = []
+        if plan.stdout is Stdout.LINES:
+            lines = PlainLines(
+                started_at=self._started_at if options.since_start else None,
+                is_verbose=options.verbose,
+                mask=self._mask,
+            )
+            self._roster.tell(lines.know)
+            stream = sys.stdout
+            self._printer = LinePrinter(lines, stream.buffer, stream.encoding)
+            sinks.append(Selected(self._printer, plan.selection))
+        writers: list[RecordWriter] = []
+        if plan.stdout is Stdout.RECORDS:
+            writers.append(open_writer(STDOUT))
+        if plan.record is not None:
+            writers.append(plan.record)
+        if plan.stdout is Stdout.SELECTED_RECORDS:
+            is_whole = plan.selection.is_everything
+            sink = self._record(open_writer(STDOUT), runtime_name, config, is_whole)
+            sinks.append(Selected(sink, plan.selection))
+        sinks += [
+            self._record(each, runtime_name, config, is_whole=True) for each in writers
+        ]
+        if plan.form is Form.LINES:
+            sinks.append(NoteTeller(self._tell))
+        return sinks
+
+    def hear(self, item: Input | None, now: datetime, sequence: int) -> None:
+        """Take note of what the engine is about to be given; None is only time."""
+        for each in self._whole:
+            each.hear(item, now, sequence)
+
+    def rewind(self, kept: Sequence[Entry], inputs: int, at: datetime) -> None:
+        """Take back all but some entries and inputs."""
+        for each in self._whole:
+            each.rewind(kept, inputs, at)
+
+    def close(self, verdict: Verdict, now: datetime) -> None:
+        """Write what is left, and why the session is over."""
+        with suppress(BrokenPipeError):
+            if self._printer is not None:
+                self._printer.finish(now)
+        for each in self._recorders:
+            with suppress(BrokenPipeError):
+                each.end(verdict.reason, verdict.exit_status, now)
+
+    def _record(
+        self,
+        writer: RecordWriter,
+        runtime_name: str,
+        config: KubeletConfig,
+        is_whole: bool,  # noqa: FBT001  # a selection of entries needs no inputs
+    ) -> Sink:
+        plan = self._plan
+        recording = recorder(
+            writer,
+            plan.pods,
+            self._started_at,
+            self._mask,
+            keeps_secrets=plan.options.show_secrets,
+        )
+        self._roster.tell(recording.know)
+        recording.begin(
+            header(
+                plan.loaded,
+                runtime_name,
+                config,
+                plan.arguments,
+                show_secrets=plan.options.show_secrets,
+                objects=plan.objects,
+            )
+        )
+        self._recorders.append(recording)
+        if is_whole:
+            self._whole.append(recording)
+        return _Recording(recording, plan.notes)
+
+    def _tell(self, text: str, is_fault: bool) -> None:  # noqa: FBT001  # a callback
+        notes = self._plan.notes
+        (notes.warning if is_fault else notes.note)(text)
+
+
+class _Recording:
+    """A sink that records, and says once when that has stopped."""
+
+    def __init__(self, recorder: Recorder, notes: Notes) -> None:
+        self._recorder = recorder
+        self._notes = notes
+        self._is_told = False
+
+    def take(self, entries: Sequence[Entry]) -> None:
+        """Record entries."""
+        self._recorder.take(entries)
+        if self._recorder.problem and not self._is_told:
+            self._is_told = True
+            self._notes.warning(
+                f"nothing is recorded any more: {self._recorder.problem}"
+            )
