@@ -39,7 +39,10 @@ def test_a_timeline_has_the_ticks_of_its_probe_only() -> None:
 
 
 def test_a_probe_that_never_ticked_has_an_empty_timeline() -> None:
-    assert not Timelines([]).of(DEMO_KEY).indexes
+    timeline = Timelines([]).of(DEMO_KEY)
+
+    assert not timeline.indexes
+    assert timeline.generations() == []
 
 
 @pytest.mark.parametrize("letter", list("swfehdgn"))

@@ -239,19 +239,23 @@ class TestBackOff:
 
     def test_a_wait_tells_its_window_from_when_and_until_when(self) -> None:
         pod = a_failing_pod()
-        past = past_of(played(pod, 12, lives={"app": CRASHES}))
+
+        text = told(played(pod, 12, lives={"app": CRASHES}), pod)
+
+        assert "It has to wait in back-off until 12:00:1" in text
+        assert (
+            "the window is 10s, reckoned from the end of an instance at 12:00" in text
+        )
+
+    def test_while_the_last_instance_still_stops_a_wait_is_told_apart(self) -> None:
+        pod = a_failing_pod()
+        past = past_of(played(pod, 60, probing=FAILING))
 
         answer = why_waits(case_of(past, pod))
 
         assert answer is not None
         assert answer.question == "Why is web/app not started again yet?"
-        assert answer.sentences[0].startswith(
-            "It has to wait in back-off until 12:00:1"
-        )
-        assert (
-            "the window is 10s, reckoned from the end of an instance at 12:00:0"
-            in (answer.sentences[0])
-        )
+        assert answer.sentences[0].startswith("It has to wait in back-off until 12:01")
 
     def test_what_runs_does_not_wait(self) -> None:
         pod = a_failing_pod()

@@ -50,9 +50,11 @@ def waiting_words(container: ContainerSnapshot, view: View) -> str:
     if backoff is None or backoff.until is None:
         return ""
     since = f" from exit {view.times.clock(backoff.since)}" if backoff.since else ""
+    retry = f"retry in {countdown(backoff.until - view.now)}"
+    if backoff.until <= view.now:
+        retry = "over: the retry waits for the pod's next sync"
     return (
-        f"window {age(backoff.window)}{since}, "
-        f"retry in {countdown(backoff.until - view.now)}, "
+        f"window {age(backoff.window)}{since}, {retry}, "
         f"next window {age(backoff.next_window)}"
     )
 

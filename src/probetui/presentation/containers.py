@@ -220,6 +220,9 @@ def _next(container: ContainerSnapshot, view: View) -> Span:
         grace = container.stopping.grace_period_seconds
         return Span(countdown(left + grace * _SECOND), Role.WARNING)
     if container.backoff is not None and container.backoff.until is not None:
+        if container.backoff.until <= view.now:
+            # The kubelet looks again at its pod's next sync, not when the wait ends.
+            return Span("sync", Role.ERROR)
         return Span(countdown(container.backoff.until - view.now), Role.ERROR)
     probe = next_tick(container.probes)
     if any(each.in_flight_since for each in container.probes):
@@ -228,4 +231,6 @@ def _next(container: ContainerSnapshot, view: View) -> Span:
         return muted("-")
     if probe.is_held_back and probe.next_tick_at <= view.now:
         return Span("held", Role.WARNING)
+    if probe.next_tick_at <= view.now:
+        return Span("due")
     return Span(countdown(probe.next_tick_at - view.now))

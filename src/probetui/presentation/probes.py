@@ -121,14 +121,22 @@ def badge(probe: ProbeSnapshot, container: ContainerSnapshot, view: View) -> Spa
     if probe.on_hold:
         return Span("ON HOLD", Role.HOLD)
     if backoff is not None and backoff.until is not None:
-        return Span(f"BACK-OFF {countdown(backoff.until - view.now)}", Role.ERROR)
+        return Span(f"BACK-OFF {_until(backoff.until, view.now)}", Role.ERROR)
     if probe.upcoming_skip in _WAITS_FOR_STARTUP:
         return Span("WAITING FOR STARTUP", Role.WARNING)
     if probe.upcoming_skip is Skip.INITIAL_DELAY:
         return Span(f"DELAY {_delay_left(probe, view.now)}", Role.WARNING)
     if probe.next_tick_at is None:
         return muted("NO TICK")
-    return Span(f"NEXT {countdown(probe.next_tick_at - view.now)}", Role.STRONG)
+    when = "due"
+    if probe.next_tick_at > view.now:
+        when = countdown(probe.next_tick_at - view.now)
+    return Span(f"NEXT {when}", Role.STRONG)
+
+
+def _until(end: datetime, now: datetime) -> str:
+    """Return what is left of a wait; then the kubelet waits for the pod's next sync."""
+    return countdown(end - now) if end > now else "over, next sync"
 
 
 def next_tick(probes: Iterable[ProbeSnapshot]) -> ProbeSnapshot | None:

@@ -27,6 +27,16 @@ _SKIPPED = {
     Skip.NOT_STARTED: "gated until the startup probe succeeds",
     Skip.ALREADY_STARTED: "the container has started, nothing left to find out",
 }
+GOES_ON = {
+    Skip.NO_STATUS: "once the kubelet has worked out the pod's status",
+    Skip.CONTAINER_MISSING: "once the container has been created",
+    Skip.ON_HOLD: "once a tick sees a new container id: a restart, nothing else",
+    Skip.NOT_RUNNING: "once a container runs; until then it counts as failed",
+    Skip.INITIAL_DELAY: "after the delay, in whole seconds from the container's start",
+    Skip.NOT_STARTED: "once the startup probe has succeeded",
+    Skip.ALREADY_STARTED: "never for this container: startup succeeds only once",
+}
+"""What ends the reason for which a tick probed nothing."""
 _ENDED = {
     Exit.POD_ENDED: "the pod has ended",
     Exit.CONTAINER_WILL_NOT_RESTART: "the container has ended and is not restarted",

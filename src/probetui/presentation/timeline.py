@@ -100,7 +100,7 @@ class Timeline:
         return [
             Generation(container, range(start, stop))
             for container, start, stop in zip(
-                self._containers, self._starts, stops, strict=True
+                self._containers, self._starts, stops, strict=False
             )
         ]
 

@@ -14,7 +14,7 @@ from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
 from probetui.kubelet.prober import judge_outcome
 from probetui.presentation.durations import took
 from probetui.presentation.marks import is_warning, tick_mark
-from probetui.presentation.sentences import KILL_REASONS
+from probetui.presentation.sentences import GOES_ON, KILL_REASONS
 from probetui.presentation.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.view import View
 
@@ -89,11 +89,15 @@ def _facts(
     tick: TickEntry, pod: Pod | None, next_at: datetime | None, view: View
 ) -> Iterator[Fact]:
     yield Fact("trigger", line(_TRIGGERS[tick.trigger]))
-    yield from _attempts(tick, view)
-    yield Fact("result run", _run(tick))
+    if tick.attempts:
+        yield from _attempts(tick, view)
+        yield Fact("result run", _run(tick))
     yield Fact("stored result", _stored(tick))
     yield Fact("effect", _effect(tick, pod))
-    yield Fact("event", _event(tick, view))
+    if tick.attempts:
+        yield Fact("event", _event(tick, view))
+    if tick.skip is not None:
+        yield Fact("goes on", line(GOES_ON[tick.skip]))
     if tick.exit is not None:
         yield Fact("next tick", line("none: this was the worker's last"))
     elif next_at is not None:
@@ -102,8 +106,6 @@ def _facts(
 
 
 def _attempts(tick: TickEntry, view: View) -> Iterator[Fact]:
-    if not tick.attempts:
-        yield Fact("attempts", line(muted("none")))
     for number, each in enumerate(tick.attempts, start=1):
         note = ""
         if number == len(tick.attempts):
@@ -137,8 +139,7 @@ _ROLES = {ProbeResult.SUCCESS: Role.SUCCESS, ProbeResult.WARNING: Role.WARNING}
 
 def _run(tick: TickEntry) -> Line:
     if tick.result is None:
-        why = "errored" if tick.attempts else "nothing was probed"
-        return line(f"unchanged ({why})")
+        return line("unchanged (errored)")
     word = "failure" if tick.result is Result.FAILURE else "success"
     moved = f"{tick.run - 1} -> {tick.run}" if tick.run > 1 else "starts at 1"
     reached = tick.run >= tick.threshold

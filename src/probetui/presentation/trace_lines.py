@@ -32,8 +32,11 @@ def subject_trace(subject: Subject, view: View) -> Trace | None:
     return trace(tick, subject.pod.pod, next_at, view)
 
 
-def trace_lines(subject: Subject, view: View, width: int) -> list[Line]:
-    """Return the trace of the tick that is looked at."""
+def trace_lines(subject: Subject, view: View, width: int, height: int) -> list[Line]:
+    """Return the trace of the tick that is looked at.
+
+    Where there is little room the questions that were passed share a line.
+    """
     shown = subject_trace(subject, view)
     if shown is None:
         is_lost = subject.cursor is not None
@@ -41,8 +44,23 @@ def trace_lines(subject: Subject, view: View, width: int) -> list[Line]:
     if width >= TWO_COLUMNS:
         gates = [_gate_with_label(each) for each in shown.gates]
         return [*_side_by_side(gates, width), *_labelled(shown.facts, _LABEL)]
-    gates = [_gate_with_answer(each) for each in shown.gates]
-    return [*gates, EMPTY, *_labelled(shown.facts, _NARROW_LABEL)]
+    facts = _labelled(shown.facts, _NARROW_LABEL)
+    if len(shown.gates) + len(facts) < height:
+        return [*(_gate_with_answer(each) for each in shown.gates), EMPTY, *facts]
+    return [*_gates_in_short(shown.gates), *facts]
+
+
+def _gates_in_short(gates: Sequence[Fact]) -> list[Line]:
+    passed = [f"{each.label} {text_of(each.words)}" for each in gates if each.passed]
+    stopped = [
+        line(muted("stopped by".ljust(_NARROW_LABEL)), f"{each.label}: ", *each.words)
+        for each in gates
+        if not each.passed
+    ]
+    if not passed:
+        return stopped
+    words = "; ".join(passed)
+    return [line(muted("passed".ljust(_NARROW_LABEL)), words), *stopped]
 
 
 def _labelled(facts: Sequence[Fact], width: int) -> list[Line]:

@@ -17,7 +17,7 @@ from probetui.presentation.hints import hints
 from probetui.presentation.lives import ContainerPast, Life
 from probetui.presentation.marks import is_warning
 from probetui.presentation.reproduce import reproduce
-from probetui.presentation.sentences import why
+from probetui.presentation.sentences import GOES_ON, why
 from probetui.presentation.timeline import Timeline
 from probetui.presentation.trace import cluster_words, event_of, stopped_at
 from probetui.presentation.view import View
@@ -28,15 +28,6 @@ _TRIGGERS = {
     Trigger.READINESS: "It came out of schedule: the kubelet brings readiness forward "
     "whenever it updates the status of a container that is started and not ready",
     Trigger.USER: "It came out of schedule: somebody asked for it",
-}
-_RELEASED = {
-    Skip.NO_STATUS: "It goes on once the kubelet has worked out the pod's status",
-    Skip.CONTAINER_MISSING: "It goes on once the container has been created",
-    Skip.ON_HOLD: "Only a new container id releases the hold, which a restart brings",
-    Skip.NOT_RUNNING: "Meanwhile the stored result is Failure, without any event",
-    Skip.INITIAL_DELAY: "The delay counts whole seconds from the container's start",
-    Skip.NOT_STARTED: "Liveness and readiness wait until the startup probe succeeds",
-    Skip.ALREADY_STARTED: "A startup probe has nothing to do after its first success",
 }
 
 
@@ -117,9 +108,14 @@ def why_ended(life: Life, case: Case) -> Answer:
 
 
 def why_waits(case: Case) -> Answer | None:
-    """Say why a container waits for its next start; None if it does not."""
+    """Say why a container waits for its next start.
+
+    None if it does not, or if that is part of the answer about its last end.
+    """
     decision = case.past.decision
     if decision is None or not decision.waits or not case.past.lives:
+        return None
+    if case.past.lives[-1].exited is not None:
         return None
     last = case.past.lives[-1]
     sentences = tuple(backoff_sentences(case.past, last, case.view))
@@ -155,7 +151,7 @@ def _not_probed(tick: TickEntry, case: Case) -> Iterator[str]:
     if tick.skip is Skip.ON_HOLD:
         yield from _who_put_it_on_hold(tick, case)
     if tick.skip is not None:
-        yield f"{_RELEASED[tick.skip]}."
+        yield f"Probing goes on {GOES_ON[tick.skip]}."
     elif tick.exit is not Exit.STOPPED:
         yield "The worker left: there will be no further tick."
 
