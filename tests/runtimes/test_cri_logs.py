@@ -1,0 +1,160 @@
+"""What containers print, read from the files of a CRI runtime."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from probetui.ports import LogLine
+from probetui.runtimes.cri.logs import (
+    BLOCK_BYTES,
+    Entry,
+    Lines,
+    follow,
+    last_output,
+    parse_entry,
+)
+
+AT = datetime(2016, 10, 6, 0, 17, 9, 669794, UTC)
+TIME = "2016-10-06T00:17:09.669794202Z"
+
+
+def entry(text: str, tag: str = "F", stream: str = "stdout") -> bytes:
+    """Return a line of a log file."""
+    return f"{TIME} {stream} {tag} {text}\n".encode()
+
+
+def an_entry(
+    text: bytes,
+    at: datetime | None = AT,
+    *,
+    is_stderr: bool = False,
+    is_whole: bool = True,
+) -> Entry:
+    return Entry(at, text, is_stderr, is_whole)
+
+
+def write(log: Path, *content: bytes) -> None:
+    """Add to a file what a runtime would."""
+    with log.open("ab") as file:
+        file.write(b"".join(content))
+
+
+async def read(path: Path, tail: int = 100) -> list[str]:
+    """Return the last lines that a container printed."""
+    return [each.text async for each in follow(str(path), tail=tail, has_ended=None)]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "0.log"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param(f"{TIME} stdout F text", an_entry(b"text"), id="out"),
+        pytest.param(
+            f"{TIME} stderr F text", an_entry(b"text", is_stderr=True), id="err"
+        ),
+        pytest.param(f"{TIME} stdout P te", an_entry(b"te", is_whole=False), id="part"),
+        pytest.param(
+            f"{TIME} stdout P:x te", an_entry(b"te", is_whole=False), id="more tags"
+        ),
+        pytest.param(f"{TIME} stdout F  two  ", an_entry(b" two  "), id="blanks"),
+        pytest.param(f"{TIME} stdout F ", an_entry(b""), id="empty"),
+        pytest.param(f"{TIME} stdout F", an_entry(b""), id="cut short"),
+        pytest.param(
+            "2016-10-06T02:17:09.669794202+02:00 stdout F text",
+            an_entry(b"text"),
+            id="offset",
+        ),
+        pytest.param("then stdout F text", an_entry(b"text", at=None), id="no instant"),
+        pytest.param("words", None, id="not a line of a log"),
+    ],
+)
+def test_a_line_of_a_file_is_understood(line: str, expected: Entry | None) -> None:
+    assert parse_entry(line.encode()) == expected
+
+
+def test_a_long_line_is_put_together_stream_by_stream() -> None:
+    lines = Lines()
+    parts = [
+        (b"one", "P", "stdout"), (b"error", "F", "stderr"),
+        (b"two", "P", "stdout"), (b"three", "F", "stdout"),
+    ]  # fmt: skip
+
+    found = [
+        lines.feed(entry(text.decode(), tag, stream).rstrip(b"\n"))
+        for text, tag, stream in parts
+    ]
+
+    assert list(filter(None, found)) == [
+        LogLine(AT, "error", is_stderr=True),
+        LogLine(AT, "onetwothree"),
+    ]
+    assert list(lines.rest()) == []
+
+
+def test_a_line_without_an_end_is_told_in_the_end() -> None:
+    lines = Lines()
+    lines.feed(entry("begun", "P").rstrip(b"\n"))
+
+    assert [each.text for each in lines.rest()] == ["begun"]
+
+
+async def test_bytes_that_are_no_text_come_through(log: Path) -> None:
+    write(log, f"{TIME} stdout F ".encode(), b"\xff\n")
+
+    assert await read(log) == ["\udcff"]
+
+
+@pytest.mark.parametrize("tail", [0, 1, 2, 3, 4, 100])
+async def test_the_last_lines_are_those_of_the_container(log: Path, tail: int) -> None:
+    printed = ["one", "twotwotwo", "three", "four"]
+    write(log, entry("one"), entry("two", "P") * 2, entry("two"))
+    write(log, entry("three"), entry("four"))
+
+    assert await read(log, tail) == printed[max(0, len(printed) - tail) :]
+
+
+async def test_lines_longer_than_a_block_are_read(log: Path) -> None:
+    long = "x" * (BLOCK_BYTES + 1)
+    write(log, entry("first"), entry(long), entry("last"))
+
+    assert await read(log, 2) == [long, "last"]
+
+
+async def test_a_file_that_is_not_there_is_empty(log: Path) -> None:
+    assert await read(log) == []
+    assert last_output(str(log)) == b""
+
+
+async def test_following_waits_for_the_file_and_for_lines_in_pieces(log: Path) -> None:
+    ended = asyncio.Event()
+    lines = follow(str(log), tail=10, has_ended=lambda: _answer(ended.is_set()))
+    first = asyncio.ensure_future(anext(lines))
+    await asyncio.sleep(0)
+
+    whole = entry("first") + entry("last")
+    write(log, whole[:-5])
+    assert (await first).text == "first"
+    write(log, whole[-5:])
+    ended.set()
+
+    assert [each.text async for each in lines] == ["last"]
+
+
+async def _answer(value: bool) -> bool:  # noqa: FBT001  # what is answered
+    return value
+
+
+def test_the_end_of_the_output_is_as_it_was_printed(log: Path) -> None:
+    write(log, *(entry(str(number)) for number in range(100)), entry("no end", "P"))
+
+    found = last_output(str(log)).decode()
+
+    assert found == "".join(f"{each}\n" for each in range(21, 100)) + "no end"
