@@ -32,6 +32,8 @@ class Where(Enum):
     COMMAND_LINE = "the command line"
     QUESTION = "a question"
     HELP = "the help"
+    TICKS = "the ticks of a probe"
+    ANSWER = "answers"
 
 
 class On(StrEnum):

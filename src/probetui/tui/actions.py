@@ -33,14 +33,24 @@ from probetui.tui.action_tables.looking import LOOKING
 from probetui.tui.action_tables.moving import MOVING
 from probetui.tui.action_tables.program import PROGRAM
 from probetui.tui.action_tables.running import RUNNING
+from probetui.tui.action_tables.understanding import UNDERSTANDING
 
-ACTIONS: tuple[Action, ...] = (*MOVING, *LOOKING, *RUNNING, *PROGRAM, *ANSWERING)
+ACTIONS: tuple[Action, ...] = (
+    *MOVING,
+    *LOOKING,
+    *UNDERSTANDING,
+    *RUNNING,
+    *PROGRAM,
+    *ANSWERING,
+)
 
 BY_ID = {each.id: each for each in ACTIONS}
 
 TOGETHER: tuple[tuple[Where, ...], ...] = (
     (Where.PANE, Where.MAIN, Where.PROGRAM),
     (Where.PANE, Where.EVENTS, Where.MAIN, Where.PROGRAM),
+    (Where.PANE, Where.TICKS, Where.MAIN, Where.PROGRAM),
+    (Where.PANE, Where.ANSWER, Where.PROGRAM),
     (Where.FILTER,),
     (Where.COMMAND_LINE,),
     (Where.PANE, Where.QUESTION),

@@ -21,7 +21,12 @@ from probetui.tui.actions import BY_ID, bindings
 from probetui.tui.command_words import Typed
 from probetui.tui.container_keys import ContainerKey
 from probetui.tui.key_labels import active_labels
-from probetui.tui.messages import CommandGiven, KeyClicked, SnapshotPublished
+from probetui.tui.messages import (
+    CommandGiven,
+    CopyWanted,
+    KeyClicked,
+    SnapshotPublished,
+)
 from probetui.tui.objects import objects
 from probetui.tui.options import ScreenOptions
 from probetui.tui.outside import Outside
@@ -195,6 +200,11 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
     @on(CommandGiven)
     def _send(self, message: CommandGiven) -> None:
         self._session.send(message.command)
+
+    @on(CopyWanted)
+    def _copy(self, message: CopyWanted) -> None:
+        self.copy_to_clipboard(message.text)
+        self.notify("sent to the terminal's clipboard", markup=False)
 
     @on(KeyClicked)
     def _press(self, message: KeyClicked) -> None:

@@ -32,6 +32,22 @@ class ContainerChosen(Message):
         self.key = key
 
 
+class CopyWanted(Message):
+    """A text is to be copied; it is harmless and without secrets."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class StripEndWanted(Message):
+    """The first tick of the session is to be looked at, or the newest."""
+
+    def __init__(self, *, is_first: bool) -> None:
+        super().__init__()
+        self.is_first = is_first
+
+
 class FilterClosed(Message):
     """The filter bar is left."""
 

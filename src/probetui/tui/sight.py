@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from probetui.drive.masking import Mask, secrets_of
@@ -14,6 +14,7 @@ from probetui.presentation.containers import pod_names
 from probetui.presentation.durations import TimeFormat, Times
 from probetui.presentation.events import EventLine, EventLog
 from probetui.presentation.marks import ASCII, UNICODE
+from probetui.presentation.past import Past
 from probetui.presentation.view import View
 from probetui.tui.options import ScreenOptions
 
@@ -22,7 +23,8 @@ from probetui.tui.options import ScreenOptions
 class Sight:
     """A snapshot, how to look at it, and the event lines that are new in it.
 
-    `counts` is how many warnings and normal events there have been.
+    `counts` is how many warnings and normal events there have been. `past` has every
+    tick and every life of a container; it grows.
     """
 
     snapshot: Snapshot
@@ -30,6 +32,7 @@ class Sight:
     view: View
     fresh: tuple[EventLine, ...]
     counts: tuple[int, int]
+    past: Past = field(default_factory=lambda: Past(()))
 
 
 class Onlooker:
@@ -44,6 +47,7 @@ class Onlooker:
         self._session = session
         self._options = options
         self._log = EventLog()
+        self._past = Past(session.journal)
         self._read = 0
         self._pods: dict[str, Pod] = {}
         self._names: dict[str, str] = {}
@@ -60,6 +64,7 @@ class Onlooker:
             self.view(snapshot),
             self._read_on(),
             (self._log.warnings, self._log.normals),
+            self._past,
         )
 
     def view(self, snapshot: Snapshot) -> View:
@@ -89,8 +94,9 @@ class Onlooker:
             self._mask.learn(secrets_of(self._pods.values()))
 
     def _read_on(self) -> tuple[EventLine, ...]:
-        fresh = self._session.journal[self._read :]
-        self._read += len(fresh)
+        journal = self._session.journal
+        fresh, self._read = journal[self._read :], len(journal)
+        self._past.feed(fresh, self._read - len(fresh))
         lines = (self._log.feed(each, self._names) for each in fresh)
         return tuple(each for each in lines if each is not None)
 

@@ -9,8 +9,10 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widgets import Input
 
-from probetui.k8s.probe import ProbeType
-from probetui.presentation.detail import Subject
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.journal import TickEntry
+from probetui.kubelet.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.presentation.detail import Subject, choose_probe
 from probetui.tui.action import Action, Circumstances
 from probetui.tui.actions import action_called
 from probetui.tui.container_keys import ContainerKey
@@ -21,12 +23,24 @@ from probetui.tui.sight import Sight
 
 @dataclass(slots=True)
 class Stage:
-    """Owned by the app, which renews `sight`; the main screen sets `subject`."""
+    """Owned by the app, which renews `sight`; the topmost screen sets the subject.
+
+    Attributes:
+        sight: what there is to see.
+        options: how the screen looks, and what may be done.
+        outside: what the program around the screen can do.
+        subject: the container that is chosen, one of its probes, one of its ticks.
+        wanted_probe: the kind of probe that is shown of containers that have it.
+        cursor: the number of the tick that is looked at; None is the newest one.
+    """
 
     sight: Sight
     options: ScreenOptions
     outside: Outside = field(default_factory=Outside)
     subject: Subject | None = None
+    wanted_probe: ProbeType | None = None
+    cursor: int | None = None
+    _cursor_is_of: ProbeKey | None = None
 
     @property
     def now(self) -> Circumstances:
@@ -40,6 +54,46 @@ class Stage:
         if action.changes and self.options.read_only:
             return False
         return action.is_possible(self.now)
+
+    def choose(self, chosen: tuple[PodSnapshot, ContainerSnapshot] | None) -> None:
+        """Look at a container, at the wanted one of its probes, at the tick chosen.
+
+        A cursor stays on its tick while its probe is looked at, and no longer.
+        """
+        if chosen is None:
+            self.subject = None
+            return
+        pod, container = chosen
+        probe = choose_probe(container, self.wanted_probe)
+        key = None if probe is None else probe.key
+        if key != self._cursor_is_of:
+            self._cursor_is_of, self.cursor = key, None
+        past = self.sight.past
+        timeline = None if key is None else past.timeline(key)
+        lives = past.container(pod.pod.uid, container.container.name)
+        # Ticks from before the journal began are in the snapshot only.
+        known = timeline if timeline is not None and timeline.indexes else None
+        self.subject = Subject(pod, container, probe, known, self.cursor, lives)
+
+    def move_cursor(self, step: int) -> None:
+        """Look at an older or newer tick; behind the newest, the strip goes on."""
+        if self.subject is None:
+            return
+        indexes = self.subject.ticks.indexes
+        if not indexes:
+            return
+        last = indexes[-1]
+        at = last if self.cursor is None else self.cursor
+        wanted = max(at + step, indexes.start)
+        self.cursor = None if wanted >= last else wanted
+
+    def look_at(self, tick: TickEntry | None) -> bool:
+        """Look at a tick of the chosen probe, None for the newest; False if unknown."""
+        index = None
+        if tick is not None and self.subject is not None:
+            index = self.subject.ticks.index_of(tick)
+        self.cursor = index
+        return tick is None or index is not None
 
 
 class StagedApp(App[None], inherit_bindings=False):
@@ -56,6 +110,9 @@ class StagedScreen(Screen[None], inherit_bindings=False):
 
     def show(self, sight: Sight) -> None:
         """Show what there is to see now; only what changed is painted."""
+
+    def show_subject(self) -> None:
+        """Show another probe or tick of what is chosen; the sight is the same."""
 
 
 def is_allowed(node: DOMNode, name: str, parameters: tuple[object, ...]) -> bool:

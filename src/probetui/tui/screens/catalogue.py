@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping
 
 from textual.screen import Screen
 
+from probetui.tui.screens.container import ContainerScreen
+from probetui.tui.screens.probe_output import ProbeOutputScreen
+from probetui.tui.screens.why import WhyScreen
 from probetui.tui.stage import Stage
 
-SCREENS: Mapping[str, Callable[[Stage], Screen[None]]] = {}
+SCREENS: Mapping[str, Callable[[Stage], Screen[None]]] = {
+    "container": ContainerScreen,
+    "probe-output": ProbeOutputScreen,
+    "why": WhyScreen,
+}
 """What `app.show_screen('name')` puts on the screen."""

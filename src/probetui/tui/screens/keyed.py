@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import on
 from textual.binding import BindingType
 from textual.screen import Screen
 
 from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.key_labels import footer_labels
+from probetui.tui.messages import StripEndWanted
 from probetui.tui.stage import Stage, StagedScreen, is_allowed
 from probetui.tui.widgets.one_line import KeyLine
 
@@ -38,6 +40,32 @@ class KeyedScreen(StagedScreen, inherit_bindings=False):
     ) -> bool | None:
         """Tell which keys work now; the others are neither shown nor listed."""
         return is_allowed(self, action, parameters)
+
+    def action_probe(self, step: int) -> None:
+        """Show the container's next probe, or the one before."""
+        subject = self.stage.subject
+        if subject is not None and subject.probe is not None:
+            probes = subject.container.probes
+            index = probes.index(subject.probe) + step
+            self.stage.wanted_probe = probes[index % len(probes)].key.probe_type
+            self._show_subject_everywhere()
+
+    def action_tick(self, step: int) -> None:
+        """Look at an older or a newer tick."""
+        self.stage.move_cursor(step)
+        self._show_subject_everywhere()
+
+    @on(StripEndWanted)
+    def _go_to_end(self, message: StripEndWanted) -> None:
+        subject = self.stage.subject
+        first = subject.ticks.indexes.start if subject is not None else 0
+        self.stage.cursor = first if message.is_first else None
+        self._show_subject_everywhere()
+
+    def _show_subject_everywhere(self) -> None:
+        for screen in self.app.screen_stack:
+            if isinstance(screen, StagedScreen):
+                screen.show_subject()
 
     def _show_keys(self, _screen: Screen[None]) -> None:
         self.key_line.show(footer_labels(self.active_bindings))

@@ -12,12 +12,12 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from probetui.k8s.probe import ProbeType
-from probetui.presentation.detail import Subject, choose_probe
 from probetui.presentation.filters import Filter
 from probetui.tui.action import Where
 from probetui.tui.actions import ACTIONS, bindings
 from probetui.tui.container_keys import ContainerKey
 from probetui.tui.messages import ContainerChosen, FilterClosed
+from probetui.tui.screens.container import ContainerScreen
 from probetui.tui.screens.keyed import KeyedScreen
 from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, LEAST, is_below
 from probetui.tui.sight import Sight
@@ -44,7 +44,6 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
-        self._wanted_probe: ProbeType | None = None
         self._zoomed = ""
         self._allowed: object = None
         view, is_ascii = stage.sight.view, stage.options.ascii
@@ -78,6 +77,9 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
 
     def on_descendant_focus(self) -> None:
         self.set_class(isinstance(self.focused, EventPane), "-on-events")
+
+    def show_subject(self) -> None:
+        self._show_detail()
 
     def show(self, sight: Sight) -> None:
         snapshot, view = sight.snapshot, sight.view
@@ -116,7 +118,10 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
 
     def action_open(self) -> None:
         pane = self._focused_pane()
-        self._zoom("detail" if isinstance(pane, ContainerTable) else pane.id or "")
+        if isinstance(pane, ContainerTable | DetailPane) and self.stage.subject:
+            self.app.push_screen(ContainerScreen(self.stage))
+        else:
+            self._zoom(pane.id or "")
 
     def action_unzoom(self) -> None:
         self._zoom("")
@@ -128,17 +133,9 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
             self._pane_to_filter().show_filter(Filter())
             self.refresh_bindings()
 
-    def action_probe(self, step: int) -> None:
-        subject = self.stage.subject
-        if subject is not None and subject.probe is not None:
-            probes = subject.container.probes
-            index = probes.index(subject.probe) + step
-            self._wanted_probe = probes[index % len(probes)].key.probe_type
-            self._show_detail()
-
     def choose(self, key: ContainerKey, probe: ProbeType | None) -> None:
         """Choose a container, and one of its probes; a filter that hides it goes."""
-        self._wanted_probe = probe or self._wanted_probe
+        self.stage.wanted_probe = probe or self.stage.wanted_probe
         self._containers.choose_container(key)
         self._show_detail()
 
@@ -159,14 +156,8 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         self.key_line.display = True
 
     def _show_detail(self) -> None:
-        chosen = self._containers.chosen_container
-        if chosen is None:
-            subject = None
-        else:
-            probe = choose_probe(chosen[1], self._wanted_probe)
-            subject = Subject(*chosen, probe)
-        self.stage.subject = subject
-        self._detail.show(subject, self.stage.sight.view)
+        self.stage.choose(self._containers.chosen_container)
+        self._detail.show(self.stage.subject, self.stage.sight.view)
         allowed = [self.stage.allows(each) for each in ACTIONS]
         if allowed != self._allowed:
             self._allowed = allowed

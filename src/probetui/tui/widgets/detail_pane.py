@@ -18,12 +18,12 @@ from probetui.presentation.detail import (
 from probetui.presentation.spans import EMPTY, Line, line, muted, strong
 from probetui.presentation.view import View
 from probetui.tui.inks import PLAIN, InkLine, cells, inks, wrapped
-from probetui.tui.widgets.pane import Pane
+from probetui.tui.widgets.tick_pane import TickPane
 
 _MOST_SHORT_LINES = 8
 
 
-class DetailPane(Pane):
+class DetailPane(TickPane):
     """Five lines where there is little room, everything where there is more."""
 
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:

@@ -169,7 +169,7 @@ class Pane(Painted, can_focus=True):
         if cells(title) > room:
             title = fit(title, room, ellipsis=self.ellipsis)
         line = drawn.horizontal * max(room - cells(title) + 1, 0)
-        right = ((" ", look), *badge, (" ", look)) if badge else ((line[:1], look),)
+        right = ((" ", look), *badge, (" ", look)) if badge else ()
         return (
             (f"{drawn.top_left}{drawn.horizontal} ", look),
             *title,
