@@ -62,7 +62,7 @@ UNDERSTANDING = (
         "right",
         "newer tick",
         "newer tick",
-        "Look at the tick after; behind the newest, follow",
+        "Look at the tick after, or follow",
         (Where.MAIN,),
         "tick(1)",
         on=On.PROBE,
