@@ -143,6 +143,7 @@ def drain(terminal: int, is_running: Callable[[], bool]) -> None:
 
 if "--child" in sys.argv:
     # Imported only where it is used: the measuring side must stay light.
+    from probetui.cli import collector
     from probetui.drive.clocks import SystemClock
     from probetui.k8s.event import Event, EventType
     from probetui.k8s.pod import Container, Pod
@@ -330,6 +331,7 @@ if "--child" in sys.argv:
 
 async def draw(options: argparse.Namespace) -> None:
     """Run the screen until somebody leaves it, and print what it cost."""
+    collector.hold_off()
     session = BusySession(options.pods, SystemClock())
     app = ProbetuiApp(session, options=ScreenOptions(zone=UTC))
     screen = asyncio.create_task(app.run_async())
@@ -340,6 +342,7 @@ async def draw(options: argparse.Namespace) -> None:
         session.publish(ticking)
         await asyncio.sleep(1 / options.rate)
         if not started_at and time.monotonic() > counts_from:
+            collector.settle()
             cpu_at_start, started_at = time.process_time(), time.monotonic()
     spent = time.process_time() - cpu_at_start
     cpu = spent / (time.monotonic() - started_at)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
+from probetui.cli import collector
 from probetui.cli.attachment import attach, is_allowed
 from probetui.cli.ending import Interrupts, end_pods, remove_own
 from probetui.cli.image_upkeep import ImageUpkeep
@@ -17,7 +18,13 @@ from probetui.cli.notes import Notes
 from probetui.cli.outputs import Outputs
 from probetui.cli.plan import Plan
 from probetui.cli.roster import Roster
-from probetui.cli.runtimes import OwnPods, all_pods, open_runtime, remove_pods
+from probetui.cli.runtimes import (
+    SIM,
+    OwnPods,
+    all_pods,
+    open_runtime,
+    remove_pods,
+)
 from probetui.cli.terminal import Form
 from probetui.drive.clocks import SystemClock
 from probetui.drive.executor import Executor
@@ -52,11 +59,18 @@ _SEEDS = 2**32
 def run_session(plan: Plan) -> int:
     """Run a session from its beginning to its end and return the exit status.
 
+    Where no runtime is wanted, it is simulated.
+
     Raises:
         RuntimeUnavailableError: no container runtime answers.
         ContainerRuntimeError: what an earlier run left cannot be removed.
         UsageError: another probetui runs one of the pods.
     """
+    if plan.runtime.runtime == SIM:
+        # Late: whoever has a runtime needs none of it.
+        from probetui.cli.playing import run_simulation  # noqa: PLC0415
+
+        return run_simulation(plan)
     return asyncio.run(_live(plan))
 
 
@@ -274,6 +288,7 @@ class _Live:
         if plan.form is Form.LINES:
             if plan.intro:
                 plan.notes.note(plan.intro)
+            collector.settle()
             return await follower.verdict(plan.options.timeout)
         # Late: the screen's library is slow to import and lines do not need it.
         from probetui.cli.screen import show_screen  # noqa: PLC0415

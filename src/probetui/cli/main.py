@@ -16,6 +16,7 @@ from typing import NamedTuple
 import click
 
 from probetui import __version__
+from probetui.cli import collector
 from probetui.cli.greeting import greet
 from probetui.cli.parameters import nearest
 from probetui.errors import ManifestError, ProbetuiError
@@ -39,6 +40,8 @@ COMMANDS = {
     "check": _Entry("check", "Check manifests, and their probes for what is unwise."),
     "explain": _Entry("explain", "Say what probes come to, in words and numbers."),
     "probe": _Entry("probe", "Run one probe once and print what came of it."),
+    "sim": _Entry("sim", "Simulate pods by a script, on a clock of its own."),
+    "replay": _Entry("replay", "Play a session's record again; the last one's."),
     "demo": _Entry("demo", "Run a built-in lesson; needs no engine and no files."),
     "why": _Entry("why", "Say what killed containers, from a session's record."),
     "ls": _Entry("ls", "List the pods that probetui has left or is running."),
@@ -123,6 +126,7 @@ def main() -> None:
     _open_closed_streams()
     if _COMPLETE_VARIABLE in os.environ:
         group.main(prog_name="probetui", complete_var=_COMPLETE_VARIABLE)
+    collector.hold_off()
     status = run(sys.argv[1:])
     if not _flush():
         status = _PIPE_CLOSED

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from probetui.cli import collector
 from probetui.cli.looks import Looks, read_looks
 from probetui.cli.notes import Weight
 from probetui.cli.plan import Plan
@@ -31,6 +32,10 @@ class _App(app.ProbetuiApp):
 
     # Textual looks for it beside this module otherwise.
     CSS_PATH = str(Path(app.__file__).parent / app.ProbetuiApp.CSS_PATH)
+
+    def on_ready(self) -> None:
+        """Begin to collect garbage, now that there is something to see."""
+        collector.settle()
 
     def _fatal_error(self) -> None:
         """Leave; a report with the traceback is written once the screen is gone.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -90,16 +89,6 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
         self._unsubscribe = self._session.subscribe(self._announce)
         step = countdown_step(self._options)
         self.set_interval(step.total_seconds(), self._count_down)
-
-    def on_ready(self) -> None:
-        """Keep the garbage collector away from what is here to stay.
-
-        A full collection would go through all of Textual's style sheets every time:
-        45 ms in which neither a key is answered nor a tick taken.
-        """
-        if not self.is_headless:
-            gc.collect()
-            gc.freeze()
 
     def on_unmount(self) -> None:
         self._unsubscribe()
