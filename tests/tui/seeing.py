@@ -13,15 +13,24 @@ from probetui.drive.masking import Mask
 from probetui.kubelet.snapshot import Snapshot
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.options import ScreenOptions
+from probetui.tui.outside import Outside
 from tests.tui.fake_session import FakeSession
 
 
 def an_app(
-    snapshot: Snapshot | FakeSession, mask: Mask | None = None, **options: Any
+    snapshot: Snapshot | FakeSession,
+    mask: Mask | None = None,
+    outside: Outside | None = None,
+    **options: Any,
 ) -> ProbetuiApp:
     """Return an app that shows a snapshot, or a session."""
     session = snapshot if isinstance(snapshot, FakeSession) else FakeSession(snapshot)
-    return ProbetuiApp(session, options=ScreenOptions(zone=UTC, **options), mask=mask)
+    return ProbetuiApp(
+        session,
+        options=ScreenOptions(zone=UTC, **options),
+        mask=mask,
+        outside=outside,
+    )
 
 
 def screen_lines(app: App[None]) -> list[str]:

@@ -19,7 +19,16 @@ from tests.tui.seeing import (
     screen_text,
     turn_the_wheel,
 )
-from tests.tui.states import DEMO, DEMO_KEY, LIVENESS, NOW, a_snapshot, demo, history
+from tests.tui.states import (
+    DEMO,
+    DEMO_KEY,
+    LIVENESS,
+    NOW,
+    a_snapshot,
+    demo,
+    history,
+    shop,
+)
 
 SIZE = (80, 24)
 
@@ -176,15 +185,6 @@ async def test_the_filter_of_the_events_is_its_own() -> None:
         assert "> demo/liveness" in screen_text(app)
 
 
-async def test_a_line_that_is_looked_at_stays_chosen_under_a_filter() -> None:
-    app = an_app(with_events(100))
-    async with app.run_test(size=(80, 40)) as pilot:
-        await pilot.press("v", "g", *["j"] * 10, "slash", *"00[0-9]0", "enter")
-        await pilot.pause()
-
-        assert "event number 0010" in line_with(app, "┃>")
-
-
 async def test_a_filter_finds_what_became_of_a_result() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
@@ -194,15 +194,15 @@ async def test_a_filter_finds_what_became_of_a_result() -> None:
         assert "(1 of 7)" in line_with(app, "3 Events")
 
 
-async def test_the_chosen_event_is_told_in_full() -> None:
-    app = an_app(failing())
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("v", "k", "k")
-        await pilot.pause()
+async def test_five_events_are_in_sight_at_80x24_however_many_containers() -> None:
+    """UX-39: and beside a banner, too."""
+    entries = [an_event(each) for each in range(100)]
+    lost = NOW - timedelta(seconds=8)
+    snapshot = a_snapshot(demo(), shop(), entries=entries, runtime_lost_since=lost)
+    async with an_app(snapshot).run_test(size=SIZE) as pilot:
+        shown = numbers(screen_lines(pilot.app))
 
-        shown = " ".join(screen_text(app).split())
-        assert "cat: can't open '/tmp/healthy': No such file or ┃ ┃ directory" in shown
-        assert "tick #23: probed: run 1->2, below threshold 3" in shown
+    assert shown[-5:] == list(range(95, 100))
 
 
 @pytest.mark.parametrize(

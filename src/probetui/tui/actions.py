@@ -32,12 +32,14 @@ from probetui.tui.action_tables.answering import ANSWERING
 from probetui.tui.action_tables.looking import LOOKING
 from probetui.tui.action_tables.moving import MOVING
 from probetui.tui.action_tables.program import PROGRAM
+from probetui.tui.action_tables.reading import READING
 from probetui.tui.action_tables.running import RUNNING
 from probetui.tui.action_tables.understanding import UNDERSTANDING
 
 ACTIONS: tuple[Action, ...] = (
     *MOVING,
     *LOOKING,
+    *READING,
     *UNDERSTANDING,
     *RUNNING,
     *PROGRAM,
@@ -48,7 +50,32 @@ BY_ID = {each.id: each for each in ACTIONS}
 
 TOGETHER: tuple[tuple[Where, ...], ...] = (
     (Where.PANE, Where.MAIN, Where.PROGRAM),
-    (Where.PANE, Where.EVENTS, Where.MAIN, Where.PROGRAM),
+    (
+        Where.PANE,
+        Where.ENTRIES,
+        Where.FOLLOWING,
+        Where.EVENTS,
+        Where.MAIN,
+        Where.PROGRAM,
+    ),
+    (
+        Where.PANE,
+        Where.ENTRIES,
+        Where.FOLLOWING,
+        Where.EVENTS,
+        Where.EVENT_LIST,
+        Where.EVENT_LOG,
+        Where.READING,
+        Where.PROGRAM,
+    ),
+    (
+        Where.PANE,
+        Where.ENTRIES,
+        Where.FOLLOWING,
+        Where.LOG,
+        Where.READING,
+        Where.PROGRAM,
+    ),
     (Where.PANE, Where.TICKS, Where.MAIN, Where.PROGRAM),
     (Where.PANE, Where.ANSWER, Where.PROGRAM),
     (Where.FILTER,),

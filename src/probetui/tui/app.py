@@ -25,6 +25,7 @@ from probetui.tui.messages import (
     CopyWanted,
     KeyClicked,
     SnapshotPublished,
+    TickWanted,
 )
 from probetui.tui.objects import objects
 from probetui.tui.options import ScreenOptions
@@ -147,9 +148,9 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
     def choose(self, key: ContainerKey, probe: ProbeType | None = None) -> None:
         self._main.choose(key, probe)
 
-    def action_show_screen(self, name: str) -> None:
-        """Put another screen before this one."""
-        self.push_screen(SCREENS[name](self.stage))
+    def action_show_screen(self, name: str, *words: str) -> None:
+        """Put another screen before this one; typed words say more about it."""
+        self.push_screen(SCREENS[name](self.stage, *words))
 
     def action_time_format(self) -> None:
         self._onlooker.time_format = self._onlooker.time_format.following
@@ -194,6 +195,13 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
     def _copy(self, message: CopyWanted) -> None:
         self.copy_to_clipboard(message.text)
         self.notify("sent to the terminal's clipboard", markup=False)
+
+    @on(TickWanted)
+    def _go_to_tick(self, message: TickWanted) -> None:
+        tick = message.tick
+        self.choose(message.key, None if tick is None else tick.key.probe_type)
+        if tick is not None and self.stage.look_at(tick):
+            self._main.show_subject()
 
     @on(KeyClicked)
     def _press(self, message: KeyClicked) -> None:

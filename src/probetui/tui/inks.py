@@ -147,6 +147,22 @@ def _without_space(line: InkLine) -> InkLine:
     return ((text.removeprefix(" "), look), *others)
 
 
+def underlined(line: InkLine, places: Sequence[tuple[int, int]]) -> InkLine:
+    """Return a line with some of its characters underlined, given from where to where.
+
+    Places are in order and do not overlap.
+    """
+    shown: list[Ink] = []
+    rest, at = line, 0
+    for start, end in places:
+        before, rest = _split(rest, start - at)
+        hit, rest = _split(rest, end - start)
+        shown += before
+        shown += [(text, f"{look} underlined") for text, look in hit]
+        at = end
+    return (*shown, *rest)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table; one without a width takes what is left.

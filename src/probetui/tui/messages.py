@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual.message import Message
 
 from probetui.kubelet.inputs import Command
+from probetui.kubelet.journal import TickEntry
 from probetui.tui.container_keys import ContainerKey
 
 
@@ -32,12 +33,37 @@ class ContainerChosen(Message):
         self.key = key
 
 
+class ReadOn(Message):
+    """A person reads something else of a list, or less of it."""
+
+    def can_replace(self, message: Message) -> bool:
+        """Swallow an older one that has not been handled."""
+        return isinstance(message, ReadOn)
+
+
 class CopyWanted(Message):
     """A text is to be copied; it is harmless and without secrets."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.text = text
+
+
+class TickWanted(Message):
+    """A container is to be chosen and, if there is one, a tick of it looked at."""
+
+    def __init__(self, key: ContainerKey, tick: TickEntry | None) -> None:
+        super().__init__()
+        self.key = key
+        self.tick = tick
+
+
+class LogGrown(Message):
+    """A container has printed something; whoever shows it looks then."""
+
+    def can_replace(self, message: Message) -> bool:
+        """Swallow an older one that has not been handled."""
+        return isinstance(message, LogGrown)
 
 
 class StripEndWanted(Message):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from probetui.drive.session import LogKeeper
+
 
 @dataclass(frozen=True, slots=True)
 class Outside:
@@ -15,6 +17,8 @@ class Outside:
 
     Attributes:
         leaves_behind: names the containers that will be left when the screen is left.
+        logs: reads what containers print.
     """
 
     leaves_behind: Callable[[], str] | None = None
+    logs: LogKeeper | None = None

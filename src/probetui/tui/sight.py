@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,6 +14,7 @@ from probetui.kubelet.snapshot import Snapshot
 from probetui.presentation.containers import pod_names
 from probetui.presentation.durations import TimeFormat, Times
 from probetui.presentation.events import EventLine, EventLog
+from probetui.presentation.folding import ClusterView
 from probetui.presentation.marks import ASCII, UNICODE
 from probetui.presentation.past import Past
 from probetui.presentation.view import View
@@ -23,8 +25,10 @@ from probetui.tui.options import ScreenOptions
 class Sight:
     """A snapshot, how to look at it, and the event lines that are new in it.
 
-    `counts` is how many warnings and normal events there have been. `past` has every
-    tick and every life of a container; it grows.
+    `counts` is how many warnings and normal events there have been. `log` has every
+    line from the beginning and grows; after a step back in time it is another one.
+    `cluster` is what a cluster would show of them, `names` what to call pods, by UID.
+    `past` has every tick and every life of a container; it grows as well.
     """
 
     snapshot: Snapshot
@@ -32,6 +36,9 @@ class Sight:
     view: View
     fresh: tuple[EventLine, ...]
     counts: tuple[int, int]
+    log: Sequence[EventLine] = ()
+    cluster: ClusterView = field(default_factory=ClusterView)
+    names: Mapping[str, str] = field(default_factory=dict)
     past: Past = field(default_factory=lambda: Past(()))
 
 
@@ -47,6 +54,7 @@ class Onlooker:
         self._session = session
         self._options = options
         self._log = EventLog()
+        self._lines: list[EventLine] = []
         self._past = Past(session.journal)
         self._read = 0
         self._pods: dict[str, Pod] = {}
@@ -64,6 +72,9 @@ class Onlooker:
             self.view(snapshot),
             self._read_on(),
             (self._log.warnings, self._log.normals),
+            self._lines,
+            self._log.cluster,
+            self._names,
             self._past,
         )
 
@@ -97,8 +108,10 @@ class Onlooker:
         journal = self._session.journal
         fresh, self._read = journal[self._read :], len(journal)
         self._past.feed(fresh, self._read - len(fresh))
-        lines = (self._log.feed(each, self._names) for each in fresh)
-        return tuple(each for each in lines if each is not None)
+        found = (self._log.feed(each, self._names) for each in fresh)
+        lines = tuple(each for each in found if each is not None)
+        self._lines += lines
+        return lines
 
 
 def countdown_step(options: ScreenOptions) -> timedelta:

@@ -78,6 +78,11 @@ class Pane(Painted, can_focus=True):
         """Return one line of content."""
         return ()
 
+    def visible_lines(self) -> Sequence[InkLine]:
+        """Return the lines of content from the top down, as many as there is room."""
+        end = min(self.top + self.visible_rows, self.count())
+        return [self.row(each) for each in range(self.top, end)]
+
     def above(self) -> Sequence[InkLine]:
         """Return lines that stay in place above the content."""
         return ()
@@ -154,8 +159,7 @@ class Pane(Painted, can_focus=True):
         width, height = self.inner_width, self.inner_height
         self.top = self._within(self.top)
         below = self.below()
-        end = min(self.top + self.visible_rows, self.count())
-        lines = [*self.above(), *(self.row(each) for each in range(self.top, end))]
+        lines = [*self.above(), *self.visible_lines()]
         lines = lines[: max(height - len(below), 0)]
         blank = [()] * max(height - len(lines) - len(below), 0)
         whole: list[InkLine] = [*lines, *blank, *below]

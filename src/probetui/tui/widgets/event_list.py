@@ -1,0 +1,115 @@
+"""The log of events on a screen of its own: the chosen line is told in full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import BindingType
+
+from probetui.presentation.event_detail import as_kubectl_describes, event_detail
+from probetui.presentation.events import EventLine
+from probetui.presentation.folding import ClusterView, Fold
+from probetui.presentation.view import View
+from probetui.tui.action import Where
+from probetui.tui.actions import bindings
+from probetui.tui.inks import InkLine, inks, wrapped
+from probetui.tui.messages import CopyWanted
+from probetui.tui.widgets.event_pane import EventPane
+
+_LEAST_HEIGHT = 12
+_MOST_DETAIL_LINES = 10
+_MARGIN = 2
+
+
+class EventList(EventPane):
+    """Reads the whole log by itself, from where it was."""
+
+    PLACES: ClassVar[tuple[Where, ...]] = (
+        Where.PANE,
+        Where.ENTRIES,
+        Where.FOLLOWING,
+        Where.EVENTS,
+        Where.EVENT_LIST,
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+
+    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+        super().__init__(view, is_ascii=is_ascii)
+        self._cluster = ClusterView()
+        self._source: Sequence[EventLine] = ()
+        self._read = 0
+        self._pod_uid = ""
+        self._is_cluster_only = False
+
+    @property
+    def is_marked(self) -> bool:
+        """The cursor is seen all the time: the lines below are about it."""
+        return True
+
+    def read(
+        self,
+        log: Sequence[EventLine],
+        cluster: ClusterView,
+        counts: tuple[int, int],
+        view: View,
+    ) -> None:
+        """Show what is new in a log; another one than before is read anew.
+
+        `cluster` is what a cluster would show of it.
+        """
+        self._cluster = cluster
+        if log is not self._source:
+            self._source, self._read = log, 0
+            self._all, self._texts, self._shown = [], [], []
+        fresh = log[self._read :]
+        self._read += len(fresh)
+        self.show(fresh, counts, view)
+
+    def show_pod(self, pod_uid: str) -> None:
+        """Keep only lines about one pod; an empty UID keeps all."""
+        self._pod_uid = pod_uid
+        self._select_again()
+
+    def show_cluster_lines_only(self, *, is_only: bool) -> None:
+        """Leave out what a cluster keeps to itself, or show it again."""
+        self._is_cluster_only = is_only
+        self._select_again()
+
+    def below(self) -> Sequence[InkLine]:
+        """Return the chosen line in full; always as many lines, so that none jumps."""
+        height = self._detail_height()
+        chosen = self.chosen_line
+        if not height or chosen is None:
+            return ()
+        width = self.inner_width - 2 * _MARGIN
+        lines = [
+            ((" " * _MARGIN, "plain"), *part)
+            for each in event_detail(chosen, self._fold(chosen), self.view)
+            for part in wrapped(inks(each), width, indent=2)
+        ]
+        shown = [(), *lines][:height]
+        return [*shown, *([()] * (height - len(shown)))]
+
+    def action_copy_as(self) -> None:
+        """Copy the chosen event as `kubectl describe` shows it, else as it is here."""
+        chosen = self.chosen_line
+        if chosen is not None:
+            text = as_kubectl_describes(self._fold(chosen), self.view)
+            self.post_message(CopyWanted(text or self.copy_text(self.cursor)))
+
+    def _fold(self, entry: EventLine) -> Fold | None:
+        return self._cluster.of(entry.sequence)
+
+    def _detail_height(self) -> int:
+        if self.is_bare or self.inner_height < _LEAST_HEIGHT:
+            return 0
+        return min(self.inner_height // 2 - 1, _MOST_DETAIL_LINES)
+
+    def _kept(self, first: int) -> list[EventLine]:
+        lines = super()._kept(first)
+        if self._is_cluster_only:
+            lines = [each for each in lines if each.is_of_a_cluster]
+        if self._pod_uid:
+            lines = [each for each in lines if each.pod_uid in {self._pod_uid, ""}]
+        return lines

@@ -1,0 +1,153 @@
+"""What a container prints, as it comes."""
+
+from __future__ import annotations
+
+from probetui.drive.logs import LogState, LogTail
+from probetui.ports import LogLine
+from probetui.presentation.filters import Filter
+from probetui.presentation.log_lines import STAMP, log_cells, log_text
+from probetui.presentation.spans import Line, Role, Span, line, muted, strong
+from probetui.presentation.view import View
+from probetui.tui.inks import InkLine, inks
+from probetui.tui.widgets.following_pane import FollowingPane
+
+
+class LogView(FollowingPane):
+    """The lines of one tail; those it lets go of leave at the top.
+
+    Lines are known by their number from the beginning, so that the cursor stays on
+    its line.
+    """
+
+    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+        super().__init__(id="log", is_ascii=is_ascii)
+        self._view = view
+        self._name_of_log = ""
+        self._tail: LogTail | None = None
+        self._problem = ""
+        self._kept: list[int] = []
+        self._skips: frozenset[int] = frozenset()
+        self._seen = 0
+
+    @property
+    def hits(self) -> str:
+        """How many lines the filter keeps, in words."""
+        total = len(self._tail.lines) if self._tail is not None else 0
+        return f"{len(self._kept)} of {total}"
+
+    @property
+    def is_marked(self) -> bool:
+        """The cursor is seen where one has gone to a line."""
+        return self.has_focus and not self.is_following
+
+    @property
+    def indent(self) -> int:
+        """How far further lines of a long one stand to the right."""
+        is_stamped = bool(self._kept) and self._line(0).at is not None
+        return STAMP if is_stamped else 0
+
+    def show(
+        self, name: str, tail: LogTail | None, view: View, problem: str = ""
+    ) -> None:
+        """Show what is new in a tail; another one than before is shown from its end.
+
+        `problem` says why there is none, or why it does not go on.
+        """
+        self._name_of_log, self._view = name, view
+        if tail is not self._tail:
+            self._tail, self._kept, self._seen = tail, [], 0
+            self._follow(is_following=True)
+        self._problem = problem or (tail.problem if tail is not None else "")
+        self._take()
+        self.repaint()
+
+    def show_filter(self, wanted: Filter) -> None:
+        """Keep only lines that a filter keeps."""
+        self.filter = wanted
+        if wanted.is_active:
+            self.sought = wanted
+        chosen = self._kept[self.cursor] if self.cursor < len(self._kept) else None
+        self._kept, self._seen = [], 0
+        is_following, self.is_following = self.is_following, False
+        self._take()
+        self._follow(is_following=is_following)
+        if is_following or chosen is None:
+            self.go_to_end()
+        else:
+            older = sum(number <= chosen for number in self._kept)
+            self.choose(max(older - 1, 0))
+        self.repaint()
+
+    def title(self) -> Line:
+        words = "follow" if self.is_following else "follow off"
+        if self._tail is not None and self._tail.state is not LogState.READING:
+            words = str(self._tail.state)
+        found = f"  filter: {self._view.safe(self.filter.text)} ({self.hits})"
+        return line(
+            strong(self._view.safe(self._name_of_log)),
+            muted(f"  {words}"),
+            Span(found if self.filter.is_active else "", Role.ACCENT),
+        )
+
+    def badge(self) -> Line:
+        if self._tail is None or not self._tail.dropped:
+            return line(muted(f"{self._seen} lines" if self._seen != 1 else "1 line"))
+        return line(muted(f"the newest {len(self._tail.lines)} of {self._seen} lines"))
+
+    def count(self) -> int:
+        return len(self._kept)
+
+    def below(self) -> list[InkLine]:
+        """Return why there is nothing, or nothing more."""
+        if self._problem:
+            return [inks(line(Span(self._view.safe(self._problem), Role.WARNING)))]
+        if self._kept or self._tail is None:
+            return []
+        words = "nothing printed yet" if not self._seen else "the filter keeps nothing"
+        return [inks(line(muted(words)))]
+
+    def entry(self, index: int, also: str) -> InkLine:
+        """Return one line of the log."""
+        number = self._kept[index]
+        shown = log_cells(
+            self._line(index), self._view, is_after_skip=number in self._skips
+        )
+        return inks(shown, also)
+
+    def searchable(self, index: int) -> str:
+        """Return a line as a filter looks at it."""
+        return self._view.mask.text(self._line(index).text)
+
+    def copy_text(self, index: int) -> str:
+        """Return a line as it is copied."""
+        return log_text(self._line(index), self._view)
+
+    def _line(self, index: int) -> LogLine:
+        assert self._tail is not None  # noqa: S101  # nothing is kept without one
+        return self._tail.lines[self._kept[index] - self._tail.dropped]
+
+    def _take(self) -> None:
+        """Let go of what the tail let go of, and take what is new."""
+        tail = self._tail
+        if tail is None:
+            return
+        self._skips = frozenset(tail.skips)
+        gone = sum(number < tail.dropped for number in self._kept[: tail.dropped])
+        if gone:
+            del self._kept[:gone]
+            self.cursor = max(self.cursor - gone, 0)
+            self.top = max(self.top - gone, 0)
+        first = max(self._seen, tail.dropped)
+        self._seen = tail.dropped + len(tail.lines)
+        fresh = range(first, self._seen)
+        if self.filter.is_active:
+            mask, lines = self._view.mask, tail.lines
+            kept = [
+                number
+                for number in fresh
+                if self.filter.keeps(mask.text(lines[number - tail.dropped].text))
+            ]
+        else:
+            kept = list(fresh)
+        self._kept += kept
+        self.grow(len(kept))

@@ -1,0 +1,42 @@
+"""Logs in memory: what containers print is set by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from probetui.drive.logs import LogState, LogTail
+from probetui.k8s.runtime import ContainerID
+from probetui.ports import LogLine
+
+
+class FakeLogs:
+    """A `drive.session.LogKeeper`; `tails` are those handed out, oldest first."""
+
+    def __init__(self, **printed: list[LogLine]) -> None:
+        self._printed = printed
+        self.tails: list[LogTail] = []
+        self.closed: list[ContainerID] = []
+
+    def follow_logs(
+        self, container_id: ContainerID, callback: Callable[[], None]
+    ) -> LogTail:
+        tail = LogTail(container_id, callback)
+        tail.read_by(lambda: self.closed.append(container_id))
+        for each in self._printed.get(short(container_id), []):
+            tail.add(each)
+        self.tails.append(tail)
+        return tail
+
+    @property
+    def tail(self) -> LogTail:
+        """The one that was opened last."""
+        return self.tails[-1]
+
+    def end(self) -> None:
+        """Have the container of the last one end."""
+        self.tail.finish(LogState.ENDED)
+
+
+def short(container_id: ContainerID) -> str:
+    """Return what a container is called in these tests: `c` and its last characters."""
+    return f"c{container_id[-4:]}"

@@ -1,0 +1,427 @@
+"""All events on a screen of their own (UX-26, UX-46 to UX-48)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from probetui.k8s.event import Event, EventType
+from probetui.kubelet.journal import EventEntry, StateEntry, What
+from probetui.kubelet.snapshot import Snapshot
+from probetui.tui.app import ProbetuiApp
+from probetui.tui.widgets.event_list import EventList
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing, on_hold
+from tests.tui.seeing import (
+    an_app,
+    line_with,
+    screen_lines,
+    screen_text,
+    turn_the_wheel,
+)
+from tests.tui.states import DEMO, NOW, a_snapshot, demo, shop
+
+SIZE = (80, 24)
+TALL = (80, 40)
+
+
+def an_event(
+    number: int, type_: EventType = EventType.NORMAL, message: str = ""
+) -> EventEntry:
+    message = message or f"event number {number:05} has happened"
+    at = NOW + timedelta(seconds=number)
+    event = Event(type_, "Tested", message, DEMO.uid, "", at, "liveness")
+    return EventEntry(number, at, event)
+
+
+def with_events(count: int) -> Snapshot:
+    return a_snapshot(demo(), entries=[an_event(each) for each in range(count)])
+
+
+def numbers(app: ProbetuiApp) -> list[int]:
+    """Return the numbers of the events in the list on the screen."""
+    words = "event number "
+    return [
+        int(each[each.index(words) + len(words) :][:5])
+        for each in screen_lines(app)
+        if words in each and "Tested" in each
+    ]
+
+
+def copied(app: ProbetuiApp) -> str:
+    return app.clipboard
+
+
+async def test_every_line_is_there_from_the_beginning() -> None:
+    app = an_app(with_events(1000))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v")
+        await pilot.pause()
+
+        assert "1000 shown of 1000" in screen_text(app)
+        assert numbers(app)[-1] == 999
+
+
+async def test_lines_that_come_are_added_once() -> None:
+    session = FakeSession(with_events(10))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v")
+        session.publish(session.snapshot, an_event(10))
+        await pilot.pause()
+        session.publish(session.snapshot, an_event(11))
+        await pilot.pause()
+
+        assert numbers(app)[-3:] == [9, 10, 11]
+        assert "12 shown of 12" in screen_text(app)
+
+
+@pytest.mark.parametrize("key", ["escape", "q"])
+async def test_the_screen_is_left_for_the_panes(key: str) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", key)
+        await pilot.pause()
+
+        assert "1 Containers" in screen_text(app)
+        assert app.is_running
+
+
+async def test_the_chosen_event_is_told_with_what_its_tick_led_to() -> None:
+    app = an_app(on_hold())
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("v", *"kkk")
+        await pilot.pause()
+
+        shown = screen_text(app)
+        assert "acted: run 3 of 3 -> stored Failure -> kill requested" in shown
+        assert "liveness tick #23" in shown
+
+
+async def test_the_chosen_event_is_told_as_a_cluster_folds_it() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("v", "k", "k")
+        await pilot.pause()
+
+        assert "a cluster folds 2 of these into one:" in screen_text(app)
+        assert "Warning  Unhealthy  2s (x2 over 7s)  kubelet" in screen_text(app)
+
+
+async def test_the_list_keeps_its_height_whatever_is_chosen() -> None:
+    entries = [
+        an_event(1),
+        an_event(2, message="a long message " * 40),
+        *(an_event(each) for each in range(3, 60)),
+    ]
+    app = an_app(a_snapshot(demo(), entries=entries))
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("v", "g")
+        await pilot.pause()
+        first = len(numbers(app))
+        await pilot.press("j")
+        await pilot.pause()
+
+        assert len(numbers(app)) == first - 1, "the long one has no number"
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        pytest.param("00042", [42], id="plain"),
+        pytest.param("0001[0-2]", [10, 11, 12], id="regex"),
+        pytest.param("~evnu00042", [42], id="fuzzy"),
+    ],
+)
+async def test_a_filter_leaves_the_lines_that_have_it(
+    typed: str, shown: list[int]
+) -> None:
+    app = an_app(with_events(100))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "slash", *typed)
+        await pilot.pause()
+
+        assert numbers(app) == shown
+        assert f"{len(shown)} of 100" in screen_lines(app)[-1]
+
+
+async def test_an_inverse_filter_leaves_all_others() -> None:
+    app = an_app(with_events(10))
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("v", "slash", *"!0000[1-8]")
+        await pilot.pause()
+
+        assert numbers(app) == [0, 9]
+
+
+async def test_what_is_no_regular_expression_is_said_while_it_is_typed() -> None:
+    app = an_app(with_events(10))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "slash", *"event(")
+        await pilot.pause()
+
+        assert "not a regular expression" in screen_lines(app)[-1]
+        assert numbers(app)[-1] == 9
+
+
+async def test_a_filter_survives_new_lines_and_keeps_the_selection() -> None:
+    session = FakeSession(with_events(100))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "slash", *"0[0-9]$|has", "enter", "g", "j")
+        await pilot.pause()
+        before = line_with(app, "┃>")
+        session.publish(session.snapshot, an_event(100))
+        await pilot.pause()
+
+        assert line_with(app, "┃>") == before
+        assert "1 new line, a follows" in screen_text(app)
+
+
+async def test_a_line_stays_chosen_under_a_filter_and_without_it_again() -> None:
+    app = an_app(with_events(100))
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("v", "g", *["j"] * 10, "slash", *"00[0-9]0 ", "enter")
+        await pilot.pause()
+        under_filter = line_with(app, "┃>")
+        await pilot.press("escape")
+        await pilot.pause()
+
+        assert "event number 00010" in under_filter
+        assert line_with(app, "┃>") == under_filter
+
+
+async def test_hits_are_gone_to_when_nothing_is_filtered_any_more() -> None:
+    app = an_app(with_events(100))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "slash", *"000[37]5", "enter", "escape", "g", "n")
+        await pilot.pause()
+        first = line_with(app, "┃>")
+        await pilot.press("n")
+        await pilot.pause()
+        second = line_with(app, "┃>")
+        await pilot.press("N")
+        await pilot.pause()
+
+        assert "00035" in first
+        assert "00075" in second
+        assert line_with(app, "┃>") == first
+
+
+async def test_following_stops_with_the_wheel_and_counts_what_comes() -> None:
+    session = FakeSession(with_events(100))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v")
+        await pilot.pause()
+        turn_the_wheel(app.screen.query_one(EventList), -1)
+        await pilot.pause()
+        before = numbers(app)
+        session.publish(session.snapshot, *map(an_event, range(100, 103)))
+        await pilot.pause()
+        stays = numbers(app)
+        await pilot.press("a")
+        await pilot.pause()
+
+        assert stays == before
+        assert numbers(app)[-1] == 102
+        assert "follow on" in screen_text(app)
+
+
+async def test_long_messages_are_wrapped_and_stay_in_their_column() -> None:
+    message = " ".join(f"word{number}" for number in range(40))
+    entries = [an_event(1, message=message), an_event(2)]
+    app = an_app(a_snapshot(demo(), entries=entries))
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("v", "W")
+        await pilot.pause()
+
+        column = line_with(app, "word0 ").index("word0")
+        assert line_with(app, "word39")
+        assert line_with(app, "word9 ").index("word") == column
+
+
+async def test_wrapped_lines_are_gone_through_entry_by_entry() -> None:
+    entries = [
+        an_event(each, message=f"event number {each:05} " + "long " * 60)
+        for each in range(50)
+    ]
+    app = an_app(a_snapshot(demo(), entries=entries))
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("v", "W", "g", "j", "j")
+        await pilot.pause()
+        third = line_with(app, "┃>")
+        await pilot.press("pagedown")
+        await pilot.pause()
+        later = line_with(app, "┃>")
+        await pilot.press("G")
+        await pilot.pause()
+
+        assert "00002" in third
+        assert numbers_in(later) > 2
+        assert "00049" in line_with(app, "┃>")
+
+
+def numbers_in(line: str) -> int:
+    words = "event number "
+    return int(line[line.index(words) + len(words) :][:5])
+
+
+async def test_lines_that_a_cluster_keeps_to_itself_can_be_left_out() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("colon", *"events cluster", "enter")
+        await pilot.pause()
+
+        assert "4 shown of 7" in screen_text(app)
+        assert "  state " not in screen_text(app)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param(("v", "F"), id="by key"),
+        pytest.param(("colon", *"events folded", "enter"), id="by name"),
+    ],
+)
+async def test_what_a_cluster_would_show_is_shown_folded(keys: tuple[str, ...]) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+
+        assert "3 shown for 4 events" in screen_text(app)
+        row = line_with(app, "2s (x2 over 7s)")
+        assert "Warning Unhealthy  pod/demo     Liveness probe failed" in row
+
+
+async def test_a_cluster_drops_what_exceeds_its_allowance_and_it_is_counted() -> None:
+    entries = [
+        an_event(each, EventType.WARNING, "always the same") for each in range(40)
+    ]
+    now = [replace(each, at=NOW, event=replace(each.event, at=NOW)) for each in entries]
+    app = an_app(a_snapshot(demo(), entries=now))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v")
+        await pilot.pause()
+        every = screen_text(app)
+        await pilot.press("F")
+        await pilot.pause()
+
+        assert "40 shown of 40" in every
+        assert "a cluster drops this one" in every
+        assert "15 dropped by the spam filter" in screen_text(app)
+
+
+async def test_the_folded_list_is_filtered_too() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "F", "slash", *"backoff", "enter")
+        await pilot.pause()
+
+        assert "(1 of 3)" in screen_text(app)
+        assert "Unhealthy" not in screen_text(app)
+
+
+async def test_one_pod_can_be_looked_at_alone() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "0")
+        await pilot.pause()
+        alone = screen_text(app)
+        await pilot.press("0")
+        await pilot.pause()
+
+        assert "only demo" in alone
+        assert "shop/worker" not in alone
+        assert "all pods" in screen_text(app)
+        assert "shop/worker" in screen_text(app)
+
+
+async def test_enter_goes_to_the_container_and_probe_of_the_tick() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("j", "j", "j", "v", "k", "k", "enter")
+        await pilot.pause()
+
+        assert "> demo/liveness" in screen_text(app)
+        assert "2 demo/liveness  [liveness]" in screen_text(app)
+
+
+async def test_enter_on_a_line_about_nothing_stays() -> None:
+    entry = StateEntry(1, NOW, DEMO.uid, "", "", What.PHASE, "Pending", "Running")
+    app = an_app(a_snapshot(demo(), entries=[entry]))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "enter")
+        await pilot.pause()
+
+        assert "1 shown of 1" in screen_text(app)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        pytest.param(
+            ("v", "k", "k", "c"),
+            "08:21:05.1 Warning Unhealthy demo/liveness [2/3 ignored] Liveness probe",
+            id="a line",
+        ),
+        pytest.param(
+            ("v", "k", "k", "C"),
+            "  Warning  Unhealthy  2s (x2 over 7s)  kubelet  Liveness probe failed",
+            id="as kubectl describes it",
+        ),
+        pytest.param(
+            ("v", "C"), "state backoff shop/worker", id="what a cluster does not show"
+        ),
+        pytest.param(
+            ("v", "F", "k", "c"), "2s (x2 over 7s)  Warning  Unhealthy", id="folded"
+        ),
+        pytest.param(
+            ("v", "F", "k", "C"),
+            "  Warning  Unhealthy  2s (x2 over 7s)  kubelet",
+            id="folded, as kubectl describes it",
+        ),
+    ],
+)
+async def test_a_line_is_copied(keys: tuple[str, ...], words: str) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+
+        assert words in copied(app)
+
+
+async def test_times_are_written_otherwise_at_a_key() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "u")
+        await pilot.pause()
+
+        assert "time: since start" in screen_text(app)
+        assert "+3m05.1s" in screen_text(app)
+
+
+async def test_the_screen_can_be_tiny() -> None:
+    app = an_app(a_snapshot(demo(), shop(), entries=failing().entries))
+    async with app.run_test(size=(50, 12)) as pilot:
+        await pilot.press("v")
+        await pilot.pause()
+
+        assert "[2/3 ignored]" in screen_text(app)
+        assert "┏" not in screen_text(app)
+
+
+async def test_another_log_is_shown_anew() -> None:
+    app = an_app(with_events(3))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v")
+        await pilot.pause()
+        screen = app.screen.query_one(EventList)
+        sight = app.stage.sight
+        screen.read(list(sight.log)[:1], sight.cluster, sight.counts, sight.view)
+
+        assert screen.count() == 1

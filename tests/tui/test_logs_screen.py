@@ -1,0 +1,315 @@
+"""What containers print, as it comes (UX-48, UX-53)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from probetui.drive.logs import LINES_KEPT, LogState
+from probetui.drive.masking import Mask
+from probetui.k8s.runtime import ContainerID
+from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
+from probetui.kubelet.snapshot import PodSnapshot, Snapshot
+from probetui.ports import LogLine
+from probetui.tui.app import ProbetuiApp
+from probetui.tui.outside import Outside
+from probetui.tui.widgets.log_view import LogView
+from tests.tui.fake_logs import FakeLogs
+from tests.tui.fake_session import FakeSession
+from tests.tui.seeing import an_app, line_with, screen_lines, screen_text
+from tests.tui.states import DEMO, FIRST, NOW, SECOND, a_snapshot, demo
+
+SIZE = (80, 24)
+THIRD = ContainerID("docker://9999eeeeffff")
+
+
+def with_status(status: ContainerStatus) -> Snapshot:
+    pod: PodSnapshot = demo()
+    container = replace(pod.containers[0], status=status)
+    return a_snapshot(replace(pod, containers=(container,)))
+
+
+RESTARTED = with_status(
+    ContainerStatus(
+        "liveness", SECOND, Running(NOW), Terminated(137, container_id=FIRST)
+    )
+)
+
+
+def the_app(
+    logs: FakeLogs | None, snapshot: Snapshot | FakeSession = RESTARTED
+) -> ProbetuiApp:
+    return an_app(snapshot, outside=Outside(logs=logs))
+
+
+def printed(count: int, first: int = 0) -> list[LogLine]:
+    return [
+        LogLine(None, f"line {number:05}") for number in range(first, first + count)
+    ]
+
+
+async def test_the_newest_lines_of_the_current_instance_are_shown() -> None:
+    logs = FakeLogs(c4455=printed(100))
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l")
+        await pilot.pause()
+
+        assert "line 00099" in screen_lines(app)[-3]
+        assert "100 lines" in screen_text(app)
+        assert "current" in screen_lines(app)[0]
+
+
+async def test_lines_that_come_are_shown_while_it_follows() -> None:
+    logs = FakeLogs(c4455=printed(100))
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l")
+        logs.tail.add(LogLine(None, "line 00100"))
+        logs.tail._tell()
+        await pilot.pause()
+
+        assert "line 00100" in screen_lines(app)[-3]
+
+
+async def test_following_stops_when_something_older_is_looked_at() -> None:
+    logs = FakeLogs(c4455=printed(100))
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l", "k")
+        await pilot.pause()
+        before = [each[:-1] for each in screen_lines(app)[2:-2]]
+        logs.tail.add(LogLine(None, "line 00100"))
+        logs.tail._tell()
+        await pilot.pause()
+        after = [each[:-1] for each in screen_lines(app)[2:-2]]
+        pill = screen_lines(app)[-2]
+        await pilot.press("a")
+        await pilot.pause()
+
+        assert after == before
+        assert "1 new line, a follows" in pill
+        assert "line 00100" in screen_lines(app)[-3]
+
+
+async def test_the_previous_instance_is_a_key_away_and_back() -> None:
+    logs = FakeLogs(c4455=printed(3), cdddd=[LogLine(None, "last words")])
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l", "p")
+        await pilot.pause()
+        previous = screen_text(app)
+        await pilot.press("l")
+        await pilot.pause()
+
+        assert "last words" in previous
+        assert "previous" in previous
+        assert "line 00002" in screen_text(app)
+        assert logs.closed == [SECOND, FIRST]
+
+
+async def test_the_previous_instance_can_be_opened_at_once() -> None:
+    logs = FakeLogs(cdddd=[LogLine(None, "last words")])
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("p")
+        await pilot.pause()
+
+        assert "last words" in screen_text(app)
+
+
+async def test_the_tail_is_closed_when_the_screen_is_left() -> None:
+    logs = FakeLogs()
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l", "escape")
+        await pilot.pause()
+
+        assert logs.closed == [SECOND]
+
+
+async def test_the_next_instance_is_gone_on_with_after_a_restart() -> None:
+    logs = FakeLogs(ceeff=[], cffff=[LogLine(None, "born again")])
+    session = FakeSession(RESTARTED)
+    app = the_app(logs, session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l")
+        session.publish(with_status(ContainerStatus("liveness", THIRD, Running(NOW))))
+        await pilot.pause()
+
+        assert "born again" in screen_text(app)
+        assert logs.closed == [SECOND]
+
+
+@pytest.mark.parametrize(
+    ("status", "key", "words"),
+    [
+        pytest.param(
+            ContainerStatus("liveness", "", Waiting("ImagePullBackOff")),
+            "l",
+            "is waiting to start: ImagePullBackOff",
+            id="never started",
+        ),
+        pytest.param(
+            ContainerStatus("liveness", SECOND, Running(NOW)),
+            "p",
+            "has no previous instance that ended",
+            id="no previous one",
+        ),
+    ],
+)
+async def test_why_there_is_no_log_is_said(
+    status: ContainerStatus, key: str, words: str
+) -> None:
+    app = the_app(FakeLogs(), with_status(status))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(key)
+        await pilot.pause()
+
+        assert words in screen_text(app)
+
+
+async def test_a_session_without_logs_says_so() -> None:
+    app = the_app(None)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l")
+        await pilot.pause()
+
+        assert "this session has no logs" in screen_text(app)
+
+
+async def test_a_log_that_cannot_be_read_any_more_says_why() -> None:
+    logs = FakeLogs(c4455=printed(1))
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l")
+        logs.tail.finish(LogState.REFUSED, "no such container")
+        logs.tail._tell()
+        await pilot.pause()
+
+        assert "line 00000" in screen_text(app)
+        assert "no such container" in screen_text(app)
+        assert "refused" in line_with(app, "demo/liveness  refused")
+
+
+async def test_a_container_that_is_gone_is_said_to_be() -> None:
+    session = FakeSession(RESTARTED)
+    app = the_app(FakeLogs(), session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l")
+        session.publish(a_snapshot())
+        await pilot.pause()
+
+        assert "there is no such container any more" in screen_text(app)
+
+
+async def test_a_filter_leaves_lines_and_their_count_is_told() -> None:
+    logs = FakeLogs(c4455=printed(100))
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l", "slash", *"0001", "enter")
+        logs.tail.add(LogLine(None, "line 00010 again"))
+        logs.tail.add(LogLine(None, "something else"))
+        logs.tail._tell()
+        await pilot.pause()
+
+        assert "(12 of 102)" in screen_text(app)
+        assert "something else" not in screen_text(app)
+
+
+async def test_a_line_that_is_looked_at_stays_while_old_ones_leave() -> None:
+    logs = FakeLogs(c4455=printed(LINES_KEPT))
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l", "pageup")
+        await pilot.pause()
+        before = line_with(app, "line ")
+        for each in printed(2, first=LINES_KEPT):
+            logs.tail.add(each)
+        logs.tail._tell()
+        await pilot.pause()
+
+        assert logs.tail.dropped == LINES_KEPT // 10
+        assert line_with(app, "line ") == before
+        assert f"of {LINES_KEPT + 2} lines" in screen_text(app)
+
+
+async def test_lines_that_are_looked_at_may_leave_at_the_top() -> None:
+    logs = FakeLogs(c4455=printed(LINES_KEPT))
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l", "g")
+        logs.tail.add(LogLine(None, "one more"))
+        logs.tail._tell()
+        await pilot.pause()
+
+        assert f"line {LINES_KEPT // 10:05}" in screen_lines(app)[2]
+
+
+async def test_skipped_lines_leave_a_mark() -> None:
+    logs = FakeLogs(c4455=printed(2))
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l")
+        logs.tail.skip()
+        logs.tail.add(LogLine(None, "much later"))
+        logs.tail._tell()
+        await pilot.pause()
+
+        assert "(lines skipped: printed too fast) much later" in screen_text(app)
+
+
+async def test_times_and_standard_error_are_told_apart() -> None:
+    logs = FakeLogs(c4455=[LogLine(NOW, "oops", is_stderr=True)])
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l")
+        await pilot.pause()
+
+        assert "08:21:07.0 ! oops" in screen_text(app)
+
+
+async def test_a_long_line_is_wrapped_at_a_key() -> None:
+    logs = FakeLogs(c4455=[LogLine(NOW, "x" * 100 + " the end")])
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l")
+        await pilot.pause()
+        cut = screen_text(app)
+        await pilot.press("W")
+        await pilot.pause()
+
+        assert "the end" not in cut
+        assert line_with(app, "the end").startswith("┃" + " " * 11 + "x")
+
+
+async def test_secrets_are_masked_on_the_screen_and_in_copies() -> None:
+    logs = FakeLogs(c4455=[LogLine(None, "with s3cr3t-token in it")])
+    app = an_app(RESTARTED, Mask(["s3cr3t-token"]), Outside(logs=logs))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l", "c")
+        await pilot.pause()
+
+        assert "with *** in it" in screen_text(app)
+        assert app.clipboard == "with *** in it"
+
+
+async def test_a_flood_that_is_dropped_at_once_leaves_what_is_there() -> None:
+    logs = FakeLogs(c4455=printed(10))
+    app = the_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l")
+        await pilot.pause()
+        for each in printed(LINES_KEPT * 2, first=10):
+            logs.tail.add(each)
+        logs.tail._tell()
+        await pilot.pause()
+        view = app.screen.query_one(LogView)
+
+        assert view.count() == len(logs.tail.lines)
+        assert f"line {LINES_KEPT * 2 + 9:05}" in screen_lines(app)[-3]
+
+
+def test_the_pod_of_these_tests_is_the_demo() -> None:
+    assert RESTARTED.pods[0].pod is DEMO

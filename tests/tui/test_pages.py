@@ -1,0 +1,162 @@
+"""Pages about a pod: described, and as YAML (UX-54)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from probetui.k8s.pod import Container, EnvVar
+from probetui.kubelet.snapshot import PodSnapshot
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing
+from tests.tui.seeing import an_app, line_with, screen_lines, screen_text
+from tests.tui.states import DEMO, NOW, a_pod_snapshot, a_snapshot, demo
+
+SIZE = (80, 24)
+TALL = (100, 60)
+
+
+def with_token() -> PodSnapshot:
+    container = Container("app", env=(EnvVar("API_TOKEN", "s3cr3t"),))
+    return a_pod_snapshot(replace(DEMO, containers=(container,)), *demo().containers)
+
+
+async def test_a_pod_is_described_with_its_probes_and_folded_events() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("d")
+        await pilot.pause()
+
+        shown = screen_text(app)
+        assert "describe demo" in screen_lines(app)[0]
+        assert "Liveness:     exec [cat /tmp/healthy] delay=5s timeout=1s" in shown
+        assert "2s (x2 over 7s)" in shown
+        assert "BackOff" not in shown, "that is of another pod"
+
+
+async def test_a_pod_is_written_as_yaml_with_its_defaults() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("y")
+        await pilot.pause()
+
+        assert "successThreshold: 1" in screen_text(app)
+        assert "restartPolicy: Always" in screen_text(app)
+
+
+@pytest.mark.parametrize("key", ["d", "y"])
+async def test_the_pod_of_the_chosen_container_is_what_is_shown(key: str) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("j", key)
+        await pilot.pause()
+
+        assert "shop" in screen_lines(app)[0]
+
+
+@pytest.mark.parametrize("key", ["escape", "q"])
+async def test_a_page_is_left_for_the_panes(key: str) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("y", key)
+        await pilot.pause()
+
+        assert "1 Containers" in screen_text(app)
+
+
+async def test_a_search_goes_to_its_hits_and_hides_nothing() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("y", "slash", *"name", "enter")
+        await pilot.pause()
+        first = line_with(app, "┃>")
+        heading = line_with(app, "search: name")
+        await pilot.press("n")
+        await pilot.pause()
+        second = line_with(app, "┃>")
+        await pilot.press("N")
+        await pilot.pause()
+
+        assert ">  name: demo" in first
+        assert "(1 of " in heading
+        assert ">  namespace: default" in second
+        assert line_with(app, "┃>") == first
+        assert "apiVersion: v1" in screen_text(app)
+
+
+async def test_the_bar_counts_hits_while_something_is_typed() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("y", "slash", *"probe")
+        await pilot.pause()
+        hits = screen_lines(app)[-1]
+        await pilot.press("left_parenthesis")
+        await pilot.pause()
+
+        assert "filter page /probe" in hits
+        assert "1 of 1" in hits
+        assert "not a regular expression" in screen_lines(app)[-1]
+
+
+async def test_a_page_stays_where_it_is_when_something_changes() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("d", "G")
+        await pilot.pause()
+        before = line_with(app, "┃>")
+        later = replace(session.snapshot, taken_at=NOW.replace(second=8))
+        session.publish(later)
+        await pilot.pause()
+
+        assert "2s (x2 over 7s)" in before
+        assert "3s (x2 over 8s)" in line_with(app, "┃>")
+        assert screen_lines(app).index(line_with(app, "┃>")) == 21
+
+
+async def test_a_pod_that_is_gone_is_shown_as_it_was_last() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("y")
+        session.publish(a_snapshot())
+        await pilot.pause()
+
+        assert "gone: as it was last" in screen_lines(app)[0]
+        assert "name: demo" in screen_text(app)
+
+
+@pytest.mark.parametrize("key", ["d", "y"])
+async def test_secrets_are_masked_unless_they_may_be_seen(key: str) -> None:
+    hidden = an_app(a_snapshot(with_token()))
+    async with hidden.run_test(size=TALL) as pilot:
+        await pilot.press(key)
+        await pilot.pause()
+        masked = screen_text(hidden)
+    shown = an_app(a_snapshot(with_token()), show_secrets=True)
+    async with shown.run_test(size=TALL) as pilot:
+        await pilot.press(key)
+        await pilot.pause()
+
+        assert "s3cr3t" in screen_text(shown)
+    assert "s3cr3t" not in masked
+    assert "API_TOKEN" in masked
+
+
+async def test_a_line_of_a_page_is_copied() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("y", "j", "c")
+        await pilot.pause()
+
+        assert app.clipboard == "kind: Pod"
+
+
+async def test_there_is_no_page_without_a_pod() -> None:
+    app = an_app(a_snapshot())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("y")
+        await pilot.pause()
+
+        assert "there is no pod" in screen_text(app)
