@@ -13,11 +13,12 @@ from probetui.cli.notes import Weight
 from probetui.cli.plan import Plan
 from probetui.cli.session_options import ScreenChoices
 from probetui.drive.masking import Mask
-from probetui.drive.session import Session
+from probetui.drive.session import LogKeeper, Session
 from probetui.headless.follow import Follower
 from probetui.headless.verdict import DONE, Verdict
 from probetui.tui import app
 from probetui.tui.options import ScreenOptions
+from probetui.tui.outside import Outside
 
 _INTRO_SECONDS = 30
 _SEVERITIES: dict[Weight, Literal["information", "warning", "error"]] = {
@@ -56,7 +57,9 @@ async def show_screen(
     """Show a session until the user leaves or something else ends it."""
     _choose_colors(plan.screen)
     looks = read_looks(plan.screen)
-    shown = _App(session, options=_options(plan.screen, looks), mask=mask)
+    outside = Outside(logs=session if isinstance(session, LogKeeper) else None)
+    options = _options(plan.screen, looks)
+    shown = _App(session, options=options, mask=mask, outside=outside)
 
     def tell(weight: Weight, text: str) -> None:
         shown.notify(text, severity=_SEVERITIES[weight], markup=False)
