@@ -46,7 +46,7 @@ def generation_lines(
     shown = rows[-most:]
     if len(rows) > len(shown):
         yield line(muted(f"{len(rows) - len(shown)} earlier lives"))
-    words = [_words(life, view) for life, _ in shown]
+    words = [_words(life, generation, view) for life, generation in shown]
     room = width - max((len(text_of(each)) for each in words), default=0) - 10
     for (life, generation), told in zip(shown, words, strict=True):
         number = "gen -" if life is None else f"gen {life.number}"
@@ -83,8 +83,9 @@ def _strip(
     return generation_strip(timeline, generation.ticks, view, width - len(f"+{left} "))
 
 
-def _words(life: Life | None, view: View) -> Line:
+def _words(life: Life | None, generation: Generation | None, view: View) -> Line:
     if life is None:
-        return line(muted("no container yet"))
+        known = NO_CONTAINER if generation is None else generation.container_id
+        return line(muted("there from before" if known else "no container yet"))
     role = Role.PLAIN if life.exited is None else Role.MUTED
     return line(Span(life_words(life, view), role))

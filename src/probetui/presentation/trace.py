@@ -119,7 +119,9 @@ def _attempts(tick: TickEntry, view: View) -> Iterator[Fact]:
 def _why_no_other(tick: TickEntry) -> str:
     if tick.injected:
         return "  (injected by hand, nothing was run)"
-    return "" if tick.result is None else "  (only errored attempts are tried again)"
+    if tick.result is not Result.FAILURE:
+        return ""
+    return "  (only errored attempts are tried again)"
 
 
 def attempt_line(attempt: Attempt, view: View) -> Line:

@@ -42,8 +42,10 @@ def trace_lines(subject: Subject, view: View, width: int, height: int) -> list[L
         is_lost = subject.cursor is not None
         return [line(muted(_LONG_AGO if is_lost else "no tick yet"))]
     if width >= TWO_COLUMNS:
-        gates = [_gate_with_label(each) for each in shown.gates]
-        return [*_side_by_side(gates, width), *_labelled(shown.facts, _LABEL)]
+        passed = [_gate_with_label(each) for each in shown.gates if each.passed]
+        stopped = [_gate_with_label(each) for each in shown.gates if not each.passed]
+        facts = _labelled(shown.facts, _LABEL)
+        return [*_side_by_side(passed, width), *stopped, *facts]
     facts = _labelled(shown.facts, _NARROW_LABEL)
     if len(shown.gates) + len(facts) < height:
         return [*(_gate_with_answer(each) for each in shown.gates), EMPTY, *facts]
@@ -79,11 +81,7 @@ def _gate_with_answer(fact: Fact) -> Line:
 
 
 def _side_by_side(lines: Sequence[Line], width: int) -> list[Line]:
-    """Return lines in two columns, the first half in the left one.
-
-    The last one, where a tick that did not probe stopped, has a line of its own if it
-    does not fit.
-    """
+    """Return lines in two columns, the first half in the left one."""
     height = -(-len(lines) // 2)
     room = width // 2
     rows = []

@@ -1,0 +1,83 @@
+"""The trace as lines: in two columns, in one, and in little room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probetui.presentation.detail import Subject
+from probetui.presentation.spans import text_of
+from probetui.presentation.timeline import Timeline
+from probetui.presentation.trace_lines import trace_lines
+from tests.presentation.looking import VIEW
+from tests.tui.states import SECOND, a_snapshot, clock, demo
+from tests.tui.stories import steady, stopping, ticks
+
+
+def lines(snapshot: Any, width: int, height: int = 30, **fields: Any) -> list[str]:
+    pod = snapshot.pods[0]
+    container = pod.containers[0]
+    subject = Subject(pod, container, container.probes[0], **fields)
+    return [text_of(each) for each in trace_lines(subject, VIEW, width, height)]
+
+
+def test_with_room_questions_stand_side_by_side() -> None:
+    shown = lines(steady(), 116)
+
+    assert [" ".join(each.split()) for each in shown[:4]] == [
+        "pod status known yes container running yes",
+        "phase Running pod being deleted no",
+        "container id d71cb34f0e11, same as last tick initial delay 5s, over",
+        "on hold no startup gate started",
+    ]
+    assert shown[4].startswith("trigger ")
+
+
+def test_the_question_that_stopped_a_tick_has_a_line_of_its_own() -> None:
+    shown = lines(stopping(), 116)
+
+    stopped = next(each for each in shown if "stopped here" in each)
+    assert stopped.startswith("on hold  ")
+
+
+def test_in_a_narrow_pane_every_question_has_a_line() -> None:
+    shown = lines(stopping(), 58)
+
+    assert shown[:5] == [
+        "ok  pod status known  yes",
+        "ok  phase  Running",
+        "ok  container id  d71cb34f0e11, same as last tick",
+        "NO  on hold  yes  stopped here: the probe was not run",
+        "",
+    ]
+
+
+def test_in_little_room_the_questions_that_were_passed_share_a_line() -> None:
+    shown = lines(stopping(), 76, height=9)
+
+    assert shown[0].startswith("passed         pod status known yes; phase Running; ")
+    assert shown[1].startswith("stopped by     on hold: yes")
+
+
+def test_of_the_newest_tick_the_next_one_is_known() -> None:
+    assert "next tick      08:21:10.1" in lines(steady(), 58)
+
+
+def test_of_an_older_tick_the_next_one_is_the_one_that_came() -> None:
+    known = ticks("ss", SECOND, clock("08:21:05.1"))
+
+    shown = lines(steady(), 58, timeline=Timeline.of(known), cursor=0)
+
+    assert "next tick      08:21:05.1" in shown
+
+
+def test_of_a_tick_that_is_long_gone_it_says_so() -> None:
+    gone = Timeline(())
+    gone.add(ticks("s", SECOND, clock("08:21:05.1"))[0], 0)
+
+    assert lines(steady(), 58, timeline=gone, cursor=0) == [
+        "this tick is too long ago: only its mark is kept"
+    ]
+
+
+def test_before_the_first_tick_there_is_nothing_to_trace() -> None:
+    assert lines(a_snapshot(demo("")), 58) == ["no tick yet"]
