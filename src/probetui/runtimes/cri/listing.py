@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -31,6 +31,10 @@ from probetui.runtimes.cri.translate import (
 )
 
 S = TypeVar("S", SeenSandbox, SeenContainer)
+
+REMOVALS_LOOKED_FOR = 20
+REMOVAL_PAUSE_SECONDS = 0.1
+"""How often and how soon it is seen whether somebody else has removed something."""
 
 LOOKS_AT_ONCE = 16
 """How many looks may be under way; a runtime has other things to do."""
@@ -130,6 +134,16 @@ class Listing:
             ),
         )
         return bool(answer.items)
+
+    async def is_gone_soon(
+        self, look: Callable[[str], Awaitable[object]], cri_id: str
+    ) -> bool:
+        """Tell whether something is gone, or just being removed by somebody else."""
+        for _ in range(REMOVALS_LOOKED_FOR):
+            if await look(cri_id) is None:
+                return True
+            await asyncio.sleep(REMOVAL_PAUSE_SECONDS)
+        return False
 
     def forget(self, cri_id: str) -> None:
         """Look at a sandbox or container again next time."""

@@ -162,8 +162,8 @@ class CriRuntime:
         request = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id)
         try:
             await self._client.call(calls.REMOVE_POD_SANDBOX, request)
-        except RefusedError as error:
-            if error.code is not grpc.StatusCode.NOT_FOUND:
+        except RefusedError:
+            if not await self._listing.is_gone_soon(self._listing.sandbox, sandbox_id):
                 raise
         self._listing.forget(sandbox_id)
         if not await self._listing.has_sandboxes({POD_UID: found.pod.uid}):
@@ -276,8 +276,8 @@ class CriRuntime:
             await self._client.call(
                 calls.REMOVE_CONTAINER, cri.RemoveContainerRequest(container_id=cri_id)
             )
-        except RefusedError as error:
-            if error.code is not grpc.StatusCode.NOT_FOUND:
+        except RefusedError:
+            if not await self._listing.is_gone_soon(self._listing.container, cri_id):
                 raise
         self._listing.forget(cri_id)
         self._files.forget_container(found)
