@@ -9,14 +9,16 @@ import click
 
 from probetui.cli import complete
 from probetui.cli.options import (
+    autosave_option,
     ending_options,
     keep_option,
     kubelet_options,
     output_options,
+    play_options,
     program_options,
     pull_option,
-    runtime_options,
     screen_options,
+    session_runtime_options,
 )
 from probetui.cli.parameters import Command, option
 
@@ -26,12 +28,14 @@ _WIDTH = 78
 @click.command("demo", cls=Command)
 @click.argument("name", default="liveness", shell_complete=complete.lessons)
 @option("--list", "lists", section="Lesson", is_flag=True, help="Print the lessons.")
-@runtime_options
+@session_runtime_options
 @pull_option
 @keep_option
+@play_options
 @kubelet_options
 @ending_options
 @output_options
+@autosave_option
 @screen_options
 @program_options
 def command(name: str, *, lists: bool, **params: Any) -> int:

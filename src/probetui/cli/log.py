@@ -40,6 +40,8 @@ def start_log(path: Path | None, level: str) -> None:
     )
     for name in LOGGERS:
         log = logging.getLogger(name)
+        for before in log.handlers:
+            before.close()
         log.handlers[:] = [handler]
         log.propagate = False
         log.setLevel(level.upper())

@@ -50,6 +50,15 @@ def _read_settings(
     return path
 
 
+PACES = ("0.25", "0.5", "1", "2", "4", "8", "16", "32", "64")
+
+
+def _as_pace(
+    _ctx: click.Context, _option: click.Parameter, text: str | None
+) -> float | None:
+    return None if text is None else float(text)
+
+
 filename_options = _group(
     option(
         "-f",
@@ -169,16 +178,12 @@ docker_options = _group(
     ),
 )
 
-runtime_options = _group(
-    setting(
-        "--runtime",
-        section=_RUNTIME,
-        type=OneOf(RUNTIMES),
-        default="auto",
-        show_default=True,
-        help="What runs the containers. auto is docker, then cri; process runs "
-        "commands on this machine without images and without isolation.",
-    ),
+_RUNTIME_HELP = (
+    "What runs the containers. auto is docker, then cri; process runs commands on this "
+    "machine without images and without isolation"
+)
+
+_endpoint_options = _group(
     docker_options,
     setting(
         "-r",
@@ -187,6 +192,58 @@ runtime_options = _group(
         metavar="URL",
         help="CRI socket, as in unix:///run/containerd/containerd.sock.  [default: "
         "CONTAINER_RUNTIME_ENDPOINT, crictl's configuration, the known sockets]",
+    ),
+)
+
+runtime_options = _group(
+    setting(
+        "--runtime",
+        section=_RUNTIME,
+        type=OneOf(RUNTIMES),
+        default="auto",
+        show_default=True,
+        help=f"{_RUNTIME_HELP}.",
+    ),
+    _endpoint_options,
+)
+
+session_runtime_options = _group(
+    setting(
+        "--runtime",
+        section=_RUNTIME,
+        type=OneOf((*RUNTIMES, "sim")),
+        default="auto",
+        show_default=True,
+        help=f"{_RUNTIME_HELP}; sim only pretends, on a clock of its own.",
+    ),
+    _endpoint_options,
+)
+
+autosave_option = setting(
+    "--autosave/--no-autosave",
+    section=_OUTPUT,
+    default=True,
+    show_default=True,
+    help="Keep a record of the last session; `probetui replay` and `why` read it.",
+)
+
+play_options = _group(
+    option(
+        "--time-scale",
+        section=_ENDING,
+        type=OneOf(PACES),
+        metavar="N",
+        callback=_as_pace,
+        help="In sim and replay: so many times as fast as real time, from 0.25 to "
+        "64.  [default: 1 on the screen, else as fast as it goes]",
+    ),
+    option(
+        "--for",
+        "play_for",
+        section=_ENDING,
+        type=Duration(),
+        metavar="DUR",
+        help="In sim: play so long, in its own time.  [default: 10m without a screen]",
     ),
 )
 
@@ -455,6 +512,7 @@ program_options = _group(
 @keep_option
 @watch_option
 @metrics_option
+@autosave_option
 @kubelet_options
 @ending_options
 @output_options

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
+from probetui.cli.autosave import open_autosave, sessions_folder
 from probetui.cli.files import STDOUT
 from probetui.cli.notes import Notes
 from probetui.cli.plan import Plan, Stdout
@@ -15,6 +18,7 @@ from probetui.cli.roster import Roster
 from probetui.cli.terminal import Form
 from probetui.drive.masking import Mask
 from probetui.drive.record_writer import Recorder, RecordWriter
+from probetui.errors import RecordError
 from probetui.headless.follow import Sink
 from probetui.headless.output import LinePrinter, NoteTeller, Selected
 from probetui.headless.verdict import Verdict
@@ -44,33 +48,45 @@ class Outputs:
         self._recorders: list[Recorder] = []
         self._whole: list[Recorder] = []
         self._printer: LinePrinter | None = None
+        self._saved: Path | None = None
+
+    def save(self, folder: Path, now: datetime) -> Path:
+        """Copy what has been recorded so far to a file of its own, and return that.
+
+        Raises:
+            RecordError: nothing is recorded, or the copy cannot be written.
+        """
+        if self._saved is None:
+            raise RecordError("nothing is recorded: start with --record FILE")
+        name = f"probetui-{now.astimezone():%Y%m%d-%H%M%S}.jsonl"
+        try:
+            return Path(shutil.copy(self._saved, folder / name))
+        except OSError as error:
+            raise RecordError(f"{folder / name}: {error.strerror or error}") from error
 
     def open(self, runtime_name: str, config: KubeletConfig) -> list[Sink]:
         """Return where entries go; records get their header."""
         plan, options = self._plan, self._plan.options
         sinks: list[Sink] = []
-        if plan.stdout is Stdout.LINES:
-            lines = PlainLines(
-                started_at=self._started_at if options.since_start else None,
-                is_verbose=options.verbose,
-                mask=self._mask,
-            )
-            self._roster.tell(lines.know)
-            stream = sys.stdout
-            self._printer = LinePrinter(lines, stream.buffer, stream.encoding)
-            sinks.append(Selected(self._printer, plan.selection))
-        writers: list[RecordWriter] = []
-        if plan.stdout is Stdout.RECORDS:
-            writers.append(open_writer(STDOUT))
+        # Records first: what has been said has been saved.
+        if options.autosave and (saved := open_autosave(sessions_folder())) is not None:
+            sinks.append(self._record(saved, runtime_name, config, is_asked_for=False))
+            self._saved = Path(saved.name)
         if plan.record is not None:
-            writers.append(plan.record)
+            sinks.append(self._record(plan.record, runtime_name, config))
+            self._saved = self._saved or Path(plan.record.name)
+        if plan.stdout is Stdout.RECORDS:
+            sinks.append(self._record(open_writer(STDOUT), runtime_name, config))
         if plan.stdout is Stdout.SELECTED_RECORDS:
-            is_whole = plan.selection.is_everything
-            sink = self._record(open_writer(STDOUT), runtime_name, config, is_whole)
+            sink = self._record(
+                open_writer(STDOUT),
+                runtime_name,
+                config,
+                is_whole=plan.selection.is_everything,
+            )
             sinks.append(Selected(sink, plan.selection))
-        sinks += [
-            self._record(each, runtime_name, config, is_whole=True) for each in writers
-        ]
+        if plan.stdout is Stdout.LINES:
+            sinks.append(Selected(self._print_lines(), plan.selection))
         if plan.form is Form.LINES:
             sinks.append(NoteTeller(self._tell))
         return sinks
@@ -94,12 +110,26 @@ class Outputs:
             with suppress(BrokenPipeError):
                 each.end(verdict.reason, verdict.exit_status, now)
 
+    def _print_lines(self) -> Sink:
+        options = self._plan.options
+        lines = PlainLines(
+            started_at=self._started_at if options.since_start else None,
+            is_verbose=options.verbose,
+            mask=self._mask,
+        )
+        self._roster.tell(lines.know)
+        stream = sys.stdout
+        self._printer = LinePrinter(lines, stream.buffer, stream.encoding)
+        return self._printer
+
     def _record(
         self,
         writer: RecordWriter,
         runtime_name: str,
         config: KubeletConfig,
-        is_whole: bool,  # noqa: FBT001  # a selection of entries needs no inputs
+        *,
+        is_whole: bool = True,
+        is_asked_for: bool = True,
     ) -> Sink:
         plan = self._plan
         recording = recorder(
@@ -123,7 +153,7 @@ class Outputs:
         self._recorders.append(recording)
         if is_whole:
             self._whole.append(recording)
-        return _Recording(recording, plan.notes)
+        return _Recording(recording, plan.notes) if is_asked_for else recording
 
     def _tell(self, text: str, is_fault: bool) -> None:  # noqa: FBT001  # a callback
         notes = self._plan.notes

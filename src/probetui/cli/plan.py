@@ -14,7 +14,7 @@ from probetui.cli.notes import Notes
 from probetui.cli.pods import ManifestOptions, check_containers, load_pods
 from probetui.cli.recording import open_writer
 from probetui.cli.roster import Wanted
-from probetui.cli.runtimes import shortcomings_of
+from probetui.cli.runtimes import SIM, shortcomings_of
 from probetui.cli.session_options import (
     RuntimeOptions,
     ScreenChoices,
@@ -23,6 +23,7 @@ from probetui.cli.session_options import (
 )
 from probetui.cli.terminal import Form, Terminal, choose_form, take_keyboard
 from probetui.drive.record_writer import RecordWriter
+from probetui.drive.scenario import NO_SCENARIO, Scenario
 from probetui.errors import ManifestError, ProbetuiError, UsageError
 from probetui.headless.condition import ConditionWatch, parse_condition
 from probetui.headless.output import Selection
@@ -52,8 +53,8 @@ class Plan:
     """All that a session needs to know before it begins.
 
     `pods` are the loaded ones with what the command line changes of them, `objects`
-    what they may refer to. `arguments` are the options as they go into the record.
-    `intro` is said before anything else.
+    what they may refer to. `scenario` is how a simulated world goes. `arguments` are
+    the options as they go into the record. `intro` is said before anything else.
     """
 
     loaded: Sequence[LoadedPod]
@@ -72,6 +73,7 @@ class Plan:
     intro: str = ""
     source: ManifestOptions | None = None
     attachment: Attachment | None = None
+    scenario: Scenario = NO_SCENARIO
 
     @property
     def wanted(self) -> Wanted:
@@ -125,8 +127,11 @@ def make_plan(
     start_log(options.log_file, options.log_level)
     notes = Notes(quiet=options.quiet)
     runtime = pick(RuntimeOptions, params)
+    _check_time(options, runtime)
     if attachment is None:
-        _tell_problems(manifests, manifests.unsupported, notes)
+        # In a simulation every field is as good as any other.
+        is_real = runtime.runtime != SIM
+        _tell_problems(manifests, manifests.unsupported if is_real else (), notes)
         _tell_shortcomings(manifests, runtime, notes, strict=params.get("strict"))
         pods = [_with_pull_policy(each, options.pull) for each in manifests.pods]
     else:
@@ -163,9 +168,7 @@ def make_plan(
         screen=screen,
         form=form,
         watch=watch,
-        selection=Selection(
-            options.containers, [ProbeType(each.capitalize()) for each in options.types]
-        ),
+        selection=_selection(options),
         stdout=_stdout(options, form),
         record=record,
         notes=notes,
@@ -176,8 +179,63 @@ def make_plan(
     )
 
 
+def make_replay_plan(pods: Sequence[Pod], params: Mapping[str, Any]) -> Plan:
+    """Return the plan of a session that was recorded, with these pods.
+
+    Raises:
+        UsageError: an option cannot be used.
+        ImpossibleError: what `--until` waits for can never be.
+    """
+    options = pick(SessionOptions, params)
+    start_log(options.log_file, options.log_level)
+    screen = replace(pick(ScreenChoices, params), read_only=True)
+    check_containers(options.containers, pods)
+    if screen.theme is not None or screen.keymap is not None:
+        # Late: the screen's library is slow to import, and few have wishes.
+        from probetui.cli.looks import read_looks  # noqa: PLC0415
+
+        read_looks(screen)
+    form = choose_form(
+        Terminal.here(),
+        wanted=options.form,
+        reads_stdin=False,
+        records_to_stdout=options.record == STDOUT,
+    )
+    record = None
+    if options.record not in {None, STDOUT}:
+        record = open_writer(str(options.record))
+    return Plan(
+        loaded=(),
+        pods=pods,
+        objects=(),
+        runtime=RuntimeOptions(),
+        options=options,
+        screen=screen,
+        form=form,
+        watch=_watch(options.until, pods),
+        selection=_selection(options),
+        stdout=_stdout(options, form),
+        record=record,
+        notes=Notes(quiet=options.quiet),
+        arguments=_arguments(params),
+    )
+
+
 class ImpossibleError(ProbetuiError):
     """What `--until` waits for can never be; known before anything was started."""
+
+
+def _check_time(options: SessionOptions, runtime: RuntimeOptions) -> None:
+    """Refuse what only a clock of one's own can do."""
+    given = {"--time-scale": options.time_scale, "--for": options.play_for}
+    for name, value in given.items():
+        if value is not None and runtime.runtime != SIM:
+            raise UsageError(f"{name}: time can be played with in sim only")
+
+
+def _selection(options: SessionOptions) -> Selection:
+    types = [ProbeType(each.capitalize()) for each in options.types]
+    return Selection(options.containers, types)
 
 
 def _asking(attachment: Attachment | None, form: Form) -> Attachment | None:

@@ -9,6 +9,7 @@ import click
 from probetui.cli.greeting import greet
 from probetui.cli.options import (
     act_option,
+    autosave_option,
     ending_options,
     image_gc_option,
     keep_option,
@@ -16,10 +17,11 @@ from probetui.cli.options import (
     manifest_options,
     metrics_option,
     output_options,
+    play_options,
     program_options,
     pull_option,
-    runtime_options,
     screen_options,
+    session_runtime_options,
     watch_option,
 )
 from probetui.cli.parameters import Command
@@ -27,16 +29,18 @@ from probetui.cli.parameters import Command
 
 @click.command("run", cls=Command)
 @manifest_options
-@runtime_options
+@session_runtime_options
 @pull_option
 @image_gc_option
 @keep_option
 @act_option(default=True)
 @watch_option
 @metrics_option
+@play_options
 @kubelet_options
 @ending_options
 @output_options
+@autosave_option
 @screen_options
 @program_options
 def command(**params: Any) -> int:

@@ -19,6 +19,9 @@ from probetui.ports import Clock, Runtime, Shortcoming, VolumeHost
 
 AUTO, DOCKER, CRI, PROCESS = "auto", "docker", "cri", "process"
 
+SIM = "sim"
+"""No runtime: a world on virtual time. It carries out everything, and nothing."""
+
 
 async def open_runtime(
     options: RuntimeOptions,
@@ -91,6 +94,8 @@ def _all_of(problems: Sequence[RuntimeUnavailableError]) -> RuntimeUnavailableEr
 
 def shortcomings_of(options: RuntimeOptions) -> Callable[[Pod], Iterator[Shortcoming]]:
     """Return what tells which fields of a pod the runtime does not carry out."""
+    if options.runtime == SIM:
+        return lambda _pod: iter(())
     if options.runtime == PROCESS:
         from probetui.runtimes.process.shortcomings import (  # noqa: PLC0415
             shortcomings,

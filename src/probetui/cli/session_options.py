@@ -48,9 +48,6 @@ class ScreenChoices:
 class SessionOptions:
     """How a session runs, ends and is shown, by the names of the options."""
 
-    exec_errors: str
-    kubelet_age: str
-    seed: int | None
     until: str | None
     timeout: timedelta | None
     output: str
@@ -65,9 +62,15 @@ class SessionOptions:
     log_level: str
     verbose: bool
     quiet: bool
+    exec_errors: str = "cri"
+    kubelet_age: str = "old"
+    seed: int | None = None
     watch: bool = False
     metrics: str | None = None
     image_gc: bool = False
     pull: str | None = None
     keep: bool = False
     act: bool = True
+    time_scale: float | None = None
+    play_for: timedelta | None = None
+    autosave: bool = False

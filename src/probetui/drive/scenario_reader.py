@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeVar
@@ -12,6 +12,7 @@ from probetui.drive.scenario import START, Doing, HookTimes, Order, Scenario
 from probetui.drive.scripted_results import ResultName, ScriptedResult
 from probetui.drive.world import NO_TIME, Life, Manner, Spell, Spells
 from probetui.errors import ManifestError
+from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.manifest.nodes import ListNode, MapNode, Node, ScalarNode, is_null, join
 from probetui.manifest.parse import Source, parse
@@ -31,14 +32,18 @@ _NEVER = "never"
 _TYPES = {each.lower(): each for each in ProbeType}
 
 
-def read_scenario(source: Source) -> Scenario:
+def read_scenario(source: Source, pods: Sequence[Pod] = ()) -> Scenario:
     """Read a script.
+
+    Args:
+        source: the file.
+        pods: those it is for; if there are any, it may name no others.
 
     Raises:
         ManifestError: what is wrong with it, all of it.
     """
     parsed = parse(source)
-    reader = _Reader()
+    reader = _Reader(pods)
     problems = list(parsed.problems)
     scenario = Scenario()
     if len(parsed.documents) > 1:
@@ -66,15 +71,24 @@ class _Life(NamedTuple):
 class _Reader:
     """Turns nodes into values; what is wrong is noted, and a default goes on."""
 
-    def __init__(self) -> None:
+    def __init__(self, pods: Sequence[Pod]) -> None:
         self.problems: list[Problem] = []
+        self._pods = tuple(each.name for each in pods)
+        self._containers = tuple(
+            name
+            for pod in pods
+            for each in pod.all_containers()
+            for name in (each.name, f"{pod.name}/{each.name}")
+        )
 
     def scenario(self, root: Node) -> Scenario:
         fields = self._fields(root, "", ("start", "containers", "images", "do"))
         lives: dict[str, tuple[Life, ...]] = {}
         hooks: dict[str, HookTimes] = {}
         for name, node in self._entries(fields.get("containers"), "containers"):
-            read = self._lives(node, join("containers", name))
+            where = join("containers", name)
+            self._check_known(node, where, "container", name, self._containers)
+            read = self._lives(node, where)
             lives[name] = tuple(each.life for each in read)
             hooks[name] = read[0].hooks if read else HookTimes()
         return Scenario(
@@ -196,6 +210,13 @@ class _Reader:
         )
         pod = self._one(fields, "pod", path, self._text, "")
         container = self._one(fields, "container", path, self._text, "")
+        if pod:
+            self._check_known(fields["pod"], join(path, "pod"), "pod", pod, self._pods)
+        if container:
+            where = join(path, "container")
+            self._check_known(
+                fields["container"], where, "container", container, self._containers
+            )
         if "/" in container:
             pod, _, container = container.partition("/")
         kind = self._one(
@@ -332,6 +353,14 @@ class _Reader:
             self._complain(node, path, message)
             return default
         return known[text]
+
+    def _check_known(
+        self, node: Node, path: str, what: str, name: str, known: Sequence[str]
+    ) -> None:
+        if known and name not in known:
+            listed = ", ".join(dict.fromkeys(known))
+            message = f"there is no {what} {clipped(name)} (has: {listed})"
+            self._complain(node, path, message)
 
     def _complain(self, node: Node, path: str, message: str) -> None:
         position: Position = node.position

@@ -17,13 +17,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from probetui.drive.recording import VERSION
+from probetui.drive.value_json import decode_value
 from probetui.errors import RecordError
+from probetui.k8s.pod import Pod
+from probetui.kubelet.inputs import AddPod, SetPods
 
 Json = dict[str, Any]
 
 _BEGINNING = re.compile(
     rb'\{"v":(\d+),"seq":(\d+),"ts":"([^"]+)","t":[^,"]+,"type":"(\w+)"'
 )
+
+_POD_INPUT = re.compile(rb'"is":\s?"(AddPod|SetPods)"')
 
 
 class _Head(NamedTuple):
@@ -67,6 +72,11 @@ class Tape:
             raise RecordError(
                 f"{path}: is not a recording: no session record comes first"
             )
+        if self.session.get("continues"):
+            raise RecordError(
+                f"{path}: cannot be played: it is a later part of a session whose "
+                "beginning was not kept (`probetui why` can read it)"
+            )
         if not self._inputs:
             raise RecordError(
                 f"{path}: cannot be played: it says what happened, but not what the "
@@ -90,6 +100,17 @@ class Tape:
     def entry(self, number: int) -> Json:
         """Return the record of an entry, counted from 0."""
         return self._record(self._entries[number])
+
+    def pods(self) -> tuple[Pod, ...]:
+        """Return the pods that the session was told to run, in order."""
+        found: dict[str, Pod] = {}
+        for offset in self._inputs:
+            end = self._data.find(b"\n", offset)
+            if _POD_INPUT.search(self._data, offset, end) is not None:
+                item = decode_value(AddPod | SetPods, self._record(offset)["input"])
+                pods = (item.pod,) if isinstance(item, AddPod) else item.pods
+                found |= {each.uid: each for each in pods}
+        return tuple(found.values())
 
     def position_at(self, instant: datetime) -> int:
         """Return how many inputs there were up to an instant."""

@@ -85,6 +85,10 @@ class Follower:
         if not self._verdict.done():
             self._verdict.set_result(verdict)
 
+    def rewind(self, length: int) -> None:
+        """Take note that the journal was cut short to so many entries."""
+        self._seen = min(self._seen, length)
+
     async def verdict(self, time_limit: timedelta | None = None) -> Verdict:
         """Return why the session is over, as soon as it is."""
         seconds = None if time_limit is None else time_limit.total_seconds()

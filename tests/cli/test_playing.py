@@ -1,0 +1,334 @@
+"""`sim` and `replay` from the command line, and sessions that are saved unasked."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.autosave import LAST, PART_BEFORE, PREVIOUS, open_autosave
+from probetui.cli.main import run
+from probetui.drive.record_reader import read_recording
+from probetui.drive.tape import Tape
+from probetui.errors import RecordError
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  terminationGracePeriodSeconds: 3
+  containers:
+    - name: app
+      image: none
+      livenessProbe: {exec: {command: [check]}, periodSeconds: 2}
+    - name: other
+      image: none
+      env: [{name: API_TOKEN, value: hunter22}]
+      readinessProbe: {httpGet: {port: 80}, periodSeconds: 3}
+"""
+SCRIPT = """
+containers:
+  app:
+    - stopsAfter: never
+      liveness: [{result: success, until: 10s}, {result: failure, output: gone}]
+    - {}
+  web/other:
+    readiness: {repeat: true, results: [success, {result: failure, times: 2}]}
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    pod, script = tmp_path / "pod.yaml", tmp_path / "script.yaml"
+    pod.write_text(POD)
+    script.write_text(SCRIPT)
+    return str(pod), str(script)
+
+
+@pytest.fixture
+def sim(files: tuple[str, str]) -> list[str]:
+    """Return a command line that simulates them."""
+    return ["sim", "-f", files[0], "--script", files[1], "--plain"]
+
+
+def sessions(home: Path) -> Path:
+    return home / "state" / "probetui" / "sessions"
+
+
+def test_a_simulation_is_over_when_it_has_come_to_what_it_waits_for(
+    sim: list[str], capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    status = run([*sim, "--until", "web/app:restarts=1"])
+
+    lines = capfdbinary.readouterr().out.decode().splitlines()
+    assert status == 0
+    assert any(
+        "liveness #8 failure 5ms run 3/3 kill grace=3s" in each for each in lines
+    )
+    assert any("web/app exit 137 after-grace reason=liveness" in each for each in lines)
+    assert all(each.startswith("2026-01-01T00:00:") for each in lines)
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "length"),
+    [
+        pytest.param(["--for", "1m"], 0, 60, id="for"),
+        pytest.param(["--timeout", "30s"], 4, 30, id="timeout"),
+        pytest.param(["--timeout", "5s", "--until", "restarts=3"], 4, 5, id="too soon"),
+        pytest.param(["--for", "5s", "--until", "restarts=3"], 1, 5, id="not in it"),
+        pytest.param([], 0, 600, id="long enough"),
+    ],
+)
+def test_limits_are_in_its_own_time(
+    sim: list[str],
+    tmp_path: Path,
+    options: list[str],
+    status: int,
+    length: int,
+) -> None:
+    path = tmp_path / "record.jsonl"
+
+    found = run([*sim, "-q", "--record", str(path), *options])
+
+    end = read_recording(path).end
+    assert found == status
+    assert end is not None
+    assert (end["exit"], end["t"]) == (status, length)
+
+
+def test_what_is_wrong_with_a_script_is_said_by_its_place(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(files[1]).write_text("containers:\n  ap: {liveness: maybe}\n")
+
+    status = run(["sim", "-f", files[0], "--script", files[1]])
+
+    errors = capsys.readouterr().err.splitlines()
+    assert status == 2
+    assert errors[0].endswith(
+        ':2:7: containers.ap: there is no container "ap" '
+        "(has: app, web/app, other, web/other)"
+    )
+    assert ':2:18: containers.ap.liveness: "maybe" is not one of' in errors[1]
+    assert errors[2].endswith("2 errors, nothing was started")
+
+
+def test_time_cannot_be_played_with_where_it_is_real(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run(["run", "-f", files[0], "--runtime", "process", "--for", "5s"])
+
+    assert status == 2
+    assert "--for: time can be played with in sim only" in capsys.readouterr().err
+
+
+def test_sim_may_be_the_runtime_of_run(
+    files: tuple[str, str], capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    status = run(
+        ["run", "-f", files[0], "--runtime", "sim", "--plain", "--until", "ready"]
+    )
+
+    assert status == 0
+    assert b"web/other ready false->true" in capfdbinary.readouterr().out
+
+
+def test_a_replay_says_what_the_session_said(
+    sim: list[str], tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "record.jsonl"
+    run([*sim, "--for", "2m", "--record", str(path)])
+    said = capfdbinary.readouterr().out
+
+    status = run(["replay", str(path), "--plain"])
+
+    assert status == 0
+    assert capfdbinary.readouterr().out == said
+    assert said.count(b"\n") > 50
+
+
+def test_a_replay_may_stop_and_select_as_the_session_may(
+    sim: list[str], capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    run([*sim, "--for", "2m", "-q"])
+    capfdbinary.readouterr()
+
+    status = run(["replay", "--plain", "-c", "app", "--until", "web/app:killed"])
+
+    lines = capfdbinary.readouterr().out.decode().splitlines()
+    assert status == 0
+    assert {each.split()[1] for each in lines} == {"web/app"}
+    assert "kill" in lines[-1]
+
+
+def test_of_a_record_that_was_cut_off_what_is_whole_is_played(
+    sim: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "record.jsonl"
+    run([*sim, "--for", "2m", "-q", "--record", str(path)])
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+    status = run(["replay", str(path), "--plain"])
+
+    shown = capfd.readouterr()
+    assert status == 0
+    assert "started restart=0" in shown.out
+    assert "bytes are cut off or spoilt" in shown.err
+
+
+def test_a_record_of_a_newer_version_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "record.jsonl"
+    path.write_text(
+        '{"v":2,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session"}\n'
+    )
+
+    status = run(["replay", str(path)])
+
+    assert status == 2
+    assert "this probetui reads up to version 1" in capsys.readouterr().err
+
+
+def test_without_a_file_and_a_last_session_there_is_nothing_to_play(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["replay"]) == 2
+    assert "there is no last session" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_two_processes_write_one_script_s_record_byte_for_byte_alike(
+    sim: list[str], tmp_path: Path
+) -> None:
+    def record(hash_seed: int) -> bytes:
+        return subprocess.run(
+            [sys.executable, "-m", "probetui", *sim, "--for", "5m", "--record", "-"],
+            check=True,
+            capture_output=True,
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": str(hash_seed),
+                "XDG_STATE_HOME": str(tmp_path / str(hash_seed)),
+            },
+        ).stdout
+
+    first, second = record(1), record(2)
+
+    assert first == second
+    assert first.count(b'"type":"tick"') > 100
+    assert b"hunter22" not in first
+
+
+# -- saved unasked (UX-27)
+
+
+def test_the_last_session_is_saved_and_the_one_before_is_kept(
+    sim: list[str], home: Path
+) -> None:
+    run([*sim, "-q", "--for", "10s"])
+    run([*sim, "-q", "--for", "20s"])
+
+    folder = sessions(home)
+    ends = [read_recording(folder / name).end for name in (LAST, PREVIOUS)]
+    assert [each and each["t"] for each in ends] == [20, 10]
+    assert (folder / LAST).stat().st_mode & 0o777 == 0o600
+    assert "hunter22" not in (folder / LAST).read_text()
+
+
+def test_it_is_not_where_the_settings_say_so(sim: list[str], home: Path) -> None:
+    config = home / "config" / "probetui" / "config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("autosave: false\n")
+
+    run([*sim, "-q", "--for", "10s"])
+
+    assert not sessions(home).exists()
+
+
+def test_a_session_that_cannot_be_saved_goes_on_all_the_same(
+    sim: list[str], home: Path
+) -> None:
+    sessions(home).parent.mkdir(parents=True)
+    sessions(home).write_text("in the way")
+
+    assert run([*sim, "-q", "--for", "10s"]) == 0
+
+
+def test_a_session_that_is_killed_has_been_saved(
+    sim: list[str], tmp_path: Path
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "probetui", *sim, "--time-scale", "64"],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+    ) as process:
+        assert process.stdout is not None
+        said: list[bytes] = []
+        while not said or b"restart=1" not in said[-1]:
+            said.append(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+
+    path = tmp_path / "probetui" / "sessions" / LAST
+    recording = read_recording(path)
+    assert recording.end is None
+    assert Tape(path).entries == len(recording.entries)
+    assert any(getattr(each, "restart_count", 0) == 1 for each in recording.entries)
+    assert run(["replay", str(path), "--plain", "-q"]) == 0
+
+
+def test_a_long_session_is_kept_in_two_parts(tmp_path: Path) -> None:
+    writer = open_autosave(tmp_path, longest=300)
+    assert writer is not None
+
+    writer.write([{"type": "session"}])
+    for number in range(40):
+        writer.write([{"v": 1, "n": number, "type": "note", "text": "x" * 40}])
+    writer.close()
+
+    records = [
+        [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
+        for name in (PART_BEFORE, LAST)
+    ]
+    assert [each[0]["type"] for each in records] == ["session", "session"]
+    assert [each[0].get("continues") for each in records] == [True, True]
+    numbers = [each["n"] for part in records for each in part[1:]]
+    assert numbers == list(range(numbers[0], 40))
+    assert len(numbers) < 20
+    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 1200
+
+
+def test_a_later_part_of_a_session_cannot_be_played_and_that_is_said(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / LAST
+    path.write_text(
+        '{"v":1,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session",'
+        '"continues":true}\n'
+    )
+
+    with pytest.raises(RecordError, match="a later part of a session"):
+        Tape(path)
+
+
+def test_a_session_that_began_later_keeps_its_file(tmp_path: Path) -> None:
+    first = open_autosave(tmp_path, longest=100)
+    second = open_autosave(tmp_path)
+    assert first is not None
+    assert second is not None
+    second.write([{"type": "session", "of": "second"}])
+
+    for _ in range(10):
+        first.write([{"type": "session", "text": "x" * 40}])
+
+    assert "another session's" in first.problem
+    assert json.loads((tmp_path / LAST).read_text())["of"] == "second"
+    first.close()
+    second.close()
