@@ -95,9 +95,7 @@ def test_an_event_is_told_with_its_tick_and_its_place_in_a_cluster() -> None:
 @pytest.mark.parametrize(
     ("fold", "words"),
     [
-        pytest.param(
-            None, "a cluster shows nothing of this: it is kept to the kubelet", id="no"
-        ),
+        pytest.param(None, "a cluster shows nothing of this", id="no"),
         pytest.param(
             Fold(replace(SHOWN, count=1), 1, is_dropped=False),
             "a cluster shows:",

@@ -81,7 +81,7 @@ def _message(entry: EventLine, view: View) -> Iterator[Line]:
 
 def _in_a_cluster(fold: Fold | None, view: View) -> Iterator[Line]:
     if fold is None:
-        words = "a cluster shows nothing of this: it is kept to the kubelet"
+        words = "a cluster shows nothing of this"
         yield line(muted(f"{_MARGIN}{words}"))
         return
     if fold.is_dropped:
