@@ -56,10 +56,10 @@ def test_a_shell_waits_for_no_library_when_it_completes_an_option() -> None:
     assert modules & HEAVY == set()
 
 
-def test_grpc_is_imported_when_the_first_such_probe_runs() -> None:
-    modules = modules_after("import probetui.probers.dispatch")
+def test_clients_are_imported_when_the_first_probe_that_needs_them_runs() -> None:
+    modules = modules_after("import probetui.probers.dispatch, probetui.probers.hooks")
 
-    assert modules & {"google", "grpc", "grpc_health"} == set()
+    assert modules & {"google", "grpc", "grpc_health", "h2", "httpx"} == set()
 
 
 @pytest.mark.slow
@@ -70,8 +70,8 @@ def test_lines_of_processes_need_neither_the_screen_nor_docker() -> None:
     )
 
     assert "yaml" in modules
-    # httpx brings Rich along where it is installed, for a command of its own.
-    assert modules & {"docker", "google", "grpc", "requests", "textual"} == set()
+    screen, clients = {"rich", "textual"}, {"docker", "google", "grpc", "httpx"}
+    assert modules & (screen | clients | {"requests"}) == set()
 
 
 @pytest.mark.parametrize("module", ["engine", "snapshot", "journal"])

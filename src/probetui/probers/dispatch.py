@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
+from sys import intern
+from typing import TYPE_CHECKING
 
 from probetui.errors import GoError
 from probetui.k8s.probe import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
@@ -21,10 +24,10 @@ from probetui.ports import Clock, DialAddress
 from probetui.probers.connection import Route, route_to
 from probetui.probers.container_port import resolve_port
 from probetui.probers.exec_ import CommandRunner, probe_exec
-from probetui.probers.http import probe_http
-from probetui.probers.http_request import ProbeRequest, build_request
-from probetui.probers.http_transport import OneShotTransport
 from probetui.probers.tcp import probe_tcp
+
+if TYPE_CHECKING:
+    from probetui.probers.http_request import ProbeRequest
 
 MAX_ATTEMPTS = 3
 
@@ -49,9 +52,18 @@ class Handlers:
         return cls(partial(probe_exec, runtime), _probe_http, probe_tcp, _probe_grpc)
 
 
+def _import_http() -> None:
+    """Import what HTTP probes need: 25 ms, and many pods have none."""
+    import_module("probetui.probers.http_transport")
+
+
 async def _probe_http(
     request: ProbeRequest, time_limit: timedelta, route: Route
 ) -> Attempt:
+    # Late, see `_import_http`.
+    from probetui.probers.http import probe_http  # noqa: PLC0415
+    from probetui.probers.http_transport import OneShotTransport  # noqa: PLC0415
+
     return await probe_http(request, time_limit, OneShotTransport(route))
 
 
@@ -90,6 +102,9 @@ class Dispatch:
 
         What an attempt says does not matter: a failure is never tried again.
         """
+        if isinstance(effect.probe.handler, HTTPGetAction):
+            # Before the clock is read, so that the first probe takes no longer.
+            _import_http()
         started_at = self._clock.now()
         attempts: list[Attempt] = []
         for _ in range(MAX_ATTEMPTS):
@@ -108,7 +123,14 @@ class Dispatch:
             # A bug in a handler must not end the loop that waits for this answer.
             _log.exception("probe of %s broke", effect.key)
             attempt = Attempt(ProbeResult.UNKNOWN, error=f"prober panicked: {error!r}")
-        return replace(attempt, duration=self._clock.now() - started_at)
+        return Attempt(
+            attempt.result,
+            # Ticks that say the same, as most do, keep one text among them.
+            intern(attempt.output),
+            attempt.error,
+            self._clock.now() - started_at,
+            intern(attempt.detail),
+        )
 
     async def _attempt(self, effect: RunProbe) -> Attempt:
         """Call the handler; raises `GoError` for what is wrong before that."""
@@ -121,6 +143,11 @@ class Dispatch:
                     effect.container_id, command, probe.timeout_seconds
                 )
             case HTTPGetAction() as action:
+                # Late, see `_import_http`.
+                from probetui.probers.http_request import (  # noqa: PLC0415
+                    build_request,
+                )
+
                 port = resolve_port(action.port, container)
                 request = build_request(action, action.host or effect.pod_ip, port)
                 route = route_to(effect.pod_ip, self._dial_address)

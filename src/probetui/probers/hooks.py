@@ -6,6 +6,7 @@ Source: kubelet/lifecycle/handlers.go, v1.32.10, Run, runHTTPHandler.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError, GoError
 from probetui.k8s.probe import (
@@ -20,10 +21,10 @@ from probetui.ports import DialAddress, HookResult
 from probetui.probers.connection import route_to
 from probetui.probers.container_port import resolve_port
 from probetui.probers.exec_ import CommandRunner
-from probetui.probers.http import send
-from probetui.probers.http_request import ProbeRequest, build_request
-from probetui.probers.http_transport import OneShotTransport
 from probetui.probers.tls import PlainAnswerError
+
+if TYPE_CHECKING:
+    from probetui.probers.http_request import ProbeRequest
 
 NO_LIMIT = 0
 USER_AGENT = "kube-lifecycle/1.32"
@@ -84,6 +85,11 @@ class Hooks:
         Raises:
             GoError: no answer came.
         """
+        # Late: 25 ms to import, and few pods have hooks that send requests.
+        from probetui.probers.http import send  # noqa: PLC0415
+        from probetui.probers.http_request import build_request  # noqa: PLC0415
+        from probetui.probers.http_transport import OneShotTransport  # noqa: PLC0415
+
         host = action.host or operation.pod_ip
         if not host:
             raise GoError("failed to find networking container")
