@@ -17,6 +17,7 @@ from probetui.k8s.runtime import (
 )
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disruption,
     MountVolume,
     PulledImage,
     PullImage,
@@ -255,6 +256,18 @@ class ImageStore(Protocol):
 
     async def image_filesystem(self) -> ImageFilesystem:
         """Measure the disk that images are on; refused where it cannot be seen."""
+
+
+@runtime_checkable
+class Disruptor(Protocol):
+    """A runtime that can do to containers what happens to them in real life.
+
+    What it cannot do it refuses with a `ContainerRuntimeError` that says why; nothing
+    else is raised. To freeze what is frozen, and to unfreeze what is not, is no error.
+    """
+
+    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+        """Do it to a running container; returns at once, whatever comes of it."""
 
 
 @runtime_checkable

@@ -13,18 +13,33 @@ from probetui.drive.world import Answer, Life, Manner, World
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.effects import Operation, Relist, RunProbe
+from probetui.kubelet.effects import Disruption, Operation, Relist, RunProbe
 from probetui.kubelet.engine import Engine
 from probetui.kubelet.inputs import (
+    Bookmark,
+    BreakPoint,
+    ClearBackoff,
     Command,
     DeletePod,
+    DisruptContainer,
+    EditProbe,
+    Injected,
+    InjectResults,
     Input,
+    KillContainer,
+    MuteProbes,
     PauseProbes,
     RestartContainer,
     ResumeProbes,
+    RunToChange,
+    SetBreakPoints,
     StepProbe,
     TriggerProbe,
+    TryProbe,
+    UnmuteProbes,
 )
+from probetui.kubelet.scope import EVERYTHING, Scope
+from probetui.kubelet.timing import Timing
 from probetui.kubelet.turn import Turn
 from tests.builders import START, a_container, a_pod, a_probe
 from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage
@@ -129,24 +144,59 @@ KINDS = st.sampled_from(ProbeType)
 MANNERS = st.builds(Manner, takes=lengths(3), error=st.sampled_from(["", "", "no"]))
 
 
-@st.composite
-def commands(draw: st.DrawFn) -> tuple[float, Command]:
-    name = draw(st.sampled_from(["app", "side"]))
-    kinds: list[st.SearchStrategy[Command]] = [
-        st.builds(
-            TriggerProbe,
-            st.builds(ProbeKey, st.just(POD_UID), st.just(name), KINDS),
-        ),
-        st.just(RestartContainer(POD_UID, name)),
-        st.sampled_from([PauseProbes(), StepProbe(), ResumeProbes()]),
-        st.builds(DeletePod, st.just(POD_UID), st.none() | st.integers(0, 9)),
-    ]
-    command = draw(st.one_of(kinds))
-    return draw(seconds(LENGTH_SECONDS)), command
+NAMES = st.sampled_from(["app", "side"])
+KEYS = st.builds(ProbeKey, st.just(POD_UID), NAMES, KINDS)
+SCOPES = st.one_of(
+    st.just(EVERYTHING),
+    st.builds(Scope, st.just(POD_UID), st.just("") | NAMES),
+    KEYS.map(Scope.of),
+)
+INJECTED = st.lists(st.sampled_from(Injected), max_size=5).map(tuple)
+COUNTS = st.integers(0, 4)
+
+
+def of_container(command: Any, *others: Any) -> st.SearchStrategy[Command]:
+    """Return commands about one of the containers."""
+    return st.builds(command, st.just(POD_UID), NAMES, *others)
+
+
+USUAL: list[st.SearchStrategy[Command]] = [
+    st.builds(TriggerProbe, KEYS),
+    of_container(RestartContainer),
+    st.sampled_from([PauseProbes(), StepProbe(), ResumeProbes()]),
+    st.builds(DeletePod, st.just(POD_UID), st.none() | st.integers(0, 9)),
+]
+INJECTIONS = st.builds(InjectResults, KEYS, INJECTED)
+PLAYFUL: list[st.SearchStrategy[Command]] = [
+    INJECTIONS,
+    st.builds(MuteProbes, SCOPES),
+    st.builds(UnmuteProbes, SCOPES),
+    st.builds(SetBreakPoints, st.frozensets(st.sampled_from(BreakPoint)), SCOPES),
+    st.builds(RunToChange, SCOPES),
+    of_container(KillContainer),
+    of_container(DisruptContainer, st.sampled_from(Disruption)),
+    st.builds(Bookmark, st.text(max_size=3)),
+]
+"""These change what happens, but no rule by which it does."""
+
+LAWLESS: list[st.SearchStrategy[Command]] = [
+    st.builds(TryProbe, KEYS),
+    st.builds(
+        EditProbe,
+        KEYS,
+        st.none() | st.builds(Timing, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS),
+    ),
+    of_container(ClearBackoff),
+]
+"""After these, some rules hold only for what was changed."""
 
 
 @st.composite
-def plots(draw: st.DrawFn) -> Plot:
+def plots(
+    draw: st.DrawFn, kinds: tuple[st.SearchStrategy[Command], ...] = (*USUAL, *PLAYFUL)
+) -> Plot:
+    """Return a plot in which people ask for commands of these kinds."""
+    commands = st.tuples(seconds(LENGTH_SECONDS), st.one_of(kinds))
     lost_at = draw(seconds(LENGTH_SECONDS))
     some_answers = st.builds(
         lambda answer, takes: Answer(answer.attempt, takes),
@@ -163,7 +213,7 @@ def plots(draw: st.DrawFn) -> Plot:
         },
         manners=tuple(draw(st.lists(MANNERS, max_size=30))),
         commands=tuple(
-            sorted(draw(st.lists(commands(), max_size=6)), key=lambda each: each[0])
+            sorted(draw(st.lists(commands, max_size=6)), key=lambda each: each[0])
         ),
         lost_at=lost_at,
         found_at=lost_at + draw(seconds(20)),

@@ -13,6 +13,8 @@ from probetui.k8s.runtime import ContainerID, RuntimeState, SandboxStatus
 from probetui.k8s.volume import EmptyDir, Volume
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disrupt,
+    Disruption,
     Effect,
     GetImageStatus,
     GetImageUser,
@@ -91,6 +93,16 @@ class FakeVolumes:
 
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
         return ()
+
+
+class FakeDisruptor:
+    """`ports.Disruptor` that remembers what it did."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[ContainerID, Disruption]] = []
+
+    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+        self.done.append((container_id, disruption))
 
 
 class FakeUsers:
@@ -246,6 +258,20 @@ class TestOperations:
         finished = await Bench().do(GetImageUser("a:1"))
 
         assert finished == OperationFinished(7, None)
+
+    async def test_who_can_disrupt_containers_is_asked(self) -> None:
+        disruptor = FakeDisruptor()
+        bench = Bench(disruptor=disruptor)
+
+        finished = await bench.do(Disrupt(NOBODY, "app", Disruption.FREEZE))
+
+        assert finished == OperationFinished(7)
+        assert disruptor.done == [(NOBODY, Disruption.FREEZE)]
+
+    async def test_where_nobody_can_disrupt_containers_that_is_the_error(self) -> None:
+        finished = await Bench().do(Disrupt(NOBODY, "app", Disruption.FREEZE))
+
+        assert finished.error == "fake cannot freeze"
 
     async def test_where_there_are_no_volumes_that_is_the_error(self) -> None:
         finished = await Bench().do(MountVolume(POD, SCRATCH, (), START))

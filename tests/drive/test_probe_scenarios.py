@@ -376,7 +376,7 @@ class TestStepMode:
         assert [(each.command, each.target) for each in stage.of(UserEntry)] == [
             ("pause", "all probes"),
             ("step", "the next probe"),
-            ("probe now", "app Liveness"),
+            ("probe now", "web/app liveness"),
             ("resume", "all probes"),
         ]
 

@@ -32,7 +32,16 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Result
 from tests.builders import START
-from tests.drive.plots import POD_UID, Plot, WatchedEngine, play, plots
+from tests.drive.plots import (
+    LAWLESS,
+    PLAYFUL,
+    POD_UID,
+    USUAL,
+    Plot,
+    WatchedEngine,
+    play,
+    plots,
+)
 from tests.drive.stage import Stage
 
 CAP = timedelta(seconds=300)
@@ -224,7 +233,7 @@ def test_no_probe_and_no_relist_overlaps_itself(plot: Plot) -> None:
 
 
 @often
-@given(plots())
+@given(plots(kinds=(*USUAL, *PLAYFUL, *LAWLESS)))
 def test_the_same_inputs_at_the_same_instants_give_the_same_turns(plot: Plot) -> None:
     _, engine = play(plot)
     another = Engine(plot.config, START)
@@ -239,7 +248,7 @@ def test_the_same_inputs_at_the_same_instants_give_the_same_turns(plot: Plot) ->
 
 
 @often
-@given(plots())
+@given(plots(kinds=(*USUAL, *PLAYFUL, *LAWLESS)))
 def test_entries_are_numbered_and_time_never_goes_back(plot: Plot) -> None:
     stage, _ = play(plot)
 

@@ -132,6 +132,7 @@ def test_a_tick_has_the_field_names_that_scripts_rely_on() -> None:
         "stored": {"before": "Success", "after": "Failure"},
         "hold": {"before": False, "after": True},
         "action": "kill",
+        "muted": False,
     }
 
 

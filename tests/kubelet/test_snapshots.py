@@ -46,6 +46,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.kubelet.images import ImageManager
 from probetui.kubelet.inputs import OperationFinished, ProbeFinished
+from probetui.kubelet.interventions import Interventions
 from probetui.kubelet.journal import By, NoteEntry, PodGoneEntry, Skip, UserEntry
 from probetui.kubelet.killing import Killer
 from probetui.kubelet.lifetimes import Lifetimes
@@ -66,6 +67,7 @@ from probetui.kubelet.snapshot import (
 from probetui.kubelet.snapshots import SnapshotMaker
 from probetui.kubelet.status_manager import StatusManager
 from probetui.kubelet.sync_pod import PodSyncer
+from probetui.kubelet.tries import Tries
 from probetui.kubelet.turn import Ledger
 
 LIVENESS, READINESS, STARTUP = ProbeType
@@ -83,8 +85,13 @@ class Bench:
         self.runner = Runner(self.ledger)
         self.statuses = StatusManager()
         self.lifetimes = Lifetimes(self.ledger)
+        interventions = Interventions()
         self.probes = ProbeManager(
-            KubeletConfig(), START, status_of=self.statuses.get, ledger=self.ledger
+            KubeletConfig(),
+            START,
+            status_of=self.statuses.get,
+            ledger=self.ledger,
+            interventions=interventions,
         )
         windows = [timedelta(seconds=each) for each in (10, 300, 600)]
         self.syncer = PodSyncer(
@@ -111,6 +118,8 @@ class Bench:
             self.lifetimes,
             self.syncer,
             self.runner,
+            interventions,
+            Tries(self.ledger, interventions),
         )
         self.asked: list[RunProbe] = []
 

@@ -24,6 +24,7 @@ from probetui.k8s.runtime import (
 from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disrupt,
     GetImageStatus,
     GetImageUser,
     GetPodSandboxStatus,
@@ -284,7 +285,13 @@ class FakeCRI:
                 ]
             case RunHook():
                 return ""
-            case RemovePodSandbox() | MountVolume() | UnmountVolume() | GetImageUser():
+            case (
+                RemovePodSandbox()
+                | MountVolume()
+                | UnmountVolume()
+                | GetImageUser()
+                | Disrupt()
+            ):
                 raise AssertionError(operation)
         return None
 

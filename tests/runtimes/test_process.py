@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtimes.bench import Bench
+from probetui.errors import ContainerRuntimeError
+from probetui.kubelet.effects import Disruption
+from tests.runtimes.bench import UNAWARE, Bench
 from tests.runtimes.capability_contract import (
     EventContract,
     LogContract,
     NetworkContract,
 )
 from tests.runtimes.contract import RuntimeContract
+from tests.runtimes.disruption_contract import DisruptionContract, disrupt
 from tests.runtimes.message_contract import MessageContract
 from tests.runtimes.process.bench import ProcessBench
 from tests.runtimes.volume_contract import VolumeContract
@@ -34,6 +37,7 @@ class TestProcessRuntime(
     EventContract,
     VolumeContract,
     MessageContract,
+    DisruptionContract,
 ):
     @pytest.fixture
     async def bench(self, tmp_path: Path) -> AsyncIterator[Bench]:
@@ -48,6 +52,16 @@ class TestProcessRuntime(
         await super().test_a_program_without_a_handler_is_not_ended_by_the_stop_signal(
             bench
         )
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="handlers are seen in /proc")
+    async def test_one_that_does_not_handle_it_goes_on(self, bench: Bench) -> None:
+        await super().test_one_that_does_not_handle_it_goes_on(bench)
+
+    async def test_the_network_of_the_machine_is_not_cut(self, bench: Bench) -> None:
+        container_id = await bench.run(UNAWARE)
+
+        with pytest.raises(ContainerRuntimeError, match="share the network"):
+            await disrupt(bench, container_id, Disruption.CUT_NETWORK)
 
     @pytest.fixture
     def server(self) -> Callable[[int], tuple[str, ...]]:

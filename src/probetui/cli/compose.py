@@ -38,6 +38,7 @@ from probetui.kubelet.inputs import PauseProbes, SetObjects, SetPods
 from probetui.ports import (
     Clock,
     DialAddress,
+    Disruptor,
     EventSource,
     HookRunner,
     ImageStore,
@@ -240,6 +241,7 @@ class _Live:
                 self._clock,
                 capable if isinstance(capable, VolumeHost) else None,
                 capable if isinstance(capable, ImageUsers) else None,
+                capable if isinstance(capable, Disruptor) else None,
             ),
             self._clock,
             runtime_name=await capable.version(),

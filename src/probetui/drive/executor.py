@@ -8,6 +8,7 @@ from collections.abc import Callable
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disrupt,
     Effect,
     GetImageStatus,
     GetImageUser,
@@ -39,6 +40,7 @@ from probetui.kubelet.inputs import (
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.ports import (
     Clock,
+    Disruptor,
     HookRunner,
     ImageUsers,
     Prober,
@@ -73,6 +75,7 @@ class Executor:
         clock: tells when a relist began.
         volumes: where volumes are; None where there are none.
         users: who knows the users of images; None where nobody does.
+        disruptor: who can disrupt containers; None where nobody can.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Executor:
         clock: Clock,
         volumes: VolumeHost | None = None,
         users: ImageUsers | None = None,
+        disruptor: Disruptor | None = None,
     ) -> None:
         self._runtime = runtime
         self._prober = prober
@@ -90,6 +94,7 @@ class Executor:
         self._clock = clock
         self._volumes = volumes
         self._users = users
+        self._disruptor = disruptor
 
     async def carry_out(self, effect: Effect, report: Report) -> None:
         """Do what an effect asks and report what came of it.
@@ -139,6 +144,9 @@ class Executor:
                 return OperationFinished(operation_id)
             if isinstance(operation, GetImageUser):
                 return OperationFinished(operation_id, await self._user(operation))
+            if isinstance(operation, Disrupt):
+                await self._disrupt(operation)
+                return OperationFinished(operation_id)
             value = await self._call(operation, progress)
         except ImageNotFoundError as error:
             return OperationFinished(operation_id, error=str(error), not_found=True)
@@ -150,6 +158,13 @@ class Executor:
         if self._users is None:
             return None
         return await self._users.image_user(operation.image)
+
+    async def _disrupt(self, operation: Disrupt) -> None:
+        if self._disruptor is None:
+            raise ContainerRuntimeError(
+                f"{self._runtime.name} cannot {operation.disruption}"
+            )
+        await self._disruptor.disrupt(operation.container_id, operation.disruption)
 
     async def _have_volume(self, operation: MountVolume | UnmountVolume) -> None:
         if self._volumes is None:

@@ -32,6 +32,7 @@ from probetui.kubelet.journal import (
     StatusEntry,
     TickEntry,
     Trigger,
+    TryEntry,
     UserEntry,
     What,
 )
@@ -160,11 +161,7 @@ def _tick(record: Mapping[str, Any], _ticks: Ticks) -> TickEntry:
     return TickEntry(
         sequence=record["seq"],
         at=_instant(record["ts"]),
-        key=ProbeKey(
-            record["podUID"],
-            record["container"],
-            ProbeType(record["probe"].capitalize()),
-        ),
+        key=_key(record),
         n=record["n"],
         trigger=Trigger(record["trigger"]),
         started_at=_instant(record["startedAt"]),
@@ -184,7 +181,26 @@ def _tick(record: Mapping[str, Any], _ticks: Ticks) -> TickEntry:
         hold_before=record["hold"]["before"],
         hold_after=record["hold"]["after"],
         action=Action(record["action"]),
+        muted=record.get("muted", False),
     )
+
+
+def _try(record: Mapping[str, Any], _ticks: Ticks) -> TryEntry:
+    return TryEntry(
+        sequence=record["seq"],
+        at=_instant(record["ts"]),
+        key=_key(record),
+        container_id=ContainerID(record["containerID"]),
+        started_at=_instant(record["startedAt"]),
+        duration=_from_milliseconds(record["ms"]),
+        attempts=tuple(_attempt(each) for each in record["attempts"]),
+        result=_result(record["result"]),
+    )
+
+
+def _key(record: Mapping[str, Any]) -> ProbeKey:
+    kind = ProbeType(record["probe"].capitalize())
+    return ProbeKey(record["podUID"], record["container"], kind)
 
 
 def _attempt(json: Mapping[str, Any]) -> Attempt:
@@ -273,7 +289,11 @@ def _user(record: Mapping[str, Any], _ticks: Ticks) -> UserEntry:
 
 def _note(record: Mapping[str, Any], _ticks: Ticks) -> NoteEntry:
     return NoteEntry(
-        record["seq"], _instant(record["ts"]), record["text"], record["fault"]
+        record["seq"],
+        _instant(record["ts"]),
+        record["text"],
+        record["fault"],
+        record.get("bookmark", False),
     )
 
 
@@ -283,6 +303,7 @@ def _gone(record: Mapping[str, Any], _ticks: Ticks) -> PodGoneEntry:
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Ticks], Entry]] = {
     "tick": _tick,
+    "try": _try,
     "event": _event,
     "state": _state,
     "container": _container,

@@ -138,6 +138,19 @@ class Tick(OfPod, frozen=True, kw_only=True, tag="tick"):
     stored: Stored
     hold: Hold
     action: Action
+    muted: bool = False
+
+
+class Try(OfPod, frozen=True, kw_only=True, tag="try"):
+    """A probe that a person tried; it counts for nothing."""
+
+    container: str
+    container_id: str = field(name="containerID")
+    probe: ProbeWord
+    started_at: Instant = field(name="startedAt")
+    ms: Milliseconds
+    attempts: list[Attempt]
+    result: Believed | None
 
 
 class Object(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -226,10 +239,11 @@ class User(Common, frozen=True, kw_only=True, tag="user"):
 
 
 class Note(Common, frozen=True, kw_only=True, tag="note"):
-    """Something to tell a person."""
+    """Something to tell a person; a bookmark is that person's own."""
 
     text: str
     fault: bool
+    bookmark: bool = False
 
 
 class Gone(OfPod, frozen=True, kw_only=True, tag="gone"):
@@ -259,6 +273,7 @@ class End(Common, frozen=True, kw_only=True, tag="end"):
 AnyRecord = (
     Session
     | Tick
+    | Try
     | Event
     | State
     | Container

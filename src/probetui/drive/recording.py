@@ -31,6 +31,7 @@ from probetui.kubelet.journal import (
     StateEntry,
     StatusEntry,
     TickEntry,
+    TryEntry,
     UserEntry,
 )
 from probetui.kubelet.outcome import Attempt, Result
@@ -148,10 +149,14 @@ def encode_entry(entry: Entry, context: RecordContext) -> Record:
     return {key: _masked(key, value, context.mask) for key, value in record.items()}
 
 
-def _encode(entry: Entry, context: RecordContext) -> tuple[str, Record]:
+def _encode(  # noqa: C901  # one arm per kind
+    entry: Entry, context: RecordContext
+) -> tuple[str, Record]:
     match entry:
         case TickEntry():
             return "tick", _tick(entry, context)
+        case TryEntry():
+            return "try", _try(entry, context)
         case EventEntry():
             return "event", _event(entry, context)
         case StateEntry():
@@ -165,7 +170,11 @@ def _encode(entry: Entry, context: RecordContext) -> tuple[str, Record]:
         case UserEntry():
             return "user", {"command": entry.command, "target": entry.target}
         case NoteEntry():
-            return "note", {"text": entry.text, "fault": entry.is_fault}
+            return "note", {
+                "text": entry.text,
+                "fault": entry.is_fault,
+                "bookmark": entry.is_bookmark,
+            }
         case PodGoneEntry():
             return "gone", _pod(entry.pod_uid, context)
 
@@ -245,6 +254,20 @@ def _tick(entry: TickEntry, context: RecordContext) -> Record:
         },
         "hold": {"before": entry.hold_before, "after": entry.hold_after},
         "action": entry.action,
+        "muted": entry.muted,
+    }
+
+
+def _try(entry: TryEntry, context: RecordContext) -> Record:
+    return {
+        **_pod(entry.key.pod_uid, context),
+        "container": entry.key.container_name,
+        "containerID": entry.container_id,
+        "probe": entry.key.probe_type.lower(),
+        "startedAt": timestamp(entry.started_at),
+        "ms": _milliseconds(entry.duration),
+        "attempts": [_attempt(each) for each in entry.attempts],
+        "result": _result(entry.result),
     }
 
 

@@ -21,6 +21,8 @@ from probetui.k8s.runtime import (
 from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disrupt,
+    Disruption,
     Effect,
     GetImageStatus,
     GetImageUser,
@@ -261,7 +263,7 @@ class World:
         self, operation_id: int, pod_uid: str, operation: Operation, now: datetime
     ) -> tuple[datetime, Fact]:
         manner = self._dealing(operation)
-        refused = self.unreachable or manner.error
+        refused = self.unreachable or manner.error or _refusal(operation)
         missing = self._what_is_missing(pod_uid, operation)
         if refused or missing:
             return now + manner.takes, OperationFinished(
@@ -295,7 +297,7 @@ class World:
         sandboxes = [] if pod is None else pod.sandboxes
         return {each.sandbox_id: each for each in sandboxes if each.is_ready}
 
-    def _change(  # noqa: C901  # one arm per operation
+    def _change(  # noqa: C901, PLR0912  # one arm per operation
         self, pod_uid: str, operation: Operation, now: datetime
     ) -> OperationValue:
         match operation:
@@ -323,6 +325,8 @@ class World:
                 self._start(container_id, now)
             case RemoveContainer(container_id):
                 self._remove(container_id)
+            case Disrupt(container_id, _, disruption):
+                self._signal(container_id, disruption, now)
             case StopContainer() | RunHook() | GetImageUser():
                 return None
         return None
@@ -442,6 +446,18 @@ class World:
         self._ends[container_id] = (end, exit_code)
         return end
 
+    def _signal(
+        self, container_id: ContainerID, disruption: Disruption, now: datetime
+    ) -> None:
+        """Let a container end as its main process does after a signal."""
+        if container_id not in self._pod_of:
+            return
+        life = self._life(container_id)
+        if disruption is Disruption.KILL:
+            self._ends[container_id] = (now, KILLED)
+        elif life.stops_after is not None:
+            self._ends[container_id] = (now + life.stops_after, life.stop_code)
+
     def _end(self, container_id: ContainerID, at: datetime, exit_code: int) -> None:
         del self._ends[container_id]
         self._set(
@@ -491,6 +507,17 @@ class World:
     def _new_id(self, what: str) -> str:
         self._last_id += 1
         return f"{what}{self._last_id:06d}"
+
+
+def _refusal(operation: Operation) -> str:
+    """Return why an operation cannot be done in a script at all; empty if it can."""
+    match operation:
+        case Disrupt(disruption=Disruption.STOP | Disruption.KILL):
+            return ""
+        case Disrupt(disruption=disruption):
+            return f"a scripted container cannot {disruption.replace('-', ' ')}"
+        case _:
+            return ""
 
 
 def _seen(pod: _Pod, now: datetime) -> RuntimePodStatus:

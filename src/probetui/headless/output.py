@@ -19,6 +19,7 @@ from probetui.kubelet.journal import (
     StateEntry,
     StatusEntry,
     TickEntry,
+    TryEntry,
     UserEntry,
 )
 from probetui.presentation.lines import PlainLines
@@ -66,7 +67,7 @@ class NoteTeller:
     def take(self, entries: Sequence[Entry]) -> None:
         """Pass on the notes among some entries."""
         for each in entries:
-            if isinstance(each, NoteEntry):
+            if isinstance(each, NoteEntry) and not each.is_bookmark:
                 self._tell(each.text, each.is_fault)
 
 
@@ -91,7 +92,7 @@ class Selection:
         match entry:
             case UserEntry() | NoteEntry():
                 return True
-            case TickEntry(key=key):
+            case TickEntry(key=key) | TryEntry(key=key):
                 return self._has(key.container_name) and self._has_type(key.probe_type)
             case EventEntry(event=event, tick=tick):
                 return self._has(event.container_name) and (

@@ -88,6 +88,13 @@ class Backoff:
         self._entries[key] = _Entry(window, now)
         return window
 
+    def forget(self, key: str) -> None:
+        """Make a key as good as new; of one that is not known, nothing is left.
+
+        Source: client-go flowcontrol/backoff.go, v0.32.10, DeleteEntry.
+        """
+        self._entries.pop(key, None)
+
     def gc(self, now: datetime) -> tuple[str, ...]:
         """Forget the keys that have expired by now, and return them."""
         expired = tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple
 
 from probetui.k8s.pod import Container, Pod
@@ -158,6 +159,29 @@ class RunHook:
     pod_ip: str
 
 
+class Disruption(StrEnum):
+    """What can be done to a container behind the kubelet's back."""
+
+    FREEZE = "freeze"
+    UNFREEZE = "unfreeze"
+    STOP = "stop"
+    KILL = "kill"
+    CUT_NETWORK = "cut-network"
+    RESTORE_NETWORK = "restore-network"
+
+
+@dataclass(frozen=True, slots=True)
+class Disrupt:
+    """Freeze or unfreeze a container, signal its main process, cut off its pod.
+
+    `STOP` is SIGTERM, `KILL` is SIGKILL, both to the main process.
+    """
+
+    container_id: ContainerID
+    container_name: str
+    disruption: Disruption
+
+
 Operation = (
     RunPodSandbox
     | GetPodSandboxStatus
@@ -173,6 +197,7 @@ Operation = (
     | StopContainer
     | RemoveContainer
     | RunHook
+    | Disrupt
 )
 
 

@@ -22,33 +22,35 @@ from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.kubelet.api_status import past_active_deadline
 from probetui.kubelet.backoff import Backoff
 from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.container_commands import ContainerCommands
 from probetui.kubelet.disposal import Disposer
 from probetui.kubelet.images import ImageManager
 from probetui.kubelet.inputs import (
     AddPod,
+    ClearBackoff,
     Command,
     DeletePod,
+    DisruptContainer,
     Input,
+    KillContainer,
     OperationFinished,
     OperationProgress,
-    PauseProbes,
     ProbeFinished,
     Relisted,
     RelistFailed,
     RestartContainer,
-    ResumeProbes,
     RuntimeChanged,
     RuntimeFact,
     SetObjects,
     SetPods,
-    StepProbe,
-    TriggerProbe,
 )
-from probetui.kubelet.journal import By, NoteEntry, PodGoneEntry, UserEntry
-from probetui.kubelet.killing import Kill, Killer
+from probetui.kubelet.interventions import Interventions
+from probetui.kubelet.journal import NoteEntry, PodGoneEntry, UserEntry
+from probetui.kubelet.killing import Killer
 from probetui.kubelet.lifetimes import Lifetimes
 from probetui.kubelet.objects import Objects
 from probetui.kubelet.outcome import Result
+from probetui.kubelet.play import Play
 from probetui.kubelet.pleg import LifecycleChange, Pleg, PodCache, PodLifecycleEvent
 from probetui.kubelet.pod_calls import PodCalls
 from probetui.kubelet.pod_config import (
@@ -71,11 +73,12 @@ from probetui.kubelet.reason_cache import ReasonCache
 from probetui.kubelet.relists import Relists
 from probetui.kubelet.results import Update
 from probetui.kubelet.routine import Runner
-from probetui.kubelet.snapshot import Snapshot
+from probetui.kubelet.snapshot import PodSnapshot, Snapshot
 from probetui.kubelet.snapshots import SnapshotMaker
 from probetui.kubelet.status_manager import StatusManager
 from probetui.kubelet.sync_pod import PodSyncer
 from probetui.kubelet.timers import Timers
+from probetui.kubelet.tries import Tries
 from probetui.kubelet.turn import Ledger, Turn
 from probetui.kubelet.volumes import VolumeManager
 
@@ -105,6 +108,9 @@ class Engine:
         self._cache = PodCache()
         self._pleg = Pleg(self._cache)
         self._relists = Relists(self._ledger, config.relist_period, started_at)
+        self._pods: dict[str, Pod] = {}
+        self._interventions = Interventions(self._pods)
+        self._tries = Tries(self._ledger, self._interventions)
         self._statuses = StatusManager()
         self._reasons = ReasonCache()
         windows = (config.backoff_initial, config.backoff_max, config.backoff_expiry)
@@ -117,6 +123,7 @@ class Engine:
             status_of=self._statuses.get,
             ledger=self._ledger,
             rng=self._rng,
+            interventions=self._interventions,
         )
         self._killer = Killer(
             self._ledger, self._lifetimes, config.minimum_grace_period_seconds
@@ -154,7 +161,6 @@ class Engine:
             self._runner, self._workers, config.dead_instances_kept, self._forget
         )
         self._sources = PodConfig()
-        self._pods: dict[str, Pod] = {}
         self._wanted_again: dict[str, PodUpdate] = {}
         self._in_runtime: dict[str, RuntimePodStatus] = {}
         self._removed_at: dict[str, datetime] = {}
@@ -171,6 +177,29 @@ class Engine:
             self._lifetimes,
             self._syncer,
             self._runner,
+            self._interventions,
+            self._tries,
+        )
+        self._containers = ContainerCommands(
+            self._ledger,
+            self._runner,
+            self._killer,
+            self._lifetimes,
+            self._cache,
+            (self._backoff, self._image_backoff),
+            self._pods,
+            self._sync,
+            self._snapshots.changed,
+            acts=config.kills,
+        )
+        self._play = Play(
+            self._ledger,
+            self._probes,
+            self._interventions,
+            self._tries,
+            self._statuses,
+            self._pods,
+            self._look_at_pods,
         )
 
     # -- the four doors
@@ -179,7 +208,8 @@ class Engine:
         """Take one input in and return what comes of it."""
         match item:
             case ProbeFinished():
-                self._probes.finish(item, now)
+                if not self._tries.under_way or not self._tries.finish(item, now):
+                    self._probes.finish(item, now)
             case (
                 OperationFinished()
                 | OperationProgress()
@@ -204,6 +234,7 @@ class Engine:
         while self._take_updates(now):
             self._settle(now)
             self._probes.run_due(now)
+        self._play.tell(now)
         turn = self._ledger.take()
         self._snapshots.note(turn)
         return turn
@@ -222,7 +253,12 @@ class Engine:
             now,
             lost_since=self._relists.lost_since,
             lost_error=self._relists.lost_error,
+            frozen=self._containers.frozen,
+            last_step=self._play.last_step,
         )
+
+    def _look_at_pods(self, now: datetime) -> tuple[PodSnapshot, ...]:
+        return self.snapshot(now).pods
 
     def pod_uids(self) -> tuple[str, ...]:
         """Return the pods that are known, or wanted again, and not gone yet."""
@@ -247,21 +283,15 @@ class Engine:
                 self._objects.replace(objects)
             case DeletePod(pod_uid, grace_period_seconds):
                 self._delete_pod(pod_uid, grace_period_seconds, now)
-            case TriggerProbe(key):
-                self._write_user(now, "probe now", f"{key.container_name} {key[2]}")
-                self._probes.trigger(key)
-            case RestartContainer(pod_uid, container_name):
-                self._restart(pod_uid, container_name, now)
-            case PauseProbes():
-                self._write_user(now, "pause", "all probes")
-                self._probes.pause()
-            case ResumeProbes():
-                self._write_user(now, "resume", "all probes")
-                self._probes.resume()
-            case StepProbe():
-                self._write_user(now, "step", "the next probe")
-                self._probes.pause()
-                self._probes.step(now)
+            case (
+                RestartContainer()
+                | KillContainer()
+                | ClearBackoff()
+                | DisruptContainer()
+            ):
+                self._containers.take(command, now)
+            case _:
+                self._play.take(command, now)
 
     def _add_pod(self, pod: Pod, now: datetime, *, waits_for_name: bool) -> None:
         """Begin a pod; one that is on its way out, or over, goes first.
@@ -361,26 +391,6 @@ class Engine:
             self._remove_content(pod_uid, now)
         else:
             self._workers.update(PodUpdate(UpdateType.UPDATE, pod), now)
-
-    def _restart(self, pod_uid: str, container_name: str, now: datetime) -> None:
-        """Stop a container; that it is started again is the pod worker's doing."""
-        pod = self._pods.get(pod_uid)
-        instance = self._cache.get(pod_uid).newest(container_name)
-        if (
-            pod is None
-            or instance is None
-            or instance.state is not RuntimeState.RUNNING
-        ):
-            return
-        self._write_user(now, "restart", f"{pod.name}/{container_name}")
-        kill = Kill(instance, by=By.USER, is_announced=False)
-        ips = self._cache.get(pod_uid).ips
-        routine = self._killer.kill_container(pod, kill, ips[0] if ips else "", now)
-        self._runner.start(pod_uid, routine, self._tell_failed_restart, now)
-
-    def _tell_failed_restart(self, error: str | None, now: datetime) -> None:
-        if error is not None:
-            self._note(now, f"restart failed: {error}", is_fault=True)
 
     # -- facts
 
@@ -602,6 +612,7 @@ class Engine:
         self._volumes.forget(pod_uid)
         self._lifetimes.forget_pod(pod_uid)
         self._snapshots.forget(pod_uid)
+        self._play.forget_pod(pod_uid)
 
     # -- telling people
 
@@ -610,5 +621,5 @@ class Engine:
             UserEntry(self._ledger.next_sequence(), now, command, target)
         )
 
-    def _note(self, now: datetime, text: str, *, is_fault: bool = False) -> None:
-        self._ledger.write(NoteEntry(self._ledger.next_sequence(), now, text, is_fault))
+    def _note(self, now: datetime, text: str) -> None:
+        self._ledger.write(NoteEntry(self._ledger.next_sequence(), now, text))

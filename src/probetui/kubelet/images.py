@@ -101,7 +101,7 @@ class ImageManager:
         self, pod: Pod, container: Container, reference: str, now: datetime
     ) -> Routine[EnsuredImage]:
         image = container.image
-        key = f"{pod.uid}_{image}"
+        key = pull_key(pod, container)
         if self._backoff.is_in_backoff_since_update(key, now):
             message = f'Back-off pulling image "{image}"'
             self._tell(pod, container, "BackOff", message, now)
@@ -192,6 +192,11 @@ def with_default_tag(image: str) -> str:
 def _is_domain(text: str) -> bool:
     has_mark = "." in text or ":" in text or text == "localhost"
     return (has_mark or text != text.lower()) and bool(DOMAIN.fullmatch(text))
+
+
+def pull_key(pod: Pod, container: Container) -> str:
+    """Return the key under which back-off knows the pulls of a container's image."""
+    return f"{pod.uid}_{container.image}"
 
 
 def _judge_pull_error(image: str, error: str) -> tuple[str, str]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from probetui.k8s.config import ConfigObject
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
-from probetui.kubelet.effects import PulledImage
+from probetui.kubelet.effects import Disruption, PulledImage
 from probetui.kubelet.outcome import ProbeOutcome
+from probetui.kubelet.scope import EVERYTHING, Scope
+from probetui.kubelet.timing import Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +79,156 @@ class ResumeProbes:
 
 @dataclass(frozen=True, slots=True)
 class StepProbe:
-    """Let exactly one tick go, the next in time; pauses first when running."""
+    """Let exactly one tick go, the next in time; pauses first when running.
+
+    A result that a break-point holds back goes before any tick.
+    """
 
 
-Command = (
-    AddPod
-    | SetPods
-    | SetObjects
-    | DeletePod
-    | TriggerProbe
-    | RestartContainer
+@dataclass(frozen=True, slots=True)
+class RunToChange:
+    """Let ticks go until something changes in a scope, and pause then.
+
+    A change is one of a stored result, of a ready flag, of a hold, a restart, or what
+    back-off says.
+    """
+
+    scope: Scope = EVERYTHING
+
+
+class Injected(StrEnum):
+    """What a probe comes to because a person says so."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    WARNING = "warning"
+    ERRORED = "errored"
+    TIMED_OUT = "timed-out"
+
+
+@dataclass(frozen=True, slots=True)
+class InjectResults:
+    """Let the next runs of a probe come to these results, in order; empty clears.
+
+    It takes the place of what was still to come. A probe is not run for a tick with an
+    injected result; ticks that are skipped, and tries, use none up.
+    """
+
+    key: ProbeKey
+    results: tuple[Injected, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MuteProbes:
+    """Go on probing, but let results have no consequences.
+
+    They are counted, shown and told in events, but what is stored stays as it is: so
+    nothing is killed, becomes ready or unready, or starts up, and no worker goes on
+    hold. A new container has the initial values all the same. What was decided before
+    goes on.
+    """
+
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class UnmuteProbes:
+    """Let results have consequences again, from the next one on.
+
+    The run is as it was counted: a liveness probe that is past its threshold kills at
+    its next failure, and not before.
+    """
+
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class TryProbe:
+    """Probe the running container now and show the result, without counting it."""
+
+    key: ProbeKey
+
+
+@dataclass(frozen=True, slots=True)
+class EditProbe:
+    """Give a probe another timing, until its pod is gone; None is the manifest's.
+
+    The worker goes by it from its next tick, a period from now; no container restarts.
+    A timing that the API server would refuse is refused.
+    """
+
+    key: ProbeKey
+    timing: Timing | None
+
+
+@dataclass(frozen=True, slots=True)
+class KillContainer:
+    """Kill a running container at once: no hook, no grace period."""
+
+    pod_uid: str
+    container_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClearBackoff:
+    """Forget the back-off of a container and of its image, and start it if it waits."""
+
+    pod_uid: str
+    container_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisruptContainer:
+    """Do something to a running container behind the kubelet's back."""
+
+    pod_uid: str
+    container_name: str
+    disruption: Disruption
+
+
+class BreakPoint(StrEnum):
+    """What to stop at."""
+
+    BEFORE_KILL = "before-kill"
+    FIRST_FAILURE = "first-failure"
+    READINESS = "readiness"
+
+
+@dataclass(frozen=True, slots=True)
+class SetBreakPoints:
+    """Pause when one of these happens in a scope; takes the place of those set there.
+
+    Before a kill, the result that would make it is held back until `ResumeProbes` or
+    `StepProbe`.
+    """
+
+    points: frozenset[BreakPoint]
+    scope: Scope = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Write a note of a person's own into the journal."""
+
+    text: str
+
+
+PlayCommand = (
+    TriggerProbe
     | PauseProbes
     | ResumeProbes
     | StepProbe
+    | RunToChange
+    | InjectResults
+    | MuteProbes
+    | UnmuteProbes
+    | TryProbe
+    | EditProbe
+    | SetBreakPoints
+    | Bookmark
 )
+ContainerCommand = RestartContainer | KillContainer | ClearBackoff | DisruptContainer
+Command = AddPod | SetPods | SetObjects | DeletePod | PlayCommand | ContainerCommand
 
 
 @dataclass(frozen=True, slots=True)

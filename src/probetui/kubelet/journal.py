@@ -55,6 +55,7 @@ class Action(StrEnum):
     READY = "ready"
     NOT_READY = "not-ready"
     STARTED = "started"
+    MUTED = "muted"
 
 
 class Gate(NamedTuple):
@@ -71,7 +72,8 @@ class TickEntry(NamedTuple):
     `at` is when it was over, `started_at` when the tick fired. `run` counts equal
     results in a row, `threshold` is the one that applies to `result`. `n` counts the
     ticks of this worker from 1. `new_container` says that this tick was the first to
-    see its container.
+    see its container. `muted` says that the result had no consequences because a person
+    said so; the action is `MUTED` where it would have had some.
     """
 
     sequence: int
@@ -96,6 +98,24 @@ class TickEntry(NamedTuple):
     hold_before: bool
     hold_after: bool
     action: Action
+    muted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TryEntry:
+    """A probe that a person tried: it was run and shown, and counts for nothing.
+
+    `result` is None where the probe could not be run.
+    """
+
+    sequence: int
+    at: datetime
+    key: ProbeKey
+    container_id: ContainerID
+    started_at: datetime
+    duration: timedelta
+    attempts: tuple[Attempt, ...]
+    result: Result | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +248,16 @@ class UserEntry:
 
 @dataclass(frozen=True, slots=True)
 class NoteEntry:
-    """Something to tell a person, of the runtime or of probetui itself."""
+    """Something to tell a person, of the runtime or of probetui itself.
+
+    `is_bookmark` says that it is that person's own.
+    """
 
     sequence: int
     at: datetime
     text: str
     is_fault: bool = False
+    is_bookmark: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +271,7 @@ class PodGoneEntry:
 
 Entry = (
     TickEntry
+    | TryEntry
     | EventEntry
     | StateEntry
     | ContainerEntry

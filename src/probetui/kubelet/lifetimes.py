@@ -28,6 +28,7 @@ class Lifetimes:
         self._ledger = ledger
         self._began_at = began_at
         self._stopping: dict[ContainerID, StoppingSnapshot] = {}
+        self._signalled: set[ContainerID] = set()
         self._ended: set[ContainerID] = set()
         self._last_exits: dict[tuple[str, str], LastExit] = {}
 
@@ -85,6 +86,10 @@ class Lifetimes:
             )
         )
 
+    def signalled(self, container_id: ContainerID) -> None:
+        """Take in that a person sends a signal: the next end is that person's doing."""
+        self._signalled.add(container_id)
+
     def exited(
         self, pod_uid: str, instance: RuntimeContainerStatus, now: datetime
     ) -> None:
@@ -94,6 +99,9 @@ class Lifetimes:
         self._ended.add(instance.container_id)
         stopping = self._stopping.pop(instance.container_id, None)
         by = By.ITSELF if stopping is None else stopping.by
+        if stopping is None and instance.container_id in self._signalled:
+            by = By.USER
+        self._signalled.discard(instance.container_id)
         code = instance.exit_code
         signal = code - SIGNAL_BASE if 0 < code - SIGNAL_BASE <= LAST_SIGNAL else None
         self._ledger.write(

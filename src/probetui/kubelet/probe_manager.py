@@ -18,6 +18,7 @@ from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.inputs import ProbeFinished
+from probetui.kubelet.interventions import Interventions
 from probetui.kubelet.journal import (
     Action,
     Exit,
@@ -28,7 +29,7 @@ from probetui.kubelet.journal import (
     What,
 )
 from probetui.kubelet.outcome import Result
-from probetui.kubelet.prober import judge_outcome
+from probetui.kubelet.prober import Judged, judge_outcome
 from probetui.kubelet.results import ResultsManager
 from probetui.kubelet.timers import Timers
 from probetui.kubelet.turn import Ledger
@@ -54,6 +55,7 @@ class ProbeManager:
         status_of: the pod status as the status manager holds it, by pod UID.
         ledger: where effects and journal entries go.
         rng: the engine's random source.
+        interventions: what people did to probes.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class ProbeManager:
         status_of: Callable[[str], PodStatus | None] = _no_status,
         ledger: Ledger | None = None,
         rng: Random | None = None,
+        interventions: Interventions | None = None,
     ) -> None:
         self.results = {each: ResultsManager(each) for each in ProbeType}
         self.paused = False
@@ -74,6 +77,9 @@ class ProbeManager:
         self._status_of = status_of
         self._ledger = ledger or Ledger()
         self._rng = rng or Random(config.seed)  # noqa: S311  # jitter, not secrets
+        self._interventions = interventions or Interventions()
+        self._breaker = self._interventions.breaker
+        self._injections = self._interventions.injections
         self._loops: dict[ProbeKey, WorkerLoop] = {}
         self._timers: Timers[ProbeKey] = Timers()
         self._in_flight: dict[int, WorkerLoop] = {}
@@ -104,6 +110,7 @@ class ProbeManager:
                     probe,
                     sidecar_ends_with_never=self._config.sidecar_probes_end_with_never,
                 )
+                self._interventions.apply_to(worker)
                 loop = WorkerLoop(worker, now + self._start_jitter(worker, now))
                 self._loops[key] = loop
                 self._schedule(loop)
@@ -152,13 +159,25 @@ class ProbeManager:
     # -- time
 
     def next_deadline(self) -> datetime | None:
-        """Return when a worker next has something to do; None while paused."""
-        return None if self.paused else self._timers.next_deadline()
+        """Return when a worker next has something to do; no tick while paused."""
+        ticks_at = None if self.paused else self._timers.next_deadline()
+        if not self._injections.under_way:
+            return ticks_at
+        ends_at = self._injections.next_deadline()
+        return min(
+            (each for each in (ticks_at, ends_at) if each is not None), default=None
+        )
 
     def run_due(self, now: datetime) -> None:
-        """Step every worker that is due or was woken."""
-        while (key := self._pop_ready(now)) is not None:
-            self._select(key, now)
+        """Step every worker that is due or was woken, and end what is injected."""
+        injections = self._injections
+        while True:
+            if injections.under_way and (finished := injections.pop_due(now)):
+                self.finish(finished, now)
+            elif (key := self._pop_ready(now)) is not None:
+                self._select(key, now)
+            else:
+                return
 
     def trigger(self, key: ProbeKey, trigger: Trigger = Trigger.USER) -> bool:
         """Ask a worker to probe at once; False if it has no free slot, or is not there.
@@ -178,22 +197,35 @@ class ProbeManager:
         self.paused = True
         self.changed_pods.update(key.pod_uid for key in self._loops)
 
-    def resume(self) -> None:
-        """Let ticks go; each worker runs at most one that was held back."""
+    def resume(self, now: datetime) -> None:
+        """Let ticks go; each worker runs at most one that was held back.
+
+        Results that a break-point held back go first.
+        """
         self.paused = False
+        for key in tuple(self._breaker.held):
+            self._release(key, now)
         self._woken.update(
             (key, None) for key, loop in self._loops.items() if loop.trigger
         )
         self.changed_pods.update(key.pod_uid for key in self._loops)
 
-    def step(self, now: datetime) -> bool:
-        """Run exactly one tick, the next in time; False if there is none."""
+    def step(self, now: datetime) -> ProbeKey | None:
+        """Run exactly one tick, the next in time, and return whose; None for none.
+
+        A result that a break-point held back goes before any tick.
+        """
+        if self._breaker.held:
+            key = next(iter(self._breaker.held))
+            self._release(key, now)
+            return key
         upcoming = self.queue(now)
         if not upcoming:
-            return False
-        loop = self._loops[upcoming[0][1]]
+            return None
+        key = upcoming[0][1]
+        loop = self._loops[key]
         self._step(loop, loop.run_early(now), now)
-        return True
+        return key
 
     def queue(self, now: datetime) -> list[tuple[datetime, ProbeKey]]:
         """Return the ticks to come, next first; one per worker that is not busy."""
@@ -205,19 +237,62 @@ class ProbeManager:
         # The kubelet has no order among equal instants; ours is that of creation.
         return sorted(waiting, key=lambda each: each[0])
 
+    # -- what people change
+
+    def apply_mutes(self) -> None:
+        """Let each worker know whether its results have consequences."""
+        for key, loop in self._loops.items():
+            loop.worker.muted = self._interventions.is_muted(key)
+            self.changed_pods.add(key.pod_uid)
+
+    def retime(self, key: ProbeKey, now: datetime) -> None:
+        """Let a worker go by its probe's changed timing; its ticker begins anew."""
+        loop = self._loops.get(key)
+        if loop is None:
+            return
+        manifest = loop.worker.container.probe(key.probe_type)
+        if manifest is None:
+            return
+        loop.worker.probe = self._interventions.probe(key, manifest)
+        loop.restart_ticker(now)
+        if loop.in_flight is None:
+            self._schedule(loop)
+        self.changed_pods.add(key.pod_uid)
+
     # -- one probe
 
     def finish(self, finished: ProbeFinished, now: datetime) -> None:
-        """Take in what a probe came to, and go on with that worker's loop.
+        """Take in what a probe came to, or hold it back at a break-point.
 
         Source: worker.go, v1.32.10, doProbe (after the probe); prober.go, probe.
         """
-        loop = self._in_flight.pop(finished.probe_id)
+        loop = self._in_flight[finished.probe_id]
+        worker = loop.worker
+        judged = judge_outcome(worker.key.probe_type, finished.outcome)
+        if (
+            self._breaker.points
+            and judged.error is None
+            and self._breaker.holds_back(worker, judged.result, finished, now)
+        ):
+            self.pause()
+        else:
+            self._take_in(loop, finished, judged, now)
+
+    def _release(self, key: ProbeKey, now: datetime) -> None:
+        """Take in what a break-point held back."""
+        finished = self._breaker.held.pop(key)
+        judged = judge_outcome(key.probe_type, finished.outcome)
+        self._take_in(self._loops[key], finished, judged, now)
+
+    def _take_in(
+        self, loop: WorkerLoop, finished: ProbeFinished, judged: Judged, now: datetime
+    ) -> None:
+        """Count what a probe came to, and go on with that worker's loop."""
+        del self._in_flight[finished.probe_id]
         flight = loop.land()
         worker = loop.worker
         key = worker.key
         results = self.results[key.probe_type]
-        judged = judge_outcome(key.probe_type, finished.outcome)
         result = judged.result if judged.error is None else None
         recorded = (
             NOTHING_RECORDED if result is None else worker.record(result, results)
@@ -247,6 +322,7 @@ class ProbeManager:
             flight.hold_before,
             worker.on_hold,
             _action(key.probe_type, result, recorded, flight.stored_before),
+            worker.muted,
         )
         self._write(loop, entry)
         loop.last_run = entry
@@ -355,9 +431,17 @@ class ProbeManager:
     def _stop(self, key: ProbeKey) -> None:
         loop = self._loops.get(key)
         if loop is not None and not loop.stop:
+            self._drop_held(loop)
             loop.stop = True
             self._woken[key] = None
             self.changed_pods.add(key.pod_uid)
+
+    def _drop_held(self, loop: WorkerLoop) -> None:
+        """Let go of a worker that a break-point kept; its result counts no more."""
+        finished = self._breaker.held.pop(loop.worker.key, None)
+        if finished is not None:
+            del self._in_flight[finished.probe_id]
+            loop.land()
 
     def _schedule(self, loop: WorkerLoop) -> None:
         self._timers.set(loop.worker.key, loop.next_tick_at)
@@ -410,17 +494,17 @@ class ProbeManager:
             )
             self._timers.cancel(key)
             self._in_flight[probe_id] = loop
-            self._ledger.emit(
-                RunProbe(
-                    probe_id,
-                    key,
-                    worker.pod,
-                    worker.container,
-                    worker.probe,
-                    decision.container_id,
-                    "" if status is None else status.pod_ip,
-                )
+            effect = RunProbe(
+                probe_id,
+                key,
+                worker.pod,
+                worker.container,
+                worker.probe,
+                decision.container_id,
+                "" if status is None else status.pod_ip,
             )
+            if not self._injections.begin(effect, now):
+                self._ledger.emit(effect)
             return
         loop.ticks += 1
         loop.skips += 1
@@ -524,8 +608,16 @@ def _action(
     """Say what a tick led to; to believe what was believed is no action."""
     if result is None:
         return Action.DISCARDED
-    if not recorded.stored:
+    if not recorded.stored and not recorded.muted:
         return Action.NONE
+    action = _consequence(probe_type, result, stored_before)
+    return Action.MUTED if recorded.muted and action is not Action.NONE else action
+
+
+def _consequence(
+    probe_type: ProbeType, result: Result, stored_before: Result | None
+) -> Action:
+    """Say what comes of a result that is stored."""
     failed = result is Result.FAILURE
     if failed and probe_type is not ProbeType.READINESS:
         return Action.KILL

@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import Probe, ProbeKey
+from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import ContainerStatus, PodStatus
-from probetui.kubelet.journal import By, Entry, Skip, TickEntry
+from probetui.kubelet.inputs import BreakPoint, Injected
+from probetui.kubelet.journal import By, Entry, Skip, TickEntry, TryEntry
 from probetui.kubelet.outcome import Result
 
 
@@ -35,6 +36,11 @@ class ProbeSnapshot:
     means probe. `delay_until` is set where there is an initial delay. `is_held_back`
     says that probes are paused: a tick that is due waits. `history` is newest last, at
     most 60. `worker_alive` is False before the worker exists and after it left.
+
+    `muted` says that results have no consequences, `injections` which are still to
+    come. `manifest_probe` is set while `probe` has another timing than the manifest's.
+    `last_try` is the newest try, `trying_since` when the one under way began.
+    `is_result_held` says that a break-point holds back a result that would kill.
     """
 
     key: ProbeKey
@@ -56,6 +62,12 @@ class ProbeSnapshot:
     skips: int
     last_run: TickEntry | None
     history: tuple[TickEntry, ...]
+    muted: bool = False
+    injections: tuple[Injected, ...] = ()
+    manifest_probe: Probe | None = None
+    last_try: TryEntry | None = None
+    trying_since: datetime | None = None
+    is_result_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,9 @@ class LastExit:
 class ContainerSnapshot:
     """One container of a pod, with its probes in the order liveness, readiness,
     startup (only those that are defined).
+
+    `frozen_since` is set while it stands still because a person said so. `break_points`
+    are those that are set for it.
     """
 
     container: Container
@@ -106,6 +121,8 @@ class ContainerSnapshot:
     stopping: StoppingSnapshot | None
     backoff: BackoffSnapshot | None
     last_exit: LastExit | None
+    frozen_since: datetime | None = None
+    break_points: frozenset[BreakPoint] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +172,69 @@ class PlaybackSnapshot:
     note: str = ""
 
 
+class Next(StrEnum):
+    """What can come next by itself, or by a step."""
+
+    HELD_RESULT = "held-result"
+    TRIGGER = "trigger"
+    TICK = "tick"
+    DELAY_OVER = "delay-over"
+    BACKOFF_OVER = "back-off-over"
+    GRACE_OVER = "grace-over"
+    RESYNC = "resync"
+
+
+STEPS = frozenset({Next.HELD_RESULT, Next.TRIGGER, Next.TICK})
+
+
+@dataclass(frozen=True, slots=True)
+class Upcoming:
+    """Something that is to come; a resync is of a whole pod.
+
+    While paused, what is a step waits for one (the first of them for the next); the
+    rest comes on the clock.
+    """
+
+    what: Next
+    at: datetime
+    pod_uid: str
+    container_name: str = ""
+    probe_type: ProbeType | None = None
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it waits for a step while probes are paused."""
+        return self.what in STEPS
+
+
+@dataclass(frozen=True, slots=True)
+class StopReason:
+    """Why probes were paused, other than by a person.
+
+    `point` is None where a change was run to. `text` is a sentence without its stop.
+    """
+
+    at: datetime
+    point: BreakPoint | None
+    key: ProbeKey | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastStep:
+    """The last step, or run to a change, and how things were just before it.
+
+    Compared with the pods of the snapshot it tells what the step did: one that did not
+    change is the same object. Entries with a number above `sequence` came after.
+    `key` is what stepped, None for a run to a change.
+    """
+
+    at: datetime
+    sequence: int
+    key: ProbeKey | None
+    pods: tuple[PodSnapshot, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """All there is to see at one instant.
@@ -162,6 +242,10 @@ class Snapshot:
     `sequence` is that of the newest journal entry; `entries` are the newest ones,
     at most 500, oldest first. `runtime_lost_since` is set while the runtime does not
     answer, `runtime_error` says why. `playback` is None on the wall's clock.
+
+    `upcoming` is what comes next, in order, at most 50; it is filled while paused, like
+    `queue`, which has the ticks alone. `stopped_by` says why probes are paused where no
+    person did it.
     """
 
     taken_at: datetime
@@ -177,3 +261,7 @@ class Snapshot:
     runtime_error: str
     lateness: timedelta = timedelta()
     playback: PlaybackSnapshot | None = None
+    upcoming: tuple[Upcoming, ...] = ()
+    stopped_by: StopReason | None = None
+    last_step: LastStep | None = None
+    is_running_to_change: bool = False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from probetui.k8s.pod import Container, Pod
@@ -12,6 +13,7 @@ from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import ContainerStatus, PodStatus, Running
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disrupt,
     GetImageStatus,
     GetImageUser,
     GetPodSandboxStatus,
@@ -28,11 +30,13 @@ from probetui.kubelet.effects import (
     StopPodSandbox,
     UnmountVolume,
 )
+from probetui.kubelet.interventions import Interventions
 from probetui.kubelet.journal import (
     Entry,
     EventEntry,
     NoteEntry,
     TickEntry,
+    TryEntry,
     UserEntry,
 )
 from probetui.kubelet.lifetimes import Lifetimes
@@ -40,18 +44,23 @@ from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_worker import PodWorkers
 from probetui.kubelet.probe_manager import ProbeManager
 from probetui.kubelet.routine import Runner
+from probetui.kubelet.scope import Scope
 from probetui.kubelet.snapshot import (
     BackoffSnapshot,
     ContainerSnapshot,
+    LastStep,
     PodSnapshot,
     PodWorkerState,
     ProbeSnapshot,
     QueuedTick,
     Snapshot,
+    Upcoming,
 )
 from probetui.kubelet.status_manager import NO_STATUS, StatusManager
 from probetui.kubelet.sync_pod import PodSyncer
+from probetui.kubelet.tries import Tries
 from probetui.kubelet.turn import Turn
+from probetui.kubelet.upcoming import upcoming
 from probetui.kubelet.worker import foresee
 
 ENTRIES_SHOWN = 500
@@ -70,6 +79,8 @@ class SnapshotMaker:
         lifetimes: Lifetimes,
         syncer: PodSyncer,
         runner: Runner,
+        interventions: Interventions,
+        tries: Tries,
     ) -> None:
         self._started_at = started_at
         self._probes = probes
@@ -78,6 +89,9 @@ class SnapshotMaker:
         self._lifetimes = lifetimes
         self._syncer = syncer
         self._runner = runner
+        self._interventions = interventions
+        self._tries = tries
+        self._frozen: Mapping[ContainerID, datetime] = {}
         self._entries: deque[Entry] = deque(maxlen=ENTRIES_SHOWN)
         self._sequence = 0
         self._faults = 0
@@ -136,8 +150,12 @@ class SnapshotMaker:
         *,
         lost_since: datetime | None,
         lost_error: str,
+        frozen: Mapping[ContainerID, datetime] | None = None,
+        last_step: LastStep | None = None,
     ) -> Snapshot:
         """Return what there is to see."""
+        self._frozen = frozen or {}
+        breaker = self._interventions.breaker
         changed = self._changed | self._probes.changed_pods
         made = tuple(self._pod(each, changed) for each in pods)
         self._changed.clear()
@@ -145,8 +163,11 @@ class SnapshotMaker:
         if not self._tail or self._tail[-1].sequence != self._sequence:
             self._tail = tuple(self._entries)
         queue: tuple[QueuedTick, ...] = ()
+        to_come: tuple[Upcoming, ...] = ()
         if self._probes.paused:
             queue = tuple(QueuedTick(key, at) for at, key in self._probes.queue(now))
+            resyncs = self._workers.queue.in_order()
+            to_come = upcoming(self._probes, breaker.held, resyncs, made, now)
         return Snapshot(
             taken_at=now,
             started_at=self._started_at,
@@ -159,6 +180,10 @@ class SnapshotMaker:
             faults=self._faults,
             runtime_lost_since=lost_since,
             runtime_error=lost_error if lost_since is not None else "",
+            upcoming=to_come,
+            stopped_by=breaker.stopped_by,
+            last_step=last_step,
+            is_running_to_change=breaker.target is not None,
         )
 
     def _pod(self, pod: Pod, changed: set[str]) -> PodSnapshot:
@@ -200,7 +225,16 @@ class SnapshotMaker:
             self._lifetimes.stopping_of(container_id),
             self._backoff(pod, container, own),
             self._lifetimes.last_exit(pod.uid, container.name),
+            self._frozen_since(container_id, own),
+            self._interventions.breaker.points.of(Scope(pod.uid, container.name)),
         )
+
+    def _frozen_since(
+        self, container_id: ContainerID, status: ContainerStatus | None
+    ) -> datetime | None:
+        if status is None or not isinstance(status.state, Running):
+            return None
+        return self._frozen.get(container_id)
 
     def _backoff(
         self, pod: Pod, container: Container, status: ContainerStatus | None
@@ -223,9 +257,19 @@ class SnapshotMaker:
         own: ContainerStatus | None,
     ) -> ProbeSnapshot:
         key = ProbeKey(pod.uid, container.name, kind)
+        interventions = self._interventions
+        manifest, probe = probe, interventions.probe(key, probe)
         loop = self._probes.worker(key)
+        manifest_probe = None if probe is manifest else manifest
         if loop is None:
-            return _without_worker(key, probe)
+            return replace(
+                _without_worker(key, probe),
+                muted=interventions.is_muted(key),
+                injections=interventions.injections.left(key),
+                manifest_probe=manifest_probe,
+                last_try=self._tries.last(key),
+                trying_since=self._tries.since(key),
+            )
         worker = loop.worker
         next_at = None if loop.in_flight is not None else loop.next_tick_at
         skip = foresee(worker, status, next_at or loop.next_tick_at)
@@ -251,6 +295,12 @@ class SnapshotMaker:
             skips=loop.skips,
             last_run=loop.last_run,
             history=tuple(loop.history),
+            muted=worker.muted,
+            injections=interventions.injections.left(key),
+            manifest_probe=manifest_probe,
+            last_try=self._tries.last(key),
+            trying_since=self._tries.since(key),
+            is_result_held=key in interventions.breaker.held,
         )
 
     def _operation_words(self, pod_uid: str) -> str:
@@ -309,7 +359,7 @@ def _restarts(status: PodStatus) -> int:
 def _pod_uid(entry: Entry) -> str:
     """Return which pod an entry is about; empty if it is about none."""
     match entry:
-        case TickEntry(key=key):
+        case TickEntry(key=key) | TryEntry(key=key):
             return key.pod_uid
         case EventEntry(event=event):
             return event.pod_uid
@@ -319,7 +369,7 @@ def _pod_uid(entry: Entry) -> str:
             return entry.pod_uid
 
 
-def _words(operation: Operation) -> str:  # noqa: C901  # one arm each
+def _words(operation: Operation) -> str:  # noqa: C901, PLR0912  # one arm each
     match operation:
         case RunPodSandbox() | GetPodSandboxStatus():
             return "creating the sandbox"
@@ -339,6 +389,8 @@ def _words(operation: Operation) -> str:  # noqa: C901  # one arm each
             return f"creating {container.name}"
         case StartContainer():
             return "starting a container"
+        case Disrupt(_, name, disruption):
+            return f"{disruption} {name}"
         case StopContainer(_, name, grace):
             return f"stopping {name} (grace {grace}s)"
         case RemoveContainer():

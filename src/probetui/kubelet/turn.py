@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -25,13 +26,15 @@ class Ledger:
     """The turn in progress; owned by the engine, written by all of its parts.
 
     Sequence numbers of entries start at 1 and grow by one; so do the IDs of effects.
+    `watch` is told of each entry as it is written; None while nobody wants to know.
     """
 
-    __slots__ = ("_effects", "_entries", "last_id", "sequence")
+    __slots__ = ("_effects", "_entries", "last_id", "sequence", "watch")
 
     def __init__(self) -> None:
         self.sequence = 0
         self.last_id = 0
+        self.watch: Callable[[Entry], None] | None = None
         self._effects: list[Effect] = []
         self._entries: list[Entry] = []
 
@@ -48,6 +51,8 @@ class Ledger:
         """Add an entry, numbered by `next_sequence`."""
         self.sequence += 1
         self._entries.append(entry)
+        if self.watch is not None:
+            self.watch(entry)
 
     def emit(self, effect: Effect) -> None:
         """Ask for something to be done."""

@@ -50,19 +50,21 @@ class Recorded(NamedTuple):
     """What counting one result did.
 
     `stored` says that the threshold was reached and the result went to the results
-    manager (where only a change has consequences).
+    manager (where only a change has consequences); `muted` that it would have gone.
     """
 
     run: int
     threshold: int
     stored: bool
+    muted: bool = False
 
 
 class Worker:
     """The state of one worker; owned by the probe manager.
 
     `pod` is replaced when the pod's definition changes; `container` and `probe` stay
-    what they were when the worker was made, as in the kubelet.
+    what they were when the worker was made, as in the kubelet. A person may give
+    `probe` another timing, and set `muted`: then results are counted, but not stored.
     """
 
     __slots__ = (
@@ -73,6 +75,7 @@ class Worker:
         "initial_result",
         "key",
         "last_result",
+        "muted",
         "new_container",
         "on_hold",
         "pod",
@@ -101,6 +104,7 @@ class Worker:
         self.last_result = Result.SUCCESS
         self.result_run = 0
         self.on_hold = False
+        self.muted = False
         self.new_container = False
         """Whether the last `decide` was the first to see its container."""
         self.considered = Considered()
@@ -160,13 +164,22 @@ class Worker:
             self.result_run = 1
         run = self.result_run
         threshold = self.threshold(result)
-        if run < threshold:
-            return Recorded(run, threshold, stored=False)
+        if run < threshold or self.muted:
+            return Recorded(run, threshold, stored=False, muted=run >= threshold)
         results.set(self.container_id, result, self.key.pod_uid)
         if result in self.holds_after:
             self.on_hold = True
             self.result_run = 0
         return Recorded(run, threshold, stored=True)
+
+    def would_kill(self, result: Result) -> bool:
+        """Tell whether `record` would make the kubelet stop the container."""
+        if result is not Result.FAILURE or self.muted:
+            return False
+        if self.key.probe_type is ProbeType.READINESS:
+            return False
+        run = self.result_run + 1 if result is self.last_result else 1
+        return run >= self.threshold(result)
 
     def threshold(self, result: Result) -> int:
         """Return how many equal results in a row make `result` believed."""

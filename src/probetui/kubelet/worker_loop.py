@@ -158,6 +158,12 @@ class WorkerLoop:
             self._take(Trigger.PERIODIC, max(now, self.ticker_at))
         return Trigger.PERIODIC
 
+    def restart_ticker(self, now: datetime) -> None:
+        """Go by the probe's period from now on; a first step to come stays due."""
+        self.period = timedelta(seconds=self.worker.probe.period_seconds)
+        if self.ticker_at is not None:
+            self.ticker_at = now + self.period
+
     def _start_of_ticker(self, now: datetime) -> datetime:
         """Return where the ticker's phase begins; a late wake-up does not move it."""
         return self.first_at if now - self.first_at < self.period else now

@@ -22,15 +22,17 @@ from probetui.kubelet.journal import (
     PodGoneEntry,
     StateEntry,
     TickEntry,
+    TryEntry,
     UserEntry,
     What,
 )
 from probetui.presentation.containers import object_name
-from probetui.presentation.durations import age
+from probetui.presentation.durations import age, took
 from probetui.presentation.exits import asked_by, exit_words
 from probetui.presentation.folding import ClusterView
 from probetui.presentation.spans import Role
 
+_ACTED = {Action.NONE: "as stored", Action.MUTED: "muted"}
 _KEPT_TO_ITSELF = {What.READY, What.STARTED, What.HOLD, What.RESULT, What.PHASE}
 
 
@@ -103,10 +105,13 @@ class EventLog:
                 return EventLine(
                     entry.sequence, entry.at, "user", entry.command, entry.target, ""
                 )
+            case TryEntry():
+                return _try(entry, names)
             case NoteEntry():
                 role = Role.ERROR if entry.is_fault else Role.MUTED
+                what = "bookmark" if entry.is_bookmark else ""
                 return EventLine(
-                    entry.sequence, entry.at, "note", "", "", entry.text, "", role
+                    entry.sequence, entry.at, "note", what, "", entry.text, "", role
                 )
             case PodGoneEntry():
                 return _state_line(
@@ -170,12 +175,13 @@ class EventLog:
 
 def verdict(tick: TickEntry) -> str:
     """Return what came of a tick's result: `2/3 ignored`, `3/3 acted`, `discarded`."""
+    injected = ", injected" if tick.injected else ""
     if tick.result is None:
-        return "discarded"
+        return f"discarded{injected}"
     counted = f"{tick.run}/{tick.threshold}"
     if tick.run < tick.threshold:
-        return f"{counted} ignored"
-    return f"{counted} {'as stored' if tick.action is Action.NONE else 'acted'}"
+        return f"{counted} ignored{injected}"
+    return f"{counted} {_ACTED.get(tick.action, 'acted')}{injected}"
 
 
 def backoff_words(entry: BackoffEntry) -> str:
@@ -202,6 +208,23 @@ def _stopping(entry: ContainerEntry) -> str:
     grace = f"{entry.grace_period_seconds}s"
     source = f" ({entry.grace_source})" if entry.grace_source else ""
     return f"SIGTERM, SIGKILL in {grace}{source}, {asked}"
+
+
+def _try(entry: TryEntry, names: Mapping[str, str]) -> EventLine:
+    key = entry.key
+    last = entry.attempts[-1]
+    result = "errored" if entry.result is None else entry.result.name.lower()
+    message = f"{key.probe_type.lower()} {result} in {took(entry.duration)}"
+    text = last.output if last.error is None else last.error
+    return EventLine(
+        entry.sequence,
+        entry.at,
+        "user",
+        "tried",
+        object_name(names, key.pod_uid, key.container_name),
+        f"{message}: {text}" if text else message,
+        "not counted",
+    )
 
 
 def _state(entry: StateEntry, names: Mapping[str, str]) -> EventLine | None:

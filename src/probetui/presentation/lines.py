@@ -23,14 +23,17 @@ from probetui.kubelet.journal import (
     Entry,
     EventEntry,
     Lifecycle,
+    NoteEntry,
     PodGoneEntry,
     Skip,
     StateEntry,
     TickEntry,
     Trigger,
+    TryEntry,
     UserEntry,
     What,
 )
+from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.presentation.containers import object_name, pod_names
 from probetui.presentation.durations import took
 from probetui.presentation.exits import is_after_grace, signal_of
@@ -68,8 +71,8 @@ def entry_line(
     """Return the fact without its time, or None for an entry that has no line.
 
     `names` says what to call each pod and `pods` what is in it, both by UID; without
-    the pod, the grace period of a kill is left out. Notes have no line: they are not
-    data.
+    the pod, the grace period of a kill is left out. Notes have no line, as they are not
+    data; bookmarks are people's own, and have one.
     """
     match entry:
         case TickEntry():
@@ -77,6 +80,10 @@ def entry_line(
             words = _tick(entry, pods.get(key.pod_uid))
             where = object_name(names, key.pod_uid, key.container_name)
             return f"{where} {key.probe_type.lower()} #{entry.n} {words}"
+        case TryEntry():
+            key = entry.key
+            where = object_name(names, key.pod_uid, key.container_name)
+            return f"{where} {key.probe_type.lower()} {_try(entry)}"
         case EventEntry(event=event):
             where = object_name(names, event.pod_uid, event.container_name)
             message = go_quote(event.message.rstrip("\n"))
@@ -93,6 +100,8 @@ def entry_line(
             return f"{where} {_backoff(entry)}"
         case UserEntry():
             return f"user {entry.command} {entry.target}".rstrip()
+        case NoteEntry(is_bookmark=True, text=text):
+            return f"bookmark {go_quote(text)}"
         case PodGoneEntry():
             return f"{object_name(names, entry.pod_uid, '')} gone"
         case _:
@@ -178,6 +187,8 @@ class PlainLines:
             return []
         if isinstance(entry, TickEntry):
             text += self._output(entry)
+        elif isinstance(entry, TryEntry):
+            text += self._printed(entry.attempts)
         return [self._finished(entry.at, text)]
 
     def _finished(self, at: datetime, text: str) -> str:
@@ -192,12 +203,19 @@ class PlainLines:
         """Return what the probe printed, unless it is what it printed before."""
         if not tick.attempts:
             return ""
-        last = tick.attempts[-1]
-        text = last.output if last.error is None else last.error
-        text = self._mask.text(text.rstrip("\r\n"))
+        text = self._text(tick.attempts)
         if text == self._outputs.get(tick.key, "") and not self._is_verbose:
             return ""
         self._outputs[tick.key] = text
+        return self._printed(tick.attempts)
+
+    def _text(self, attempts: tuple[Attempt, ...]) -> str:
+        last = attempts[-1]
+        text = last.output if last.error is None else last.error
+        return self._mask.text(text.rstrip("\r\n"))
+
+    def _printed(self, attempts: tuple[Attempt, ...]) -> str:
+        text = self._text(attempts)
         if len(text) > _LONGEST_OUTPUT and not self._is_verbose:
             text = text[:_LONGEST_OUTPUT] + "…"
         return f" {go_quote(text)}" if text else ""
@@ -254,7 +272,18 @@ def _tick(tick: TickEntry, pod: Pod | None) -> str:
 
 def _unusual(tick: TickEntry) -> str:
     trigger = "" if tick.trigger is Trigger.PERIODIC else f" trigger={tick.trigger}"
-    return trigger + (" injected" if tick.injected else "")
+    muted = " muted" if tick.muted and tick.action is not Action.MUTED else ""
+    return trigger + (" injected" if tick.injected else "") + muted
+
+
+def _try(entry: TryEntry) -> str:
+    """Return what a try came to, without what the probe printed."""
+    duration = took(entry.duration)
+    if entry.result is None:
+        return f"try errored x{len(entry.attempts)} {duration} not-counted"
+    is_warning = entry.attempts[-1].result is ProbeResult.WARNING
+    result = "warning" if is_warning else entry.result.name.lower()
+    return f"try {result} {duration} not-counted"
 
 
 def _grace(tick: TickEntry, pod: Pod | None) -> str:

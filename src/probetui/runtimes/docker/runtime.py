@@ -15,6 +15,7 @@ from probetui.k8s.node import Node
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disruption,
     MountVolume,
     PulledImage,
     PullImage,
@@ -27,6 +28,7 @@ from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.bodies import container_request, sandbox_request
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.containers import Containers
+from probetui.runtimes.docker.disruptions import Disruptions
 from probetui.runtimes.docker.execution import ExecErrors, Executor
 from probetui.runtimes.docker.faults import (
     NOT_FOUND,
@@ -122,6 +124,7 @@ class DockerRuntime:
         self._being_made: set[tuple[str, int]] = set()
         owner = self._options.owner
         self._containers = Containers(self._client, self._listing, owner)
+        self._disruptions = Disruptions(self._client, self._listing)
         knows_parts = docker.utils.version_gte(api.api_version, KNOWS_PARTS_FROM)
         self._messages = Messages(self._client, knows_parts=knows_parts)
         self._volumes = Volumes(
@@ -177,7 +180,9 @@ class DockerRuntime:
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return every pod of ours, dead containers too, each list newest first."""
-        everything = await self._messages.fill_in(await self._listing.everything())
+        everything = await self._messages.fill_in(
+            map(self._disruptions.as_before, await self._listing.everything())
+        )
         self._reach.learn(everything)
         # One that is still being made, and may fail, is no change to tell of: the
         # engine would try again at once instead of after its back-off.
@@ -357,6 +362,10 @@ class DockerRuntime:
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
         """Return all volumes there are, by pod."""
         return await self._volumes.list()
+
+    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+        """Freeze or unfreeze a container, signal its main process, cut off its pod."""
+        await self._disruptions.disrupt(to_docker_id(container_id), disruption)
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield once per happening; raises when the connection breaks."""

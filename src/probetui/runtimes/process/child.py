@@ -158,6 +158,13 @@ def kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
+def send_group(leader: Process, number: signal.Signals) -> None:
+    """Send a signal to a process group whose leader is alive."""
+    if is_alive(leader):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(leader.pid, number)
+
+
 def watch_end(process: Process, on_end: Callable[[], None]) -> Callable[[], None]:
     """Call back once, on the event loop, when a process has ended.
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
+from probetui.kubelet.effects import Disruption
 from probetui.kubelet.termination_message import (
     FALLBACK_TO_LOGS_ON_ERROR,
     MAX_FILE_BYTES,
@@ -26,6 +27,7 @@ from probetui.runtimes.process.child import (
     kill_group,
     reap,
     send,
+    send_group,
     spawn,
     watch_end,
     would_reach_first,
@@ -141,6 +143,30 @@ class ProcessContainer:
         process = self.record.process
         if self.state is RuntimeState.RUNNING and process and is_alive(process):
             kill_group(process.pid)
+
+    async def disrupt(self, disruption: Disruption) -> None:
+        """Freeze or unfreeze the main process and its group, or signal it.
+
+        Commands of probes and hooks are in groups of their own: they go on while the
+        container stands still. There is no network to cut: it is this machine's.
+        """
+        process = self.record.process
+        if self.state is not RuntimeState.RUNNING or process is None:
+            raise ContainerRuntimeError(f"container is {self._cri_state}")
+        match disruption:
+            case Disruption.FREEZE:
+                send_group(process, signal.SIGSTOP)
+            case Disruption.UNFREEZE:
+                send_group(process, signal.SIGCONT)
+            case Disruption.STOP:
+                if would_reach_first(process, signal.SIGTERM) is not False:
+                    send(process, signal.SIGTERM)
+            case Disruption.KILL:
+                send(process, signal.SIGKILL)
+            case Disruption.CUT_NETWORK | Disruption.RESTORE_NETWORK:
+                raise ContainerRuntimeError(
+                    "processes share the network of this machine, which is not cut"
+                )
 
     async def exec_sync(
         self, command: tuple[str, ...], timeout_seconds: int

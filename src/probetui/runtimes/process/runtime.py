@@ -21,6 +21,7 @@ from probetui.k8s.runtime import (
 )
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disruption,
     MountVolume,
     PulledImage,
     PullImage,
@@ -204,6 +205,11 @@ class ProcessRuntime:
             container = self._known_container(container_id)
             if container is not None:
                 await container.stop(grace_period_seconds)
+
+    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+        """Freeze or unfreeze a container, or signal its main process."""
+        with _refusals():
+            await self._container(container_id).disrupt(disruption)
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Kill a container and remove its folder."""

@@ -1,0 +1,162 @@
+"""What holds whatever people play with: for arbitrary plots, on virtual time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.inputs import (
+    Injected,
+    InjectResults,
+    MuteProbes,
+    TryProbe,
+    UnmuteProbes,
+)
+from probetui.kubelet.journal import (
+    Action,
+    By,
+    ContainerEntry,
+    EventEntry,
+    Lifecycle,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.scope import EVERYTHING
+from tests.drive.plots import INJECTIONS, KEYS, USUAL, Plot, WatchedEngine, play, plots
+from tests.drive.stage import Stage
+
+often = settings(max_examples=settings().max_examples // 4)
+
+CONSEQUENCES = {Action.KILL, Action.READY, Action.NOT_READY, Action.STARTED}
+
+
+def word_of(tick: TickEntry) -> Injected:
+    """Return which choice a tick with an injected result shows."""
+    last: Attempt = tick.attempts[-1]
+    if last.error is not None:
+        return Injected.ERRORED
+    if last.output.startswith("injected: "):
+        return Injected.TIMED_OUT
+    return {
+        ProbeResult.SUCCESS: Injected.SUCCESS,
+        ProbeResult.WARNING: Injected.WARNING,
+        ProbeResult.FAILURE: Injected.FAILURE,
+        ProbeResult.UNKNOWN: Injected.ERRORED,
+    }[last.result]
+
+
+def with_first(plot: Plot, *commands: InjectResults | MuteProbes) -> Plot:
+    """Return the plot with commands at its very beginning."""
+    return replace(plot, commands=(*((0.0, each) for each in commands), *plot.commands))
+
+
+def injected_ticks(stage: Stage) -> dict[ProbeKey, list[Injected]]:
+    found = defaultdict(list)
+    for each in stage.of(TickEntry):
+        if each.injected:
+            found[each.key].append(word_of(each))
+    return found
+
+
+@often
+@given(plots())
+def test_muted_from_the_start_no_probe_ever_has_consequences(plot: Plot) -> None:
+    only_muting = [each for each in plot.commands if not _unmutes(each[1])]
+    muted = replace(plot, commands=tuple(only_muting))
+
+    stage, _ = play(with_first(muted, MuteProbes(EVERYTHING)))
+
+    by_probes = {
+        each.by for each in stage.of(ContainerEntry) if each.what is Lifecycle.STOPPING
+    } & {By.LIVENESS, By.STARTUP}
+    assert by_probes == set()
+    assert {each.action for each in stage.of(TickEntry)} & CONSEQUENCES == set()
+
+
+def _unmutes(command: object) -> bool:
+    return isinstance(command, UnmuteProbes)
+
+
+@often
+@given(plots(kinds=tuple(USUAL)), st.lists(INJECTIONS, min_size=1, max_size=3))
+def test_injected_results_are_used_in_order_and_once(
+    plot: Plot, injections: list[InjectResults]
+) -> None:
+    wanted = {each.key: each.results for each in injections}
+
+    stage, _ = play(with_first(plot, *injections))
+
+    used = injected_ticks(stage)
+    assert used.keys() <= wanted.keys()
+    for key, words in used.items():
+        assert tuple(words) == wanted[key][: len(words)]
+    for pod in stage.snapshot.pods:
+        for container in pod.containers:
+            for probe in container.probes:
+                of_key = wanted.get(probe.key, ())
+                rest = len(of_key) - len(probe.injections)
+                in_flight = probe.in_flight_since is not None
+                assert probe.injections == of_key[rest:]
+                assert len(used[probe.key]) in {rest, rest - in_flight}
+
+
+@often
+@given(plots(kinds=tuple(USUAL)))
+def test_what_is_injected_is_never_asked_of_the_world(plot: Plot) -> None:
+    injections = tuple(
+        InjectResults(ProbeKey(plot.pod.uid, name, kind), (Injected.FAILURE,) * 200)
+        for name in ("app", "side", "x")
+        for kind in ProbeType
+    )
+
+    _, engine = play(with_first(plot, *injections))
+
+    assert probes_asked(engine) == []
+
+
+@often
+@given(plots(kinds=tuple(USUAL)), st.lists(st.tuples(st.integers(0, 89), KEYS)))
+def test_a_try_changes_nothing_but_what_it_tells(
+    plot: Plot, tries: list[tuple[int, ProbeKey]]
+) -> None:
+    """The answers do not depend on how many were asked for before."""
+    steady = replace(plot, answers=plot.answers[:1])
+    more = sorted(
+        [*steady.commands, *((float(at), TryProbe(key)) for at, key in tries)],
+        key=lambda each: each[0],
+    )
+
+    without, _ = play(steady)
+    tried, _ = play(replace(steady, commands=tuple(more)))
+
+    assert told(tried) == told(without)
+
+
+def told(stage: Stage) -> list[object]:
+    """Return the ticks, events and ends, without what a try adds or renumbers."""
+    kept: list[object] = []
+    for each in stage.journal:
+        match each:
+            case TickEntry():
+                kept.append(each._replace(sequence=0))
+            case EventEntry():
+                kept.append((each.at, each.event))
+            case ContainerEntry():
+                kept.append(replace(each, sequence=0))
+            case _:
+                pass
+    return kept
+
+
+def probes_asked(engine: WatchedEngine) -> list[RunProbe]:
+    return [
+        each
+        for turn in engine.turns
+        for each in turn.effects
+        if isinstance(each, RunProbe)
+    ]

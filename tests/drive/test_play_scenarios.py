@@ -1,0 +1,908 @@
+"""What comes of stepping and of breaking on purpose, on virtual time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.drive.world import Answer, Life
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ExecAction, ProbeKey, ProbeType
+from probetui.kubelet.container_hash import container_hash
+from probetui.kubelet.effects import Disruption
+from probetui.kubelet.inputs import (
+    AddPod,
+    Bookmark,
+    BreakPoint,
+    ClearBackoff,
+    DeletePod,
+    DisruptContainer,
+    EditProbe,
+    Injected,
+    InjectResults,
+    KillContainer,
+    MuteProbes,
+    PauseProbes,
+    RestartContainer,
+    ResumeProbes,
+    RunToChange,
+    SetBreakPoints,
+    StepProbe,
+    TriggerProbe,
+    TryProbe,
+    UnmuteProbes,
+)
+from probetui.kubelet.journal import (
+    Action,
+    By,
+    EventEntry,
+    Lifecycle,
+    NoteEntry,
+    PodGoneEntry,
+    TickEntry,
+    TryEntry,
+    UserEntry,
+    What,
+)
+from probetui.kubelet.outcome import ProbeResult, Result
+from probetui.kubelet.scope import EVERYTHING, Scope
+from probetui.kubelet.snapshot import Next
+from probetui.kubelet.timing import Timing
+from tests.builders import (
+    a_container,
+    a_grpc_probe,
+    a_key,
+    a_pod,
+    a_probe,
+    a_tcp_probe,
+    an_exec_probe,
+    an_http_probe,
+)
+from tests.drive.stage import FAILS, SUCCEEDS, Stage, always, in_turn, probing, seconds
+
+LIVENESS, READINESS, STARTUP = ProbeType
+LIVE, READY, START_UP = (a_key(each) for each in ProbeType)
+POD_UID = "uid-of-web"
+
+FAILURE = Injected.FAILURE
+ERRORED = Injected.ERRORED
+
+
+def probed(**probes: dict[str, Any]) -> Pod:
+    """Return a pod whose probes (`liveness={…}`) come once a second unless told."""
+    made: dict[str, Any] = {
+        f"{kind}_probe": a_probe(**{"period_seconds": 1, **fields})
+        for kind, fields in probes.items()
+    }
+    return a_pod(a_container(**made))
+
+
+def staged(pod: Pod, until: float, **by_type: Any) -> Stage:
+    """Return a stage that has played up to that second."""
+    stage = Stage(pod, probing=probing(**by_type))
+    stage.run_until(until)
+    return stage
+
+
+def runs(stage: Stage, kind: ProbeType = LIVENESS) -> list[TickEntry]:
+    """Return the ticks of one worker that came to a result, or erred."""
+    return [each for each in stage.ticks(kind) if each.attempts]
+
+
+def user_words(stage: Stage) -> list[tuple[str, str]]:
+    return [(each.command, each.target) for each in stage.of(UserEntry)]
+
+
+def is_killed(stage: Stage) -> bool:
+    return bool(stage.lives(Lifecycle.STOPPING))
+
+
+class TestInjectedResults:
+    def test_the_next_n_runs_come_to_what_was_chosen_in_order(self) -> None:
+        stage = staged(probed(liveness={"failure_threshold": 9}), 5)
+        before = len(runs(stage))
+
+        stage.send(InjectResults(LIVE, (FAILURE, Injected.WARNING, ERRORED)))
+        stage.run_until(10)
+
+        ticks = runs(stage)[before:]
+        assert [each.injected for each in ticks] == [True, True, True, False, False]
+        assert [each.attempts[-1].result for each in ticks[:3]] == [
+            ProbeResult.FAILURE,
+            ProbeResult.WARNING,
+            ProbeResult.UNKNOWN,
+        ]
+        assert [each.result for each in ticks[:3]] == [
+            Result.FAILURE,
+            Result.SUCCESS,
+            None,
+        ]
+
+    def test_a_tick_with_an_injected_result_does_not_run_the_probe(self) -> None:
+        asked: list[float] = []
+
+        def answer(age: float) -> Answer:
+            asked.append(age)
+            return SUCCEEDS
+
+        stage = Stage(probed(liveness={}), probing=probing(liveness=answer))
+        stage.run_until(5)
+        before = len(asked)
+
+        stage.send(InjectResults(LIVE, (Injected.SUCCESS,) * 3))
+        stage.run_until(8.5)
+
+        assert len(asked) == before
+        assert len([each for each in runs(stage) if each.injected]) == 3
+
+    def test_three_injected_failures_kill_as_three_real_ones_would(self) -> None:
+        stage = staged(probed(liveness={}), 5)
+
+        stage.send(InjectResults(LIVE, (FAILURE,) * 3))
+        stage.run_until(60)
+
+        assert [each.by for each in stage.lives(Lifecycle.EXITED)] == [By.LIVENESS]
+        assert [each.action for each in runs(stage) if each.injected] == [
+            Action.NONE,
+            Action.NONE,
+            Action.KILL,
+        ]
+
+    def test_an_injected_error_is_tried_three_times_and_thrown_away(self) -> None:
+        stage = staged(
+            probed(liveness={"failure_threshold": 2}),
+            5,
+            liveness=in_turn(*[SUCCEEDS] * 4, FAILS),
+        )
+        run_before = runs(stage)[-1].run
+
+        stage.send(InjectResults(LIVE, (ERRORED,)))
+        stage.run_until(stage.now + 1)
+
+        tick = runs(stage)[-1]
+        assert (len(tick.attempts), tick.action) == (3, Action.DISCARDED)
+        assert tick.run == run_before
+
+    @pytest.mark.parametrize(
+        ("probe", "words"),
+        [
+            pytest.param(
+                an_exec_probe("cat", "/tmp/healthy", timeout_seconds=2),
+                'command timed out: "cat /tmp/healthy" timed out after 2s',
+                id="exec",
+            ),
+            pytest.param(
+                an_http_probe(timeout_seconds=2),
+                'Get "http://10.0.0.1:8080/healthz": context deadline exceeded '
+                "(Client.Timeout exceeded while awaiting headers)",
+                id="http",
+            ),
+            pytest.param(
+                a_tcp_probe(timeout_seconds=2),
+                "dial tcp 10.0.0.1:8080: i/o timeout",
+                id="tcp",
+            ),
+            pytest.param(
+                a_grpc_probe(timeout_seconds=2),
+                "timeout: health rpc did not complete within 2s",
+                id="grpc",
+            ),
+        ],
+    )
+    def test_a_time_out_takes_its_time_and_has_the_handlers_words(
+        self, probe: Any, words: str
+    ) -> None:
+        pod = a_pod(a_container(liveness_probe=probe))
+        stage = staged(pod, 15)
+
+        stage.send(InjectResults(LIVE, (Injected.TIMED_OUT,)))
+        stage.run_until(40)
+
+        tick = next(each for each in runs(stage) if each.injected)
+        assert tick.attempts[-1].output == f"injected: {words}"
+        assert tick.result is Result.FAILURE
+        assert tick.duration.total_seconds() == 2
+
+    def test_a_time_out_that_is_under_way_ends_while_paused(self) -> None:
+        stage = staged(probed(liveness={"timeout_seconds": 3}), 5)
+        stage.send(InjectResults(LIVE, (Injected.TIMED_OUT,)))
+        stage.run_until(6.5)
+
+        stage.send(PauseProbes())
+        stage.run_until(20)
+
+        assert runs(stage)[-1].injected
+        assert stage.probe(LIVENESS).in_flight_since is None
+
+    def test_what_is_still_to_come_is_shown(self) -> None:
+        stage = staged(probed(liveness={"failure_threshold": 9}), 5)
+
+        stage.send(InjectResults(LIVE, (FAILURE, ERRORED, FAILURE)))
+        stage.run_until(stage.now + 1)
+
+        assert stage.probe(LIVENESS).injections == (ERRORED, FAILURE)
+        assert user_words(stage) == [
+            ("inject", "web/app liveness: failure, errored, failure")
+        ]
+
+    def test_an_empty_choice_brings_the_real_probe_back(self) -> None:
+        stage = staged(probed(liveness={"failure_threshold": 9}), 5)
+        stage.send(InjectResults(LIVE, (FAILURE,) * 3))
+        stage.run_until(6.5)
+
+        stage.send(InjectResults(LIVE, ()))
+        stage.run_until(10)
+
+        assert sum(each.injected for each in runs(stage)) <= 2
+        assert stage.probe(LIVENESS).injections == ()
+
+    def test_a_new_choice_takes_the_place_of_the_old_one(self) -> None:
+        stage = staged(probed(liveness={"failure_threshold": 9}), 5)
+        stage.send(InjectResults(LIVE, (FAILURE,) * 3))
+
+        stage.send(InjectResults(LIVE, (ERRORED,)))
+
+        assert stage.probe(LIVENESS).injections == (ERRORED,)
+
+    def test_a_skipped_tick_uses_none_up(self) -> None:
+        stage = staged(probed(liveness={"initial_delay_seconds": 10}), 3)
+
+        stage.send(InjectResults(LIVE, (FAILURE,)))
+        stage.run_until(8)
+
+        assert stage.probe(LIVENESS).injections == (FAILURE,)
+
+    def test_they_are_chosen_before_there_is_a_worker(self) -> None:
+        stage = Stage(probed(liveness={}))
+
+        stage.send(InjectResults(LIVE, (FAILURE,)))
+        stage.run_until(5)
+
+        assert [each.injected for each in runs(stage)][:2] == [True, False]
+
+    def test_probing_now_uses_one_up(self) -> None:
+        stage = staged(probed(liveness={"period_seconds": 30}), 40)
+        stage.send(InjectResults(LIVE, (FAILURE,)))
+
+        stage.send(TriggerProbe(LIVE))
+        stage.run_until(stage.now + 1)
+
+        assert runs(stage)[-1].injected
+
+    def test_the_event_says_that_it_was_injected(self) -> None:
+        stage = staged(probed(liveness={}), 5)
+
+        stage.send(InjectResults(LIVE, (FAILURE,)))
+        stage.run_until(stage.now + 1)
+
+        (event,) = [e for e in stage.of(EventEntry) if e.event.reason == "Unhealthy"]
+        assert event.event.message == "Liveness probe failed: injected failure"
+        assert event.tick is not None
+        assert event.tick.injected
+
+
+class TestMuting:
+    def test_a_muted_liveness_probe_never_kills_and_is_counted(self) -> None:
+        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
+
+        stage.send(MuteProbes(Scope.of(LIVE)))
+        stage.run_until(30)
+
+        assert not is_killed(stage)
+        assert stage.probe(LIVENESS).muted
+        assert stage.probe(LIVENESS).result_run > 20
+        assert len(stage.times("Unhealthy")) == len(runs(stage))
+        assert runs(stage)[-1].muted
+
+    def test_past_the_threshold_the_action_is_muted(self) -> None:
+        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
+
+        stage.send(MuteProbes(EVERYTHING))
+        stage.run_until(10)
+
+        actions = [each.action for each in runs(stage)]
+        assert actions[:4] == [Action.NONE, Action.NONE, Action.MUTED, Action.MUTED]
+        assert {each.stored_after for each in runs(stage)} == {Result.SUCCESS}
+        assert not any(each.hold_after for each in runs(stage))
+
+    def test_what_is_past_its_threshold_kills_at_its_next_failure(self) -> None:
+        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
+        stage.send(MuteProbes(Scope.of(LIVE)))
+        stage.run_until(10.5)
+
+        stage.send(UnmuteProbes(Scope.of(LIVE)))
+        was_killed_at_once = is_killed(stage)
+        stage.run_until(12)
+
+        assert not was_killed_at_once
+        (kill,) = stage.lives(Lifecycle.STOPPING)
+        assert kill.by is By.LIVENESS
+        assert [each.action for each in runs(stage)][-1] is Action.KILL
+
+    def test_a_success_after_un_muting_kills_nothing(self) -> None:
+        stage = Stage(
+            probed(liveness={}),
+            probing=probing(liveness=lambda age: FAILS if age < 8 else SUCCEEDS),
+        )
+        stage.send(MuteProbes(EVERYTHING))
+        stage.run_until(12)
+
+        stage.send(UnmuteProbes(EVERYTHING))
+        stage.run_until(60)
+
+        assert not is_killed(stage)
+
+    def test_muted_readiness_stays_as_it_is(self) -> None:
+        stage = Stage(
+            probed(readiness={"failure_threshold": 1}),
+            probing=probing(readiness=lambda age: SUCCEEDS if age < 8 else FAILS),
+        )
+        stage.run_until(5)
+
+        stage.send(MuteProbes(Scope.of(READY)))
+        stage.run_until(30)
+
+        status = stage.container().status
+        assert status is not None
+        assert status.ready
+        assert runs(stage, READINESS)[-1].result is Result.FAILURE
+
+    def test_a_muted_startup_probe_lets_nothing_start_up(self) -> None:
+        stage = Stage(probed(startup={}, liveness={}))
+
+        stage.send(MuteProbes(Scope.of(START_UP)))
+        stage.run_until(20)
+
+        status = stage.container().status
+        assert status is not None
+        assert status.started is False
+        assert runs(stage, LIVENESS) == []
+
+    def test_all_but_one_can_be_muted(self) -> None:
+        stage = staged(probed(liveness={}, readiness={}), 5)
+
+        stage.send(MuteProbes(EVERYTHING))
+        stage.send(UnmuteProbes(Scope.of(READY)))
+
+        assert stage.probe(LIVENESS).muted
+        assert not stage.probe(READINESS).muted
+
+    def test_a_pod_that_comes_later_is_muted_with_all(self) -> None:
+        stage = Stage(probing=probing(liveness=always(FAILS)))
+        stage.send(MuteProbes(EVERYTHING))
+
+        stage.send(AddPod(probed(liveness={})))
+        stage.run_until(30)
+
+        assert not is_killed(stage)
+        assert len(runs(stage)) > 20
+
+    def test_it_is_written_down_who_was_muted(self) -> None:
+        stage = staged(probed(liveness={}), 5)
+
+        stage.send(MuteProbes(Scope(POD_UID, "app")))
+        stage.send(UnmuteProbes(EVERYTHING))
+
+        assert user_words(stage) == [("mute", "web/app"), ("unmute", "all probes")]
+
+
+class TestTrying:
+    def test_a_try_is_shown_and_counts_for_nothing(self) -> None:
+        stage = staged(
+            probed(liveness={"period_seconds": 10}), 12, liveness=always(FAILS)
+        )
+        before = stage.probe(LIVENESS)
+        ticks = len(stage.of(TickEntry))
+
+        stage.send(TryProbe(LIVE))
+        stage.run_until(stage.now + 1)
+
+        (tried,) = stage.of(TryEntry)
+        after = stage.probe(LIVENESS)
+        assert (tried.key, tried.result) == (LIVE, Result.FAILURE)
+        assert tried.attempts[-1].output == "not well"
+        assert after.last_try is tried
+        assert len(stage.of(TickEntry)) == ticks
+        assert (after.result_run, after.ticks) == (before.result_run, before.ticks)
+        assert after.next_tick_at == before.next_tick_at
+
+    def test_it_makes_no_event(self) -> None:
+        stage = staged(
+            probed(liveness={"initial_delay_seconds": 60}), 5, liveness=always(FAILS)
+        )
+
+        stage.send(TryProbe(LIVE))
+        stage.run_until(10)
+
+        assert stage.of(TryEntry) != []
+        assert stage.times("Unhealthy") == []
+
+    def test_it_does_not_wait_for_a_pause_to_end(self) -> None:
+        stage = staged(probed(liveness={}), 5)
+        stage.send(PauseProbes())
+
+        stage.send(TryProbe(LIVE))
+        stage.run_until(6)
+
+        assert len(stage.of(TryEntry)) == 1
+
+    def test_it_leaves_injected_results_alone(self) -> None:
+        stage = staged(probed(liveness={"period_seconds": 30}), 32)
+        stage.send(InjectResults(LIVE, (FAILURE,)))
+
+        stage.send(TryProbe(LIVE))
+        stage.run_until(33)
+
+        assert stage.of(TryEntry)[0].result is Result.SUCCESS
+        assert stage.probe(LIVENESS).injections == (FAILURE,)
+
+    @pytest.mark.parametrize(
+        ("key", "why"),
+        [
+            pytest.param(READY, "there is no such probe", id="no-such-probe"),
+            pytest.param(
+                ProbeKey("gone", "app", LIVENESS), "there is no such pod", id="no-pod"
+            ),
+            pytest.param(LIVE, "the container does not run", id="not-running"),
+        ],
+    )
+    def test_where_nothing_can_be_tried_it_says_why(
+        self, key: ProbeKey, why: str
+    ) -> None:
+        stage = Stage(probed(liveness={}))
+
+        stage.send(TryProbe(key))
+
+        (note,) = stage.of(NoteEntry)
+        assert note.text.endswith(f"not tried: {why}")
+        assert note.is_fault
+
+
+class TestEditing:
+    def timing(self, **fields: int) -> Timing:
+        usual = {
+            "initial_delay_seconds": 0,
+            "timeout_seconds": 1,
+            "period_seconds": 1,
+            "success_threshold": 1,
+            "failure_threshold": 3,
+        }
+        return Timing(**{**usual, **fields})
+
+    def test_the_worker_goes_by_the_new_period_from_now_on(self) -> None:
+        stage = staged(probed(liveness={}), 10.5)
+
+        stage.send(EditProbe(LIVE, self.timing(period_seconds=5)))
+        stage.run_until(30)
+
+        assert stage.probed(LIVENESS)[-3:] == [15.5, 20.5, 25.5]
+
+    def test_the_new_threshold_counts_for_the_next_result(self) -> None:
+        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
+        stage.send(EditProbe(LIVE, self.timing(failure_threshold=10)))
+
+        stage.run_until(9)
+
+        assert not is_killed(stage)
+        assert runs(stage)[-1].threshold == 10
+
+    def test_no_container_restarts_and_no_hash_changes(self) -> None:
+        pod = probed(liveness={})
+        stage = staged(pod, 5)
+        before = container_hash(pod.containers[0])
+
+        stage.send(EditProbe(LIVE, self.timing(period_seconds=7)))
+        stage.run_until(60)
+
+        container = stage.container()
+        assert container_hash(container.container) == before
+        assert container.status is not None
+        assert container.status.restart_count == 0
+        assert not is_killed(stage)
+
+    def test_the_snapshot_tells_both(self) -> None:
+        stage = staged(probed(liveness={}), 5)
+
+        stage.send(EditProbe(LIVE, self.timing(timeout_seconds=4)))
+
+        probe = stage.probe(LIVENESS)
+        assert probe.probe.timeout_seconds == 4
+        assert probe.manifest_probe is not None
+        assert probe.manifest_probe.timeout_seconds == 1
+        assert user_words(stage) == [
+            ("edit", "web/app liveness: timeoutSeconds 1 -> 4")
+        ]
+
+    def test_the_manifests_timing_comes_back(self) -> None:
+        stage = staged(probed(liveness={}), 5)
+        stage.send(EditProbe(LIVE, self.timing(period_seconds=9)))
+
+        stage.send(EditProbe(LIVE, None))
+
+        probe = stage.probe(LIVENESS)
+        assert (probe.probe.period_seconds, probe.manifest_probe) == (1, None)
+
+    def test_what_the_api_server_would_refuse_is_refused(self) -> None:
+        stage = staged(probed(liveness={}), 5)
+
+        stage.send(EditProbe(LIVE, self.timing(success_threshold=2)))
+
+        (note,) = stage.of(NoteEntry)
+        assert note.text == (
+            "web/app liveness: not changed: "
+            "successThreshold: is 2, must be 1 for a liveness probe"
+        )
+        assert stage.probe(LIVENESS).manifest_probe is None
+
+    def test_a_restarted_container_keeps_it(self) -> None:
+        stage = staged(probed(liveness={}), 5)
+        stage.send(EditProbe(LIVE, self.timing(period_seconds=4)))
+
+        stage.send(RestartContainer(POD_UID, "app"))
+        stage.run_until(60)
+
+        gaps = {
+            after - before
+            for before, after in zip(
+                stage.probed(LIVENESS)[-4:], stage.probed(LIVENESS)[-3:], strict=False
+            )
+        }
+        assert gaps == {4.0}
+
+
+class TestContainers:
+    def test_a_kill_gives_no_grace_and_runs_no_hook(self) -> None:
+        container = a_container(pre_stop=ExecAction(("sleep", "9")))
+        stage = Stage(a_pod(container), lives={"app": (Life(stops_after=None),)})
+        stage.run_until(5)
+
+        stage.send(KillContainer(POD_UID, "app"))
+        stage.run_until(10)
+
+        (exited,) = stage.lives(Lifecycle.EXITED)
+        assert (exited.exit_code, exited.by) == (137, By.USER)
+        assert seconds(exited.at) < 7
+        assert stage.lives(Lifecycle.STARTED)[-1].restart_count == 1
+
+    @pytest.mark.parametrize(
+        ("disruption", "exit_code"),
+        [
+            pytest.param(Disruption.STOP, 143, id="stop"),
+            pytest.param(Disruption.KILL, 137, id="kill"),
+        ],
+    )
+    def test_a_signal_to_the_main_process_ends_the_container(
+        self, disruption: Disruption, exit_code: int
+    ) -> None:
+        stage = Stage(a_pod(), lives={"app": (Life(stop_code=143),)})
+        stage.run_until(5)
+
+        stage.send(DisruptContainer(POD_UID, "app", disruption))
+        stage.run_until(10)
+
+        (exited,) = stage.lives(Lifecycle.EXITED)
+        assert (exited.exit_code, exited.by) == (exit_code, By.USER)
+
+    def test_what_the_runtime_refuses_comes_back_in_its_words(self) -> None:
+        stage = Stage(a_pod())
+        stage.run_until(5)
+
+        stage.send(DisruptContainer(POD_UID, "app", Disruption.CUT_NETWORK))
+        stage.run_until(6)
+
+        assert stage.notes() == [
+            (
+                5.0,
+                "cut network failed: a scripted container cannot cut network",
+                True,
+            )
+        ]
+
+    def test_what_does_not_run_is_left_alone(self) -> None:
+        stage = Stage(a_pod())
+
+        stage.send(KillContainer(POD_UID, "app"))
+        stage.run_until(5)
+
+        assert stage.notes()[0][1] == "web/app does not run: nothing was done to it"
+        assert stage.lives(Lifecycle.EXITED) == []
+
+    def test_without_its_back_off_a_container_starts_at_once(self) -> None:
+        crash = Life(timedelta(seconds=1), exit_code=1)
+        stage = Stage(a_pod(), lives={"app": (crash,) * 4 + (Life(),)})
+        stage.run_until(60)
+        waits = stage.container().backoff
+        assert waits is not None
+        assert waits.until is not None
+
+        stage.send(ClearBackoff(POD_UID, "app"))
+        stage.run_until(63)
+
+        assert 60 <= seconds(stage.lives(Lifecycle.STARTED)[-1].at) <= 62
+        assert stage.starts()[-1][1:] == (0, False)
+        assert ("clear back-off", "web/app") in user_words(stage)
+
+
+class TestBreakPoints:
+    def failing(self, *points: BreakPoint, **fields: Any) -> Stage:
+        """Return a stage whose liveness probe fails, with these points set."""
+        stage = Stage(
+            probed(liveness=fields, readiness={}),
+            probing=probing(liveness=always(FAILS)),
+        )
+        stage.send(SetBreakPoints(frozenset(points)))
+        return stage
+
+    def test_before_a_kill_it_pauses_and_holds_the_result_back(self) -> None:
+        stage = self.failing(BreakPoint.BEFORE_KILL)
+
+        stage.run_until(30)
+
+        assert stage.snapshot.is_paused
+        assert not is_killed(stage)
+        assert [each.action for each in runs(stage)] == [Action.NONE, Action.NONE]
+        assert stage.probe(LIVENESS).is_result_held
+        reason = stage.snapshot.stopped_by
+        assert reason is not None
+        assert (reason.point, reason.key) == (BreakPoint.BEFORE_KILL, LIVE)
+        assert reason.text == (
+            "before a kill: the liveness probe of web/app has failed 3 times in a row"
+        )
+        assert stage.notes()[-1][1] == f"paused: {reason.text}"
+
+    def test_resuming_lets_the_kill_happen(self) -> None:
+        stage = self.failing(BreakPoint.BEFORE_KILL)
+        stage.run_until(30)
+
+        stage.send(ResumeProbes())
+        stage.run_until(31)
+
+        assert is_killed(stage)
+        assert runs(stage)[-1].action is Action.KILL
+        assert stage.snapshot.stopped_by is None
+        assert not stage.probe(LIVENESS).is_result_held
+
+    def test_a_step_takes_the_held_result_before_any_tick(self) -> None:
+        stage = self.failing(BreakPoint.BEFORE_KILL)
+        stage.run_until(30)
+        ticks = len(stage.of(TickEntry))
+
+        stage.send(StepProbe())
+
+        new = stage.of(TickEntry)[ticks:]
+        assert [each.action for each in new] == [Action.KILL]
+        assert stage.snapshot.is_paused
+        assert is_killed(stage)
+
+    def test_muted_meanwhile_the_held_result_kills_nothing(self) -> None:
+        stage = self.failing(BreakPoint.BEFORE_KILL)
+        stage.run_until(30)
+
+        stage.send(MuteProbes(EVERYTHING))
+        stage.send(ResumeProbes())
+        stage.run_until(60)
+
+        assert not is_killed(stage)
+        assert runs(stage)[2].action is Action.MUTED
+
+    def test_the_end_of_a_pod_is_not_held_up(self) -> None:
+        stage = self.failing(BreakPoint.BEFORE_KILL)
+        stage.run_until(30)
+
+        stage.send(DeletePod(POD_UID))
+        stage.run_until(120)
+
+        assert len(stage.of(PodGoneEntry)) == 1
+        assert stage.snapshot.pods == ()
+        assert stage.snapshot.upcoming == ()
+
+    def test_the_first_failure_of_a_run_pauses(self) -> None:
+        stage = self.failing(BreakPoint.FIRST_FAILURE)
+
+        stage.run_until(30)
+
+        assert len(runs(stage)) == 1
+        reason = stage.snapshot.stopped_by
+        assert reason is not None
+        assert reason.point is BreakPoint.FIRST_FAILURE
+
+    def test_a_change_of_readiness_pauses(self) -> None:
+        stage = self.failing(BreakPoint.READINESS, failure_threshold=99)
+
+        stage.run_until(30)
+
+        reason = stage.snapshot.stopped_by
+        assert reason is not None
+        assert reason.text == "change of readiness: web/app is ready"
+        assert stage.changes(What.READY)[-1][1:] == ("false", "true")
+
+    def test_nothing_at_the_same_instant_goes_on_after_it(self) -> None:
+        """Both probes are due at once, and the first of them stops it all."""
+        stage = self.failing(BreakPoint.FIRST_FAILURE)
+
+        stage.run_until(30)
+
+        reason = stage.snapshot.stopped_by
+        assert reason is not None
+        assert all(each.started_at <= reason.at for each in stage.of(TickEntry))
+
+    def test_points_of_another_container_do_not_count(self) -> None:
+        stage = self.failing()
+        stage.send(SetBreakPoints(frozenset(BreakPoint), Scope(POD_UID, "another")))
+
+        stage.run_until(10)
+
+        assert not stage.snapshot.is_paused
+        assert stage.container().break_points == frozenset()
+
+    def test_those_that_are_set_are_shown_and_can_be_taken_away(self) -> None:
+        stage = self.failing(BreakPoint.BEFORE_KILL)
+        shown = stage.container().break_points
+
+        stage.send(SetBreakPoints(frozenset()))
+        stage.run_until(30)
+
+        assert shown == {BreakPoint.BEFORE_KILL}
+        assert stage.container().break_points == frozenset()
+        assert is_killed(stage)
+        assert user_words(stage) == [
+            ("break", "all probes: before-kill"),
+            ("break", "all probes: nowhere"),
+        ]
+
+
+class TestStepping:
+    def test_run_to_change_stops_at_the_first_one(self) -> None:
+        stage = Stage(
+            probed(readiness={"failure_threshold": 2}),
+            probing=probing(readiness=lambda age: SUCCEEDS if age < 20 else FAILS),
+        )
+        stage.run_until(10)
+        stage.send(PauseProbes())
+
+        stage.send(RunToChange())
+        stage.run_until(60)
+
+        reason = stage.snapshot.stopped_by
+        assert reason is not None
+        assert reason.text == "web/app readiness result Success -> Failure"
+        assert 21 <= seconds(reason.at) <= 24
+        assert stage.snapshot.is_paused
+        assert not stage.snapshot.is_running_to_change
+
+    def test_it_looks_at_its_scope_only(self) -> None:
+        stage = Stage(
+            probed(readiness={}),
+            probing=probing(readiness=lambda age: SUCCEEDS if age < 20 else FAILS),
+        )
+        stage.run_until(10)
+
+        stage.send(RunToChange(Scope(POD_UID, "another")))
+        stage.run_until(60)
+
+        assert not stage.snapshot.is_paused
+        assert stage.snapshot.is_running_to_change
+
+    def test_a_back_off_and_a_restart_are_changes(self) -> None:
+        crash = Life(timedelta(seconds=3), exit_code=1)
+        stage = Stage(a_pod(), lives={"app": (crash,)})
+        stage.run_until(2)
+
+        stops = []
+        for _ in range(3):
+            stage.send(RunToChange())
+            stage.run_until(stage.now + 400)
+            stops.append(stage.snapshot.stopped_by)
+
+        texts = [each.text for each in stops if each is not None]
+        assert len(texts) == 3
+        assert any("to start" in each for each in texts)
+
+    def test_pausing_ends_a_run_to_change(self) -> None:
+        stage = staged(probed(liveness={}), 10)
+        stage.send(RunToChange())
+
+        stage.send(PauseProbes())
+
+        assert not stage.snapshot.is_running_to_change
+        assert stage.snapshot.stopped_by is None
+
+    def test_what_comes_next_is_told_in_order(self) -> None:
+        pod = probed(
+            liveness={"initial_delay_seconds": 30, "period_seconds": 7}, readiness={}
+        )
+        stage = staged(pod, 10.5)
+
+        stage.send(PauseProbes())
+
+        upcoming = stage.snapshot.upcoming
+        assert [each.at for each in upcoming] == sorted(each.at for each in upcoming)
+        assert {each.what for each in upcoming} == {
+            Next.TICK,
+            Next.DELAY_OVER,
+            Next.RESYNC,
+        }
+        assert upcoming[0].what is Next.TICK
+        assert upcoming[0].is_step
+        assert (upcoming[0].container_name, upcoming[0].probe_type) == (
+            "app",
+            READINESS,
+        )
+
+    def test_a_held_result_comes_first(self) -> None:
+        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
+        stage.send(SetBreakPoints(frozenset({BreakPoint.BEFORE_KILL})))
+
+        stage.run_until(30)
+
+        assert stage.snapshot.upcoming[0].what is Next.HELD_RESULT
+
+    def test_a_back_off_and_a_grace_period_that_end_are_told(self) -> None:
+        crash = Life(timedelta(seconds=3), exit_code=1)
+        stubborn = a_container("slow")
+        stage = Stage(
+            a_pod(a_container(), stubborn),
+            lives={"app": (crash,), "slow": (Life(stops_after=None),)},
+        )
+        stage.run_until(12)
+
+        stage.send(PauseProbes())
+        stage.send(RestartContainer(POD_UID, "slow"))
+
+        whats = {each.what for each in stage.snapshot.upcoming}
+        assert {Next.BACKOFF_OVER, Next.GRACE_OVER} <= whats
+
+    def test_while_running_nothing_is_queued(self) -> None:
+        stage = staged(probed(liveness={}), 10)
+
+        assert stage.snapshot.upcoming == ()
+
+    def test_the_last_step_remembers_how_things_were(self) -> None:
+        stage = Stage(
+            probed(liveness={"failure_threshold": 9}),
+            probing=probing(liveness=always(FAILS)),
+        )
+        stage.run_until(5)
+        stage.send(PauseProbes())
+        run = stage.probe(LIVENESS).result_run
+
+        stage.send(StepProbe())
+        stage.run_until(6)
+
+        step = stage.snapshot.last_step
+        assert step is not None
+        (before,) = step.pods[0].containers[0].probes
+        assert (step.key, before.result_run) == (LIVE, run)
+        assert stage.probe(LIVENESS).result_run == run + 1
+        after = [each for each in stage.journal if each.sequence > step.sequence]
+        assert any(isinstance(each, TickEntry) for each in after)
+
+    def test_a_pod_that_a_step_did_not_change_is_the_same_object(self) -> None:
+        other = a_pod(a_container("calm"), name="calm")
+        stage = Stage(probed(liveness={}), other)
+        stage.run_until(10)
+        stage.send(PauseProbes())
+
+        stage.send(StepProbe())
+
+        step = stage.snapshot.last_step
+        assert step is not None
+        before = {each.pod.name: each for each in step.pods}
+        after = {each.pod.name: each for each in stage.snapshot.pods}
+        assert after["calm"] is before["calm"]
+        assert after["web"] is not before["web"]
+
+
+def test_a_bookmark_is_a_note_of_ones_own() -> None:
+    stage = Stage(a_pod())
+
+    stage.send(Bookmark("here it begins"))
+
+    (note,) = stage.of(NoteEntry)
+    assert (note.text, note.is_bookmark, note.is_fault) == (
+        "here it begins",
+        True,
+        False,
+    )
