@@ -14,6 +14,8 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
+from tests.engines import CRI_ENDPOINT
+
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("nightly", deadline=None, max_examples=2000)
@@ -43,18 +45,13 @@ def _why_no_docker() -> str | None:
 
 @cache
 def _why_no_cri() -> str | None:
-    """Return why there is no CRI runtime to test with, None if there is one.
-
-    Only one that was made for tests counts, or one that somebody has named: a machine
-    may be the node of a cluster.
-    """
+    """Return why there is no CRI runtime to test with, None if there is one."""
     # Time that only tests with an engine need.
     from probetui.runtimes.cri import connection, endpoints  # noqa: PLC0415
-    from tests.runtimes.cri_bench import ENDPOINT  # noqa: PLC0415
 
     async def look() -> str | None:
         tried = []
-        async for each in connection.attempts(endpoints.endpoints(ENDPOINT)):
+        async for each in connection.attempts(endpoints.endpoints(CRI_ENDPOINT)):
             if isinstance(each.result, connection.Found):
                 await each.result.client.close()
                 return None

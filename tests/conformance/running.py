@@ -21,6 +21,7 @@ from tests.conformance.adaptation import for_processes
 from tests.conformance.cases import Case
 from tests.conformance.live import EndedError, LiveObservation
 from tests.conformance.translation import Record
+from tests.engines import cri_variables
 
 PROCESS = "process"
 LONGEST_LINE = 2**24
@@ -221,6 +222,7 @@ def _environment(scratch: Path) -> dict[str, str]:
     """Return an environment with no settings, locks and logs but the session's own."""
     return {
         **{key: value for key, value in os.environ.items() if "PROBETUI" not in key},
+        **cri_variables(),
         "XDG_CONFIG_HOME": str(scratch / "config"),
         "XDG_STATE_HOME": str(scratch / "state"),
     }

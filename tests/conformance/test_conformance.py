@@ -22,7 +22,7 @@ from tests.conftest import ENGINES
 
 pytestmark = [pytest.mark.conformance, pytest.mark.live, pytest.mark.slow]
 
-RUNTIMES = os.environ.get("PROBETUI_CONFORMANCE_RUNTIME") or f"docker,{PROCESS}"
+RUNTIMES = os.environ.get("PROBETUI_CONFORMANCE_RUNTIME") or f"docker,cri,{PROCESS}"
 AT_A_TIME = os.environ.get("PROBETUI_CONFORMANCE_JOBS") or JOBS
 SLACK = os.environ.get("PROBETUI_CONFORMANCE_SLACK") or "1"
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.program import SAMPLES, Program, wait_for
-from tests.runtimes.cri_bench import ENDPOINT, alone
+from tests.engines import cri_variables
+from tests.runtimes.cri_bench import alone
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.cri]
 
@@ -38,7 +39,7 @@ MISSING_COMMAND = (
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
     """Return the program with the engine that tests use, and nothing left on it."""
-    program = Program(tmp_path, {"CONTAINER_RUNTIME_ENDPOINT": ENDPOINT})
+    program = Program(tmp_path, cri_variables())
     with alone():
         yield program
         program.run("down", "--all", "--runtime", "cri")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 import tempfile
 import uuid
@@ -23,11 +22,10 @@ from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import Client
 from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, Engine
 from probetui.runtimes.cri.translate import to_cri_id
+from tests.engines import CRI_ENDPOINT
 from tests.runtimes.bench import Bench
 
-OWN_SOCKET = "/run/probetui-containerd/containerd.sock"
-ENDPOINT = os.environ.get("CONTAINER_RUNTIME_ENDPOINT") or f"unix://{OWN_SOCKET}"
-SOCKET = ENDPOINT.removeprefix("unix://")
+SOCKET = CRI_ENDPOINT.removeprefix("unix://")
 
 ENGINE = Engine("containerd", "of a test")
 

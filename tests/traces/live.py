@@ -125,7 +125,7 @@ def _records(process: subprocess.Popen[str]) -> Iterator[Json]:
         yield record
 
 
-def a_program(home: Path, path: str = "") -> Program:
-    """Return the program with its folders in `home`, and with a PATH if given."""
+def a_program(home: Path, variables: Mapping[str, str] | None = None) -> Program:
+    """Return the program with its folders in `home`, and with more variables."""
     home.mkdir()
-    return Program(home, {"PATH": path} if path else {})
+    return Program(home, variables or {})

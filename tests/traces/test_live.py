@@ -1,7 +1,7 @@
 """The pods of the traces on real containers and real processes, side by side.
 
 All pods run at once for as long as the kubelet was watched, four and a half minutes, on
-both runtimes at the same time.
+all runtimes at the same time.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines import cri_variables
 from tests.traces.compare import compare
 from tests.traces.live import Session, a_program, run_all
 from tests.traces.processes import (
@@ -22,11 +23,11 @@ from tests.traces.processes import (
     in_the_traces_words,
     link_busybox,
 )
-from tests.traces.trace import load_traces
+from tests.traces.trace import Json, load_traces
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
-DOCKER, PROCESS = "docker", "process"
+DOCKER, CRI, PROCESS = "docker", "cri", "process"
 TRACES = load_traces()
 END = max(each.seen.end for each in TRACES.values())
 INTERRUPTED = 130
@@ -34,6 +35,7 @@ SLACK = float(os.environ.get("PROBETUI_TRACES_SLACK", "1"))
 """Seconds that a busy machine may add: a relist, and what is below a second."""
 
 on_docker = pytest.mark.docker
+on_cri = pytest.mark.cri
 as_process = (
     []
     if shutil.which("busybox")
@@ -53,7 +55,7 @@ def sessions(
     folder = tmp_path_factory.mktemp("traces")
     params = [getattr(each, "callspec", None) for each in request.session.items]
     wanted = {each.params.get("runtime") for each in params if each is not None}
-    run = {DOCKER: _on_docker, PROCESS: _as_processes}
+    run = {DOCKER: _on_docker, CRI: _on_cri, PROCESS: _as_processes}
     with ThreadPoolExecutor() as threads:
         running = {
             name: threads.submit(run[name], folder / name)
@@ -63,8 +65,12 @@ def sessions(
 
 
 def _on_docker(home: Path) -> Session:
-    manifests = {name: each.manifest for name, each in TRACES.items()}
-    return run_all(a_program(home), DOCKER, manifests, _removals(), END)
+    return run_all(a_program(home), DOCKER, _manifests(), _removals(), END)
+
+
+def _on_cri(home: Path) -> Session:
+    program = a_program(home, cri_variables())
+    return run_all(program, CRI, _manifests(), _removals(), END)
 
 
 def _as_processes(home: Path) -> Session:
@@ -76,7 +82,12 @@ def _as_processes(home: Path) -> Session:
         if name not in LEFT_OUT
     }
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    return run_all(a_program(home, path), PROCESS, manifests, _removals(), END)
+    program = a_program(home, {"PATH": path})
+    return run_all(program, PROCESS, manifests, _removals(), END)
+
+
+def _manifests() -> Mapping[str, Json]:
+    return {name: each.manifest for name, each in TRACES.items()}
 
 
 def _removals() -> dict[str, float]:
@@ -91,6 +102,7 @@ def _removals() -> dict[str, float]:
     ("name", "runtime"),
     [
         *(pytest.param(name, DOCKER, marks=on_docker) for name in TRACES),
+        *(pytest.param(name, CRI, marks=on_cri) for name in TRACES),
         *(
             pytest.param(name, PROCESS, marks=left_out.get(name, as_process))
             for name in TRACES
@@ -116,6 +128,7 @@ def test_a_pod_does_what_it_did_on_the_kubelet(
     "runtime",
     [
         pytest.param(DOCKER, marks=on_docker),
+        pytest.param(CRI, marks=on_cri),
         pytest.param(PROCESS, marks=as_process),
     ],
 )
