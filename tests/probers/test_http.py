@@ -13,7 +13,7 @@ from tests.probers.scripted_server import listening
 from tests.probers.servers import LOOPBACK, full, read_head, refusing, serving
 
 from probetui.k8s.probe import HTTPGetAction, HTTPHeader
-from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
 from probetui.probers import tls
 from probetui.probers.http import MAX_BODY_BYTES, probe_http
 from probetui.probers.http_request import ProbeRequest, build_request
@@ -56,6 +56,47 @@ async def probe(
         attempt = await probe_http(request, limit, OneShotTransport())
         text = listeners.unfill(attempt.output)
     return Attempt(attempt.result, text, attempt.error, detail=attempt.detail)
+
+
+async def answer_of(*actions: dict[str, Any], **routes: Actions) -> HTTPAnswer | None:
+    """Probe as `probe` does; return what is kept of the answer."""
+    paths = {f"/{name}": each for name, each in routes.items()}
+    listener = {"kind": "script", "routes": {"*": list(actions), **paths}}
+    async with listening({"A": listener}) as listeners:
+        request = a_request(listeners.ports["A"])
+        attempt = await probe_http(request, SECOND, OneShotTransport())
+    return attempt.http
+
+
+async def test_of_a_failure_headers_and_body_are_kept() -> None:
+    answer = await answer_of(an_answer(503, "not ready: database", "X-Why: database"))
+
+    assert answer is not None
+    assert (answer.status, answer.body) == (503, "not ready: database")
+    told = {each.name.lower(): each.value for each in answer.headers}
+    assert told["x-why"] == "database"
+
+
+async def test_a_body_that_is_the_output_is_not_kept_twice() -> None:
+    answer = await answer_of(an_answer(200, "fine"))
+
+    assert answer is not None
+    assert answer.body == ""
+
+
+async def test_redirects_that_are_followed_are_kept_in_order() -> None:
+    answer = await answer_of(
+        an_answer(302, "", "Location: /a"),
+        a=[an_answer(301, "", "Location: /b")],
+        b=[an_answer(200, "there")],
+    )
+
+    assert answer is not None
+    assert answer.redirects == ("/a", "/b")
+
+
+async def test_without_an_answer_nothing_is_kept() -> None:
+    assert await answer_of({"close": "fin"}) is None
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from probetui.drive.recording import VERSION
 from probetui.drive.status_json import Json, decode_pod_status
 from probetui.errors import RecordError
 from probetui.k8s.event import Event, EventType
-from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.probe import HTTPHeader, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.journal import (
     Action,
@@ -36,7 +36,7 @@ from probetui.kubelet.journal import (
     UserEntry,
     What,
 )
-from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +210,16 @@ def _attempt(json: Mapping[str, Any]) -> Attempt:
         error=json["error"],
         duration=_from_milliseconds(json["ms"]),
         detail=json["detail"],
+        http=_optional(_answer, json.get("http")),
+    )
+
+
+def _answer(json: Mapping[str, Any]) -> HTTPAnswer:
+    return HTTPAnswer(
+        status=json["status"],
+        headers=tuple(HTTPHeader(**each) for each in json["headers"]),
+        body=json["body"],
+        redirects=tuple(json["redirects"]),
     )
 
 

@@ -85,6 +85,22 @@ class Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     passed: bool
 
 
+class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One header of an answer over HTTP."""
+
+    name: str
+    value: str
+
+
+class HTTPAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a server answered; `body` is empty where the output is the body."""
+
+    status: int
+    headers: list[Header]
+    body: str
+    redirects: list[str]
+
+
 class Attempt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One run of a handler; an `error` says why it could not run."""
 
@@ -93,6 +109,7 @@ class Attempt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     detail: str
     output: str
     error: str | None
+    http: HTTPAnswer | msgspec.UnsetType = msgspec.UNSET
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -34,7 +34,7 @@ from probetui.kubelet.journal import (
     TryEntry,
     UserEntry,
 )
-from probetui.kubelet.outcome import Attempt, Result
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, Result
 
 VERSION = 1
 
@@ -43,7 +43,9 @@ AS_IT_IS = KubeletConfig()
 Record = dict[str, object]
 """One line of a recording, as `json.dumps` takes it."""
 
-_FREE_TEXT = frozenset({"output", "error", "detail", "message", "text"})
+_FREE_TEXT = frozenset(
+    {"output", "error", "detail", "message", "text", "body", "redirects"}
+)
 """Fields that repeat what containers and servers say: the only ones to mask. A secret
 that happens to be called like a pod must not take the pod's name out of the record."""
 
@@ -240,7 +242,7 @@ def _tick(entry: TickEntry, context: RecordContext) -> Record:
         ],
         "skipped": entry.skip,
         "exit": entry.exit,
-        "attempts": [_attempt(each) for each in entry.attempts],
+        "attempts": [_attempt(each, context.mask) for each in entry.attempts],
         "result": _result(entry.result),
         "injected": entry.injected,
         "run": {
@@ -271,13 +273,28 @@ def _try(entry: TryEntry, context: RecordContext) -> Record:
     }
 
 
-def _attempt(attempt: Attempt) -> Record:
-    return {
+def _attempt(attempt: Attempt, mask: Mask) -> Record:
+    record: Record = {
         "result": attempt.result,
         "ms": _milliseconds(attempt.duration),
         "detail": attempt.detail,
         "output": attempt.output,
         "error": attempt.error,
+    }
+    if attempt.http is not None:
+        record["http"] = _answer(attempt.http, mask)
+    return record
+
+
+def _answer(answer: HTTPAnswer, mask: Mask) -> Record:
+    return {
+        "status": answer.status,
+        "headers": [
+            {"name": each.name, "value": mask.value(each.name, each.value)}
+            for each in answer.headers
+        ],
+        "body": answer.body,
+        "redirects": list(answer.redirects),
     }
 
 

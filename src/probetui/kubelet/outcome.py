@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
+from probetui.k8s.probe import HTTPHeader
+
 
 class ProbeResult(StrEnum):
     """What one run of a handler said.
@@ -35,12 +37,27 @@ class Result(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class HTTPAnswer:
+    """What a server answered, of which output and event tell only a part.
+
+    `body` is empty where the output is the body. `redirects` are the locations that
+    were followed before, in order.
+    """
+
+    status: int
+    headers: tuple[HTTPHeader, ...] = ()
+    body: str = ""
+    redirects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One run of a handler.
 
     `error` says why the handler could not run; a probe that fails has none.
     `output` is at most 10 KiB and may hold lone surrogates for bytes that are not
-    UTF-8. `detail` is extra for the screen (an exit code, a status line).
+    UTF-8. `detail` is extra for the screen (an exit code, a status line), and so is
+    `http`, which is set if a server answered.
     """
 
     result: ProbeResult
@@ -48,6 +65,7 @@ class Attempt:
     error: str | None = None
     duration: timedelta = timedelta()
     detail: str = ""
+    http: HTTPAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probetui.kubelet.journal import TickEntry
-from probetui.kubelet.outcome import Attempt
+from probetui.kubelet.outcome import Attempt, HTTPAnswer
 from probetui.presentation.detail import Subject
 from probetui.presentation.probe_detail import output_text
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted
@@ -40,4 +40,18 @@ def _attempt(number: int, attempt: Attempt, view: View) -> Iterator[Line]:
     text = all_lines(view.mask.text(output_text(attempt)))
     for each in text or ["(no output)"]:
         yield line(f"  {each}")
+    if attempt.http is not None:
+        yield from _answer(attempt.http, view)
     yield EMPTY
+
+
+def _answer(answer: HTTPAnswer, view: View) -> Iterator[Line]:
+    """Yield what a server answered, of which the cluster's event tells only a part."""
+    for each in answer.redirects:
+        yield line(muted("followed  "), view.safe(each))
+    yield line(muted("status    "), str(answer.status))
+    for header in answer.headers:
+        value = view.mask.value(header.name, header.value)
+        yield line(muted("header    "), view.safe(f"{header.name}: {value}"))
+    for index, each in enumerate(all_lines(view.mask.text(answer.body))):
+        yield line(muted("body      " if index == 0 else " " * 10), each)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from probetui.k8s.pod import Container, Pod
 from probetui.kubelet.gates import short_id
 from probetui.kubelet.journal import Exit, Skip, TickEntry, Trigger
-from probetui.kubelet.outcome import Attempt, Result
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, Result
 from probetui.presentation.durations import took
 from probetui.presentation.hints import hints
 from probetui.presentation.lives import ContainerPast, Life
@@ -23,6 +23,7 @@ from probetui.presentation.trace import cluster_words, event_of, stopped_at
 from probetui.presentation.view import View
 from probetui.presentation.why_ended import backoff_sentences, end_sentences
 
+_REDIRECTION = 3
 _TRIGGERS = {
     Trigger.PERIODIC: "It came on schedule",
     Trigger.READINESS: "It came out of schedule: the kubelet brings readiness forward "
@@ -185,11 +186,37 @@ def attempt_sentences(tick: TickEntry, view: View) -> Iterator[str]:
     for number, each in enumerate(tick.attempts, start=1):
         which = f"Attempt {number} of {many}" if many > 1 else "It"
         yield f"{which} {_ended(each, view)}."
+        yield from _answered(each, view)
     if tick.result is None:
         yield (
             "Only what cannot be run is tried again, three times in all; "
             "then it is thrown away."
         )
+
+
+def _answered(attempt: Attempt, view: View) -> Iterator[str]:
+    """Yield what a server said that neither output nor event tell."""
+    answer = attempt.http
+    if answer is None:
+        return
+    if answer.redirects:
+        chain = ", then ".join(answer.redirects)
+        yield f"It followed redirects on the same host: {view.safe(chain)}."
+    if is_redirect(answer.status):
+        yield f"It was sent on to {view.safe(location_of(answer))}, another host."
+    if answer.body:
+        yield f"The body, which no event shows, began: {view.safe(answer.body[:200])}"
+
+
+def is_redirect(status: int) -> bool:
+    """Tell whether an answer sends its reader elsewhere."""
+    return status // 100 == _REDIRECTION
+
+
+def location_of(answer: HTTPAnswer) -> str:
+    """Return where an answer sends its reader, `nowhere` if it does not say."""
+    places = (each.value for each in answer.headers if each.name.lower() == "location")
+    return next(places, "nowhere")
 
 
 def _ended(attempt: Attempt, view: View) -> str:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import httpx
 
 from probetui.errors import GoError
+from probetui.k8s.probe import HTTPHeader
 from probetui.kubelet.go_text import go_quote, to_text
-from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
 from probetui.probers.go_url import GoURL
 from probetui.probers.http_request import ProbeRequest, to_httpx
 from probetui.probers.tls import PlainAnswerError
@@ -47,7 +49,7 @@ async def probe_http(
         return exchange.body_broke_off(str(error))
     except (GoError, httpx.TransportError) as error:
         return exchange.no_answer(str(error))
-    return _judge(response.status_code, to_text(body))
+    return _judge(exchange.answered(response), to_text(body))
 
 
 async def send(request: ProbeRequest, transport: httpx.AsyncBaseTransport) -> None:
@@ -69,17 +71,19 @@ async def send(request: ProbeRequest, transport: httpx.AsyncBaseTransport) -> No
         raise GoError(text) from error
 
 
-def _judge(status: int, body: str) -> Attempt:
-    detail = f"HTTP {status:03}"
-    match status // 100:
+def _judge(answer: HTTPAnswer, body: str) -> Attempt:
+    detail = f"HTTP {answer.status:03}"
+    match answer.status // 100:
         case 2:
-            return Attempt(ProbeResult.SUCCESS, body, detail=detail)
+            return Attempt(ProbeResult.SUCCESS, body, detail=detail, http=answer)
         case 3:
             output = f"Probe terminated redirects, Response body: {body}"
-            return Attempt(ProbeResult.WARNING, output, detail=detail)
+            return Attempt(ProbeResult.WARNING, output, detail=detail, http=answer)
         case _:
-            output = f"HTTP probe failed with statuscode: {status}"
-            return Attempt(ProbeResult.FAILURE, output, detail=detail)
+            output = f"HTTP probe failed with statuscode: {answer.status}"
+            # The cluster's event keeps the body to itself; here it can be read.
+            told = replace(answer, body=body)
+            return Attempt(ProbeResult.FAILURE, output, detail=detail, http=told)
 
 
 class _Exchange:
@@ -96,6 +100,7 @@ class _Exchange:
         self._transport = transport
         self._named = request.url.without_password
         self._status: int | None = None
+        self._redirects: list[str] = []
 
     @asynccontextmanager
     async def answer(self) -> AsyncIterator[httpx.Response]:
@@ -121,7 +126,18 @@ class _Exchange:
                 # Quirk, kept: the message has the location as it was sent.
                 self._named = location
                 raise GoError(f"stopped after {_MAX_REQUESTS} redirects")
+            self._redirects.append(location)
             request = request.redirected(location, target, self._first)
+
+    def answered(self, response: httpx.Response) -> HTTPAnswer:
+        """Return what can be said of the answer, besides its body."""
+        headers = tuple(
+            HTTPHeader(to_text(name), to_text(value))
+            for name, value in response.headers.raw
+        )
+        return HTTPAnswer(
+            response.status_code, headers, redirects=tuple(self._redirects)
+        )
 
     def timed_out(self) -> Attempt:
         """Say that the time was over: a failure before the head, else an error."""
