@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
 from collections.abc import AsyncIterator
@@ -38,9 +37,11 @@ from probetui.runtimes.cri import logs, machine
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.bodies import container_config, sandbox_config
 from probetui.runtimes.cri.client import REQUEST_LIMIT, Client
+from probetui.runtimes.cri.events import happenings
 from probetui.runtimes.cri.execution import exec_sync
 from probetui.runtimes.cri.faults import RefusedError, system_refusals, text_refusals
 from probetui.runtimes.cri.files import PodFiles
+from probetui.runtimes.cri.foreign import ForeignCri, stop_container
 from probetui.runtimes.cri.images import Images
 from probetui.runtimes.cri.listing import Listing
 from probetui.runtimes.cri.translate import (
@@ -254,17 +255,7 @@ class CriRuntime:
         cri_id = to_cri_id(container_id)
         if await self._listing.our_container(cri_id) is None:
             return
-        try:
-            await self._client.call(
-                calls.STOP_CONTAINER,
-                cri.StopContainerRequest(
-                    container_id=cri_id, timeout=grace_period_seconds
-                ),
-                limit=REQUEST_LIMIT + timedelta(seconds=grace_period_seconds),
-            )
-        except RefusedError as error:
-            if error.code is not grpc.StatusCode.NOT_FOUND:
-                raise
+        await stop_container(self._client, cri_id, grace_period_seconds)
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Remove a container; one that runs is killed first."""
@@ -316,21 +307,18 @@ class CriRuntime:
         return self._files.list_volumes()
 
     async def watch(self) -> AsyncIterator[None]:
-        """Yield once per happening; raises when the connection breaks.
+        """Yield once per happening to us; raises when the connection breaks."""
+        owner = self._options.owner
+        told = happenings(self._client, lambda event: is_of_owner(event, owner))
+        async with aclosing(told):
+            async for _ in told:
+                yield
 
-        Nothing ever happens on a runtime that does not tell of it.
-        """
-        events = self._client.follow(calls.GET_CONTAINER_EVENTS, cri.GetEventsRequest())
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    if is_of_owner(event, self._options.owner):
-                        yield
-        except RefusedError as error:
-            if error.code is not grpc.StatusCode.UNIMPLEMENTED:
-                raise
-            await asyncio.Event().wait()
-        raise ContainerRuntimeError("the event stream broke off", unreachable=True)
+    def foreign(self) -> ForeignCri:
+        """Return the containers that others made."""
+        return ForeignCri(
+            self._client, self._listing, self.name, self._options.exec_patience
+        )
 
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool

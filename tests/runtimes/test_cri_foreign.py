@@ -1,0 +1,171 @@
+"""Containers on a CRI runtime that somebody else made."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.ports import ExecResult, ForeignContainer, ForeignSource
+from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.cri.client import Client
+from probetui.runtimes.cri.foreign import ForeignCri
+from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, Engine
+from probetui.runtimes.cri.translate import EPOCH
+from tests.runtimes.cri_server import IMAGE, CriServer
+
+KUBELETS = {
+    "io.kubernetes.pod.name": "web",
+    "io.kubernetes.pod.namespace": "shop",
+    "io.kubernetes.pod.uid": "u",
+    "io.kubernetes.container.name": "app",
+}
+GONE = ContainerID("fake://" + "0" * 64)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[CriServer]:
+    with tempfile.TemporaryDirectory(prefix="cri-") as folder:
+        made = CriServer(f"{folder}/cri.sock")
+        await made.start()
+        yield made
+        await made.stop()
+
+
+@pytest.fixture
+async def foreign(server: CriServer, tmp_path: Path) -> AsyncIterator[ForeignCri]:
+    runtime = CriRuntime(
+        Client(server.socket), Engine("fake", "0"), CriOptions(tmp_path, owner="me")
+    )
+    assert isinstance(runtime, ForeignSource)
+    yield runtime.foreign()
+    await runtime.close()
+
+
+def id_of(cri_id: str) -> ContainerID:
+    return ContainerID(f"fake://{cri_id}")
+
+
+async def test_all_are_listed_with_what_they_can_be_found_by(
+    server: CriServer, foreign: ForeignCri
+) -> None:
+    kubelets = server.add_container(KUBELETS)
+    other = server.add_container({}, state=cri.CONTAINER_EXITED)
+
+    found = await foreign.list()
+
+    at = EPOCH + timedelta(seconds=1)
+    assert found == (
+        ForeignContainer(
+            id_of(kubelets),
+            ("shop/web/app", "web/app", "app"),
+            is_running=True,
+            labels=KUBELETS,
+            image=IMAGE,
+            created_at=at,
+        ),
+        ForeignContainer(
+            id_of(other), ("app",), is_running=False, image=IMAGE, created_at=at
+        ),
+    )
+
+
+async def test_one_is_looked_at_without_anything_of_a_manifest(
+    server: CriServer, foreign: ForeignCri
+) -> None:
+    app = server.add_container(KUBELETS)
+    server.containers[app][1].annotations["io.kubernetes.container.hash"] = "ff"
+
+    found = await foreign.look(id_of(app))
+
+    assert found is not None
+    assert found.ip == "10.0.0.2"
+    assert found.status.state is RuntimeState.RUNNING
+    assert (found.status.name, found.status.hash) == ("", 0)
+
+
+async def test_what_has_not_changed_is_not_looked_at_again(
+    server: CriServer, foreign: ForeignCri
+) -> None:
+    app = server.add_container(KUBELETS)
+    before = await foreign.look(id_of(app))
+    server.asked = Counter()
+
+    again = await foreign.look(id_of(app))
+    asked = dict(server.asked)
+    server.end_container(app, exit_code=3)
+    await foreign.list()
+    after = await foreign.look(id_of(app))
+
+    assert again == before
+    assert asked == {}
+    assert after is not None
+    assert (after.status.state, after.status.exit_code) == (RuntimeState.EXITED, 3)
+
+
+async def test_in_the_network_of_the_machine_ports_are_on_this_machine(
+    server: CriServer, foreign: ForeignCri
+) -> None:
+    app = server.add_container(KUBELETS)
+    sandbox = server.sandboxes[server.containers[app][0]]
+    sandbox.linux.namespaces.options.network = cri.NODE
+
+    found = await foreign.look(id_of(app))
+
+    assert found is not None
+    assert found.ip == "127.0.0.1"
+    assert foreign.dial_address(found.ip, 80) == ("127.0.0.1", 80)
+
+
+async def test_without_its_sandbox_one_has_no_address(
+    server: CriServer, foreign: ForeignCri
+) -> None:
+    app = server.add_container(KUBELETS)
+    server.sandboxes.clear()
+
+    found = await foreign.look(id_of(app))
+
+    assert found is not None
+    assert found.ip == ""
+
+
+async def test_one_that_is_gone_is_gone(foreign: ForeignCri) -> None:
+    assert await foreign.look(GONE) is None
+    await foreign.stop(GONE, 1)
+
+
+async def test_commands_run_in_them(server: CriServer, foreign: ForeignCri) -> None:
+    app = server.add_container(KUBELETS)
+
+    result = await foreign.exec_sync(id_of(app), ("true",), 1)
+
+    assert result == ExecResult(0, b"out", b"err")
+
+
+async def test_who_is_told_to_stops_one_and_nobody_starts_it_again(
+    server: CriServer, foreign: ForeignCri
+) -> None:
+    app = server.add_container(KUBELETS)
+
+    await foreign.stop(id_of(app), 30)
+
+    assert server.containers[app][1].state == cri.CONTAINER_EXITED
+    assert not foreign.can_start
+    with pytest.raises(ContainerRuntimeError, match="cannot be started again"):
+        await foreign.start(id_of(app))
+
+
+async def test_every_happening_is_told(server: CriServer, foreign: ForeignCri) -> None:
+    server.happened.put_nowait(cri.ContainerEventResponse(container_id="c"))
+
+    async with asyncio.timeout(20):
+        await anext(foreign.watch())
+
+    assert server.happened.empty()
