@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,8 +19,9 @@ from probetui.k8s.pod import (
 )
 from probetui.manifest.problem import escape
 from probetui.ports import Clock, ForeignContainer, ForeignSource, Runtime
-from probetui.runtimes.attached.matching import make_targets
-from probetui.runtimes.attached.runtime import AttachedRuntime, Match
+
+if TYPE_CHECKING:
+    from probetui.runtimes.attached.runtime import AttachedRuntime, Match
 
 _MOST_NAMES = 12
 _SHORT_ID = 12
@@ -83,6 +85,10 @@ async def attach(
         RuntimeUnavailableError: something does not run and is not to be waited for.
         ContainerRuntimeError: the runtime could not be asked.
     """
+    # Late: this module is part of every session, though few attach to anything.
+    from probetui.runtimes.attached.matching import make_targets  # noqa: PLC0415
+    from probetui.runtimes.attached.runtime import AttachedRuntime  # noqa: PLC0415
+
     if not isinstance(runtime, ForeignSource):
         raise UsageError(f"{runtime.name} has no containers to attach to")
     foreign = runtime.foreign()

@@ -7,12 +7,10 @@ import secrets
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from probetui.cli import collector
-from probetui.cli.attachment import attach, is_allowed
 from probetui.cli.ending import Interrupts, end_pods, remove_own
-from probetui.cli.image_upkeep import ImageUpkeep
 from probetui.cli.locks import PodLocks
 from probetui.cli.notes import Notes
 from probetui.cli.outputs import Outputs
@@ -51,8 +49,10 @@ from probetui.ports import (
 )
 from probetui.probers.dispatch import Dispatch
 from probetui.probers.hooks import Hooks
-from probetui.runtimes.attached.addresses import HooksAtOwnAddress, ProbesAtOwnAddress
-from probetui.runtimes.attached.runtime import AttachedRuntime
+
+if TYPE_CHECKING:
+    from probetui.cli.image_upkeep import ImageUpkeep
+    from probetui.runtimes.attached.runtime import AttachedRuntime
 
 _SEEDS = 2**32
 
@@ -99,13 +99,16 @@ async def _live(plan: Plan) -> int:
 
 async def _attached(plan: Plan, roster: Roster, runtime: Runtime, clock: Clock) -> int:
     """Run a session on containers that exist; nothing of them is ever removed."""
+    # Late: few sessions attach to anything.
+    from probetui.cli.attachment import attach, is_allowed  # noqa: PLC0415
+
     assert plan.attachment is not None, "it is attached"  # noqa: S101  # for the type
     attached = await attach(runtime, plan.pods, plan.attachment, clock, plan.notes)
     if not await is_allowed(attached, plan.attachment, plan.notes):
         plan.notes.note("nothing was touched")
         return 0
     try:
-        return await _Live(plan, roster, attached, clock).run()
+        return await _Live(plan, roster, attached, clock, attached).run()
     except BaseExceptionGroup as error:
         raise _cause(error) from error
 
@@ -140,10 +143,15 @@ async def _replace_leftovers(runtime: Runtime, plan: Plan) -> None:
 
 
 class _Live:
-    """One session while it lasts."""
+    """One session while it lasts; `attached` is the runtime of one that attaches."""
 
     def __init__(
-        self, plan: Plan, roster: Roster, runtime: Runtime, clock: Clock
+        self,
+        plan: Plan,
+        roster: Roster,
+        runtime: Runtime,
+        clock: Clock,
+        attached: AttachedRuntime | None = None,
     ) -> None:
         options = plan.options
         self._plan = plan
@@ -162,9 +170,10 @@ class _Live:
         if options.kubelet_age == "fresh":
             self._config = replace(self._config, age=timedelta())
         self._config = replace(self._config, kills=options.act, restarts=options.act)
-        if isinstance(runtime, AttachedRuntime):
+        self._attached = attached
+        if attached is not None:
             self._config = replace(
-                self._config, restarts=runtime.can_start, creates=False
+                self._config, restarts=attached.can_start, creates=False
             )
         self._images = self._image_upkeep()
         self._outputs = Outputs(plan, roster, self._mask, self._started_at)
@@ -229,9 +238,15 @@ class _Live:
         dial_address = capable if isinstance(capable, DialAddress) else None
         prober: Prober = Dispatch(runtime, self._clock, dial_address)
         hooks: HookRunner = Hooks(runtime, dial_address)
-        if isinstance(capable, AttachedRuntime):
-            prober = ProbesAtOwnAddress(prober, capable.address_of)
-            hooks = HooksAtOwnAddress(hooks, capable.address_of)
+        if self._attached is not None:
+            # Late: few sessions attach to anything.
+            from probetui.runtimes.attached.addresses import (  # noqa: PLC0415
+                HooksAtOwnAddress,
+                ProbesAtOwnAddress,
+            )
+
+            prober = ProbesAtOwnAddress(prober, self._attached.address_of)
+            hooks = HooksAtOwnAddress(hooks, self._attached.address_of)
         session = RealtimeSession(
             Engine(self._config, self._started_at),
             Executor(
@@ -277,6 +292,9 @@ class _Live:
         """Return what looks after the images, if the runtime has any."""
         wanted, notes = self._plan.options.image_gc, self._plan.notes
         if isinstance(self._runtime, ImageStore):
+            # Late: processes have no images.
+            from probetui.cli.image_upkeep import ImageUpkeep  # noqa: PLC0415
+
             return ImageUpkeep(self._runtime, self._clock, notes, collects=wanted)
         if wanted:
             notes.warning(f"--image-gc: {self._runtime.name} has no images")

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from probetui.cli import collector
 from probetui.cli.ending import Interrupts
 from probetui.cli.outputs import Outputs
 from probetui.cli.plan import Plan
@@ -162,6 +163,7 @@ class _Show:
         if plan.form is Form.LINES:
             if plan.intro:
                 plan.notes.note(plan.intro)
+            collector.settle()
             return await follower.verdict()
         # Late: the screen's library is slow to import and lines do not need it.
         from probetui.cli.screen import show_screen  # noqa: PLC0415
