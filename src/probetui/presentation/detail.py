@@ -29,7 +29,12 @@ from probetui.presentation.probe_detail import (
     standing_lines,
     why_words,
 )
-from probetui.presentation.probes import badge, handler_words, timing_letters
+from probetui.presentation.probes import (
+    badge,
+    choices,
+    handler_words,
+    timing_letters,
+)
 from probetui.presentation.sentences import next_failure, why
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, text_of
 from probetui.presentation.strips import short_strip, strip_lines
@@ -113,6 +118,18 @@ def badge_of(subject: Subject, view: View) -> Span:
     if subject.probe is None:
         return Span("")
     return badge(subject.probe, subject.container, view)
+
+
+def badges_of(subject: Subject, view: View) -> Line:
+    """Return the badge, and behind it what people have chosen for the probe."""
+    if subject.probe is None:
+        return EMPTY
+    chosen = choices(subject.probe)
+    return line(badge_of(subject, view), *(_spaced(each) for each in chosen))
+
+
+def _spaced(span: Span) -> Span:
+    return span._replace(text=f"  {span.text}")
 
 
 def why_in_short(subject: Subject) -> str:

@@ -77,6 +77,10 @@ def cell(probe: ProbeSnapshot | None, view: View) -> Line:
     """Return a probe in the eight cells that a table has for it."""
     if probe is None:
         return line(muted("-"))
+    return (*_cell(probe, view), *choice_marks(probe))
+
+
+def _cell(probe: ProbeSnapshot, view: View) -> Line:
     if not probe.worker_alive:
         return line(muted("ended" if probe.ticks else view.marks.empty))
     if is_startup_done(probe):
@@ -132,6 +136,26 @@ def badge(probe: ProbeSnapshot, container: ContainerSnapshot, view: View) -> Spa
     if probe.next_tick_at > view.now:
         when = countdown(probe.next_tick_at - view.now)
     return Span(f"NEXT {when}", Role.STRONG)
+
+
+def choices(probe: ProbeSnapshot) -> Line:
+    """Return what people have chosen for a probe, in words: `MUTED`, `INJECTED 2`."""
+    words = []
+    if probe.muted:
+        words.append("MUTED")
+    if probe.injections:
+        words.append(f"INJECTED {len(probe.injections)}")
+    if probe.manifest_probe is not None:
+        words.append("EDITED")
+    return tuple(Span(each, Role.ACCENT) for each in words)
+
+
+def choice_marks(probe: ProbeSnapshot) -> Line:
+    """Return the same in one character each, for a table: `M`, `*`, `E`."""
+    marks = "M" if probe.muted else ""
+    marks += "*" if probe.injections else ""
+    marks += "E" if probe.manifest_probe is not None else ""
+    return line(Span(marks, Role.ACCENT))
 
 
 def _until(end: datetime, now: datetime) -> str:

@@ -88,6 +88,8 @@ def _consequence(tick: TickEntry) -> str:
             return f"{reached}: container not ready"
         case Action.STARTED:
             return f"{reached}: container started"
+        case Action.MUTED:
+            return f"{reached}: muted, nothing is stored or done"
         case _:
             return f"agrees with the stored result {tick.result}"
 

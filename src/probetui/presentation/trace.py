@@ -175,6 +175,9 @@ def _effect(tick: TickEntry, pod: Pod | None) -> Line:
         case Action.STARTED:
             words = "the container counts as started: the other probes may begin"
             return line(Span(words, Role.SUCCESS))
+        case Action.MUTED:
+            words = "none: muted, the result is neither stored nor acted on"
+            return line(Span(words, Role.ACCENT))
         case Action.DISCARDED:
             return line("none: an errored probe never restarts a container")
         case _:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from probetui.k8s.pod import Container, Pod
 from probetui.kubelet.gates import short_id
-from probetui.kubelet.journal import Exit, Skip, TickEntry, Trigger
+from probetui.kubelet.journal import Action, Exit, Skip, TickEntry, Trigger
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, Result
 from probetui.presentation.durations import took
 from probetui.presentation.hints import hints
@@ -244,6 +244,9 @@ def run_sentences(tick: TickEntry) -> Iterator[str]:
     if tick.run < tick.threshold:
         yield f"{run}: too few, so that nothing was done."
         yield f"The stored result stays {tick.stored_after}."
+        return
+    if tick.action is Action.MUTED:
+        yield f"{run}, but the probe is muted: nothing is stored, nothing follows."
         return
     if tick.stored_before == tick.stored_after:
         yield f"{run}, and the stored result was {tick.stored_after} already."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from probetui.presentation.container_detail import LABEL
 from probetui.presentation.container_screen import full_lines, short_lines
-from probetui.presentation.detail import Subject, badge_of, tabs, title
+from probetui.presentation.detail import Subject, badges_of, tabs, title
 from probetui.presentation.spans import EMPTY, Line, line, muted, strong
 from probetui.presentation.view import View
 from probetui.tui.inks import PLAIN, InkLine, cells, inks, wrapped
@@ -43,7 +43,7 @@ class ContainerPane(TickPane):
     def badge(self) -> Line:
         if self._subject is None:
             return EMPTY
-        return line(badge_of(self._subject, self._view))
+        return badges_of(self._subject, self._view)
 
     def count(self) -> int:
         return len(self._rows)

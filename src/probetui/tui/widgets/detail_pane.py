@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from probetui.presentation.container_detail import LABEL
 from probetui.presentation.detail import (
     Subject,
-    badge_of,
+    badges_of,
     full_detail,
     short_detail,
     summary,
@@ -53,11 +53,7 @@ class DetailPane(TickPane):
         return (*name, *tabs(subject, in_letters=True))
 
     def badge(self) -> Line:
-        return (
-            EMPTY
-            if self._subject is None
-            else line(badge_of(self._subject, self._view))
-        )
+        return EMPTY if self._subject is None else badges_of(self._subject, self._view)
 
     def count(self) -> int:
         return len(self._rows)

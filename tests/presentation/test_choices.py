@@ -1,0 +1,78 @@
+"""What people chose for a probe is marked wherever it is shown (UX-24)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from probetui.kubelet.inputs import Injected
+from probetui.kubelet.journal import Action
+from probetui.kubelet.snapshot import ProbeSnapshot
+from probetui.presentation.detail import Subject, badges_of
+from probetui.presentation.probes import cell
+from probetui.presentation.sentences import why
+from probetui.presentation.spans import text_of
+from probetui.presentation.trace import trace
+from probetui.presentation.why import run_sentences
+from tests.presentation.looking import VIEW
+from tests.tui.states import DEMO, DEMO_KEY, LIVENESS, NOW, demo, history
+
+TWO = (Injected.FAILURE, Injected.FAILURE)
+REACHED = history(DEMO_KEY, LIVENESS, "fff", NOW)[-1]._replace(action=Action.MUTED)
+
+
+def chosen(**fields: Any) -> tuple[Subject, ProbeSnapshot]:
+    """Return the demo's probe with these choices."""
+    pod = demo()
+    probe = replace(pod.containers[0].probes[0], **fields)
+    container = replace(pod.containers[0], probes=(probe,))
+    return Subject(pod, container, probe), probe
+
+
+@pytest.mark.parametrize(
+    ("fields", "badges", "in_the_table"),
+    [
+        pytest.param({}, "NEXT 3.1s", "✗✗· 2/3", id="nothing"),
+        pytest.param({"muted": True}, "NEXT 3.1s  MUTED", "✗✗· 2/3M", id="muted"),
+        pytest.param(
+            {"injections": TWO}, "NEXT 3.1s  INJECTED 2", "✗✗· 2/3*", id="injected"
+        ),
+        pytest.param(
+            {"manifest_probe": LIVENESS}, "NEXT 3.1s  EDITED", "✗✗· 2/3E", id="edited"
+        ),
+        pytest.param(
+            {"muted": True, "injections": TWO},
+            "NEXT 3.1s  MUTED  INJECTED 2",
+            "✗✗· 2/3M*",
+            id="both",
+        ),
+    ],
+)
+def test_choices_stand_behind_the_badge(
+    fields: dict[str, Any], badges: str, in_the_table: str
+) -> None:
+    subject, probe = chosen(**fields)
+
+    assert text_of(badges_of(subject, VIEW)) == badges
+    assert text_of(cell(probe, VIEW)) == in_the_table
+
+
+def test_a_container_without_a_probe_has_no_badge() -> None:
+    subject, _ = chosen()
+
+    assert badges_of(replace(subject, probe=None), VIEW) == ()
+
+
+def test_a_muted_result_is_told_as_such() -> None:
+    facts = {
+        each.label: text_of(each.words)
+        for each in trace(REACHED, DEMO, None, VIEW).facts
+    }
+
+    assert facts["effect"].startswith("none: muted")
+    assert why(REACHED).endswith(
+        "threshold 3 reached: muted, nothing is stored or done"
+    )
+    assert "the probe is muted: nothing is stored" in "".join(run_sentences(REACHED))

@@ -1,0 +1,293 @@
+"""Finding out why: ticks, lives, answers (UX-02, UX-03, UX-05, UX-17, UX-18, UX-20)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.snapshot import Snapshot
+from probetui.tui.app import ProbetuiApp
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import SCENES
+from tests.tui.seeing import an_app, line_with, screen_text
+from tests.tui.states import NOW, SECOND, a_snapshot, clock, demo
+from tests.tui.stories import STORIES, steady, stopping, ticks, waiting
+
+Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
+SIZES = [
+    pytest.param((50, 12), id="50x12"),
+    pytest.param((80, 24), id="80x24"),
+    pytest.param((120, 40), id="120x40"),
+    pytest.param((200, 50), id="200x50"),
+]
+NARROW = (80, 24)
+
+
+async def seen_after(
+    snapshot: Snapshot | FakeSession, *keys: str, size: tuple[int, int] = NARROW
+) -> str:
+    """Press keys and return what stands on the screen then."""
+    app = an_app(snapshot)
+    async with app.run_test(size=size) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        return screen_text(app)
+
+
+def title(text: str, words: str) -> str:
+    """Return the line of a frame's title."""
+    return next(each for each in text.splitlines() if words in each)
+
+
+class TestPictures:
+    @pytest.mark.parametrize("size", SIZES)
+    @pytest.mark.parametrize("story", STORIES)
+    def test_container(
+        self, picture: Compare, story: str, size: tuple[int, int]
+    ) -> None:
+        assert picture(an_app(STORIES[story]()), size, ("enter",))
+
+    @pytest.mark.parametrize("size", SIZES)
+    @pytest.mark.parametrize("story", STORIES)
+    def test_why(self, picture: Compare, story: str, size: tuple[int, int]) -> None:
+        assert picture(an_app(STORIES[story]()), size, ("w",))
+
+    @pytest.mark.parametrize("size", SIZES)
+    def test_an_older_tick(self, picture: Compare, size: tuple[int, int]) -> None:
+        keys = ("enter", *["left"] * 9)
+
+        assert picture(an_app(steady()), size, keys)
+
+    @pytest.mark.parametrize("size", SIZES)
+    def test_output(self, picture: Compare, size: tuple[int, int]) -> None:
+        assert picture(an_app(steady()), size, ("enter", "enter"))
+
+    @pytest.mark.parametrize(
+        "scene", ["gated", "delay", "errored", "paused", "in_flight", "pulling"]
+    )
+    def test_every_other_state(self, picture: Compare, scene: str) -> None:
+        assert picture(an_app(SCENES[scene]()), NARROW, ("enter",))
+
+    @pytest.mark.parametrize(
+        "options", [{"ascii": True}, {"theme": "textual-light"}], ids=["ascii", "light"]
+    )
+    def test_other_looks(self, picture: Compare, options: dict[str, Any]) -> None:
+        app = an_app(stopping(), **options)
+
+        assert picture(app, NARROW, ("enter", "left", "left"))
+
+
+class TestFindingOutWhyAContainerWasKilled:
+    async def test_from_the_list_to_the_answer_in_two_keys(self) -> None:
+        text = await seen_after(steady(), "w")
+
+        assert "Why did demo/liveness end, instance 1" in text
+        assert "Its liveness probe asked for it: failure 3 of 3 in a row, tick #9" in (
+            text
+        )
+
+    async def test_through_the_container_and_its_ticks(self) -> None:
+        app = an_app(stopping())
+        async with app.run_test(size=NARROW) as pilot:
+            await pilot.press("enter")
+            await pilot.pause()
+            assert "killed by liveness, exit 137" in line_with(app, "gen 1")
+            assert "stopped by     on hold: yes" in screen_text(app)
+
+            await pilot.press("left")
+            await pilot.pause()
+
+            assert "tick #24 08:21:10.1" in line_with(app, "Decision trace")
+            assert "failure 2 -> 3   threshold 3   reached" in screen_text(app)
+
+            await pilot.press("w")
+            await pilot.pause()
+
+            text = screen_text(app)
+            assert "Why did liveness tick #24 of demo/liveness" in text
+            assert "docker exec d71cb34f0e11 cat /tmp/healthy" in text
+
+            await pilot.press("escape", "escape")
+            await pilot.pause()
+            assert "1 Containers" in screen_text(app)
+
+    async def test_the_command_can_be_copied(self) -> None:
+        app = an_app(steady())
+        async with app.run_test(size=NARROW) as pilot:
+            await pilot.press("w", "c")
+            await pilot.pause()
+
+            assert app.clipboard == "docker exec d71cb34f0e11 cat /tmp/healthy"
+
+    async def test_why_it_waits(self) -> None:
+        text = await seen_after(waiting(), "w", "G")
+
+        assert "It has to wait in back-off until 08:21:31.0: the window is 20s" in text
+
+
+class TestTicks:
+    async def test_the_strip_has_a_cursor_that_the_trace_follows(self) -> None:
+        text = await seen_after(steady(), "enter", *["left"] * 16)
+
+        assert "^#7 08:19:45" in text
+        assert "tick #7 08:19:45.1" in title(text, "Decision trace")
+
+    async def test_behind_the_newest_tick_the_strip_goes_on(self) -> None:
+        text = await seen_after(steady(), "enter", "left", "left", "right", "right")
+
+        assert "gen 2" in text
+        assert "tick #23" in title(text, "Decision trace")
+
+    async def test_a_cursor_stays_on_its_tick_when_there_are_newer_ones(self) -> None:
+        session = FakeSession(steady())
+        app = an_app(session)
+        async with app.run_test(size=NARROW) as pilot:
+            await pilot.press("enter", "left", "left")
+            newer = ticks("s", SECOND, clock("08:21:10.1"), number=23)[0]
+            newer = newer._replace(sequence=len(session.journal) + 1)
+
+            session.publish(session.snapshot, newer)
+            await pilot.pause()
+
+            assert "tick #21 " in line_with(app, "Decision trace")
+
+    async def test_home_and_end_go_to_the_ends(self) -> None:
+        first = await seen_after(steady(), "enter", "home")
+        newest = await seen_after(steady(), "enter", "home", "end")
+
+        assert "tick #1 08:19:15.1" in title(first, "Decision trace")
+        assert "tick #23" in title(newest, "Decision trace")
+
+    async def test_ticks_of_before_the_journal_can_be_looked_at_too(self) -> None:
+        text = await seen_after(a_snapshot(demo()), "enter", "left", "left")
+
+        assert "^#21" in text
+
+    async def test_of_a_whole_session_every_tick_can_be_reached(self) -> None:
+        entries = ticks("s" * 700, SECOND, NOW - timedelta(seconds=2))
+        snapshot = a_snapshot(demo(), entries=entries)
+
+        text = await seen_after(snapshot, "enter", "home", "right")
+
+        assert "tick #2 " in title(text, "Decision trace")
+        assert "+6" in text
+
+
+class TestContainer:
+    async def test_the_probe_keeps_its_keys(self) -> None:
+        app = an_app(session := FakeSession(stopping()))
+        async with app.run_test(size=NARROW) as pilot:
+            await pilot.press("enter", "t")
+            await pilot.pause()
+
+        assert len(session.sent) == 1
+
+    async def test_brackets_choose_the_probe_on_both_screens(self) -> None:
+        app = an_app(SCENES["gated"]())
+        async with app.run_test(size=NARROW) as pilot:
+            await pilot.press("j", "j", "enter", "right_square_bracket")
+            await pilot.pause()
+            inside = line_with(app, "2 shop")
+
+            await pilot.press("escape")
+            await pilot.pause()
+
+            assert "[readiness]" in inside
+            assert "[readiness]" in line_with(app, "2 shop")
+
+    @pytest.mark.parametrize("key", ["escape", "q"])
+    async def test_it_is_left_again(self, key: str) -> None:
+        assert "1 Containers" in await seen_after(steady(), "enter", key)
+
+    async def test_panes_can_have_the_whole_screen(self) -> None:
+        life = await seen_after(stopping(), "enter", "z")
+        trace = await seen_after(stopping(), "enter", "tab", "z")
+        both = await seen_after(stopping(), "enter", "z", "z")
+
+        assert "Decision trace" not in life
+        assert "2 demo/liveness" not in trace
+        assert "Decision trace" in both
+        assert "2 demo/liveness" in both
+
+    async def test_tab_goes_from_pane_to_pane(self) -> None:
+        text = await seen_after(stopping(), "enter", "tab")
+
+        assert "┏━ 5 Decision trace" in text
+
+    async def test_filtering_goes_back_to_the_list(self) -> None:
+        text = await seen_after(steady(), "enter", "slash")
+
+        assert "1 Containers" in text
+
+    async def test_the_other_panes_of_the_main_screen_have_no_keys_here(self) -> None:
+        text = await seen_after(steady(), "enter", "1", "3")
+
+        assert "┏━ 2 demo/liveness" in text
+
+    async def test_without_a_probe_there_is_still_something_to_see(self) -> None:
+        text = await seen_after(SCENES["gated"](), "G", "enter")
+
+        assert "2 shop/worker" in text
+        assert "retry in 71s" in text
+
+
+class TestOutput:
+    async def test_all_of_ten_kilobytes_can_be_read(self) -> None:
+        lines = "\n".join(f"line {number:04}" for number in range(1024))
+        attempt = Attempt(ProbeResult.FAILURE, lines, None, timedelta(), "exit 1")
+        (tick,) = ticks("f", SECOND, NOW)
+        tick = tick._replace(attempts=(attempt,))
+        pod = demo()
+        probe = replace(pod.containers[0].probes[0], last_run=tick, history=(tick,))
+        container = replace(pod.containers[0], probes=(probe,))
+        snapshot = a_snapshot(replace(pod, containers=(container,)))
+
+        text = await seen_after(snapshot, "enter", "enter", "G")
+
+        assert "line 1023" in text
+
+    async def test_it_shows_the_tick_that_is_looked_at(self) -> None:
+        text = await seen_after(steady(), "enter", *["left"] * 3, "enter")
+
+        assert "tick #20" in title(text, "Output")
+        assert "exit 0 in 28ms -> success" in text
+
+    async def test_hostile_output_is_shown_and_not_obeyed(self) -> None:
+        attempt = Attempt(
+            ProbeResult.FAILURE, "\x1b[2J[b]bold[/b]\udcff", None, timedelta(), "exit 1"
+        )
+        (tick,) = ticks("f", SECOND, NOW)
+        tick = tick._replace(attempts=(attempt,))
+        probe = replace(demo().containers[0].probes[0], last_run=tick, history=(tick,))
+        container = replace(demo().containers[0], probes=(probe,))
+        snapshot = a_snapshot(replace(demo(), containers=(container,)))
+
+        for keys in (("enter", "enter"), ("enter",), ("w",)):
+            assert r"\x1b[2J[b]bold[/b]\xff" in await seen_after(snapshot, *keys)
+
+    async def test_the_output_can_be_copied(self) -> None:
+        app = an_app(steady())
+        async with app.run_test(size=NARROW) as pilot:
+            await pilot.press("enter", "enter", "c")
+            await pilot.pause()
+
+            assert "cat: can't open '/tmp/healthy'" in app.clipboard
+
+
+async def test_a_screen_stays_where_it_is_while_the_session_goes_on() -> None:
+    session = FakeSession(steady())
+    app = an_app(session)
+    async with app.run_test(size=NARROW) as pilot:
+        await pilot.press("w", "G")
+        await pilot.pause()
+        before = screen_text(app)
+
+        session.publish(session.snapshot)
+        await pilot.pause()
+
+        assert screen_text(app) == before
