@@ -1,0 +1,187 @@
+"""Hostile text on the screens that are read: shown, never obeyed (UX-53).
+
+Whatever a container prints or a manifest says, a line on the screen is as wide as the
+screen, holds nothing that a terminal would obey, and is not read as markup.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from probetui.k8s.event import Event, EventType
+from probetui.k8s.pod import Container, EnvVar
+from probetui.kubelet.journal import EventEntry
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.snapshot import Snapshot
+from probetui.ports import LogLine
+from probetui.tui.app import ProbetuiApp
+from probetui.tui.outside import Outside
+from tests.tui.fake_logs import FakeLogs
+from tests.tui.seeing import an_app, screen_lines, screen_text
+from tests.tui.states import (
+    DEMO,
+    DEMO_KEY,
+    LIVENESS,
+    NOW,
+    a_container_snapshot,
+    a_pod_snapshot,
+    a_probe_snapshot,
+    a_snapshot,
+    a_tick,
+)
+
+WIDTH, HEIGHT = 80, 24
+SCREENS = [
+    pytest.param(each, id=name)
+    for name, each in {
+        "events": ("v",),
+        "events wrapped": ("v", "W"),
+        "folded": ("v", "F"),
+        "folded and wrapped": ("v", "F", "W"),
+        "logs": ("l",),
+        "logs wrapped": ("l", "W"),
+        "describe": ("d",),
+        "describe wrapped": ("d", "W", "G"),
+        "yaml": ("y",),
+        "yaml wrapped": ("y", "W", "G"),
+    }.items()
+]
+PAGES = 6
+NASTY = {
+    "escape sequences": "\x1b[2J\x1b[31mred\x1b]0;title\x07\x9b5A",
+    "markup": "[red]text[/red] [@click=app.quit]x[/] [bold",
+    "wide": "日本語テキスト" * 30,
+    "emoji": "👩‍👩‍👧‍👦🏳️‍🌈👍🏽" * 20,
+    "combining": "Z\u0351\u036b\u0343\u036a" * 60,
+    "zero width": "a\u200bb\u200dc\ufeffd\u2060e" * 40,
+    "direction": "\u202eabc\u202c\u2066def\u2069",
+    "not utf-8": "\udcff\udc80" * 60,
+    "line breaks": "a\r\nb\rc\u2028d\u2029e\x0bf\x0cg\x85h",
+    "ten kibibytes": "x" * 10_240,
+    "ten kibibytes of words": "word " * 2_048,
+    "nothing": "",
+    "null": "\x00" * 50,
+}
+
+
+def saying(*texts: str) -> Snapshot:
+    """Return a pod that says texts wherever a pod can."""
+    first = texts[0]
+    container = Container(
+        "liveness",
+        image=first,
+        command=texts,
+        args=texts,
+        env=tuple(EnvVar("SAYS", each) for each in texts),
+        working_dir=first,
+        liveness_probe=LIVENESS,
+    )
+    said = {str(number): each for number, each in enumerate(texts)}
+    pod = replace(
+        DEMO,
+        annotations=said,
+        labels=said,
+        hostname=first,
+        containers=(container,),
+    )
+    ticks = [
+        a_tick(DEMO_KEY, NOW, attempts=(Attempt(ProbeResult.FAILURE, each),))
+        for each in texts
+    ]
+    probe = replace(
+        a_probe_snapshot(DEMO_KEY, LIVENESS), last_run=ticks[0], history=tuple(ticks)
+    )
+    shown = a_pod_snapshot(pod, a_container_snapshot(container, probe))
+    events = [
+        EventEntry(
+            number,
+            NOW + timedelta(seconds=number),
+            Event(EventType.WARNING, "Unhealthy", each, DEMO.uid, "", NOW, "liveness"),
+            tick,
+        )
+        for number, (each, tick) in enumerate(zip(texts, ticks, strict=True))
+    ]
+    return a_snapshot(shown, entries=events)
+
+
+def the_app(*texts: str) -> ProbetuiApp:
+    printed = [LogLine(NOW, each) for each in texts]
+    printed += [LogLine(None, each, is_stderr=True) for each in texts]
+    return an_app(saying(*texts), outside=Outside(logs=FakeLogs(c4455=printed)))
+
+
+def crooked(lines: list[str]) -> list[str]:
+    """Return the lines that are not as wide as the screen, or not only text."""
+    return [each for each in lines if cell_len(each) != WIDTH or not each.isprintable()]
+
+
+@pytest.mark.parametrize("keys", SCREENS)
+async def test_lines_stay_straight_and_nothing_is_obeyed(keys: tuple[str, ...]) -> None:
+    app = the_app(*NASTY.values())
+    async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
+        await pilot.press(*keys, "g")
+        pages = [screen_lines(app)]
+        for _ in range(PAGES):
+            await pilot.press("pagedown")
+            await pilot.pause()
+            pages.append(screen_lines(app))
+
+    assert [crooked(each) for each in pages] == [[]] * (PAGES + 1)
+    assert {each[-1] for page in pages for each in page[2:-2]} <= set("┃█")
+
+
+TEXTS = st.text(
+    st.characters(exclude_categories=["Cs"]) | st.just("\udcfe"), max_size=200
+)
+
+
+@settings(
+    max_examples=5,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.lists(TEXTS, min_size=1, max_size=20))
+async def test_any_texts_at_all_leave_the_log_straight(texts: list[str]) -> None:
+    app = the_app(*texts)
+    async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
+        await pilot.press("l", "W", "g")
+        await pilot.pause()
+
+        assert crooked(screen_lines(app)) == []
+
+
+@pytest.mark.parametrize("keys", [("v",), ("l",)])
+async def test_markup_is_text_like_any_other(keys: tuple[str, ...]) -> None:
+    app = the_app("[red]x[/red]")
+    async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+
+        assert "[red]x[/red]" in screen_text(app)
+
+
+@pytest.mark.parametrize("keys", [("v", "c"), ("l", "k", "c"), ("y", "c"), ("v", "C")])
+async def test_what_is_copied_is_harmless_too(keys: tuple[str, ...]) -> None:
+    app = the_app("\x1b[2Jx\x07\udcff")
+    async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+
+        copied = app.clipboard
+        assert copied
+        assert all(each.isprintable() or each == "\n" for each in copied)
+
+
+async def test_any_text_can_be_looked_through() -> None:
+    app = the_app(*NASTY.values())
+    async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
+        await pilot.press("v", "slash", "x", "enter", "n", "N", "escape", "n")
+        await pilot.pause()
+
+        assert crooked(screen_lines(app)) == []
