@@ -47,6 +47,7 @@ from probetui.kubelet.pod_worker import (
 )
 from probetui.kubelet.probe_manager import ProbeManager
 from probetui.kubelet.reason_cache import ReasonCache
+from probetui.kubelet.restraint import Restraint
 from probetui.kubelet.routine import Latch
 from probetui.kubelet.status_manager import StatusManager
 from probetui.kubelet.sync_pod import PodSyncer, PodSyncResult
@@ -93,6 +94,7 @@ class Bench(Carrier):
             killer,
             self.look,
             VolumeManager(self.ledger, self.runner, Objects()),
+            Restraint(KubeletConfig(), lifetimes, self.probes.spare),
         )
 
     def look(self, since: datetime) -> Latch:

@@ -159,7 +159,9 @@ class ConditionWatch:
 
     def _counts(self, entry: Entry) -> bool:
         match self.condition.kind, entry:
-            case Kind.KILLED, ContainerEntry(what=Lifecycle.STOPPING):
+            case Kind.KILLED, ContainerEntry(
+                what=Lifecycle.STOPPING | Lifecycle.WOULD_STOP
+            ):
                 is_probe = entry.by in {By.LIVENESS, By.STARTUP}
                 return is_probe and self._is_about(entry.pod_uid, entry.container_name)
             case Kind.BACKOFF, BackoffEntry(waits=True):

@@ -71,6 +71,7 @@ from probetui.kubelet.pod_worker import (
 from probetui.kubelet.probe_manager import ProbeManager
 from probetui.kubelet.reason_cache import ReasonCache
 from probetui.kubelet.relists import Relists
+from probetui.kubelet.restraint import Restraint
 from probetui.kubelet.results import Update
 from probetui.kubelet.routine import Runner
 from probetui.kubelet.snapshot import PodSnapshot, Snapshot
@@ -128,6 +129,7 @@ class Engine:
         self._killer = Killer(
             self._ledger, self._lifetimes, config.minimum_grace_period_seconds
         )
+        self._restraint = Restraint(config, self._lifetimes, self._probes.spare)
         self._objects = Objects()
         self._syncer = PodSyncer(
             self._ledger,
@@ -139,6 +141,7 @@ class Engine:
             self._probes.results[ProbeType.STARTUP],
             self._objects,
             config.node,
+            self._restraint,
         )
         self._volumes = VolumeManager(
             self._ledger, self._runner, self._objects, config.node
@@ -153,6 +156,7 @@ class Engine:
             self._killer,
             self._relists.newer_than,
             self._volumes,
+            self._restraint,
         )
         self._workers = PodWorkers(
             config, self._rng, self._begin, self._is_fresh, self._is_idle
@@ -375,6 +379,9 @@ class Engine:
         self._wanted_again.pop(pod_uid, None)
         pod = self._pods.get(pod_uid)
         if pod is None:
+            return
+        if not (self.config.creates or self.config.kills):
+            self._note(now, f"{pod.name} is only watched")
             return
         if grace is None:
             grace = pod.termination_grace_period_seconds

@@ -47,11 +47,12 @@ class Trigger(StrEnum):
 
 
 class Action(StrEnum):
-    """What the outcome of a tick led to."""
+    """What the outcome of a tick led to; WOULD_KILL where this kubelet does not act."""
 
     NONE = "no-action"
     DISCARDED = "discarded"
     KILL = "kill"
+    WOULD_KILL = "would-kill"
     READY = "ready"
     NOT_READY = "not-ready"
     STARTED = "started"
@@ -159,7 +160,11 @@ class StateEntry:
 
 
 class Lifecycle(StrEnum):
-    """A step in the life of a container instance."""
+    """A step in the life of a container instance.
+
+    GONE is one that ran when it was last seen. What would be done is only told where
+    this kubelet does not act.
+    """
 
     CREATED = "created"
     STARTED = "started"
@@ -167,6 +172,9 @@ class Lifecycle(StrEnum):
     KILLED = "killed"
     EXITED = "exited"
     REMOVED = "removed"
+    GONE = "gone"
+    WOULD_STOP = "would-stop"
+    WOULD_START = "would-start"
 
 
 class By(StrEnum):

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
+from probetui.kubelet.grace_period import GracePeriod
 from probetui.kubelet.journal import By, ContainerEntry, Lifecycle
 from probetui.kubelet.snapshot import LastExit, StoppingSnapshot
 from probetui.kubelet.turn import Ledger
@@ -86,6 +87,45 @@ class Lifetimes:
             )
         )
 
+    def would_stop(
+        self,
+        pod: Pod,
+        instance: RuntimeContainerStatus,
+        by: By,
+        grace: GracePeriod,
+        why: str,
+        now: datetime,
+    ) -> None:
+        """Tell that an instance would be stopped, which it is not."""
+        self._ledger.write(
+            ContainerEntry(
+                self._ledger.next_sequence(),
+                now,
+                pod.uid,
+                instance.name,
+                instance.container_id,
+                instance.restart_count,
+                Lifecycle.WOULD_STOP,
+                grace_period_seconds=grace.seconds,
+                grace_source=grace.source.value,
+                by=by,
+                reason=why,
+            )
+        )
+
+    def would_start(
+        self, pod: Pod, newest: RuntimeContainerStatus, now: datetime
+    ) -> None:
+        """Tell that a container would be started again, which it is not."""
+        self._write(
+            pod,
+            newest.name,
+            newest.container_id,
+            newest.restart_count + 1,
+            Lifecycle.WOULD_START,
+            now,
+        )
+
     def signalled(self, container_id: ContainerID) -> None:
         """Take in that a person sends a signal: the next end is that person's doing."""
         self._signalled.add(container_id)
@@ -136,7 +176,15 @@ class Lifetimes:
     def removed(
         self, pod_uid: str, instance: RuntimeContainerStatus, now: datetime
     ) -> None:
-        """Tell that an instance is gone from the runtime."""
+        """Tell that an instance is gone from the runtime, which it may not have left.
+
+        Nobody knows how one ended that ran when it was last seen.
+        """
+        is_unexpected = (
+            instance.state is RuntimeState.RUNNING
+            and instance.container_id not in self._ended
+            and instance.container_id not in self._stopping
+        )
         self._ended.discard(instance.container_id)
         self._stopping.pop(instance.container_id, None)
         self._ledger.write(
@@ -147,7 +195,7 @@ class Lifetimes:
                 instance.name,
                 instance.container_id,
                 instance.restart_count,
-                Lifecycle.REMOVED,
+                Lifecycle.GONE if is_unexpected else Lifecycle.REMOVED,
             )
         )
 

@@ -27,6 +27,7 @@ from probetui.kubelet.pleg import PodCache
 from probetui.kubelet.pod_worker import Call, CallKind, CallResult
 from probetui.kubelet.probe_manager import ProbeManager
 from probetui.kubelet.reason_cache import ReasonCache, StartFailure
+from probetui.kubelet.restraint import Restraint
 from probetui.kubelet.routine import NOW, Await, Latch, Routine
 from probetui.kubelet.status_changes import status_changes
 from probetui.kubelet.status_manager import NO_STATUS, StatusManager
@@ -57,7 +58,9 @@ class PodCalls:
         killer: Killer,
         fresh: Callable[[datetime], Latch],
         volumes: VolumeManager,
+        restraint: Restraint,
     ) -> None:
+        self._restraint = restraint
         self._ledger = ledger
         self._probes = probes
         self._statuses = statuses
@@ -111,8 +114,21 @@ class PodCalls:
         return _judge(result)
 
     def _terminate(self, call: Call, now: datetime) -> Routine[CallResult]:
-        """End a pod; liveness and startup stop at once, readiness at the end."""
+        """End a pod; liveness and startup stop at once, readiness at the end.
+
+        One that has ended by its own rules, with something left that may not be
+        stopped, stays as it is, to be looked at again.
+        """
         pod = call.pod
+        if pod.deletion_requested_at is None and not self._restraint.kills:
+            running = [
+                each
+                for each in self._cache.get(pod.uid).containers
+                if each.state is RuntimeState.RUNNING
+            ]
+            if running:
+                self._restraint.tell_stops(pod, running, By.POD, now)
+                return CallResult.ERROR
         self._set(pod, self._generate(pod, now), now)
         self._probes.stop_liveness_and_startup(pod)
         by = By.POD if pod.deletion_requested_at is None else By.DELETE

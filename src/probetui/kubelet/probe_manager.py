@@ -13,7 +13,7 @@ from random import Random
 from probetui.k8s.event import EventType
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.k8s.runtime import parse_container_id
+from probetui.k8s.runtime import ContainerID, parse_container_id
 from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunProbe
@@ -321,7 +321,7 @@ class ProbeManager:
             stored_after,
             flight.hold_before,
             worker.on_hold,
-            _action(key.probe_type, result, recorded, flight.stored_before),
+            self._action(key.probe_type, result, recorded, flight.stored_before),
             worker.muted,
         )
         self._write(loop, entry)
@@ -337,6 +337,21 @@ class ProbeManager:
                 tick=entry,
             )
         self._go_on(loop, now)
+
+    def spare(self, container_id: ContainerID, now: datetime) -> None:
+        """Let the workers that wanted a container killed begin anew with it."""
+        for loop in self._loops.values():
+            worker = loop.worker
+            if worker.container_id != container_id or not worker.on_hold:
+                continue
+            results = self.results[worker.key.probe_type]
+            if results.get(container_id) is not Result.FAILURE:
+                continue
+            worker.spare(results)
+            after = str(worker.initial_result)
+            self._tell_change(worker.key, What.RESULT, "Failure", after, now)
+            self._tell_change(worker.key, What.HOLD, "on", "off", now)
+            self.changed_pods.add(worker.key.pod_uid)
 
     # -- what the results mean
 
@@ -565,6 +580,12 @@ class ProbeManager:
         if entry.hold_after and (entry.new_container or not entry.hold_before):
             self._write_state(entry, What.HOLD, "off", "on")
 
+    def _tell_change(
+        self, key: ProbeKey, what: What, before: str, after: str, now: datetime
+    ) -> None:
+        sequence = self._ledger.next_sequence()
+        self._ledger.write(StateEntry(sequence, now, *key, what, before, after))
+
     def _write_state(
         self, entry: TickEntry, what: What, before: str, after: str
     ) -> None:
@@ -590,6 +611,34 @@ class ProbeManager:
             self._woken[key] = None
         self._timers.set(key, next_tick_at)
 
+    def _action(
+        self,
+        probe_type: ProbeType,
+        result: Result | None,
+        recorded: Recorded,
+        stored_before: Result | None,
+    ) -> Action:
+        """Say what a tick led to; to believe what was believed is no action."""
+        if result is None:
+            return Action.DISCARDED
+        if not recorded.stored and not recorded.muted:
+            return Action.NONE
+        action = self._consequence(probe_type, result, stored_before)
+        return Action.MUTED if recorded.muted and action is not Action.NONE else action
+
+    def _consequence(
+        self, probe_type: ProbeType, result: Result, stored_before: Result | None
+    ) -> Action:
+        """Say what comes of a result that is stored."""
+        failed = result is Result.FAILURE
+        if failed and probe_type is not ProbeType.READINESS:
+            return Action.KILL if self._config.kills else Action.WOULD_KILL
+        if result is stored_before or probe_type is ProbeType.LIVENESS:
+            return Action.NONE
+        if probe_type is ProbeType.STARTUP:
+            return Action.STARTED
+        return Action.NOT_READY if failed else Action.READY
+
     def _leave(self, loop: WorkerLoop) -> None:
         key = loop.worker.key
         self._timers.cancel(key)
@@ -597,32 +646,3 @@ class ProbeManager:
             self.results[key.probe_type].remove(loop.worker.container_id)
         del self._loops[key]
         self.changed_pods.add(key.pod_uid)
-
-
-def _action(
-    probe_type: ProbeType,
-    result: Result | None,
-    recorded: Recorded,
-    stored_before: Result | None,
-) -> Action:
-    """Say what a tick led to; to believe what was believed is no action."""
-    if result is None:
-        return Action.DISCARDED
-    if not recorded.stored and not recorded.muted:
-        return Action.NONE
-    action = _consequence(probe_type, result, stored_before)
-    return Action.MUTED if recorded.muted and action is not Action.NONE else action
-
-
-def _consequence(
-    probe_type: ProbeType, result: Result, stored_before: Result | None
-) -> Action:
-    """Say what comes of a result that is stored."""
-    failed = result is Result.FAILURE
-    if failed and probe_type is not ProbeType.READINESS:
-        return Action.KILL
-    if result is stored_before or probe_type is ProbeType.LIVENESS:
-        return Action.NONE
-    if probe_type is ProbeType.STARTUP:
-        return Action.STARTED
-    return Action.NOT_READY if failed else Action.READY

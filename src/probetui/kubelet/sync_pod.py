@@ -27,6 +27,7 @@ from probetui.kubelet.backoff import (
     BackoffDecision,
     do_back_off,
 )
+from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.container_config import make_container_config
 from probetui.kubelet.downward_api import Whereabouts
 from probetui.kubelet.effects import (
@@ -49,6 +50,7 @@ from probetui.kubelet.lifetimes import Lifetimes
 from probetui.kubelet.objects import Objects, Refusal
 from probetui.kubelet.pod_actions import PodActions, compute_pod_actions
 from probetui.kubelet.reason_cache import StartFailure
+from probetui.kubelet.restraint import Restraint
 from probetui.kubelet.routine import NOW, Await, Outcome, Routine
 from probetui.kubelet.security_context import needs_image_user, parse_image_user
 from probetui.kubelet.snapshot import BackoffSnapshot
@@ -129,6 +131,7 @@ class PodSyncer:
         startup: what the startup probes have found.
         objects: the ConfigMaps and Secrets there are.
         node: what pods are told of the machine.
+        restraint: what is only told and not done; None where all is done.
     """
 
     def __init__(
@@ -142,7 +145,11 @@ class PodSyncer:
         startup: Beliefs,
         objects: Objects | None = None,
         node: Node = NOWHERE,
+        restraint: Restraint | None = None,
     ) -> None:
+        self._restraint = restraint or Restraint(
+            KubeletConfig(), lifetimes, lambda _container_id, _now: None
+        )
         self._ledger = ledger
         self._killer = killer
         self._images = images
@@ -159,6 +166,7 @@ class PodSyncer:
         """Drop what is kept to be shown of a gone pod; back-off itself stays."""
         for key in [each for each in self.waits if each[0] == pod_uid]:
             del self.waits[key]
+        self._restraint.forget_pod(pod_uid)
 
     def sync_pod(
         self, pod: Pod, status: RuntimePodStatus, now: datetime
@@ -169,6 +177,12 @@ class PodSyncer:
         """
         result = PodSyncResult()
         actions = compute_pod_actions(pod, status, self._liveness, self._startup)
+        self._restraint.look_at(pod, status)
+        if actions.kill_pod and not self._restraint.kills:
+            running = _running(status)
+            if running:
+                self._restraint.tell_stops(pod, running, By.POD, now)
+                return result
         if actions.create_sandbox and actions.sandbox_id:
             self._ledger.event(
                 pod,
@@ -224,12 +238,13 @@ class PodSyncer:
         for victim in actions.containers_to_kill:
             now = (yield NOW).at
             instance = _instance(status, victim)
-            kill = Kill(
-                instance,
-                victim.message,
-                victim.reason,
-                KILLED_BY.get(victim.reason, By.POD),
-            )
+            by = KILLED_BY.get(victim.reason, By.POD)
+            if not self._restraint.kills:
+                self._restraint.tell_stop(
+                    pod, instance, by, now, why=victim.message, reason=victim.reason
+                )
+                continue
+            kill = Kill(instance, victim.message, victim.reason, by)
             error = yield from self._killer.kill_container(pod, kill, pod_ip, now)
             if error is not None:
                 result.add("KillContainer", instance.name, KILL_CONTAINER_ERROR, error)
@@ -356,6 +371,9 @@ class PodSyncer:
     ) -> Routine[bool]:
         """Start one container unless it is in back-off; True if it did not start."""
         now = (yield NOW).at
+        newest = status.newest(container.name)
+        if not self._restraint.may_start(newest):
+            return self._leave(pod, container, newest, result, now)
         decision = do_back_off(self._backoff, pod, container, status, now)
         self._tell_back_off(pod, container, status, decision, now)
         failure: StartFailure | None
@@ -369,6 +387,23 @@ class PodSyncer:
             result.add("StartContainer", container.name)
             return False
         result.add("StartContainer", container.name, failure.reason, failure.message)
+        return True
+
+    def _leave(
+        self,
+        pod: Pod,
+        container: Container,
+        newest: RuntimeContainerStatus | None,
+        result: PodSyncResult,
+        now: datetime,
+    ) -> bool:
+        """Start nothing, and say so; True if there is nothing that could run."""
+        if newest is not None and newest.state is RuntimeState.RUNNING:
+            return False
+        missing = self._restraint.tell_start(pod, container, newest, now)
+        if missing is None:
+            return False
+        result.add("StartContainer", container.name, missing.reason, missing.message)
         return True
 
     def _tell_back_off(
@@ -592,6 +627,10 @@ def post_start_failure(pod: Pod, container: Container, outcome: Outcome) -> str:
             )
         case _:
             return f"Cannot run handler: {error}"
+
+
+def _running(status: RuntimePodStatus) -> list[RuntimeContainerStatus]:
+    return [each for each in status.containers if each.state is RuntimeState.RUNNING]
 
 
 def _instance(

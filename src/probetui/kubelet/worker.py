@@ -172,6 +172,15 @@ class Worker:
             self.result_run = 0
         return Recorded(run, threshold, stored=True)
 
+    def spare(self, results: ResultsManager) -> None:
+        """Begin anew with a container that was to be killed and is not.
+
+        Difference: where the kubelet only watches, a container that it would have
+        killed is probed on, as the next one would be.
+        """
+        results.set(self.container_id, self.initial_result, self.key.pod_uid)
+        self.on_hold = False
+
     def would_kill(self, result: Result) -> bool:
         """Tell whether `record` would make the kubelet stop the container."""
         if result is not Result.FAILURE or self.muted:

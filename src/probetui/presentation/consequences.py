@@ -8,6 +8,7 @@ from probetui.presentation.sentences import why
 _STEP = " -> "
 _ACTIONS = {
     Action.KILL: ("kill requested",),
+    Action.WOULD_KILL: ("would be killed, not acted",),
     Action.READY: ("container ready",),
     Action.NOT_READY: ("container not ready",),
     Action.STARTED: ("container started",),

@@ -156,6 +156,13 @@ class EventLog:
                 reason, message = "stop", _stopping(entry)
             case Lifecycle.EXITED:
                 reason, message = "exit", exit_words(entry)
+            case Lifecycle.GONE:
+                reason, message = "gone", "it ran, and has vanished from the runtime"
+            case Lifecycle.WOULD_STOP:
+                reason, message = "would stop", f"not acted: {_stopping(entry)}"
+            case Lifecycle.WOULD_START:
+                restart = f"restart {entry.restart_count}"
+                reason, message = "would start", f"not acted: {restart}"
             case _:
                 return None
         return _state_line(entry, entry.container_name, reason, message, names)

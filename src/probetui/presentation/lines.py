@@ -48,6 +48,12 @@ _KILL_REASONS = {
     ProbeType.STARTUP: KillReason.STARTUP_PROBE,
     ProbeType.READINESS: KillReason.NONE,
 }
+_SHOWN_LIVES = {
+    Lifecycle.STARTED,
+    Lifecycle.EXITED,
+    Lifecycle.GONE,
+    Lifecycle.WOULD_START,
+}
 _BY_A_PROBE = {By.LIVENESS, By.STARTUP}
 _LONGEST_OUTPUT = 400
 _NO_PODS: Mapping[str, Pod] = MappingProxyType({})
@@ -232,10 +238,10 @@ class PlainLines:
                 )
             case StateEntry():
                 return entry.what in _SHOWN_STATES
-            case ContainerEntry(what=Lifecycle.STOPPING, by=by):
+            case ContainerEntry(what=Lifecycle.STOPPING | Lifecycle.WOULD_STOP, by=by):
                 return by not in _BY_A_PROBE
             case ContainerEntry():
-                return entry.what in {Lifecycle.STARTED, Lifecycle.EXITED}
+                return entry.what in _SHOWN_LIVES
             case BackoffEntry():
                 key = (entry.pod_uid, entry.container_name)
                 is_known = entry.waits and self._waits.get(key) == entry.until
@@ -265,7 +271,8 @@ def _tick(tick: TickEntry, pod: Pod | None) -> str:
         times = len(tick.attempts)
         return f"errored x{times} {duration} {tick.action}{_unusual(tick)}"
     result = "warning" if is_warning(tick) else tick.result.name.lower()
-    grace = _grace(tick, pod) if tick.action is Action.KILL else ""
+    kills = tick.action in {Action.KILL, Action.WOULD_KILL}
+    grace = _grace(tick, pod) if kills else ""
     run = f"run {tick.run}/{tick.threshold}"
     return f"{result} {duration} {run} {tick.action}{grace}{_unusual(tick)}"
 
@@ -300,10 +307,10 @@ def _container(entry: ContainerEntry) -> str:
             return f"started restart={entry.restart_count}"
         case Lifecycle.EXITED:
             return _exited(entry)
-        case Lifecycle.STOPPING:
+        case Lifecycle.STOPPING | Lifecycle.WOULD_STOP:
             grace = entry.grace_period_seconds
             seconds = "" if grace is None else f" grace={grace}s"
-            return f"stopping{seconds} reason={entry.by or By.ITSELF}"
+            return f"{entry.what}{seconds} reason={entry.by or By.ITSELF}"
         case _:
             return f"{entry.what} restart={entry.restart_count}"
 

@@ -185,7 +185,7 @@ class Lives:
                 _put(past, replace(life, stopping=life.stopping or entry))
             case Lifecycle.EXITED:
                 _put(past, replace(life, exited=entry))
-            case Lifecycle.KILLED | Lifecycle.REMOVED:
+            case _:
                 pass
 
     def _backoff(self, entry: BackoffEntry) -> None:

@@ -108,7 +108,7 @@ def looks_of(tick: TickEntry) -> Looks:
         is_new_container=tick.new_container,
         is_out_of_schedule=tick.trigger is not Trigger.PERIODIC,
         is_injected=tick.injected,
-        is_kill=tick.action is Action.KILL,
+        is_kill=tick.action in {Action.KILL, Action.WOULD_KILL},
     )
 
 

@@ -26,7 +26,7 @@ from probetui.presentation.text_cells import all_lines
 from probetui.presentation.view import View
 
 _BAR = 10
-_STORED_SOMETHING = {Action.KILL, Action.READY, Action.NOT_READY, Action.STARTED}
+_STORED_SOMETHING = frozenset(Action) - {Action.NONE, Action.DISCARDED, Action.MUTED}
 
 
 def settings_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:

@@ -82,6 +82,8 @@ def _consequence(tick: TickEntry) -> str:
     match tick.action:
         case Action.KILL:
             return f"{reached}: container killed, probe on hold"
+        case Action.WOULD_KILL:
+            return f"{reached}: would be killed, not acted"
         case Action.READY:
             return f"{reached}: container ready"
         case Action.NOT_READY:

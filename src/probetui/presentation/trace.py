@@ -168,6 +168,9 @@ def _effect(tick: TickEntry, pod: Pod | None) -> Line:
     match tick.action:
         case Action.KILL:
             return line(Span(f"kill{_grace(tick, pod)}", Role.KILL), ", probe on hold")
+        case Action.WOULD_KILL:
+            grace = _grace(tick, pod)
+            return line(Span(f"would kill{grace}", Role.KILL), ", not acted")
         case Action.READY:
             return line(Span("the container becomes ready", Role.SUCCESS))
         case Action.NOT_READY:
@@ -223,7 +226,7 @@ def cluster_words(tick: TickEntry) -> str:
         return "a ProbeWarning event; the result counts as success"
     if tick.result is Result.SUCCESS:
         return f"{_status_change(tick)}a success leaves no event"
-    if tick.action is Action.KILL:
+    if tick.action in {Action.KILL, Action.WOULD_KILL}:
         return "this event, then Killing; not that it was the last of the run"
     if tick.action is Action.NOT_READY:
         return "this event, and that the container is not ready"
