@@ -293,9 +293,13 @@ def test_what_no_pod_has_is_no_part_of_a_script() -> None:
         read_scenario(Source("script.yaml", text), [a_pod()])
 
     assert list(caught.value.problems) == [
-        'script.yaml:2:13: containers.shop/app: there is no container "shop/app" '
-        "(has: app, web/app)",
-        'script.yaml:3:10: containers.other: there is no container "other" '
-        "(has: app, web/app)",
+        (
+            'script.yaml:2:13: containers.shop/app: there is no container "shop/app" '
+            "(has: app, web/app)"
+        ),
+        (
+            'script.yaml:3:10: containers.other: there is no container "other" '
+            "(has: app, web/app)"
+        ),
         'script.yaml:4:37: do[0].pod: there is no pod "shop" (has: web)',
     ]

@@ -79,6 +79,12 @@ class Course(Protocol):
     def step(self) -> None:
         """Go on by one tick, ticks held back."""
 
+    def run_to_change(self) -> bool:
+        """Let ticks go until something changes.
+
+        False if nobody stops it then: whoever plays it has to look at the entries.
+        """
+
     def last_mark(self) -> int | None:
         """Return the position to which a step back goes, None if there is none."""
 

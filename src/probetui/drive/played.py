@@ -13,7 +13,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from probetui.drive.course import Course, is_change
-from probetui.kubelet.inputs import Command, PauseProbes, ResumeProbes, StepProbe
+from probetui.kubelet.inputs import (
+    Command,
+    PauseProbes,
+    ResumeProbes,
+    RunToChange,
+    StepProbe,
+)
 from probetui.kubelet.journal import Entry, NoteEntry
 from probetui.kubelet.snapshot import PlaybackSnapshot, Snapshot
 from probetui.ports import Clock
@@ -74,6 +80,7 @@ class PlayedSession:
         self._has_ended = False
         self._is_stopping = False
         self._runs_to_change = False
+        self._looks_for_change = False
         self._goal: datetime | None = None
         self._anchor = clock.now(), course.now
         self._wake = asyncio.Event()
@@ -142,6 +149,8 @@ class PlayedSession:
                 self.resume()
             case StepProbe():
                 self.step()
+            case RunToChange():
+                self.run_to_change()
             case _:
                 self._catch_up()
                 self._course.submit(command)
@@ -169,8 +178,11 @@ class PlayedSession:
 
     def run_to_change(self) -> None:
         """Go on, as fast as it goes, until something changes; then stand still."""
-        self.resume()
+        self._catch_up()
+        self._looks_for_change = not self._course.run_to_change()
+        self._is_paused = False
         self._runs_to_change = True
+        self._stir()
 
     def step_back(self) -> bool:
         """Go back to before the last tick, and stand still; False if there was none."""
@@ -270,7 +282,7 @@ class PlayedSession:
                 self._come_to_end()
                 return None
             entries = self._turn()
-            if self._runs_to_change and any(map(is_change, entries)):
+            if self._looks_for_change and any(map(is_change, entries)):
                 self._stand_still()
             if entries and self._pace is None:
                 self._tell()
@@ -330,7 +342,7 @@ class PlayedSession:
         if self._bound is not None:
             self._course.pass_until(self._bound)
         self._has_ended = True
-        self._runs_to_change = False
+        self._runs_to_change = self._looks_for_change = False
         self._tell()
         self.on_end()
 
@@ -338,7 +350,7 @@ class PlayedSession:
         self._course.hold()
         self._is_paused = True
         self._goal = None
-        self._runs_to_change = False
+        self._runs_to_change = self._looks_for_change = False
         self._stir()
 
     def _rewind(self, go: Callable[[], None]) -> None:

@@ -148,6 +148,7 @@ class RecordedCourse:
         self._kept = [_kept(self._ahead)]
         self._wants_checkpoint_at = apart
         self._now = started_at
+        self._journal = _Part(self._ahead_journal, lambda: self._present.entries)
 
     # -- where it is
 
@@ -180,7 +181,7 @@ class RecordedCourse:
     @property
     def journal(self) -> Sequence[Entry]:
         """Every entry up to now."""
-        return _Part(self._ahead_journal, self._present.entries)
+        return self._journal
 
     def snapshot(self) -> Snapshot:
         """Return what there is to see now."""
@@ -222,6 +223,10 @@ class RecordedCourse:
         while self.next_at() is not None:
             if has_tick(self.turn()):
                 return
+
+    def run_to_change(self) -> bool:
+        """Go on; nobody stops it."""
+        return False
 
     def last_mark(self) -> int | None:
         """Return where the last tick was about to end."""
@@ -309,11 +314,15 @@ class RecordedCourse:
 
 
 class _Part(Sequence[Entry]):
-    """The beginning of a journal."""
+    """The beginning of a journal, as long as it is now."""
 
-    def __init__(self, journal: SessionJournal, length: int) -> None:
+    def __init__(self, journal: SessionJournal, length: Callable[[], int]) -> None:
         self._journal = journal
-        self._length = min(length, len(journal))
+        self._length_now = length
+
+    @property
+    def _length(self) -> int:
+        return min(self._length_now(), len(self._journal))
 
     @property
     def first(self) -> int:

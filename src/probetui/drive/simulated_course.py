@@ -10,7 +10,13 @@ from probetui.drive.checkpoint import Checkpoint, take_checkpoint
 from probetui.drive.course import APART, Marks, has_tick
 from probetui.drive.session_journal import SessionJournal
 from probetui.drive.simulation import Hear, Simulation, hear_nothing
-from probetui.kubelet.inputs import Command, PauseProbes, ResumeProbes, StepProbe
+from probetui.kubelet.inputs import (
+    Command,
+    PauseProbes,
+    ResumeProbes,
+    RunToChange,
+    StepProbe,
+)
 from probetui.kubelet.journal import Entry
 from probetui.kubelet.snapshot import PlaybackKind, Snapshot
 
@@ -114,8 +120,18 @@ class SimulatedCourse:
         self._simulation.pass_until(instant)
 
     def submit(self, command: Command) -> None:
-        """Hand a command to the engine."""
+        """Hand a command to the engine; a probe it begins is seen to its end.
+
+        Else it would be under way for as long as the clock stands still.
+        """
         self._give(command)
+        if self.is_held:
+            self._live_until_landed()
+
+    def run_to_change(self) -> bool:
+        """Let ticks go until the engine sees a change."""
+        self._give(RunToChange())
+        return True
 
     def hold(self) -> None:
         """Pause the probes, unless they are."""
@@ -131,13 +147,13 @@ class SimulatedCourse:
         """Let time pass until the next tick is due, and that tick go."""
         self.hold()
         begin = self.position
-        queue = self.snapshot().queue
-        if queue:
-            while (at := self.next_at()) is not None and at <= queue[0].at:
+        steps = [each.at for each in self.snapshot().upcoming if each.is_step]
+        if steps:
+            while (at := self.next_at()) is not None and at <= steps[0]:
                 self.turn()
-            self.pass_until(queue[0].at)
+            self.pass_until(steps[0])
         if not has_tick(self._give(StepProbe())):
-            self._live_to_tick()
+            self._live_until_landed()
         self._marks.cut(begin)
         self._marks.add(begin)
 
@@ -182,19 +198,23 @@ class SimulatedCourse:
         self._done[self.position] = _Done(self.now, command)
         return self._simulation.submit(command).entries
 
-    def _live_to_tick(self) -> None:
-        """Let time pass until a tick is over, or none can be any more."""
-        timeouts = [
+    def _live_until_landed(self) -> None:
+        """Let time pass until no probe is in flight, or one is too long for that."""
+        timeouts = self._in_flight()
+        end = self.now + (max(timeouts, default=0) * _ATTEMPTS + 1) * _SECOND
+        while timeouts and (at := self.next_at()) is not None and at <= end:
+            self.turn()
+            timeouts = self._in_flight()
+
+    def _in_flight(self) -> list[int]:
+        """Return the time limit, in seconds, of every probe that is in flight."""
+        return [
             each.probe.timeout_seconds
             for pod in self.snapshot().pods
             for container in pod.containers
             for each in container.probes
-            if each.in_flight_since is not None
+            if (each.in_flight_since and not each.is_result_held) or each.trying_since
         ]
-        end = self.now + (max(timeouts, default=0) * _ATTEMPTS + 1) * _SECOND
-        while (at := self.next_at()) is not None and at <= end:
-            if has_tick(self.turn()):
-                return
 
     def _keep_checkpoint(self) -> None:
         if self.position < self._wants_checkpoint_at:
