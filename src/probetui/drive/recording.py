@@ -268,7 +268,7 @@ def _try(entry: TryEntry, context: RecordContext) -> Record:
         "probe": entry.key.probe_type.lower(),
         "startedAt": timestamp(entry.started_at),
         "ms": _milliseconds(entry.duration),
-        "attempts": [_attempt(each) for each in entry.attempts],
+        "attempts": [_attempt(each, context.mask) for each in entry.attempts],
         "result": _result(entry.result),
     }
 
