@@ -36,18 +36,24 @@ MISSING_COMMAND = (
 )
 
 
+NAMES = ("e2e-missing", "e2e-crashed", "e2e-kept", "e2e-auto", "exec-timeout")
+
+
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
-    """Return the program with the engine that tests use, and nothing left on it."""
+    """Remove what these tests may leave, and nothing else: the engine is shared."""
     program = Program(tmp_path, cri_variables())
+    left = "---\n".join(POD.format(name=each, more="") for each in NAMES)
     with alone():
         yield program
-        program.run("down", "--all", "--runtime", "cri")
+        program.run("down", "-f", "-", "--runtime", "cri", stdin=left)
 
 
 def pods(program: Program) -> list[str]:
-    """Return the names of the pods that are there."""
-    return program.run("ls", "--runtime", "cri", "-o", "name").stdout.split()
+    """Return the names of our pods that are there."""
+    found = program.run("ls", "--runtime", "cri", "-o", "name").stdout.split()
+    names = [each.removeprefix("pod/") for each in found]
+    return [each for each in names if each in NAMES]
 
 
 def files(program: Program) -> list[Path]:
@@ -101,7 +107,7 @@ def test_what_a_crash_left_is_taken_over_by_the_next_run_and_ended_with_it(
 
     done = program.run("-f", str(path), "--runtime", "cri", "--until", "started")
 
-    assert left == ["pod/e2e-crashed"]
+    assert left == ["e2e-crashed"]
     assert done.returncode == 0, done.stderr
     assert "restart=1" not in done.stdout
     assert pods(program) == []

@@ -16,7 +16,7 @@ from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.ports import ExecResult, ForeignContainer, ForeignSource
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import Client
-from probetui.runtimes.cri.foreign import ForeignCri
+from probetui.runtimes.cri.foreign import ForeignCri, foreign_container
 from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, Engine
 from probetui.runtimes.cri.translate import EPOCH
 from tests.runtimes.cri_server import IMAGE, CriServer
@@ -75,6 +75,31 @@ async def test_all_are_listed_with_what_they_can_be_found_by(
             id_of(other), ("app",), is_running=False, image=IMAGE, created_at=at
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("spec", "annotations", "image"),
+    [
+        pytest.param(cri.ImageSpec(image="a:1"), {}, "a:1", id="name"),
+        pytest.param(cri.ImageSpec(image="sha256:1c"), {}, "", id="ID"),
+        pytest.param(
+            cri.ImageSpec(image="sha256:1c", user_specified_image="a:1"),
+            {},
+            "a:1",
+            id="ID, and the name of the manifest",
+        ),
+        pytest.param(
+            cri.ImageSpec(image="sha256:1c"), {"dev.probetui.image": "a:1"}, "a:1",
+            id="made by probetui",
+        ),
+    ],
+)  # fmt: skip
+def test_the_image_is_what_somebody_asked_for(
+    spec: cri.ImageSpec, annotations: dict[str, str], image: str
+) -> None:
+    found = cri.Container(id="c", image=spec, annotations=annotations)
+
+    assert foreign_container(found, "fake").image == image
 
 
 async def test_one_is_looked_at_without_anything_of_a_manifest(

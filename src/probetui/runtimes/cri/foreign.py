@@ -22,11 +22,14 @@ from probetui.runtimes.cri.faults import RefusedError
 from probetui.runtimes.cri.listing import Listing
 from probetui.runtimes.cri.machine import LOCALHOST
 from probetui.runtimes.cri.translate import (
+    IMAGE,
     instant,
     pod_name,
     to_container_id,
     to_cri_id,
 )
+
+ID_PREFIX = "sha256:"
 
 
 class _Listed(NamedTuple):
@@ -169,6 +172,14 @@ def foreign_container(found: cri.Container, runtime_name: str) -> ForeignContain
         tuple(names),
         found.state == cri.CONTAINER_RUNNING,
         dict(found.labels),
-        found.image.user_specified_image or found.image.image,
+        _image(found),
         instant(found.created_at),
     )
+
+
+def _image(found: cri.Container) -> str:
+    """Return the image that somebody asked for, empty if only its ID is known."""
+    named = found.annotations.get(IMAGE) or found.image.user_specified_image
+    if named:
+        return str(named)
+    return "" if found.image.image.startswith(ID_PREFIX) else str(found.image.image)
