@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from importlib import import_module
 
 from textual.screen import Screen
 
-from probetui.tui.screens.container import ContainerScreen
-from probetui.tui.screens.describe import DescribeScreen
-from probetui.tui.screens.events import EventsScreen
-from probetui.tui.screens.logs import LogsScreen
-from probetui.tui.screens.probe_output import ProbeOutputScreen
-from probetui.tui.screens.why import WhyScreen
-from probetui.tui.screens.yaml import YamlScreen
+
+def _screen(module: str, kind: str, **options: bool) -> Callable[..., Screen[None]]:
+    """Return what makes a screen of that kind, and imports its module only then.
+
+    All of them take 50 ms to import, and nobody opens one before the first is there.
+    """
+
+    def make(*arguments: object) -> Screen[None]:
+        made: Screen[None] = getattr(import_module(f"{__package__}.{module}"), kind)(
+            *arguments, **options
+        )
+        return made
+
+    return make
+
 
 SCREENS: Mapping[str, Callable[..., Screen[None]]] = {
-    "events": EventsScreen,
-    "logs": LogsScreen,
-    "previous-logs": partial(LogsScreen, is_previous=True),
-    "describe": DescribeScreen,
-    "yaml": YamlScreen,
-    "container": ContainerScreen,
-    "probe-output": ProbeOutputScreen,
-    "why": WhyScreen,
+    "events": _screen("events", "EventsScreen"),
+    "logs": _screen("logs", "LogsScreen"),
+    "previous-logs": _screen("logs", "LogsScreen", is_previous=True),
+    "describe": _screen("describe", "DescribeScreen"),
+    "yaml": _screen("yaml", "YamlScreen"),
+    "container": _screen("container", "ContainerScreen"),
+    "probe-output": _screen("probe_output", "ProbeOutputScreen"),
+    "why": _screen("why", "WhyScreen"),
 }
 """What `app.show_screen('name')` makes of the stage and puts on the screen.
 
