@@ -16,6 +16,7 @@ from probetui.cli.options import ALL_SETTINGS
 from probetui.cli.settings import load_settings
 from probetui.drive.record_schema import AnyRecord
 from probetui.errors import ManifestError
+from probetui.presentation.state_schema import state_schema
 
 POD = """\
 apiVersion: v1
@@ -45,6 +46,12 @@ def test_the_record_s_schema_is_printed_unless_another_is_named(
 ) -> None:
     assert printed(capsys) == printed(capsys, "record")
     assert "Tick" in printed(capsys)["$defs"]
+
+
+def test_the_state_of_a_session_has_a_schema_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert printed(capsys, "state") == state_schema()
 
 
 def test_the_configuration_has_a_schema_too(

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
 from probetui.cli.parameters import OneOf
 
 
+def _record() -> Any:
+    # Late, as in the others: each needs what the others do not.
+    from probetui.drive.record_schema import record_schema  # noqa: PLC0415
+
+    return record_schema()
+
+
+def _config() -> Any:
+    from probetui.cli.config_schema import config_schema  # noqa: PLC0415
+
+    return config_schema()
+
+
+def _state() -> Any:
+    from probetui.presentation.state_schema import state_schema  # noqa: PLC0415
+
+    return state_schema()
+
+
+_SCHEMAS = {
+    "record": _record,
+    "config": _config,
+    "state": _state,
+}
+
+
 @click.command("schema")
-@click.argument("name", type=OneOf(("record", "config")), default="record")
+@click.argument("name", type=OneOf(tuple(_SCHEMAS)), default="record")
 def command(name: str) -> int:
-    """Print the JSON Schema of a line of a record, or of the configuration file."""
-    # Late: each needs what the other does not.
-    if name == "config":
-        from probetui.cli.config_schema import config_schema  # noqa: PLC0415
-
-        schema = config_schema()
-    else:
-        from probetui.drive.record_schema import record_schema  # noqa: PLC0415
-
-        schema = record_schema()
-    click.echo(json.dumps(schema, indent=2))
+    """Print the JSON Schema of a record's line, the configuration, or a state."""
+    click.echo(json.dumps(_SCHEMAS[name](), indent=2))
     return 0

@@ -21,6 +21,10 @@ from probetui.k8s.status import (
 
 Json = dict[str, Any]
 
+STATE_API_VERSION = "probetui.dev/v1"
+STATE_KIND = "SessionState"
+"""What a session's state calls itself; `state_schema` has the rest of its shape."""
+
 
 def pod_status_to_json(status: PodStatus) -> Json:
     """Return `v1.PodStatus`; what is empty is left out, as Go leaves it out."""
