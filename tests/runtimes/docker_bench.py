@@ -18,6 +18,7 @@ import pytest
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.pod import Container
 from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.labels import DOCKER_SANDBOX_ID
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.connection import DEFAULT_SOCKET
 from probetui.runtimes.docker.reach import Daemon
@@ -72,7 +73,9 @@ class DockerBench(Bench):
     def another(self) -> DockerRuntime:
         self.api = CountingApi(self.url)
         return DockerRuntime(
-            self.api, Daemon.of(self.url, self.api.info()), self.options
+            self.api,
+            Daemon.of(self.url, self.api.info(), self.api.version()),
+            self.options,
         )
 
     def docker(self, container_id: str) -> Any:
@@ -126,12 +129,17 @@ class DockerBench(Bench):
         made = self.sdk.containers.list(
             all=True, filters={"label": f"{OWNER}={self.options.owner}"}
         )
-        await asyncio.gather(
-            *(
-                asyncio.to_thread(each.remove, force=True, v=True)
-                for each in (*made, *self._foreign)
+        inside = [each for each in made if DOCKER_SANDBOX_ID in each.labels]
+        # Podman removes no sandbox before what is in it.
+        for together in (inside, [each for each in made if each not in inside]):
+            await asyncio.gather(
+                *(
+                    asyncio.to_thread(each.remove, force=True, v=True)
+                    for each in together
+                )
             )
-        )
+        for each in self._foreign:
+            await asyncio.to_thread(each.remove, force=True, v=True)
         for volume in self.volumes():
             volume.remove(force=True)
         self.sdk.close()

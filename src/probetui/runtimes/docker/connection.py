@@ -33,6 +33,8 @@ FORWARD_SOCKET = (
     "and use --host unix:///tmp/docker.sock"
 )
 
+PODMAN_SOCKET = Path("/run/podman/podman.sock")
+
 DEFAULT_SOCKET = "unix:///var/run/docker.sock"
 
 
@@ -132,7 +134,8 @@ async def connect(
         if found.api is None:
             raise unavailable(tried)
         try:
-            return found.api, Daemon.of(found.endpoint.url, found.api.info())
+            api = found.api
+            return api, Daemon.of(found.endpoint.url, api.info(), api.version())
         except FOREIGN_ERRORS as error:
             found.api.close()
             raise unavailable([*tried[:-1], _failed(found.endpoint, error)]) from error
@@ -231,7 +234,7 @@ def _read_contexts(read: Callable[[], Any]) -> Any:
 
 
 def _known_sockets(environ: Mapping[str, str]) -> Iterator[Endpoint]:
-    """Yield where rootless Docker and Docker on a desktop listen, if a file is there.
+    """Yield where other engines with Docker's API listen, if a file is there.
 
     What is not there is not worth a line in an error.
     """
@@ -244,6 +247,8 @@ def _known_sockets(environ: Mapping[str, str]) -> Iterator[Endpoint]:
         (home / ".colima/default/docker.sock", "Colima"),
         (home / ".orbstack/run/docker.sock", "OrbStack"),
         (home / ".rd/docker.sock", "Rancher Desktop"),
+        (run / "podman/podman.sock", "Podman"),
+        (PODMAN_SOCKET, "Podman"),
     )
     for path, source in places:
         if path.exists():

@@ -9,7 +9,12 @@ from typing import Any
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.faults import CONFLICT, NOT_FOUND, RefusedError
+from probetui.runtimes.docker.faults import (
+    CONFLICT,
+    NOT_FOUND,
+    SERVER_ERROR,
+    RefusedError,
+)
 from probetui.runtimes.docker.listing import Listing
 from probetui.runtimes.docker.translate import OWNER, Seen, inside
 
@@ -62,9 +67,13 @@ class Containers:
         except RefusedError as error:
             if error.status == NOT_FOUND:
                 raise ImageNotFoundError(str(error)) from error
-            if error.status != CONFLICT:
+            # Podman has no status of its own for a name that is taken.
+            if error.status not in {CONFLICT, SERVER_ERROR}:
                 raise
-        return await self._client.call(create(await self._free_name(name)))
+            free = await self._free_name(name)
+            if free is None and error.status != CONFLICT:
+                raise
+        return await self._client.call(create(free or name))
 
     async def stop(self, docker_id: str, grace_period_seconds: int) -> None:
         """Stop a container of ours; one that is gone, or does not run, is fine."""
@@ -105,14 +114,14 @@ class Containers:
         finally:
             self._listing.forget(docker_id)
 
-    async def _free_name(self, name: str) -> str:
-        """Return a name to use instead of one that is taken.
+    async def _free_name(self, name: str) -> str | None:
+        """Return a name to use instead of one that is taken, None if it is not.
 
         A dead leftover of ours makes room. Next to what lives, or is another owner's,
         the name gets an ending, as dockershim did it.
         """
         found = await self._client.call(
-            lambda api: api.containers(all=True, filters={"name": [f"^/{name}$"]})
+            lambda api: api.containers(all=True, filters={"name": [f"^/?{name}$"]})
         )
         for each in found:
             owner = each["Labels"].get(OWNER)
@@ -124,7 +133,8 @@ class Containers:
             if owner != self._owner or each["State"] not in ENDED_STATES:
                 return f"{name}_{secrets.token_hex(4)}"
             await self.remove(each["Id"])
-        return name
+            return name
+        return None
 
     async def _is_there_and_ours(self, docker_id: str) -> bool:
         """Tell whether there is something to act on; raises for what is not ours."""

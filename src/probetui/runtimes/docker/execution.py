@@ -34,6 +34,9 @@ FIRST_LOOK_SECONDS = 0.005
 LAST_LOOK_SECONDS = 0.5
 """How soon and how rarely is looked whether a silent command has ended."""
 
+NEVER_RAN = frozenset({126, 127})
+"""The exit codes of commands that could not be started."""
+
 MARK = "PROBETUI_EXEC"
 
 KILL_BY_NUMBER = 'kill -9 "$@"'
@@ -66,6 +69,8 @@ class Executor:
             they cannot.
         exec_errors: `cri` takes a command that cannot be started for an error, as
             CRI runtimes do; `docker` for a result with exit code 126 or 127.
+        keeps_numbers: the number of a process is known when it has ended. Where it is
+            not, a command that ends with 126 or 127 counts as one that never ran.
     """
 
     def __init__(
@@ -73,10 +78,13 @@ class Executor:
         client: Client,
         processes: HostProcesses | None,
         exec_errors: ExecErrors = "cri",
+        *,
+        keeps_numbers: bool = True,
     ) -> None:
         self._client = client
         self._processes = processes
         self._exec_errors = exec_errors
+        self._keeps_numbers = keeps_numbers
         self._sees_processes: bool | None = None if processes else False
 
     async def run(
@@ -157,7 +165,9 @@ class Executor:
     def _result(self, state: State, outputs: Outputs) -> ExecResult:
         # A process that ran had a number. A failed start answers with exit code 126 or
         # 127 and its reason as output, as a command could do by itself.
-        if self._exec_errors == "cri" and not state["Pid"]:
+        if self._exec_errors == "cri" and not has_run(
+            state, keeps_numbers=self._keeps_numbers
+        ):
             reason = (outputs.stdout + outputs.stderr).decode(errors="replace").strip()
             raise ContainerRuntimeError(reason or "the command could not be started")
         return ExecResult(state["ExitCode"] or 0, outputs.stdout, outputs.stderr)
@@ -237,6 +247,13 @@ class Executor:
             await _drain(stream)
         finally:
             stream.close()
+
+
+def has_run(state: State, *, keeps_numbers: bool) -> bool:
+    """Tell by what became of an exec whether its command was started at all."""
+    if keeps_numbers or state["Pid"]:
+        return bool(state["Pid"])
+    return state["ExitCode"] not in NEVER_RAN
 
 
 async def _looks() -> AsyncIterator[None]:

@@ -27,6 +27,7 @@ FOREIGN_ERRORS = (
 
 NOT_FOUND = 404
 CONFLICT = 409
+SERVER_ERROR = 500
 
 
 class RefusedError(ContainerRuntimeError):

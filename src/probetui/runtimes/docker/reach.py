@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from types import MappingProxyType
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -25,6 +26,10 @@ from probetui.runtimes.docker.translate import Seen
 LOOPBACK = "127.0.0.1"
 ANY_ADDRESS = "0.0.0.0"
 
+DOCKER, PODMAN = "Docker", "Podman"
+
+NOTHING_SAID: Mapping[str, Any] = MappingProxyType({})
+
 ReachMode = Literal["auto", "direct", "published"]
 
 
@@ -32,24 +37,37 @@ ReachMode = Literal["auto", "direct", "published"]
 class Daemon:
     """What must be known of a daemon to reach its containers.
 
-    `url` is the endpoint it answered on, `kernel` the one it runs on.
+    `url` is the endpoint it answered on, `kernel` the one it runs on. `engine` is what
+    it really is: others speak Docker's API too.
     """
 
     url: str
     operating_system: str
     kernel: str
     is_rootless: bool
+    engine: str = DOCKER
 
     @classmethod
-    def of(cls, url: str, info: Mapping[str, Any]) -> Daemon:
-        """Return it from what Docker's `/info` says."""
+    def of(
+        cls,
+        url: str,
+        info: Mapping[str, Any],
+        version: Mapping[str, Any] = NOTHING_SAID,
+    ) -> Daemon:
+        """Return it from what Docker's `/info` and `/version` say."""
         options = info.get("SecurityOptions") or ()
         return cls(
             url,
             info.get("OperatingSystem", ""),
             info.get("KernelVersion", ""),
             any("name=rootless" in each.split(",") for each in options),
+            engine_of(version),
         )
+
+    @property
+    def keeps_exec_numbers(self) -> bool:
+        """Whether the process number of an exec is still known when that has ended."""
+        return self.engine != PODMAN
 
     @property
     def host(self) -> str:
@@ -66,6 +84,12 @@ class Daemon:
             and self.operating_system != "Docker Desktop"
             and self.kernel == os.uname().release
         )
+
+
+def engine_of(version: Mapping[str, Any]) -> str:
+    """Return what a daemon calls itself in Docker's `/version`."""
+    names = [each.get("Name", "") for each in version.get("Components") or ()]
+    return PODMAN if any(each.startswith(PODMAN) for each in names) else DOCKER
 
 
 @dataclass(frozen=True, slots=True)

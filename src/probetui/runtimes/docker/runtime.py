@@ -43,7 +43,13 @@ from probetui.runtimes.docker.listing import Listing
 from probetui.runtimes.docker.messages import Messages
 from probetui.runtimes.docker.mounts import sandbox_mounts
 from probetui.runtimes.docker.processes import HostProcesses
-from probetui.runtimes.docker.reach import Daemon, Reach, ReachMode, publishing
+from probetui.runtimes.docker.reach import (
+    Daemon,
+    Reach,
+    ReachMode,
+    engine_of,
+    publishing,
+)
 from probetui.runtimes.docker.streams import LogLines
 from probetui.runtimes.docker.translate import (
     BRIDGE,
@@ -135,7 +141,12 @@ class DockerRuntime:
         )
         self._reach = Reach(publishing(daemon, self._options.reach))
         processes = HostProcesses() if daemon.is_on_this_kernel else None
-        self._executor = Executor(self._client, processes, self._options.exec_errors)
+        self._executor = Executor(
+            self._client,
+            processes,
+            self._options.exec_errors,
+            keeps_numbers=daemon.keeps_exec_numbers,
+        )
 
     @property
     def name(self) -> str:
@@ -165,7 +176,7 @@ class DockerRuntime:
     async def version(self) -> str:
         """Return name and version for people; raises when nobody answers."""
         found = await self._client.call(lambda api: api.version())
-        return f"Docker {found['Version']} (API {found['ApiVersion']})"
+        return f"{engine_of(found)} {found['Version']} (API {found['ApiVersion']})"
 
     async def node(self) -> Node:
         """Return what pods may be told of the machine the daemon runs on."""

@@ -1,0 +1,135 @@
+"""Podman, which speaks Docker's API with an accent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from probetui.errors import ContainerRuntimeError
+from probetui.runtimes.docker.containers import Containers
+from probetui.runtimes.docker.execution import has_run
+from probetui.runtimes.docker.faults import CONFLICT, SERVER_ERROR, RefusedError
+from probetui.runtimes.docker.listing import Listing
+from probetui.runtimes.docker.reach import Daemon
+from probetui.runtimes.docker.translate import OWNER
+
+DOCKER_SAYS = {"Components": [{"Name": "Engine"}, {"Name": "containerd"}]}
+PODMAN_SAYS = {"Components": [{"Name": "Podman Engine"}, {"Name": "Conmon"}]}
+NAME = "k8s_app_web_default_uid_0"
+
+
+@pytest.mark.parametrize(
+    ("version", "engine", "keeps"),
+    [
+        pytest.param(DOCKER_SAYS, "Docker", True, id="docker"),
+        pytest.param(PODMAN_SAYS, "Podman", False, id="podman"),
+        pytest.param({}, "Docker", True, id="an old one that does not say"),
+    ],
+)
+def test_an_engine_is_known_by_what_it_is_made_of(
+    version: dict[str, Any], engine: str, *, keeps: bool
+) -> None:
+    daemon = Daemon.of("unix:///run/podman/podman.sock", {}, version)
+
+    assert (daemon.engine, daemon.keeps_exec_numbers) == (engine, keeps)
+
+
+@pytest.mark.parametrize(
+    ("state", "keeps_numbers", "expected"),
+    [
+        pytest.param({"Pid": 7, "ExitCode": 127}, True, True, id="it had a number"),
+        pytest.param({"Pid": 0, "ExitCode": 127}, True, False, id="it had none"),
+        pytest.param({"Pid": 0, "ExitCode": 0}, False, True, id="forgotten, well"),
+        pytest.param({"Pid": 0, "ExitCode": 1}, False, True, id="forgotten, failed"),
+        pytest.param({"Pid": 0, "ExitCode": 126}, False, False, id="not executable"),
+        pytest.param({"Pid": 0, "ExitCode": 127}, False, False, id="not found"),
+    ],
+)
+def test_a_command_has_run_if_it_had_a_number_or_ended_like_one(
+    state: dict[str, int], *, keeps_numbers: bool, expected: bool
+) -> None:
+    assert has_run(state, keeps_numbers=keeps_numbers) is expected
+
+
+class Engine:
+    """As much of an engine as has containers by name.
+
+    Args:
+        taken: what there is: its owner and its state, None for no container.
+        status: what is answered about a name that is taken, or to any call.
+    """
+
+    def __init__(
+        self, taken: tuple[str, str] | None, status: int, *, refuses: bool = False
+    ) -> None:
+        self.taken = taken
+        self.made: list[str] = []
+        self._status = status
+        self._refuses = refuses
+
+    async def call(self, work: Callable[[Any], Any]) -> Any:
+        return work(self)
+
+    call_long = call
+
+    def create_container_from_config(self, request: object, name: str) -> Any:
+        if self._refuses or (self.taken is not None and name == NAME):
+            raise RefusedError("no", self._status)
+        self.made.append(name)
+        return {"Id": "new"}
+
+    def containers(self, **_filters: object) -> Any:
+        if self.taken is None:
+            return []
+        owner, state = self.taken
+        return [{"Id": "old", "Labels": {OWNER: owner}, "State": state}]
+
+    def inspect_container(self, _docker_id: str) -> Any:
+        assert self.taken is not None
+        return {
+            "Id": "old",
+            "Config": {"Labels": {OWNER: self.taken[0]}, "Tty": False},
+        }
+
+    def remove_container(self, _docker_id: str, **_options: object) -> None:
+        self.taken = None
+
+
+def containers_on(engine: Any) -> Containers:
+    return Containers(engine, Listing(engine, "me"), "me")
+
+
+STATUSES = [
+    pytest.param(CONFLICT, id="as Docker says it"),
+    pytest.param(SERVER_ERROR, id="as Podman says it"),
+]
+
+
+@pytest.mark.parametrize("status", STATUSES)
+async def test_a_dead_leftover_of_ours_makes_room_for_its_name(status: int) -> None:
+    engine = Engine(("me", "exited"), status)
+
+    await containers_on(engine).create(NAME, {})
+
+    assert (engine.made, engine.taken) == ([NAME], None)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+async def test_next_to_what_lives_the_name_gets_an_ending(status: int) -> None:
+    engine = Engine(("me", "running"), status)
+
+    await containers_on(engine).create(NAME, {})
+
+    (made,) = engine.made
+    assert made.startswith(f"{NAME}_")
+
+
+async def test_a_refusal_that_is_not_about_the_name_stays_one() -> None:
+    engine = Engine(None, SERVER_ERROR, refuses=True)
+
+    with pytest.raises(ContainerRuntimeError, match="no"):
+        await containers_on(engine).create(NAME, {})
+
+    assert engine.made == []
