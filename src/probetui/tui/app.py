@@ -19,6 +19,7 @@ from probetui.tui.action import Where
 from probetui.tui.actions import BY_ID, bindings
 from probetui.tui.command_words import Typed
 from probetui.tui.container_keys import ContainerKey
+from probetui.tui.exporting import export_state
 from probetui.tui.key_labels import active_labels
 from probetui.tui.messages import (
     CommandGiven,
@@ -165,6 +166,15 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
             path = self.save_screenshot(path=str(self._options.screenshot_folder))
         except OSError as error:
             self.notify(f"no picture: {error}", severity="error", markup=False)
+        else:
+            self.notify(f"saved {path}", markup=False)
+
+    def action_export(self, form: str = "json") -> None:
+        """Write the state of all probes to a file."""
+        try:
+            path = export_state(self.stage)
+        except OSError as error:
+            self.notify(f"no {form}: {error}", severity="error", markup=False)
         else:
             self.notify(f"saved {path}", markup=False)
 

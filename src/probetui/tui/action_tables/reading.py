@@ -54,6 +54,17 @@ READING = (
         when=_has_logs,
     ),
     Action(
+        "files.export",
+        "",
+        "export",
+        "export",
+        "Write the state of all probes to a file",
+        (Where.PROGRAM,),
+        "app.export",
+        on=On.ALL_PODS,
+        arguments=(Argument("form", ("json",)),),
+    ),
+    Action(
         "look.current-instance",
         "l",
         "current",
