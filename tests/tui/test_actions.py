@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from importlib import import_module
 from itertools import combinations
+from pkgutil import iter_modules
 
 import pytest
 from textual.actions import parse
 from textual.binding import Binding
 from textual.dom import DOMNode
 
+from probetui.tui import screens
 from probetui.tui.acting import offered
 from probetui.tui.action import Action, On, Where
 from probetui.tui.actions import ACTIONS, BY_ID, TOGETHER, bindings
@@ -20,6 +23,11 @@ from tests.tui.scenes import failing
 from tests.tui.seeing import an_app
 
 ROWS = [pytest.param(each, id=each.id) for each in ACTIONS]
+
+
+# Screens are imported when they are opened; here all of them are looked at.
+for each in iter_modules(screens.__path__, f"{screens.__name__}."):
+    import_module(each.name)
 
 
 def all_of(kind: type[DOMNode]) -> list[type[DOMNode]]:
