@@ -51,8 +51,8 @@ def program(tmp_path: Path) -> Iterator[Program]:
 
 def pods(program: Program) -> list[str]:
     """Return the names of our pods that are there."""
-    found = program.run("ls", "--runtime", "cri", "-o", "name").stdout.split()
-    names = [each.removeprefix("pod/") for each in found]
+    listed = program.run("ls", "--runtime", "cri", "-n", "default", "-o", "name")
+    names = [each.removeprefix("pod/") for each in listed.stdout.split()]
     return [each for each in names if each in NAMES]
 
 
