@@ -62,6 +62,13 @@ def test_clients_are_imported_when_the_first_probe_that_needs_them_runs() -> Non
     assert modules & {"google", "grpc", "grpc_health", "h2", "httpx"} == set()
 
 
+def test_manifests_are_read_without_a_client() -> None:
+    modules = modules_after("import probetui.manifest.load")
+
+    assert "lightkube" in modules
+    assert modules & {"asyncio", "http", "httpx", "httpx2", "socket", "ssl"} == set()
+
+
 @pytest.mark.slow
 def test_lines_of_processes_need_neither_the_screen_nor_docker() -> None:
     modules = modules_after(
