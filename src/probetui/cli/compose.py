@@ -259,7 +259,7 @@ class _Live:
                 capable if isinstance(capable, Disruptor) else None,
             ),
             self._clock,
-            runtime_name=await capable.version(),
+            runtime_name=await self._runtime_name(),
             events=capable if isinstance(capable, EventSource) else None,
             logs=capable if isinstance(capable, LogSource) else None,
             on_input=lambda item, now: self._outputs.hear(
@@ -302,6 +302,11 @@ class _Live:
 
     def _keep_images(self, tasks: asyncio.TaskGroup) -> asyncio.Task[None] | None:
         return None if self._images is None else tasks.create_task(self._images.run())
+
+    async def _runtime_name(self) -> str:
+        """Return what the containers run on, and whether they are only watched."""
+        name = await self._runtime.version()
+        return name if self._config.kills else f"{name}, only watched"
 
     async def _show(self, session: RealtimeSession, follower: Follower) -> Verdict:
         plan = self._plan

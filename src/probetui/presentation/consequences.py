@@ -8,7 +8,7 @@ from probetui.presentation.sentences import why
 _STEP = " -> "
 _ACTIONS = {
     Action.KILL: ("kill requested",),
-    Action.WOULD_KILL: ("would be killed, not acted",),
+    Action.WOULD_KILL: ("would be killed",),
     Action.READY: ("container ready",),
     Action.NOT_READY: ("container not ready",),
     Action.STARTED: ("container started",),
@@ -35,4 +35,5 @@ def consequences(tick: TickEntry) -> str:
     steps = [run, f"stored {tick.result}", *_ACTIONS.get(tick.action, ())]
     if tick.hold_after and not tick.hold_before:
         steps.append("on hold")
-    return f"acted: {_STEP.join(steps)}"
+    acted = "not acted" if tick.action is Action.WOULD_KILL else "acted"
+    return f"{acted}: {_STEP.join(steps)}"

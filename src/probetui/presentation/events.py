@@ -32,7 +32,11 @@ from probetui.presentation.exits import asked_by, exit_words
 from probetui.presentation.folding import ClusterView
 from probetui.presentation.spans import Role
 
-_ACTED = {Action.NONE: "as stored", Action.MUTED: "muted"}
+_ACTED = {
+    Action.NONE: "as stored",
+    Action.MUTED: "muted",
+    Action.WOULD_KILL: "not acted",
+}
 _KEPT_TO_ITSELF = {What.READY, What.STARTED, What.HOLD, What.RESULT, What.PHASE}
 
 

@@ -1,0 +1,141 @@
+"""Whole sessions on processes that somebody else started."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.main import run
+
+pytestmark = pytest.mark.slow
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: shop}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: web
+      image: none
+      command: [sleep, "60"]
+      livenessProbe:
+        exec: {command: [test, -e, well]}
+        periodSeconds: 1
+        failureThreshold: 2
+"""
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Return a process of somebody else, in the test's folder."""
+    with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as process:
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD)
+    return str(path)
+
+
+def attach(path: str, *args: str) -> int:
+    return run(
+        ["attach", "-f", path, "--runtime", "process", "--timeout", "30s", *args]
+    )
+
+
+def test_a_process_is_watched_and_left_alone(
+    capfd: pytest.CaptureFixture[str], path: str, process: subprocess.Popen[bytes]
+) -> None:
+    status = attach(path, f"web={process.pid}", "--until", "killed=2")
+
+    captured = capfd.readouterr()
+    assert status == 0
+    assert captured.err == f"probetui: note: shop/web is sleep ({process.pid})\n"
+    assert captured.out.count("run 2/2 would-kill grace=1s") == 2
+    assert "started" not in captured.out.replace("shop/web started", "")
+    assert process.poll() is None
+
+
+def test_what_would_be_done_is_in_the_record(
+    path: str, process: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    record = tmp_path / "record.jsonl"
+
+    attach(
+        path, f"web={process.pid}", "-q", "--until", "killed", "--record", str(record)
+    )
+
+    records = [json.loads(line) for line in record.read_text().splitlines()]
+    (stop,) = [each for each in records if each["type"] == "container"]
+    assert (stop["what"], stop["by"], stop["grace"]) == ("would-stop", "liveness", 1)
+    assert stop["containerID"] == f"process://{process.pid}"
+
+
+def test_acting_it_is_ended_and_waited_for(
+    capfd: pytest.CaptureFixture[str], path: str, process: subprocess.Popen[bytes]
+) -> None:
+    status = attach(
+        path, f"web={process.pid}", "--act", "--until", "killed", "--record", "-"
+    )
+
+    captured = capfd.readouterr()
+    assert status == 0
+    assert f"this will be stopped: sleep ({process.pid})" in captured.err
+    assert '"what":"stopping"' in captured.out
+
+
+def test_what_is_not_there_is_waited_for(
+    capfd: pytest.CaptureFixture[str], path: str
+) -> None:
+    status = attach(path, "web=4194304", "--timeout", "1s")
+
+    captured = capfd.readouterr()
+    assert status == 4
+    assert "warning: shop/web: not found; waiting for it" in captured.err
+    assert "would-start" not in captured.out
+
+
+def test_who_does_not_wait_is_told_at_once(
+    capfd: pytest.CaptureFixture[str], path: str
+) -> None:
+    status = attach(path, "web=4194304", "--no-wait")
+
+    captured = capfd.readouterr()
+    assert (status, captured.out) == (3, "")
+    assert captured.err == ("probetui: error: not running: shop/web (--no-wait)\n")
+
+
+def test_a_word_for_no_container_is_refused(
+    capfd: pytest.CaptureFixture[str], path: str
+) -> None:
+    status = attach(path, "wep=1")
+
+    assert status == 2
+    assert 'no container is called "wep" (has: web)' in capfd.readouterr().err
+
+
+def test_without_a_file_there_is_help(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["attach"]) == run(["run"]) == 2
+
+
+def test_pods_of_ours_are_only_watched_too_if_so_wanted(
+    capfd: pytest.CaptureFixture[str], path: str
+) -> None:
+    status = run(
+        ["run", "-f", path, "--runtime", "process", "--no-act", "--until", "killed",
+         "--timeout", "30s"]
+    )  # fmt: skip
+
+    captured = capfd.readouterr()
+    assert status == 0
+    assert "shop/web started restart=0" in captured.out
+    assert "would-kill" in captured.out
+    assert captured.out.endswith("shop gone\n")
