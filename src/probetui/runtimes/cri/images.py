@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 import grpc
@@ -41,7 +42,9 @@ class Images:
         the registry does not know it.
         """
         request = cri.PullImageRequest(
-            image=cri.ImageSpec(image=name), sandbox_config=sandbox
+            image=cri.ImageSpec(image=name),
+            auth=await _credentials(name),
+            sandbox_config=sandbox,
         )
         try:
             pulled = await self._client.call(calls.PULL_IMAGE, request, limit=None)
@@ -94,3 +97,10 @@ class Images:
         request = cri.ImageStatusRequest(image=cri.ImageSpec(image=name))
         answer = await self._client.call(calls.IMAGE_STATUS, request)
         return answer.image if answer.HasField("image") else None
+
+
+async def _credentials(name: str) -> cri.AuthConfig | None:
+    # Late: who has all images pays nothing for Docker's library.
+    from probetui.runtimes.cri.credentials import credentials  # noqa: PLC0415
+
+    return await asyncio.to_thread(credentials, name)
