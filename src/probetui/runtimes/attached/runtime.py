@@ -197,7 +197,11 @@ class AttachedRuntime:
         return watched.lives.upcoming
 
     async def start_container(self, container_id: ContainerID) -> None:
-        """Start a container again that has ended, if that is allowed."""
+        """Start a container again that has ended, if that is allowed.
+
+        Difference: it keeps its files, for nothing is created; the kubelet makes
+        another one.
+        """
         self._check_allowed(container_id)
         await self._foreign.start(foreign_id(container_id))
 
