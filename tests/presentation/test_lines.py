@@ -205,7 +205,40 @@ def test_verbose_tells_every_skip_and_every_entry() -> None:
         *THE_STORY,
     )
 
-    assert len(lines) == 2 + len(THE_STORY)
+    words = [each.partition(" ")[2] for each in lines]
+    assert len(words) == 2 + len(THE_STORY) + 4
+    assert [each for each in words if "next-failure" in each or " id " in each] == [
+        "demo/liveness liveness next-failure kill grace=30s(pod)",
+        "demo/liveness liveness next-failure none: on hold",
+        "demo/liveness image busybox:1.27.2 id 0000aaaabbbb",
+    ]
+
+
+def test_the_first_start_of_a_container_says_how_it_is_probed() -> None:
+    first = a_step("08:18:00", Lifecycle.STARTED)
+
+    lines = told(the_lines(), replace(first, restart_count=0), first)
+
+    assert [each.partition(" ")[2] for each in lines] == [
+        "demo/liveness started restart=0",
+        "demo/liveness image busybox:1.27.2 id 0000aaaabbbb",
+        (
+            "demo/liveness liveness probes exec cat /tmp/healthy period=5s timeout=1s "
+            "delay=5s failures=3 successes=1 noticed-after=10s-16s kill-grace=30s(pod)"
+        ),
+        "demo/liveness started restart=3",
+    ]
+
+
+def test_the_last_tick_of_a_worker_sums_up() -> None:
+    last = skipped("08:21:50", 10)._replace(skip=None, exit=Exit.POD_DELETED)
+
+    lines = told(the_lines(), failed("08:21:05", 1, 1, 34), last)
+
+    assert lines[-1].endswith(
+        "demo/liveness liveness counted 0 succeeded, 1 failed, 0 errored, 1 skipped; "
+        "latency last 34ms median 34ms max 34ms timeout 1.0s"
+    )
 
 
 def test_what_a_probe_prints_is_repeated_only_when_it_changes() -> None:
@@ -383,7 +416,7 @@ def test_a_long_output_is_cut_unless_all_is_wanted() -> None:
     long = (Attempt(ProbeResult.FAILURE, "x" * 9_000),)
 
     (short,) = told(the_lines(), failed("08:21:05", 1, 1, 1, attempts=long))
-    (whole,) = told(
+    whole, *_ = told(
         the_lines(is_verbose=True), failed("08:21:05", 1, 1, 1, attempts=long)
     )
 

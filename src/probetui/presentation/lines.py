@@ -5,7 +5,7 @@ It is the form for pipes, for logs, and for people who listen to a screen reader
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -38,6 +38,7 @@ from probetui.presentation.containers import object_name, pod_names
 from probetui.presentation.durations import took
 from probetui.presentation.exits import is_after_grace, signal_of
 from probetui.presentation.marks import is_warning
+from probetui.presentation.plain_detail import PlainDetail
 from probetui.presentation.text_cells import one_line
 
 _SECOND = timedelta(seconds=1)
@@ -119,11 +120,13 @@ class PlainLines:
 
     A run of ticks skipped for one reason is told when it begins and, if it was more
     than one, again with its length when it ends. What a probe printed is repeated only
-    when it changes.
+    when it changes. When a container first starts it is said how it is probed, and when
+    a worker ends what its ticks came to.
 
     Args:
         started_at: write times as seconds since then instead of wall time.
-        is_verbose: write every skipped tick, every output whole, and every entry.
+        is_verbose: write every skipped tick, every output whole, every entry, and what
+            the next failure would do: all that the detail pane says.
         mask: takes secrets out of what is written.
     """
 
@@ -142,6 +145,7 @@ class PlainLines:
         self._skips: dict[ProbeKey, _Skips] = {}
         self._outputs: dict[ProbeKey, str] = {}
         self._waits: dict[tuple[str, str], datetime | None] = {}
+        self._detail = PlainDetail()
 
     def know(self, pods: Iterable[Pod]) -> None:
         """Take note of pods; they keep their names when they are gone."""
@@ -154,7 +158,10 @@ class PlainLines:
             return self._tick(entry)
         if not self._is_verbose and not self._is_worth_a_line(entry):
             return []
-        return self._lines(entry)
+        lines = self._lines(entry)
+        if isinstance(entry, ContainerEntry) and entry.what is Lifecycle.STARTED:
+            lines += self._introduction(entry)
+        return lines
 
     def flush(self, now: datetime) -> list[str]:
         """Return what is still to be told when nothing more comes."""
@@ -162,6 +169,8 @@ class PlainLines:
             self._closing_line(key, skips, now) for key, skips in self._skips.items()
         ]
         self._skips.clear()
+        if self._is_verbose:
+            closing += [self._summary(key, now) for key in self._detail.probes]
         return [each for each in closing if each is not None]
 
     def _tick(self, tick: TickEntry) -> list[str]:
@@ -174,7 +183,36 @@ class PlainLines:
         else:
             self._skips.pop(tick.key, None)
         closing = skips and self._closing_line(tick.key, skips, tick.at)
-        return [*([closing] if closing else []), *self._lines(tick)]
+        return [
+            *([closing] if closing else []),
+            *self._lines(tick),
+            *self._about(tick),
+        ]
+
+    def _about(self, tick: TickEntry) -> Iterator[str]:
+        """Yield what the detail pane sums up at this tick."""
+        pod = self._pods.get(tick.key.pod_uid)
+        self._detail.count(tick)
+        if tick.exit is not None and (summary := self._summary(tick.key, tick.at)):
+            yield summary
+        if self._is_verbose and (words := self._detail.next_failure(tick, pod)):
+            yield self._of_probe(tick.key, tick.at, words)
+
+    def _introduction(self, entry: ContainerEntry) -> Iterator[str]:
+        """Yield how a container is probed, at its first start."""
+        if entry.restart_count and not self._is_verbose:
+            return
+        where = object_name(self._names, entry.pod_uid, entry.container_name)
+        for each in self._detail.started(entry, self._pods.get(entry.pod_uid)):
+            yield self._finished(entry.at, f"{where} {each}")
+
+    def _summary(self, key: ProbeKey, at: datetime) -> str | None:
+        words = self._detail.summary(key, self._pods.get(key.pod_uid))
+        return self._of_probe(key, at, words) if words else None
+
+    def _of_probe(self, key: ProbeKey, at: datetime, words: str) -> str:
+        where = object_name(self._names, key.pod_uid, key.container_name)
+        return self._finished(at, f"{where} {key.probe_type.lower()} {words}")
 
     def _closing_line(self, key: ProbeKey, skips: _Skips, now: datetime) -> str | None:
         if skips.count == 1:

@@ -177,15 +177,20 @@ def _next_tick_at(probe: ProbeSnapshot) -> datetime:
 
 def handler_words(probe: Probe, view: View) -> str:
     """Return what a probe does: `exec cat /tmp/healthy`, `http GET :8080/ready`."""
+    return view.safe(handler_text(probe))
+
+
+def handler_text(probe: Probe) -> str:
+    """Return the same as it stands in the manifest, not yet made safe."""
     match probe.handler:
         case ExecAction(command):
-            return view.safe(f"exec {' '.join(command)}")
+            return f"exec {' '.join(command)}"
         case HTTPGetAction(port, path, host, scheme):
-            return view.safe(f"{scheme.lower()} GET {host}:{port}{path}")
+            return f"{scheme.lower()} GET {host}:{port}{path}"
         case TCPSocketAction(port, host):
-            return view.safe(f"tcp {host}:{port}")
+            return f"tcp {host}:{port}"
         case GRPCAction(port, service):
-            return view.safe(f"grpc :{port} {service}".rstrip())
+            return f"grpc :{port} {service}".rstrip()
         case None:
             return "no handler"
 
