@@ -1,12 +1,13 @@
 """What the main screen costs, and how soon it answers keys, under a busy session.
 
-    python benchmarks/screen.py [--pods N] [--rate HZ] [--seconds S] [--size 120x40]
-                                [--json]
+    python benchmarks/screen.py [--pods N] [--events N] [--rate HZ] [--seconds S]
+                                [--size 120x40] [--json]
 
 The screen runs in a process of its own, on a pseudo-terminal. A session without an
 engine publishes snapshots at the given rate, with every probe ticking once a second.
 CPU is that process's, session included. Key to paint is from writing a key to the
-terminal until what the key brings up has been read from it.
+terminal until what the key brings up has been read from it. With `--events` the log of
+events has that many lines, is moved about in, and is filtered while it is typed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from datetime import UTC, datetime, timedelta
 
 WARM_UP_SECONDS = 2.0
 LONGEST_ANSWER_SECONDS = 5.0
+LONGEST_START_SECONDS = 30.0
 CONTAINER = "app"
 
 
@@ -44,8 +46,9 @@ def main() -> None:
     if options.json:
         print(json.dumps(result))
         return
+    events = f", {options.events} events" if options.events else ""
     print(
-        f"{options.pods} pods x 3 probes at {options.rate} Hz, {options.size}: "
+        f"{options.pods} pods x 3 probes{events} at {options.rate} Hz, {options.size}: "
         f"{result['cpu_percent']}% of a core, key to paint "
         f"median {result['key_median_ms']} ms, p99 {result['key_p99_ms']} ms "
         f"({result['keys']} keys), {result['kilobytes_per_second']} kB/s"
@@ -55,6 +58,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pods", type=int, default=100)
+    parser.add_argument("--events", type=int, default=0)
     parser.add_argument("--rate", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--size", default="120x40")
@@ -77,7 +81,8 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
         command, stdin=there, stderr=there, stdout=subprocess.PIPE, env=environment
     )
     os.close(there)
-    answers, painted = press_keys(here, options)
+    press = press_keys_in_events if options.events else press_keys
+    answers, painted = press(here, options)
     os.write(here, b"q")
     drain(here, lambda: screen.poll() is None)
     assert screen.stdout is not None
@@ -111,10 +116,54 @@ def press_keys(terminal: int, options: argparse.Namespace) -> tuple[list[float],
     return answers, painted
 
 
-def wait_for(terminal: int, words: bytes) -> int:
+def press_keys_in_events(
+    terminal: int, options: argparse.Namespace
+) -> tuple[list[float], int]:
+    """Open the event log, move about in it and filter it; return the same."""
+    rng = random.Random(1)
+    count = options.events
+    wait_for(terminal, b"pod-000/", LONGEST_START_SECONDS)
+    painted = read_for(terminal, WARM_UP_SECONDS)
+    os.write(terminal, b"v")
+    painted += wait_for(terminal, event_words(count - 1))
+    answers: list[float] = []
+
+    def answer(key: bytes, words: bytes) -> int:
+        bytes_before = read_for(terminal, rng.uniform(0.02, 0.12))
+        pressed_at = time.monotonic()
+        os.write(terminal, key)
+        bytes_after = wait_for(terminal, words)
+        answers.append(time.monotonic() - pressed_at)
+        return bytes_before + bytes_after
+
+    ends_at = time.monotonic() + options.seconds
+    while time.monotonic() < ends_at:
+        painted += answer(b"g", event_words(0))
+        for row in range(1, 10):
+            painted += answer(b"j", event_words(row))
+        painted += answer(b"G", event_words(count - 1))
+        painted += answer(b"/", b"filter events /")
+        typed = f"{rng.randrange(count):06}"
+        for length in range(1, len(typed) + 1):
+            wanted = typed[:length]
+            hits = sum(wanted in f"{number:06}" for number in range(count))
+            painted += answer(wanted[-1].encode(), f"{hits} of {count}".encode())
+        painted += answer(b"\x1b", event_words(count - 1))
+        painted += read_for(terminal, 0.2)  # a lone escape is told by what follows
+    os.write(terminal, b"q")
+    return answers, painted
+
+
+def event_words(number: int) -> bytes:
+    return f"event {number:06}".encode()
+
+
+def wait_for(
+    terminal: int, words: bytes, longest: float = LONGEST_ANSWER_SECONDS
+) -> int:
     """Read until the words have been painted; return how many bytes were."""
     seen = b""
-    ends_at = time.monotonic() + LONGEST_ANSWER_SECONDS
+    ends_at = time.monotonic() + longest
     while words not in seen:
         assert time.monotonic() < ends_at, f"{words!r} was not painted"
         if select.select([terminal], [], [], 0.1)[0]:
@@ -171,12 +220,16 @@ if "--child" in sys.argv:
         """A session whose probes all tick once a second, and fail now and then."""
 
         runtime_name = "benchmark 1.0"
+        playback = None
 
-        def __init__(self, pods: int, clock: SystemClock) -> None:
+        def __init__(self, pods: int, events: int, clock: SystemClock) -> None:
             self._clock = clock
             self._rng = random.Random(2)
             self.started_at = clock.now()
-            self.journal: list[Entry] = []
+            self.journal: list[Entry] = [
+                an_event(each, self.started_at) for each in range(events)
+            ]
+            self._is_growing = not events
             self._callbacks: list[Callable[[], None]] = []
             self._next = 0
             self.pods = [a_pod(index, self.started_at) for index in range(pods)]
@@ -213,7 +266,7 @@ if "--child" in sys.argv:
                 index = self._next % len(self.pods)
                 self.pods[index] = ticked(self.pods[index], now, self._rng)
                 self._next += 1
-            if self._rng.random() < 0.2:
+            if self._is_growing and self._rng.random() < 0.2:
                 self.journal.append(an_event(len(self.journal), now))
             for callback in self._callbacks:
                 callback()
@@ -322,7 +375,7 @@ if "--child" in sys.argv:
         )
 
     def an_event(number: int, now: datetime) -> EventEntry:
-        message = f"Readiness probe failed: HTTP probe failed with statuscode: {number}"
+        message = f"event {number:06}: HTTP probe failed with statuscode: 500"
         event = Event(
             EventType.WARNING, "Unhealthy", message, "uid-of-another", "", now
         )
@@ -332,7 +385,7 @@ if "--child" in sys.argv:
 async def draw(options: argparse.Namespace) -> None:
     """Run the screen until somebody leaves it, and print what it cost."""
     collector.hold_off()
-    session = BusySession(options.pods, SystemClock())
+    session = BusySession(options.pods, options.events, SystemClock())
     app = ProbetuiApp(session, options=ScreenOptions(zone=UTC))
     screen = asyncio.create_task(app.run_async())
     ticking = max(options.pods // options.rate, 1)

@@ -47,9 +47,13 @@ class _Group:
 
 
 class ClusterView:
-    """Folds events as they come; has one owner, who feeds it every one in order."""
+    """Folds events as they come; has one owner, who feeds it every one in order.
+
+    The work is done when somebody looks: nobody may, and a long record comes at once.
+    """
 
     def __init__(self) -> None:
+        self._pending: list[tuple[EventEntry, int]] = []
         self._correlator = EventCorrelator()
         self._groups: dict[FoldKey, _Group] = {}
         self._keys: dict[int, FoldKey] = {}
@@ -58,10 +62,37 @@ class ClusterView:
     @property
     def dropped(self) -> int:
         """How many events a cluster would not have written."""
+        self._catch_up()
         return len(self._dropped)
 
     def feed(self, entry: EventEntry, life: int) -> None:
         """Take one event; `life` is the restart count of its container."""
+        self._pending.append((entry, life))
+
+    def of(self, sequence: int) -> Fold | None:
+        """Return what became of the event with that number, None if it is none."""
+        self._catch_up()
+        key = self._keys.get(sequence)
+        if key is None:
+            return None
+        group = self._groups[key]
+        return Fold(group.shown, len(group.lives), sequence in self._dropped)
+
+    def events(self, pod_uid: str | None = None) -> tuple[ClusterEvent, ...]:
+        """Return what a cluster shows, of one pod or of all, the newest at the end."""
+        self._catch_up()
+        return tuple(
+            each
+            for each in self._correlator.recorded()
+            if pod_uid is None or each.pod_uid == pod_uid
+        )
+
+    def _catch_up(self) -> None:
+        pending, self._pending = self._pending, []
+        for entry, life in pending:
+            self._fold(entry, life)
+
+    def _fold(self, entry: EventEntry, life: int) -> None:
         shown = self._correlator.correlate(entry.event)
         if shown is None:
             self._dropped.add(entry.sequence)
@@ -73,22 +104,6 @@ class ClusterView:
         group.lives.add(life)
         if shown is not None:
             group.shown = shown
-
-    def of(self, sequence: int) -> Fold | None:
-        """Return what became of the event with that number, None if it is none."""
-        key = self._keys.get(sequence)
-        if key is None:
-            return None
-        group = self._groups[key]
-        return Fold(group.shown, len(group.lives), sequence in self._dropped)
-
-    def events(self, pod_uid: str | None = None) -> tuple[ClusterEvent, ...]:
-        """Return what a cluster shows, of one pod or of all, the newest at the end."""
-        return tuple(
-            each
-            for each in self._correlator.recorded()
-            if pod_uid is None or each.pod_uid == pod_uid
-        )
 
 
 def _key(event: Event) -> FoldKey:
