@@ -17,6 +17,7 @@ import pytest
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import UnmountVolume
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import Client
@@ -183,6 +184,9 @@ class CriBench(Bench):
         for pod in await last.relist():
             for sandbox in pod.sandboxes:
                 await last.remove_pod_sandbox(sandbox.sandbox_id)
+        for volumes in await last.list_volumes():
+            for name in volumes.volumes:
+                await last.unmount_volume(UnmountVolume(volumes.pod_uid, name))
         for sandbox_id in self._foreign:
             await self.ask(calls.REMOVE_POD_SANDBOX, pod_sandbox_id=sandbox_id)
         await self.runtime.close()

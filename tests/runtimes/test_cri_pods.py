@@ -16,8 +16,8 @@ from probetui.k8s.network import DNSConfig, DNSOption, HostAlias
 from probetui.k8s.pod import ContainerPort, Pod, Resources, VolumeMount
 from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.k8s.security import PodSecurityContext, SecurityContext
-from probetui.k8s.volume import EmptyDir, Projected, Volume
-from probetui.kubelet.effects import CreateContainer
+from probetui.k8s.volume import MEMORY, EmptyDir, Projected, Volume
+from probetui.kubelet.effects import CreateContainer, UnmountVolume
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.machine import address
 from tests.builders import a_container, a_pod
@@ -258,6 +258,26 @@ class TestSecurity:
         )
 
         assert found == "4000\n2\n4000 640\n"
+
+    async def test_a_volume_in_memory_is_as_large_as_it_may_be_and_goes_away(
+        self, bench: CriBench
+    ) -> None:
+        pod = a_pod_with(Volume("fast", EmptyDir(MEMORY, Decimal(1024 * 1024))))
+        await mount(bench, pod)
+        app = await run(bench, pod, VolumeMount("fast", "/fast"))
+
+        found = await look(
+            bench,
+            app,
+            "df -k /fast | tail -n 1; (head -c 2000000 /dev/zero > /fast/x) 2>/dev/null; "
+            "stat -c %s /fast/x",
+        )
+        await bench.runtime.stop_container(app, 0)
+        await bench.runtime.unmount_volume(UnmountVolume(pod.uid, "fast"))
+
+        assert found.split()[:2] == ["tmpfs", "1024"]
+        assert found.splitlines()[-1] == "1048576"
+        assert not list(bench.folder.rglob("fast"))
 
     async def test_a_frozen_file_system_has_volumes_that_are_not(
         self, bench: CriBench

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
-from probetui.k8s.volume import HostPath
+from probetui.k8s.volume import MEMORY, EmptyDir, HostPath
 from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
 from probetui.kubelet.labels import (
     POD_LOGS,
@@ -27,6 +27,7 @@ from probetui.ports import PodVolumes
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.bodies import hostname
 from probetui.runtimes.cri.faults import system_refusals
+from probetui.runtimes.cri.memory import mount_memory, unmount_memory
 from probetui.runtimes.cri.mounts import (
     ETC_HOSTS,
     file_mount,
@@ -59,7 +60,8 @@ class PodFiles:
 
     def __init__(self, folder: Path) -> None:
         self._pods = folder / "pods"
-        self._volumes = VolumeFolders(folder / "volumes")
+        self._volumes_folder = folder / "volumes"
+        self._volumes = VolumeFolders(self._volumes_folder)
 
     # -- sandboxes and containers
 
@@ -149,6 +151,9 @@ class PodFiles:
         group = pod.security_context.fs_group
         with system_refusals():
             self._volumes.mount(operation)
+            match volume.source:
+                case EmptyDir(medium, size_limit) if medium == MEMORY:
+                    mount_memory(self._volumes.path(pod, volume), size_limit)
             if group is not None and not isinstance(volume.source, HostPath):
                 give_to_group(
                     self._volumes.path(pod, volume),
@@ -158,7 +163,9 @@ class PodFiles:
 
     def unmount_volume(self, operation: UnmountVolume) -> None:
         """Remove a volume with what is in it; a path of the host stays as it is."""
+        folder = self._volumes_folder / operation.pod_uid / operation.volume_name
         with system_refusals():
+            unmount_memory(folder)
             self._volumes.unmount(operation)
 
     def list_volumes(self) -> tuple[PodVolumes, ...]:

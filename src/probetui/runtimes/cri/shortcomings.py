@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probetui.k8s.pod import Pod
-from probetui.k8s.volume import EmptyDir
+from probetui.k8s.volume import MEMORY, EmptyDir
 from probetui.ports import Shortcoming
 
 
@@ -13,7 +13,7 @@ def shortcomings(pod: Pod) -> Iterator[Shortcoming]:
     """Yield the fields of a pod that are not carried out as in a cluster."""
     for index, volume in enumerate(pod.volumes):
         source = volume.source
-        if not isinstance(source, EmptyDir):
+        if not isinstance(source, EmptyDir) or source.medium == MEMORY:
             continue
         path = f"spec.volumes[{index}].emptyDir"
         if source.medium:
