@@ -19,7 +19,6 @@ from probetui.tui.action import Where
 from probetui.tui.actions import BY_ID, bindings
 from probetui.tui.command_words import Typed
 from probetui.tui.container_keys import ContainerKey
-from probetui.tui.exporting import export_state
 from probetui.tui.key_labels import active_labels
 from probetui.tui.messages import (
     CommandGiven,
@@ -34,8 +33,6 @@ from probetui.tui.outside import Outside
 from probetui.tui.palette import Actions
 from probetui.tui.role_colours import role_variables
 from probetui.tui.screens.catalogue import SCREENS
-from probetui.tui.screens.command_line import CommandLine
-from probetui.tui.screens.help import HelpScreen
 from probetui.tui.screens.pods import PodsScreen
 from probetui.tui.screens.question import QuestionScreen
 from probetui.tui.sight import Onlooker, countdown_step, is_counting
@@ -114,6 +111,9 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
         labels = active_labels(self.screen.active_bindings)
         marks = self.stage.sight.view.marks
         is_ascii = self._options.ascii
+        # Late, as all that is not to be seen at the start.
+        from probetui.tui.screens.help import HelpScreen  # noqa: PLC0415
+
         screen = HelpScreen(name, labels, marks, is_ascii=is_ascii)
         self.push_screen(screen, self._try_key)
 
@@ -138,6 +138,9 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
         def do(typed: Typed | None) -> None:
             if typed is not None:
                 self.call_later(self._do, screen, typed)
+
+        # Late, as all that is not to be seen at the start.
+        from probetui.tui.screens.command_line import CommandLine  # noqa: PLC0415
 
         self.push_screen(CommandLine(self.stage, self._history), do)
 
@@ -172,6 +175,9 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
     def action_export(self, form: str = "json") -> None:
         """Write the state of all probes to a file."""
         try:
+            # Late, as all that is not to be seen at the start.
+            from probetui.tui.exporting import export_state  # noqa: PLC0415
+
             path = export_state(self.stage)
         except OSError as error:
             self.notify(f"no {form}: {error}", severity="error", markup=False)

@@ -17,7 +17,7 @@ from probetui.tui.action import Where
 from probetui.tui.actions import ACTIONS, bindings
 from probetui.tui.container_keys import ContainerKey
 from probetui.tui.messages import ContainerChosen, FilterClosed
-from probetui.tui.screens.container import ContainerScreen
+from probetui.tui.screens.catalogue import SCREENS
 from probetui.tui.screens.keyed import KeyedScreen
 from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, LEAST, is_below
 from probetui.tui.sight import Sight
@@ -119,7 +119,7 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
     def action_open(self) -> None:
         pane = self._focused_pane()
         if isinstance(pane, ContainerTable | DetailPane) and self.stage.subject:
-            self.app.push_screen(ContainerScreen(self.stage))
+            self.app.push_screen(SCREENS["container"](self.stage))
         else:
             self._zoom(pane.id or "")
 
