@@ -59,7 +59,7 @@ def codec_of(kind: Any) -> Codec:
     if origin is not None:
         return _container(origin, get_args(kind))
     if dataclasses.is_dataclass(kind):
-        return _dataclass(typing.cast("type[Any]", kind))
+        return _later(typing.cast("type[Any]", kind))
     if isinstance(kind, type) and issubclass(kind, tuple):
         return _named_tuple(kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -147,6 +147,19 @@ def _named_tuple(kind: type[Any]) -> Codec:
             *(codec.decode(each) for codec, each in zip(codecs, json, strict=True))
         ),
     )
+
+
+def _later(kind: type[Any]) -> Codec:
+    """Return the codec of a dataclass, made as late as the first such value comes.
+
+    All that a pod may have takes 3 ms to look through, and most pods have little of it.
+    """
+
+    @cache
+    def made() -> Codec:
+        return _dataclass(kind)
+
+    return Codec(lambda value: made().encode(value), lambda json: made().decode(json))
 
 
 class _Field(NamedTuple):
