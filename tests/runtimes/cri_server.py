@@ -10,6 +10,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -284,6 +285,13 @@ class CriServer:
             if self._is_wanted(each.labels, request.filter.label_selector)
         ]
         return cri.ListContainersResponse(containers=containers)
+
+    def reopen_container_log(
+        self, request: cri.ReopenContainerLogRequest
+    ) -> cri.ReopenContainerLogResponse:
+        _, status = self.containers[request.container_id]
+        Path(status.log_path).touch()
+        return cri.ReopenContainerLogResponse()
 
     def exec_sync(self, _request: cri.ExecSyncRequest) -> cri.ExecSyncResponse:
         return self.exec_answer

@@ -20,6 +20,7 @@ from probetui.k8s.volume import MEMORY, EmptyDir, Projected, Volume
 from probetui.kubelet.effects import CreateContainer, UnmountVolume
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.machine import address
+from probetui.runtimes.cri.rotation import set_aside
 from tests.builders import a_container, a_pod
 from tests.runtimes.bench import BEATS, BEATS_NO_MORE, FAILS, POLITE, SLOW, sh
 from tests.runtimes.cri_bench import CriBench, bench
@@ -76,6 +77,29 @@ class TestFiles:
         assert not log.exists()
         assert has_folder
         assert not logs_of(pod).exists()
+
+    async def test_a_log_that_is_too_long_goes_on_in_a_new_file(
+        self, bench: CriBench
+    ) -> None:
+        app = await bench.run(
+            "trap 'echo last; exit 0' TERM; head -c 11000000 /dev/zero | tr '\\0' x; "
+            "echo; touch ready; sleep 300 & wait"
+        )
+
+        async def is_ready() -> bool:
+            return (await bench.sh(app, "test -e ready")).exit_code == 0
+
+        await bench.until(is_ready)
+        log = logs_of(a_pod_of()) / "app" / "0.log"
+
+        await bench.another().relist()
+        await bench.runtime.stop_container(app, 30)
+
+        (aside,) = set_aside(log)
+        assert aside.stat().st_size > 11_000_000
+        assert await bench.printed(app) == ["last"]
+        await bench.runtime.remove_container(app)
+        assert set_aside(log) == []
 
     async def test_nothing_but_volumes_is_left_of_a_pod(self, bench: CriBench) -> None:
         pod = a_pod_with(Volume("data"))
@@ -269,8 +293,8 @@ class TestSecurity:
         found = await look(
             bench,
             app,
-            "df -k /fast | tail -n 1; (head -c 2000000 /dev/zero > /fast/x) 2>/dev/null; "
-            "stat -c %s /fast/x",
+            "df -k /fast | tail -n 1; "
+            "(head -c 2000000 /dev/zero > /fast/x) 2>/dev/null; stat -c %s /fast/x",
         )
         await bench.runtime.stop_container(app, 0)
         await bench.runtime.unmount_volume(UnmountVolume(pod.uid, "fast"))

@@ -227,6 +227,9 @@ def _number(value: int | None) -> cri.Int64Value | None:
 def _resources(resources: Resources) -> cri.LinuxContainerResources:
     """Return limits and weights in the kernel's units.
 
+    Difference: pods are in no cgroup of a node's, and who is killed first for memory
+    is left to the kernel, since there is no node that would have to survive.
+
     Source: kuberuntime_container_linux.go, v1.32.10, calculateLinuxResources;
     kubelet/cm/helpers_linux.go, MilliCPUToQuota.
     """

@@ -98,6 +98,9 @@ CONTAINER_STATUS = _runtime(
 LIST_CONTAINERS = _runtime(
     "ListContainers", cri.ListContainersRequest, cri.ListContainersResponse
 )
+REOPEN_CONTAINER_LOG = _runtime(
+    "ReopenContainerLog", cri.ReopenContainerLogRequest, cri.ReopenContainerLogResponse
+)
 EXEC_SYNC = _runtime("ExecSync", cri.ExecSyncRequest, cri.ExecSyncResponse)
 GET_CONTAINER_EVENTS = _runtime(
     "GetContainerEvents", cri.GetEventsRequest, cri.ContainerEventResponse

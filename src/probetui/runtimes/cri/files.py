@@ -41,6 +41,7 @@ from probetui.runtimes.cri.names import (
     pod_name_servers,
 )
 from probetui.runtimes.cri.ownership import give_to_group
+from probetui.runtimes.cri.rotation import set_aside
 from probetui.runtimes.cri.translate import PodName, SeenContainer
 from probetui.runtimes.volume_folders import VolumeFolders, remove_tree
 
@@ -111,10 +112,11 @@ class PodFiles:
 
         Only what is where files of ours are is removed, whatever the runtime says.
         """
+        log = Path(container.log_file)
         with system_refusals():
             for file, folder in (
                 (Path(container.message_file), self._pods),
-                (Path(container.log_file), Path(POD_LOGS)),
+                *((each, Path(POD_LOGS)) for each in (log, *set_aside(log))),
             ):
                 if file.is_relative_to(folder) and ".." not in file.parts:
                     file.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ parseCRILog, ReadLogs.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ async def follow(
     file = await _open(path, has_ended)
     if file is None:
         return
-    with file:
+    with contextlib.closing(_Reader(path, file)) as reader:
         lines = Lines()
         last, rest = _tail_of_container(file, tail)
         for line in last:
@@ -119,7 +120,7 @@ async def follow(
             polls += 1
             # Asked before reading: what was printed before the end is in the file then.
             is_over = polls % POLLS_PER_LOOK == 1 and await _answer(has_ended)
-            *fresh, rest = (rest + file.read()).split(b"\n")
+            *fresh, rest = (rest + reader.read()).split(b"\n")
             for line in fresh:
                 if (whole := lines.feed(line)) is not None:
                     yield whole
@@ -127,6 +128,34 @@ async def follow(
                 await asyncio.sleep(POLL_SECONDS)
         for each in lines.rest():
             yield each
+
+
+class _Reader:
+    """Reads on in a log file, and in the one that takes its place."""
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        self._path = path
+        self._file = file
+
+    def read(self) -> bytes:
+        """Return what was written since."""
+        fresh = self._file.read()
+        if self._is_current() or (successor := _open_if_there(self._path)) is None:
+            return fresh
+        # What was written to the old one before its name went.
+        fresh += self._file.read()
+        self._file.close()
+        self._file = successor
+        return fresh + successor.read()
+
+    def _is_current(self) -> bool:
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno()))  # noqa: PTH116  # to compare
+        except FileNotFoundError:
+            return True
+
+    def close(self) -> None:
+        self._file.close()
 
 
 async def _open(

@@ -44,6 +44,7 @@ from probetui.runtimes.cri.files import PodFiles
 from probetui.runtimes.cri.foreign import ForeignCri, stop_container
 from probetui.runtimes.cri.images import Images
 from probetui.runtimes.cri.listing import Listing
+from probetui.runtimes.cri.rotation import LogRotation
 from probetui.runtimes.cri.translate import (
     is_of_owner,
     node_of,
@@ -100,6 +101,7 @@ class CriRuntime:
         self._files = PodFiles(options.folder)
         self._listing = Listing(client, engine.name, options.owner, self._files)
         self._images = Images(client)
+        self._rotation = LogRotation(client)
 
     @property
     def name(self) -> str:
@@ -122,7 +124,9 @@ class CriRuntime:
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return every pod of ours, dead containers too, each list newest first."""
-        return pod_statuses(*await self._listing.everything())
+        sandboxes, containers = await self._listing.everything()
+        await self._rotation.look(containers)
+        return pod_statuses(sandboxes, containers)
 
     # -- sandboxes
 

@@ -1,0 +1,147 @@
+"""Logs that have become too long."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.cri.client import Client
+from probetui.runtimes.cri.logs import follow
+from probetui.runtimes.cri.rotation import MAX_FILES, LogRotation, set_aside
+from probetui.runtimes.cri.translate import SeenContainer, seen_container
+from tests.runtimes.cri_server import CriServer
+from tests.runtimes.test_cri_logs import entry, write
+
+LIMIT = 100
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[CriServer]:
+    with tempfile.TemporaryDirectory(prefix="cri-") as folder:
+        made = CriServer(f"{folder}/cri.sock")
+        await made.start()
+        yield made
+        await made.stop()
+
+
+@pytest.fixture
+async def client(server: CriServer) -> AsyncIterator[Client]:
+    made = Client(server.socket)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "0.log"
+
+
+@pytest.fixture
+def container(server: CriServer, log: Path) -> SeenContainer:
+    """Return a container that runs, and writes to the log."""
+    status = server.containers[server.add_container({})][1]
+    status.log_path = str(log)
+    return seen_container(status, "fake")
+
+
+async def test_a_log_that_is_too_long_is_set_aside_and_a_new_one_begun(
+    server: CriServer, client: Client, container: SeenContainer, log: Path
+) -> None:
+    write(log, b"x" * (LIMIT + 1))
+
+    await LogRotation(client, LIMIT).look([container])
+
+    (aside,) = set_aside(log)
+    assert size(aside) == LIMIT + 1
+    assert size(log) == 0
+    assert server.asked["ReopenContainerLog"] == 1
+
+
+@pytest.mark.parametrize(
+    ("length", "state"),
+    [
+        pytest.param(LIMIT, cri.CONTAINER_RUNNING, id="not too long"),
+        pytest.param(LIMIT + 1, cri.CONTAINER_EXITED, id="of a container that ended"),
+    ],
+)
+async def test_others_stay(
+    server: CriServer,
+    client: Client,
+    log: Path,
+    length: int,
+    state: cri.ContainerState,
+) -> None:
+    write(log, b"x" * length)
+    status = server.containers[server.add_container({}, state)][1]
+    status.log_path = str(log)
+
+    await LogRotation(client, LIMIT).look([seen_container(status, "fake")])
+
+    assert size(log) == length
+
+
+async def test_logs_are_not_looked_at_all_the_time(
+    client: Client, container: SeenContainer, log: Path
+) -> None:
+    rotation = LogRotation(client, LIMIT)
+    await rotation.look([container])
+    write(log, b"x" * (LIMIT + 1))
+
+    await rotation.look([container])
+
+    assert size(log) == LIMIT + 1
+
+
+async def test_the_oldest_make_room(
+    client: Client, container: SeenContainer, log: Path
+) -> None:
+    for day in range(10, 17):
+        write(log.with_name(f"0.log.202501{day}-000000"), b"old")
+    write(log, b"x" * (LIMIT + 1))
+
+    await LogRotation(client, LIMIT).look([container])
+
+    names = sorted(each.name for each in set_aside(log))
+    assert len(names) == MAX_FILES - 1
+    assert names[:-1] == [f"0.log.202501{day}-000000" for day in (14, 15, 16)]
+
+
+async def test_a_runtime_that_refuses_keeps_its_log(
+    server: CriServer, client: Client, container: SeenContainer, log: Path
+) -> None:
+    server.refusing["ReopenContainerLog"] = grpc.StatusCode.UNKNOWN
+    write(log, b"x" * (LIMIT + 1))
+
+    await LogRotation(client, LIMIT).look([container])
+
+    assert size(log) == LIMIT + 1
+    assert set_aside(log) == []
+
+
+async def test_who_follows_reads_on_in_the_new_one(log: Path) -> None:
+    ended = asyncio.Event()
+
+    async def has_ended() -> bool:
+        return ended.is_set()
+
+    write(log, entry("one"))
+    lines = follow(str(log), tail=10, has_ended=has_ended)
+    first = (await anext(lines)).text
+    write(log, entry("two"))
+    os.rename(log, f"{log}.1")  # noqa: PTH104  # at once, in a coroutine
+    write(log, entry("three"))
+    ended.set()
+
+    assert first == "one"
+    assert [each.text async for each in lines] == ["two", "three"]
+
+
+def size(path: Path) -> int:
+    return path.stat().st_size
