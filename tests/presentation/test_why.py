@@ -311,7 +311,10 @@ class TestTick:
         text = self.sentences("fffK", stored_after=Result.FAILURE)
 
         assert "the stored result, Success, became Failure." in text
-        assert "What followed: kill." in text
+        assert (
+            "What followed: the container is killed, and the probe goes on hold."
+            in text
+        )
 
     def test_an_injected_result(self) -> None:
         assert "Somebody chose the result" in self.sentences("f", injected=True)

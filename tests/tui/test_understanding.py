@@ -177,6 +177,12 @@ class TestTicks:
         assert "tick #2 " in title(text, "Decision trace")
         assert "+6" in text
 
+    async def test_leaving_the_container_leaves_the_tick(self) -> None:
+        text = await seen_after(steady(), "enter", "left", "left", "escape")
+
+        assert "✗✗ <now" in text
+        assert "08:21:05.1 probed: run 1->2" in text
+
 
 class TestContainer:
     async def test_the_probe_keeps_its_keys(self) -> None:

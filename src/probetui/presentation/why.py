@@ -24,6 +24,13 @@ from probetui.presentation.view import View
 from probetui.presentation.why_ended import backoff_sentences, end_sentences
 
 _REDIRECTION = 3
+_FOLLOWED = {
+    Action.KILL: "the container is killed, and the probe goes on hold",
+    Action.WOULD_KILL: "nothing, as nobody acts here; it would have been killed",
+    Action.READY: "the container becomes ready",
+    Action.NOT_READY: "the container becomes not ready; it is never killed for that",
+    Action.STARTED: "the container counts as started, and its other probes may begin",
+}
 _TRIGGERS = {
     Trigger.PERIODIC: "It came on schedule",
     Trigger.READINESS: "It came out of schedule: the kubelet brings readiness forward "
@@ -252,7 +259,8 @@ def run_sentences(tick: TickEntry) -> Iterator[str]:
         yield f"{run}, and the stored result was {tick.stored_after} already."
     else:
         yield f"{run}: the stored result, {tick.stored_before}, became {tick.result}."
-    yield f"What followed: {tick.action.replace('-', ' ')}."
+    if tick.action in _FOLLOWED:
+        yield f"What followed: {_FOLLOWED[tick.action]}."
 
 
 def tick_by_tick(

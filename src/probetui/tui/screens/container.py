@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -22,6 +22,14 @@ from probetui.tui.widgets.one_line import Banner, HeaderBar
 from probetui.tui.widgets.pane import Pane
 
 _PANES = {"detail": "life", "trace": "life-trace"}
+
+
+@runtime_checkable
+class Filtering(Protocol):
+    """A screen with a list that can be filtered."""
+
+    def action_filter(self, text: str = "") -> None:
+        """Filter it, or ask for what."""
 
 
 class ContainerScreen(KeyedScreen, inherit_bindings=False):
@@ -65,7 +73,7 @@ class ContainerScreen(KeyedScreen, inherit_bindings=False):
         view = self.stage.sight.view
         self._life.show(self.stage.subject, view)
         self._trace.show(self.stage.subject, view)
-        self.refresh_bindings()
+        self.refresh_keys()
 
     def check_action(
         self,
@@ -94,15 +102,18 @@ class ContainerScreen(KeyedScreen, inherit_bindings=False):
     def action_filter(self, text: str = "") -> None:
         """Go back to the list of containers and filter it."""
         below = self.app.screen_stack[-2]
-        self.dismiss()
-        if isinstance(below, KeyedScreen):
-            below.call_after_refresh(below.run_action, f"filter({text!r})")
+        self.action_unzoom()
+        if isinstance(below, Filtering):
+            below.action_filter(text)
 
     def action_open(self) -> None:
         self.app.push_screen(ProbeOutputScreen(self.stage))
 
     def action_back(self) -> None:
-        self.dismiss()
+        """Leave, and look at the newest tick again."""
+        self.action_unzoom()
 
     def action_unzoom(self) -> None:
+        self.stage.cursor = None
         self.dismiss()
+        self.show_subject_everywhere()

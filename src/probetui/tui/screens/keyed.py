@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from probetui.tui.action import Where
-from probetui.tui.actions import bindings
+from probetui.tui.actions import ACTIONS, bindings
 from probetui.tui.key_labels import footer_labels
 from probetui.tui.messages import StripEndWanted
 from probetui.tui.stage import Stage, StagedScreen, is_allowed
@@ -29,6 +29,7 @@ class KeyedScreen(StagedScreen, inherit_bindings=False):
         super().__init__()
         self.stage = stage
         self.key_line = KeyLine()
+        self._allowed: object = None
 
     def on_mount(self) -> None:
         self.bindings_updated_signal.subscribe(self, self._show_keys)
@@ -41,6 +42,13 @@ class KeyedScreen(StagedScreen, inherit_bindings=False):
         """Tell which keys work now; the others are neither shown nor listed."""
         return is_allowed(self, action, parameters)
 
+    def refresh_keys(self) -> None:
+        """Look again which keys work, if other actions make sense than before."""
+        allowed = [self.stage.allows(each) for each in ACTIONS]
+        if allowed != self._allowed:
+            self._allowed = allowed
+            self.refresh_bindings()
+
     def action_probe(self, step: int) -> None:
         """Show the container's next probe, or the one before."""
         subject = self.stage.subject
@@ -48,21 +56,22 @@ class KeyedScreen(StagedScreen, inherit_bindings=False):
             probes = subject.container.probes
             index = probes.index(subject.probe) + step
             self.stage.wanted_probe = probes[index % len(probes)].key.probe_type
-            self._show_subject_everywhere()
+            self.show_subject_everywhere()
 
     def action_tick(self, step: int) -> None:
         """Look at an older or a newer tick."""
         self.stage.move_cursor(step)
-        self._show_subject_everywhere()
+        self.show_subject_everywhere()
 
     @on(StripEndWanted)
     def _go_to_end(self, message: StripEndWanted) -> None:
         subject = self.stage.subject
         first = subject.ticks.indexes.start if subject is not None else 0
         self.stage.cursor = first if message.is_first else None
-        self._show_subject_everywhere()
+        self.show_subject_everywhere()
 
-    def _show_subject_everywhere(self) -> None:
+    def show_subject_everywhere(self) -> None:
+        """Show another probe or tick on every screen, also on those below."""
         for screen in self.app.screen_stack:
             if isinstance(screen, StagedScreen):
                 screen.show_subject()
