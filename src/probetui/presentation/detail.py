@@ -22,6 +22,7 @@ from probetui.presentation.probe_detail import (
     count_line,
     last_words,
     limit_words,
+    outlook_lines,
     output_lines,
     output_text,
     run_words,
@@ -171,7 +172,6 @@ def full_detail(subject: Subject, view: View, width: int) -> list[Line]:
     ]
     taken = sum(1 + len(text_of(each)) // max(width, 1) for each in output)
     is_long = taken > _MOST_OUTPUT_LINES
-    first, second = (about_it, output) if is_long else (output, about_it)
     return [
         *settings_lines(probe, view),
         EMPTY,
@@ -180,11 +180,12 @@ def full_detail(subject: Subject, view: View, width: int) -> list[Line]:
         ),
         EMPTY,
         *under_way(pod, container, view),
-        *standing_lines(container, probe, subject.tick, failure, view),
+        *standing_lines(container, probe, view),
+        *(() if is_long else output),
+        *outlook_lines(subject.tick, failure, view),
         EMPTY,
-        *first,
-        *((EMPTY,) if first else ()),
-        *second,
+        *about_it,
+        *((EMPTY, *output) if is_long else ()),
     ]
 
 

@@ -38,11 +38,9 @@ def settings_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
 def standing_lines(
     container: ContainerSnapshot,
     probe: ProbeSnapshot,
-    tick: TickEntry | None,
-    failure: NextFailure,
     view: View,
 ) -> Iterator[Line]:
-    """Yield how a probe stands, why a tick did what it did, and what comes next."""
+    """Yield how a probe stands."""
     run = labelled("result run", *run_words(probe, view))
     if is_running_towards_change(probe):
         run += (muted("   threshold "), *bar(probe, view.marks, _BAR))
@@ -50,6 +48,12 @@ def standing_lines(
     yield labelled("stored", believed(probe), muted(_stored_since(probe, view)))
     yield labelled("on hold", *_hold_words(probe))
     yield labelled("initial delay", _delay_words(container, probe, view))
+
+
+def outlook_lines(
+    tick: TickEntry | None, failure: NextFailure, view: View
+) -> Iterator[Line]:
+    """Yield why a tick did what it did, and what comes next."""
     yield labelled("why", why_words(tick, view))
     yield labelled("next failure", failure.words + _times_of_kill(failure, view))
     if failure.backoff is not None:
