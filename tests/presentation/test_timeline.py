@@ -96,6 +96,13 @@ def test_a_tick_is_found_by_its_number_in_the_journal() -> None:
     assert timeline.index_of(entries[3]._replace(sequence=77)) is None
 
 
+def test_a_tick_of_a_journal_from_the_engine_is_found_at_once() -> None:
+    entries = [each._replace(sequence=each.sequence + 1) for each in ticks("ssff")]
+    timeline = Timeline.of(entries)
+
+    assert [timeline.index_of(each) for each in entries] == list(range(4))
+
+
 def test_a_number_that_no_tick_has_finds_nothing() -> None:
     timeline = Timeline.of(ticks("ss"))
 

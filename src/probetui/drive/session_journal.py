@@ -27,17 +27,18 @@ class Limits:
 
     Attributes:
         open_entries: the newest entries, at least so many, are not packed.
-        block: entries that are packed together; packing one takes some milliseconds.
+        block: entries that are packed together; packing one takes two milliseconds,
+            in which nothing else is done, and so does looking into one.
         packed_bytes: above it, the oldest blocks are forgotten.
         ticks: so many of the newest ticks are kept all the same.
         unpacked_blocks: blocks that are looked at again are kept unpacked, so many.
     """
 
     open_entries: int = 16_384
-    block: int = 1_024
+    block: int = 256
     packed_bytes: int = 64 << 20
     ticks: int = LEAST_TICKS
-    unpacked_blocks: int = 8
+    unpacked_blocks: int = 32
 
 
 class _Block(NamedTuple):

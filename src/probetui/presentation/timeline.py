@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from probetui.k8s.probe import ProbeKey
@@ -87,12 +88,12 @@ class Timeline:
 
     def index_of(self, tick: TickEntry) -> int | None:
         """Return the number of a tick of this probe, None if it is not there."""
-        index = bisect_left(self.indexes, tick.sequence, key=self._sequence)
-        if index == len(self.indexes) or self._sequence(self.indexes[index]) != (
-            tick.sequence
-        ):
-            return None
-        return self.indexes[index]
+        # An engine numbers entries from 1 on, by their place: no need to look for it.
+        likely = bisect_left(self._places, tick.sequence - 1)
+        if self._has(likely, tick):
+            return self.indexes[likely]
+        found = bisect_left(self.indexes, tick.sequence, key=self._sequence)
+        return self.indexes[found] if self._has(found, tick) else None
 
     def generations(self) -> list[Generation]:
         """Return the ticks by the container that they saw, oldest first."""
@@ -103,6 +104,11 @@ class Timeline:
                 self._containers, self._starts, stops, strict=False
             )
         ]
+
+    def _has(self, at: int, tick: TickEntry) -> bool:
+        """Tell whether the tick is the one at that place of those that are there."""
+        indexes = self.indexes
+        return at < len(indexes) and self._sequence(indexes[at]) == tick.sequence
 
     def _sequence(self, index: int) -> int:
         tick = self.tick(index)
@@ -152,6 +158,7 @@ def _byte_of(looks: Looks) -> int:
     )
 
 
+@lru_cache(maxsize=256)
 def _looks_of_byte(byte: int) -> Looks:
     return Looks(
         CODES[byte & _CODE],
