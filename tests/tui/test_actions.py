@@ -53,7 +53,7 @@ def at_home(action: Action) -> list[type[DOMNode]]:
 @pytest.mark.parametrize("action", ROWS)
 def test_every_action_says_what_it_does_in_a_few_words(action: Action) -> None:
     assert action.tooltip
-    assert len(action.tooltip) <= 60
+    assert len(action.tooltip) <= 56
     assert action.word
     assert action.name == action.name.strip().lower()
     assert action.group

@@ -253,21 +253,6 @@ async def test_control_c_is_forgotten_after_a_while() -> None:
         assert not app._exit
 
 
-async def test_what_is_marked_is_copied_and_said_to_be_sent() -> None:
-    app = an_app(failing())
-    async with app.run_test(size=SIZE) as pilot:
-        app.screen.query_one(ContainerTable).text_select_all()
-        await pilot.press("ctrl+c", "ctrl+c")
-        await pilot.pause()
-
-        assert "demo/liveness       yes Running 41s" in app.clipboard
-        assert "┃" not in app.clipboard
-        assert {each.message for each in app._notifications} == {
-            "sent to the terminal's clipboard"
-        }
-        assert not app._exit
-
-
 async def test_a_picture_is_saved_and_its_path_shown(tmp_path: Path) -> None:
     app = an_app(failing(), screenshot_folder=tmp_path)
     async with app.run_test(size=SIZE) as pilot:
@@ -330,7 +315,7 @@ async def test_help_lists_exactly_the_keys_that_are_active(
     keys: tuple[str, ...], opened_by: str
 ) -> None:
     app = an_app(failing())
-    async with app.run_test(size=(120, 60)) as pilot:
+    async with app.run_test(size=(160, 60)) as pilot:
         await pilot.press(*keys)
         await pilot.pause()
         active = {

@@ -11,14 +11,16 @@ from probetui.cli import collector
 from probetui.cli.looks import Looks, read_looks
 from probetui.cli.notes import Weight
 from probetui.cli.plan import Plan
+from probetui.cli.roster import Roster
 from probetui.cli.session_options import ScreenChoices
 from probetui.drive.masking import Mask
 from probetui.drive.session import LogKeeper, Session
 from probetui.headless.follow import Follower
 from probetui.headless.verdict import DONE, Verdict
+from probetui.presentation.changes import pod_changes
 from probetui.tui import app
 from probetui.tui.options import ScreenOptions
-from probetui.tui.outside import Outside
+from probetui.tui.outside import Outside, Reread
 
 _INTRO_SECONDS = 30
 _SEVERITIES: dict[Weight, Literal["information", "warning", "error"]] = {
@@ -52,12 +54,19 @@ class _App(app.ProbetuiApp):
 
 
 async def show_screen(
-    plan: Plan, session: Session, follower: Follower, mask: Mask
+    plan: Plan,
+    session: Session,
+    follower: Follower,
+    mask: Mask,
+    roster: Roster | None = None,
 ) -> Verdict:
-    """Show a session until the user leaves or something else ends it."""
+    """Show a session until the user leaves or something else ends it.
+
+    Without a roster nothing runs that could be left, or changed by manifests.
+    """
     _choose_colors(plan.screen)
     looks = read_looks(plan.screen)
-    outside = Outside(logs=session if isinstance(session, LogKeeper) else None)
+    outside = _outside(plan, session, roster)
     options = _options(plan.screen, looks)
     shown = _App(session, options=options, mask=mask, outside=outside)
 
@@ -80,6 +89,29 @@ async def show_screen(
         raise shown.bug
     follower.end(Verdict("left", DONE))
     return await over
+
+
+def _outside(plan: Plan, session: Session, roster: Roster | None) -> Outside:
+    """Return what this program can do for the screen."""
+    logs = session if isinstance(session, LogKeeper) else None
+    if roster is None:
+        return Outside(logs=logs)
+
+    def reread() -> Reread:
+        wanted = plan.reload()
+        changes = pod_changes(roster.pods, wanted.pods)
+        changes_objects = wanted.objects != roster.objects
+        return Reread(changes, lambda: roster.change(wanted), changes_objects)
+
+    def leaves_behind() -> list[str]:
+        return [each.name for each in roster.pods]
+
+    is_readable = plan.source is not None and not plan.source.reads_stdin
+    return Outside(
+        leaves_behind=leaves_behind if plan.options.keep else None,
+        reread=reread if is_readable else None,
+        logs=logs,
+    )
 
 
 def _options(choices: ScreenChoices, looks: Looks) -> ScreenOptions:

@@ -37,6 +37,7 @@ class Where(Enum):
     FILTER = "the filter, while it is typed"
     COMMAND_LINE = "the command line"
     QUESTION = "a question"
+    CHOICE = "a menu"
     HELP = "the help"
     TICKS = "the ticks of a probe"
     ANSWER = "answers"

@@ -81,6 +81,7 @@ TOGETHER: tuple[tuple[Where, ...], ...] = (
     (Where.FILTER,),
     (Where.COMMAND_LINE,),
     (Where.PANE, Where.QUESTION),
+    (Where.PANE, Where.CHOICE),
     (Where.PANE, Where.HELP),
 )
 """Places whose keys work at the same time; no two of those may mean two things."""

@@ -14,6 +14,7 @@ from probetui.drive.masking import Mask
 from probetui.drive.session import Session
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
+from probetui.presentation.spans import line
 from probetui.tui.acting import is_offered, perform
 from probetui.tui.action import Where
 from probetui.tui.actions import BY_ID, bindings
@@ -31,18 +32,16 @@ from probetui.tui.objects import objects
 from probetui.tui.options import ScreenOptions
 from probetui.tui.outside import Outside
 from probetui.tui.palette import Actions
+from probetui.tui.program_actions import ProgramActions
 from probetui.tui.role_colours import role_variables
 from probetui.tui.screens.catalogue import SCREENS
 from probetui.tui.screens.pods import PodsScreen
-from probetui.tui.screens.question import QuestionScreen
 from probetui.tui.sight import Onlooker, countdown_step, is_counting
-from probetui.tui.stage import Stage, StagedApp, StagedScreen, is_allowed
+from probetui.tui.stage import Stage, StagedScreen, is_allowed
 from probetui.tui.themes import OWN_THEMES
 
-_SECONDS_TO_QUIT = 2.0
 
-
-class ProbetuiApp(StagedApp, inherit_bindings=False):
+class ProbetuiApp(ProgramActions, inherit_bindings=False):
     """Shows a session and hands it what a person asks for; decides nothing.
 
     Args:
@@ -80,7 +79,7 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
         self.stage = Stage(self._onlooker.look(), options, outside or Outside())
         self._main = PodsScreen(self.stage)
         self._unsubscribe: Callable[[], None] = _nothing
-        self._is_quit_asked = False
+        self.has_mouse = options.mouse
         self._history: list[str] = []
 
     async def on_mount(self) -> None:
@@ -130,7 +129,7 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
         if action.asks is None:
             self._session.send(command)
         else:
-            self._ask(action.asks(now), partial(self._session.send, command))
+            self.ask([line(action.asks(now))], partial(self._session.send, command))
 
     def action_command_line(self) -> None:
         screen = self.screen
@@ -160,42 +159,6 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
         self._onlooker.time_format = self._onlooker.time_format.following
         self._announce()
 
-    def action_set_theme(self, name: str) -> None:
-        """Put on other colours."""
-        self.theme = name
-
-    def action_save_picture(self) -> None:
-        try:
-            path = self.save_screenshot(path=str(self._options.screenshot_folder))
-        except OSError as error:
-            self.notify(f"no picture: {error}", severity="error", markup=False)
-        else:
-            self.notify(f"saved {path}", markup=False)
-
-    def action_export(self, form: str = "json") -> None:
-        """Write the state of all probes to a file."""
-        try:
-            # Late, as all that is not to be seen at the start.
-            from probetui.tui.exporting import export_state  # noqa: PLC0415
-
-            path = export_state(self.stage)
-        except OSError as error:
-            self.notify(f"no {form}: {error}", severity="error", markup=False)
-        else:
-            self.notify(f"saved {path}", markup=False)
-
-    def action_copy_or_quit(self) -> None:
-        """Copy what is marked; without a mark, quit if asked twice in two seconds."""
-        if text := self.screen.get_selected_text():
-            self.copy_to_clipboard(text)
-            self.notify("sent to the terminal's clipboard", markup=False)
-        elif self._is_quit_asked:
-            self.exit()
-        else:
-            self._is_quit_asked = True
-            self.set_timer(_SECONDS_TO_QUIT, self._forget_quit)
-            self.notify("^c again leaves", timeout=_SECONDS_TO_QUIT, markup=False)
-
     @on(SnapshotPublished)
     def _show(self) -> None:
         sight = self.stage.sight = self._onlooker.look()
@@ -210,7 +173,6 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
     @on(CopyWanted)
     def _copy(self, message: CopyWanted) -> None:
         self.copy_to_clipboard(message.text)
-        self.notify("sent to the terminal's clipboard", markup=False)
 
     @on(TickWanted)
     def _go_to_tick(self, message: TickWanted) -> None:
@@ -236,23 +198,12 @@ class ProbetuiApp(StagedApp, inherit_bindings=False):
             name = typed.action.name
             self.notify(f"{name}: not possible now", severity="error", markup=False)
 
-    def _ask(self, question: str, do: Callable[[], None]) -> None:
-        def answered(is_yes: bool | None) -> None:  # noqa: FBT001  # the framework's
-            if is_yes:
-                do()
-
-        screen = QuestionScreen(question, is_ascii=self.stage.options.ascii)
-        self.push_screen(screen, answered)
-
     def _announce(self) -> None:
         self.post_message(SnapshotPublished())
 
     def _count_down(self) -> None:
         if is_counting(self.stage.sight.snapshot):
             self._announce()
-
-    def _forget_quit(self) -> None:
-        self._is_quit_asked = False
 
 
 def _nothing() -> None:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from probetui.drive.session import LogKeeper
+from probetui.presentation.changes import PodChange
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """Manifests that were read again: what they change, and how to go by them.
+
+    `changes_objects` tells whether ConfigMaps or Secrets are not as they were.
+    """
+
+    changes: Sequence[PodChange]
+    apply: Callable[[], None]
+    changes_objects: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +29,11 @@ class Outside:
     it off.
 
     Attributes:
-        leaves_behind: names the containers that will be left when the screen is left.
+        leaves_behind: names the pods that stay when the screen is left.
+        reread: reads the manifests again; raises `ProbetuiError` for what is wrong.
         logs: reads what containers print.
     """
 
-    leaves_behind: Callable[[], str] | None = None
+    leaves_behind: Callable[[], Sequence[str]] | None = None
+    reread: Callable[[], Reread] | None = None
     logs: LogKeeper | None = None

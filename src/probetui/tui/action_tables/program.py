@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probetui.tui.action import Action, On, Where
+from probetui.tui.action import Action, Argument, On, Where
 
 PROGRAM = (
     Action(
@@ -45,6 +45,48 @@ PROGRAM = (
         "Save a picture (SVG)",
         (Where.PROGRAM,),
         "save_picture",
+        arguments=(Argument("form", ("svg", "txt")),),
+    ),
+    Action(
+        "app.mouse",
+        "",
+        "mouse",
+        "mouse",
+        "The mouse to the terminal, and back",
+        (Where.PROGRAM,),
+        "mouse",
+    ),
+    Action(
+        "app.suspend",
+        "ctrl+z",
+        "suspend",
+        "suspend",
+        "To the shell; fg comes back",
+        (Where.PROGRAM,),
+        "suspend_process",
+        on=On.PROGRAM,
+    ),
+    Action(
+        "files.copy-as",
+        "C",
+        "copy as",
+        "copy as",
+        "Copy: output, YAML, JSON, a command",
+        (Where.MAIN,),
+        "app.copy_menu",
+        on=On.CONTAINER,
+    ),
+    Action(
+        "files.reload",
+        "ctrl+r",
+        "reload",
+        "reload",
+        "Read the manifests again, show changes",
+        (Where.MAIN,),
+        "app.reload",
+        on=On.ALL_PODS,
+        when=lambda now: now.outside.reread is not None,
+        changes=True,
     ),
     Action(
         "app.copy",
@@ -73,7 +115,7 @@ PROGRAM = (
         "quit",
         "Leave probetui",
         (Where.PROGRAM,),
-        "quit",
+        "leave",
         on=On.PROGRAM,
         footer=120,
         aliases=("q",),
@@ -83,7 +125,7 @@ PROGRAM = (
         "ctrl+q",
         "quit",
         "quit now",
-        "Leave from anywhere",
+        "Leave from anywhere, without asking",
         (Where.PROGRAM,),
         "quit",
         on=On.PROGRAM,

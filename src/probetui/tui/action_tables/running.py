@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from probetui.k8s.status import Running
 from probetui.kubelet.inputs import (
+    DeletePod,
     PauseProbes,
     RestartContainer,
     ResumeProbes,
     StepProbe,
     TriggerProbe,
 )
+from probetui.kubelet.snapshot import PodWorkerState
 from probetui.tui.action import Action, Circumstances, On, Where
 
 
 def _is_running(now: Circumstances) -> bool:
     status = now.container.status
     return status is not None and isinstance(status.state, Running)
+
+
+def _is_wanted(now: Circumstances) -> bool:
+    return now.pod.state is PodWorkerState.SYNC
 
 
 RUNNING = (
@@ -70,6 +76,19 @@ RUNNING = (
         when=lambda now: now.probe.worker_alive,
         changes=True,
         footer=50,
+    ),
+    Action(
+        "container.delete-pod",
+        "ctrl+d",
+        "delete",
+        "delete pod",
+        "End the pod gracefully; asks first",
+        (Where.MAIN,),
+        gives=lambda now, _words: DeletePod(now.pod.pod.uid),
+        on=On.POD,
+        when=_is_wanted,
+        changes=True,
+        asks=lambda now: f"Delete pod {now.pod.pod.name}?",
     ),
     Action(
         "container.restart",

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 
 from probetui.presentation.filters import Filter
 from probetui.presentation.marks import Marks, legend
-from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, strong
+from probetui.presentation.spans import Line, Role, Span, line, muted, strong
 from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.inks import InkLine, fit, inks, wrapped
@@ -54,7 +54,7 @@ class HelpPane(Pane):
         return line(strong("Keys"), f" for: {self._name_of_pane}{found}")
 
     def badge(self) -> Line:
-        return line(muted("/ searches  a key tries it  esc closes"))
+        return line(muted("/ search  a key tries it  esc"))
 
     def count(self) -> int:
         return len(self._rows)
@@ -64,8 +64,14 @@ class HelpPane(Pane):
 
     def content(self) -> Sequence[InkLine]:
         columns = 2 if self.inner_width >= _TWO_COLUMNS else 1
-        lines = [each for block in self._key_blocks() for each in block]
-        keys = _in_columns(lines, columns, self.inner_width)
+        room = self.inner_width // columns
+        lines = [
+            part
+            for block in self._key_blocks()
+            for each in block
+            for part in wrapped(inks(each), room - 1, indent=_KEYS_WIDTH + 2)
+        ]
+        keys = _in_columns(lines, columns, room)
         marks = wrapped(self._legend(), self.inner_width, indent=8)
         self._rows = keys if self.filter.is_active else [*keys, *marks]
         return super().content()
@@ -145,12 +151,11 @@ def _key_line(keys: str, words: str) -> Line:
     return line("  ", Span(keys.ljust(_KEYS_WIDTH), Role.ACCENT), words)
 
 
-def _in_columns(lines: Sequence[Line], columns: int, width: int) -> list[InkLine]:
-    """Pour lines into columns of about the same height."""
-    height = -(-len(lines) // columns)
+def _in_columns(lines: Sequence[InkLine], columns: int, room: int) -> list[InkLine]:
+    """Pour lines into columns of about the same height, each `room` cells wide."""
+    height = max(-(-len(lines) // columns), 1)
     parts = [lines[start : start + height] for start in range(0, len(lines), height)]
-    room = width // columns
     return [
-        tuple(ink for each in row for ink in fit(inks(each), room))
-        for row in zip_longest(*parts, fillvalue=EMPTY)
+        tuple(ink for each in row for ink in fit(each, room))
+        for row in zip_longest(*parts, fillvalue=())
     ]

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.geometry import Size
 from textual.screen import ModalScreen
 
 from probetui.presentation.spans import Line, Role, Span, line, strong
@@ -20,10 +21,19 @@ from probetui.tui.widgets.pane import Pane
 class QuestionPane(Pane):
     """The question, and the keys that answer it."""
 
-    def __init__(self, question: str, *, is_ascii: bool) -> None:
+    def __init__(self, question: Sequence[Line], *, is_ascii: bool) -> None:
         super().__init__(id="question", is_ascii=is_ascii)
         self._question = question
         self._rows: Sequence[InkLine] = ()
+
+    def get_content_height(
+        self,
+        container: Size,  # noqa: ARG002  # the framework's
+        viewport: Size,  # noqa: ARG002  # the framework's
+        width: int,
+    ) -> int:
+        """Ask for the question, the keys, a line between them, and the frame."""
+        return len(self._wrapped(width - 2)) + 4
 
     def title(self) -> Line:
         return line(strong("Sure?"))
@@ -35,8 +45,15 @@ class QuestionPane(Pane):
         return self._rows[index]
 
     def content(self) -> Sequence[InkLine]:
-        self._rows = wrapped(inks(line(f" {self._question}")), self.inner_width, 1)
+        self._rows = self._wrapped(self.inner_width)
         return super().content()
+
+    def _wrapped(self, width: int) -> list[InkLine]:
+        return [
+            part
+            for each in self._question
+            for part in wrapped(inks(line(" ", *each)), width, indent=5)
+        ]
 
     def below(self) -> Sequence[InkLine]:
         labels = {each.id: each for each in active_labels(self.screen.active_bindings)}
@@ -46,13 +63,18 @@ class QuestionPane(Pane):
 
 
 class QuestionScreen(ModalScreen[bool], inherit_bindings=False):
-    """Dismissed with the answer; everything but a plain yes is no."""
+    """Dismissed with the answer; everything but a plain yes is no.
+
+    Args:
+        question: what is asked, and what is to be known for it.
+        is_ascii: draw with ASCII only.
+    """
 
     CSS_PATH = "../styles/question.tcss"
     PLACES: ClassVar[tuple[Where, ...]] = (Where.QUESTION,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
-    def __init__(self, question: str, *, is_ascii: bool) -> None:
+    def __init__(self, question: Sequence[Line], *, is_ascii: bool) -> None:
         super().__init__()
         self._pane = QuestionPane(question, is_ascii=is_ascii)
 

@@ -1,0 +1,63 @@
+"""What of the chosen container can be copied, and as what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from probetui.k8s.runtime import ContainerID
+from probetui.presentation.api_json import pod_status_to_json
+from probetui.presentation.detail import Subject, title
+from probetui.presentation.probe_detail import output_text
+from probetui.presentation.reproduce import reproduce
+from probetui.presentation.spans import text_of
+from probetui.presentation.text_cells import all_lines
+from probetui.presentation.view import View
+from probetui.presentation.yaml_view import yaml_lines
+
+
+class Copy(NamedTuple):
+    """A text that can be copied; it is harmless and without secrets."""
+
+    name: str
+    text: str
+
+
+def copies(subject: Subject, view: View) -> Sequence[Copy]:
+    """Return what there is to copy of a container and its chosen probe."""
+    return [each for each in _all(subject, view) if each.text]
+
+
+def _all(subject: Subject, view: View) -> Iterator[Copy]:
+    yield Copy("its name", title(subject, view))
+    yield Copy("the last output of the probe", _last_output(subject, view))
+    yield Copy("the command that repeats the probe", _reproduce(subject, view))
+    yield Copy("the pod's YAML, with defaults and status", _yaml(subject, view))
+    yield Copy("the pod's status as JSON", _status(subject, view))
+
+
+def _last_output(subject: Subject, view: View) -> str:
+    tick = subject.probe.last_run if subject.probe else None
+    if tick is None or not tick.attempts:
+        return ""
+    return "\n".join(all_lines(view.mask.text(output_text(tick.attempts[-1]))))
+
+
+def _reproduce(subject: Subject, view: View) -> str:
+    container, probe = subject.container, subject.probe
+    if probe is None:
+        return ""
+    status = container.status
+    container_id = ContainerID(status.container_id if status else "")
+    ip = subject.pod.status.pod_ip
+    return view.safe(reproduce(container.container, probe.probe, container_id, ip))
+
+
+def _yaml(subject: Subject, view: View) -> str:
+    return "\n".join(text_of(each) for each in yaml_lines(subject.pod, view)) + "\n"
+
+
+def _status(subject: Subject, view: View) -> str:
+    text = json.dumps(pod_status_to_json(subject.pod.status), indent=2)
+    return view.mask.text(text) + "\n"

@@ -1,0 +1,292 @@
+"""What is done with the program itself (UX-19, UX-49, UX-55, UX-61, UX-64)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from probetui.errors import ManifestError, UsageError
+from probetui.k8s.pod import Pod
+from probetui.kubelet.inputs import DeletePod
+from probetui.presentation.changes import pod_changes
+from probetui.tui.app import ProbetuiApp
+from probetui.tui.outside import Outside, Reread
+from probetui.tui.screens.choice import ChoiceScreen
+from probetui.tui.screens.question import QuestionScreen
+from probetui.tui.widgets.container_table import ContainerTable
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing
+from tests.tui.seeing import an_app, screen_text
+from tests.tui.states import DEMO, SHOP
+
+SIZE = (80, 24)
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def said(app: ProbetuiApp) -> str:
+    """Return the words on the screen, whatever they are broken and framed by."""
+    return " ".join(re.sub(r"[┃╭╮╰╯│─━┏┓┗┛]", " ", screen_text(app)).split())
+
+
+def messages(app: ProbetuiApp) -> list[str]:
+    return [each.message for each in app._notifications]
+
+
+# copying
+
+
+@pytest.fixture
+def clipboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give this process a desktop; return the file that is its clipboard."""
+    copied = tmp_path / "copied"
+    program = tmp_path / "wl-copy"
+    program.write_text(
+        f'#!/bin/sh\ncat > "{copied}.new" && mv "{copied}.new" "{copied}"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-1")
+    for name in ("SSH_CONNECTION", "DISPLAY", "TMUX"):
+        monkeypatch.delenv(name, raising=False)
+    return copied
+
+
+async def until_told(app: ProbetuiApp, pilot: Pilot[None], words: str) -> None:
+    """Wait until a notification says something."""
+    for _ in range(200):
+        if any(words in each for each in messages(app)):
+            return
+        await pilot.pause(0.02)
+    pytest.fail(f"nothing told of {words!r}: {messages(app)}")
+
+
+async def test_what_is_marked_is_copied_without_frames(clipboard: Path) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        app.screen.query_one(ContainerTable).text_select_all()
+        await pilot.press("ctrl+c")
+        await until_told(app, pilot, "copied to the clipboard (wl-copy)")
+
+        text = read(clipboard)
+        assert re.search(r"demo/liveness +yes Running 41s", text)
+        assert "┃" not in text
+        assert not app._exit
+
+
+@pytest.mark.parametrize(
+    ("name", "copied"),
+    [
+        pytest.param("its name", r"demo/liveness", id="name"),
+        pytest.param("last output", r"cat: can't open .*directory", id="output"),
+        pytest.param(
+            "repeats", r"docker exec d71cb34f\w* cat /tmp/healthy", id="command"
+        ),
+        pytest.param("YAML", r"(?s)apiVersion: v1\n.*livenessProbe:.*\n", id="YAML"),
+        pytest.param("JSON", r'(?s)\{.*"phase": "Running".*\}\n', id="JSON"),
+    ],
+)
+async def test_a_menu_offers_what_there_is_to_copy(
+    clipboard: Path, name: str, copied: str
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("C")
+        await pilot.pause()
+        assert isinstance(app.screen, ChoiceScreen)
+        names = [each for each, _ in app.screen._pane._choices]
+        index = next(i for i, each in enumerate(names) if name in each)
+        await pilot.press(*["down"] * index, "enter")
+        await until_told(app, pilot, "copied to the clipboard")
+
+    assert re.fullmatch(copied, read(clipboard))
+
+
+async def test_without_a_clipboard_nothing_is_said_to_be_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("WAYLAND_DISPLAY", "DISPLAY", "TMUX", "WSL_DISTRO_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        app.copy_to_clipboard("text")
+        await until_told(app, pilot, "not copied: no clipboard")
+
+        assert [each.severity for each in app._notifications] == ["error"]
+
+
+async def test_the_menu_is_closed_without_copying() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("C", "escape")
+        await pilot.pause()
+
+        assert not isinstance(app.screen, ChoiceScreen)
+        assert messages(app) == []
+
+
+# pictures
+
+
+async def test_the_screen_is_saved_as_text(tmp_path: Path) -> None:
+    app = an_app(failing(), screenshot_folder=tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        for _ in range(2):
+            await pilot.press("colon", *"screenshot", "space", *"txt", "enter")
+            await until_told(app, pilot, "saved")
+
+    saved = sorted(each.name for each in tmp_path.iterdir())  # noqa: ASYNC240  # the app is over
+    assert saved == ["probetui-1.txt", "probetui-2.txt"]
+    text = (tmp_path / "probetui-1.txt").read_text()
+    assert "┃> demo/liveness" in text
+    assert "\x1b" not in text
+
+
+# leaving
+
+
+@pytest.mark.parametrize(
+    ("keys", "has_left"),
+    [
+        pytest.param(("q",), False, id="q asks"),
+        pytest.param(("q", "n"), False, id="no"),
+        pytest.param(("q", "escape"), False, id="escape is no"),
+        pytest.param(("q", "enter"), False, id="enter is not yes"),
+        pytest.param(("q", "y"), True, id="yes"),
+        pytest.param(("ctrl+q",), True, id="^q does not ask"),
+    ],
+)
+async def test_leaving_asks_if_pods_would_stay(
+    keys: tuple[str, ...],
+    has_left: bool,  # noqa: FBT001  # a column
+) -> None:
+    app = an_app(failing(), outside=Outside(leaves_behind=lambda: ["demo", "shop"]))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+
+        assert app._exit is has_left
+        if keys == ("q",):
+            assert "These pods stay: demo, shop" in screen_text(app)
+
+
+async def test_deleting_a_pod_asks_first() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("ctrl+d")
+        await pilot.pause()
+        asked = screen_text(app)
+        before = list(session.sent)
+        await pilot.press("y")
+        await pilot.pause()
+
+    assert "Delete pod demo?" in asked
+    assert before == []
+    assert session.sent == [DeletePod(DEMO.uid)]
+
+
+# manifests
+
+
+def changed(pod: Pod, uid: str) -> Pod:
+    """Return the pod with another period, as another file would have it."""
+    container = pod.containers[0]
+    assert container.liveness_probe is not None
+    probe = replace(container.liveness_probe, period_seconds=2)
+    return replace(
+        pod,
+        uid=uid,
+        containers=(
+            replace(container, liveness_probe=probe),
+            *pod.containers[1:],
+        ),
+    )
+
+
+def rereading(*after: Pod) -> tuple[Outside, list[bool]]:
+    """Return manifests that hold other pods, and whether they have been applied."""
+    applied: list[bool] = []
+    read = Reread(pod_changes([DEMO, SHOP], after), lambda: applied.append(True))
+    return Outside(reread=lambda: read), applied
+
+
+async def test_reloading_shows_field_by_field_what_changes_and_then_does_it() -> None:
+    outside, applied = rereading(changed(DEMO, "another"))
+    app = an_app(failing(), outside=outside)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+        asked = said(app)
+        before = list(applied)
+        await pilot.press("y")
+        await pilot.pause()
+        told = messages(app)
+
+    assert "containers[liveness].livenessProbe.periodSeconds 5 -> 2" in asked
+    assert "begin anew: liveness liveness" in asked
+    assert "- shop gone: it is ended" in asked
+    assert before == []
+    assert applied == [True]
+    assert told == ["2 pods changed"]
+
+
+async def test_a_pod_with_the_same_uid_changes_in_place() -> None:
+    outside, _ = rereading(changed(DEMO, DEMO.uid), SHOP)
+    app = an_app(failing(), outside=outside)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+
+        assert "probe workers go on" in said(app)
+
+
+async def test_manifests_that_are_the_same_change_nothing() -> None:
+    outside, applied = rereading(replace(DEMO), replace(SHOP))
+    app = an_app(failing(), outside=outside)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+
+        assert not isinstance(app.screen, QuestionScreen)
+        assert messages(app) == ["nothing has changed in the manifests"]
+        assert applied == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(
+            ManifestError(["pod.yaml:1:1: one", "pod.yaml:2:1: two"]), id="many"
+        ),
+        pytest.param(UsageError("pod.yaml:1:1: one"), id="one"),
+    ],
+)
+async def test_manifests_that_are_wrong_change_nothing_and_say_why(
+    error: Exception,
+) -> None:
+    def reread() -> Reread:
+        raise error
+
+    app = an_app(failing(), outside=Outside(reread=reread))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+
+        assert messages(app)[0] == "pod.yaml:1:1: one"
+        assert {each.severity for each in app._notifications} == {"error"}
+
+
+async def test_without_files_there_is_nothing_to_reload() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+
+        assert messages(app) == []
