@@ -97,6 +97,23 @@ async def test_a_session_shorter_than_that_looks_at_its_end() -> None:
     assert found.record.last_used == START + MINUTE
 
 
+async def test_where_ours_cannot_be_told_from_others_that_is_said_and_none_goes() -> (
+    None
+):
+    bench = Bench(collects=True)
+    bench.store.store_id = ""
+    await bench.pull("app:1")
+    bench.store.filesystem = FULL_DISK
+
+    async with bench.running():
+        await bench.clock.advance(60 * MINUTE)
+
+    ((weight, text),) = bench.told
+    assert weight is Weight.WARNING
+    assert text.startswith("--image-gc: this runtime does not say enough of images")
+    assert list(bench.store.images) == ["sha256:app:1"]
+
+
 async def test_asked_for_it_frees_a_full_disk_and_says_so() -> None:
     bench = Bench(collects=True)
     bench.store.bring("theirs:1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ import yaml
 from probetui.cli.image_inventory import ImageInventory, Inventory, InventoryImage
 from probetui.cli.listing import print_table
 from probetui.cli.notes import Notes
-from probetui.cli.runtimes import open_runtime
+from probetui.cli.runtimes import DOCKER, open_runtime
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.clocks import SystemClock
 from probetui.errors import UsageError
@@ -69,7 +70,9 @@ async def collect_images(params: Mapping[str, Any]) -> int:
 async def _open_inventory(
     params: Mapping[str, Any], clock: Clock
 ) -> AsyncIterator[ImageInventory]:
-    runtime = await open_runtime(pick(RuntimeOptions, params), clock)
+    # A CRI runtime does not say which of its images are ours.
+    options = replace(pick(RuntimeOptions, params), runtime=DOCKER)
+    runtime = await open_runtime(options, clock)
     try:
         if not isinstance(runtime, ImageStore):
             raise UsageError(f"{runtime.name} has no images")

@@ -49,6 +49,12 @@ class ImageUpkeep:
 
     async def run(self) -> None:
         """Do it now and every five minutes, until this is cancelled."""
+        if self._collects and not await self._can_tell_ours():
+            self._notes.warning(
+                "--image-gc: this runtime does not say enough of images to know which "
+                "of them are ours, so none is removed"
+            )
+            return
         while True:
             await (self._collect() if self._collects else self._look())
             await self._clock.sleep_until(self._clock.now() + GC_PERIOD)
@@ -60,6 +66,12 @@ class ImageUpkeep:
                 await self._look()
         except TimeoutError:
             log.warning("images were not looked at in the end: no answer in time")
+
+    async def _can_tell_ours(self) -> bool:
+        try:
+            return bool(await self._store.image_store_id())
+        except ContainerRuntimeError:
+            return True
 
     async def _look(self) -> None:
         try:
