@@ -97,6 +97,25 @@ def test_before_the_first_tick_there_is_nothing_to_tell() -> None:
     assert why_in_short(the_subject(pod)) == "no tick yet"
 
 
+@pytest.mark.parametrize(
+    ("started", "words"),
+    [
+        pytest.param(False, "none; the startup probe has to succeed first", id="gated"),
+        pytest.param(True, "none", id="started"),
+    ],
+)
+def test_a_delay_that_a_startup_probe_makes_pointless_says_so(
+    started: bool,  # noqa: FBT001  # a column
+    words: str,
+) -> None:
+    pod = shop()
+    web = pod.containers[1]
+    assert web.status is not None
+    container = replace(web, status=replace(web.status, started=started))
+
+    assert full(replace(pod, containers=(container,)))["initial delay"] == words
+
+
 def test_a_kill_under_way_takes_the_place_of_the_next_failure() -> None:
     stopping = StoppingSnapshot(clock("08:21:00"), 30, "pod", By.LIVENESS)
     pod = demo("|sfffKh", on_hold=True, container={"stopping": stopping})

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from probetui.k8s.probe import Probe, ProbeType
-from probetui.presentation.latency import latency_line, noticed, timing_lines
+from probetui.presentation.latency import cost_line, latency_line, noticed, timing_lines
 from probetui.presentation.spans import text_of
 from tests.tui.states import DEMO, DEMO_KEY, LIVENESS, a_probe_snapshot, demo
 
@@ -54,6 +54,23 @@ def test_a_last_run_further_back_than_the_history_still_counts() -> None:
     line = text_of(latency_line(replace(probe, history=())))
 
     assert "last 28ms" in line
+
+
+@pytest.mark.parametrize(
+    ("period", "words"),
+    [
+        pytest.param(5, "12 runs a minute, 354ms of it spent probing", id="often"),
+        pytest.param(120, "0.5 runs a minute, 14ms of it spent probing", id="seldom"),
+    ],
+)
+def test_what_probing_costs(period: int, words: str) -> None:
+    spec = replace(LIVENESS, period_seconds=period)
+
+    assert words in text_of(cost_line(a_probe_snapshot(DEMO_KEY, spec, "|sssf")))
+
+
+def test_before_the_first_run_probing_cost_nothing() -> None:
+    assert "nothing yet" in text_of(cost_line(a_probe_snapshot(DEMO_KEY, LIVENESS)))
 
 
 def test_a_readiness_probe_never_kills() -> None:

@@ -19,6 +19,7 @@ from probetui.presentation.trace import (
     event_of,
     next_due,
     stopped_at,
+    ticks_lost,
     title,
     trace,
 )
@@ -201,6 +202,32 @@ def test_the_title_says_which_tick_it_is() -> None:
     words = text_of(title(a_tick("ss", trigger=Trigger.READINESS), VIEW))
 
     assert words == f"tick #2 08:21:07.0 {UNICODE.success} readiness"
+
+
+@pytest.mark.parametrize(
+    ("took", "next_after", "lost"),
+    [
+        pytest.param(1, 5, 0, id="in time"),
+        pytest.param(6, 6, 0, id="the next one waited"),
+        pytest.param(17, 17, 2, id="others were lost"),
+        pytest.param(17, None, 0, id="nobody knows yet"),
+    ],
+)
+def test_ticks_are_lost_while_a_probe_runs(
+    took: int, next_after: int | None, lost: int
+) -> None:
+    tick = a_tick("f", duration=timedelta(seconds=took))
+    next_at = None if next_after is None else NOW + timedelta(seconds=next_after)
+
+    assert ticks_lost(tick, next_at, 5) == lost
+
+
+def test_lost_ticks_are_told() -> None:
+    told = facts(a_tick("f"), next_at=NOW, ticks_lost=2)
+
+    assert told["next tick"].endswith(
+        "2 lost before it: this one took longer than a period"
+    )
 
 
 class TestNextDue:

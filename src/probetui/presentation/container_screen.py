@@ -21,7 +21,7 @@ from probetui.presentation.detail import Subject
 from probetui.presentation.durations import age, countdown
 from probetui.presentation.exits import asked_by
 from probetui.presentation.generations import generation_lines
-from probetui.presentation.latency import latency_line, timing_lines
+from probetui.presentation.latency import cost_line, latency_line, timing_lines
 from probetui.presentation.probe_detail import (
     believed,
     count_line,
@@ -81,6 +81,7 @@ def full_lines(subject: Subject, view: View, width: int) -> list[Line]:
         EMPTY,
         _last(probe, view),
         latency_line(probe),
+        cost_line(probe),
         count_line(probe),
         *timing_lines(pod.pod, container, probe),
         EMPTY,

@@ -15,7 +15,7 @@ from probetui.presentation.durations import age, took
 from probetui.presentation.sentences import KILL_REASONS
 from probetui.presentation.spans import Line
 
-_SECOND = timedelta(seconds=1)
+_SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
 
 class Noticed(NamedTuple):
@@ -52,6 +52,17 @@ def latency_line(probe: ProbeSnapshot) -> Line:
         f"max {took(max(durations))}   {limit}"
     )
     return labelled("latency", words)
+
+
+def cost_line(probe: ProbeSnapshot) -> Line:
+    """Return how often a probe runs, and how much of each minute it takes."""
+    durations = [each.attempts[-1].duration for each in probe.history if each.attempts]
+    if not durations:
+        return labelled("cost", "nothing yet")
+    a_minute = _MINUTE / (probe.probe.period_seconds * _SECOND)
+    spent = sum(durations, timedelta()) / len(durations) * a_minute
+    runs = f"{a_minute:.0f}" if a_minute >= 1 else f"{a_minute:.1f}"
+    return labelled("cost", f"{runs} runs a minute, {took(spent)} of it spent probing")
 
 
 def timing_lines(

@@ -158,6 +158,18 @@ def _hold_words(probe: ProbeSnapshot) -> tuple[Span, ...]:
 
 
 def _delay_words(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> str:
+    """Return the initial delay, and whether the startup probe makes it pointless."""
+    delay = _delay(container, probe, view)
+    status = container.status
+    is_gated = (
+        container.container.startup_probe is not None
+        and probe.key.probe_type is not ProbeType.STARTUP
+        and not (status is not None and status.started)
+    )
+    return f"{delay}; the startup probe has to succeed first" if is_gated else delay
+
+
+def _delay(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> str:
     seconds = probe.probe.initial_delay_seconds
     if probe.delay_until is not None and probe.delay_until > view.now:
         return f"{countdown(probe.delay_until - view.now)} of {seconds}s left"

@@ -55,15 +55,21 @@ def title(tick: TickEntry, view: View) -> Line:
 
 
 def trace(
-    tick: TickEntry, pod: Pod | None, next_at: datetime | None, view: View
+    tick: TickEntry,
+    pod: Pod | None,
+    next_at: datetime | None,
+    view: View,
+    *,
+    ticks_lost: int = 0,
 ) -> Trace:
     """Return everything about a tick.
 
     Without the `pod`, the grace period of a kill is left out. `next_at` is when the
-    tick after it was or will be due, None if that is not known.
+    tick after it was or will be due, None if that is not known; `ticks_lost` of those
+    in between never came.
     """
     gates = tuple(_gate(tick, each, view) for each in tick.gates)
-    return Trace(gates, tuple(_facts(tick, pod, next_at, view)))
+    return Trace(gates, tuple(_facts(tick, pod, next_at, view, ticks_lost)))
 
 
 def stopped_at(tick: TickEntry) -> Gate | None:
@@ -86,7 +92,11 @@ def _gate(tick: TickEntry, gate: Gate, view: View) -> Fact:
 
 
 def _facts(
-    tick: TickEntry, pod: Pod | None, next_at: datetime | None, view: View
+    tick: TickEntry,
+    pod: Pod | None,
+    next_at: datetime | None,
+    view: View,
+    ticks_lost: int,
 ) -> Iterator[Fact]:
     yield Fact("trigger", line(_TRIGGERS[tick.trigger]))
     if tick.attempts:
@@ -101,7 +111,10 @@ def _facts(
     if tick.exit is not None:
         yield Fact("next tick", line("none: this was the worker's last"))
     elif next_at is not None:
-        yield Fact("next tick", line(view.times.stamp(next_at)))
+        lost = ""
+        if ticks_lost:
+            lost = f"  {ticks_lost} lost before it: this one took longer than a period"
+        yield Fact("next tick", line(view.times.stamp(next_at), muted(lost)))
     yield Fact("cluster shows", line(cluster_words(tick)))
 
 
@@ -245,6 +258,17 @@ def _status_change(tick: TickEntry) -> str:
             return "the container as started; "
         case _:
             return "nothing: "
+
+
+def ticks_lost(tick: TickEntry, next_at: datetime | None, period_seconds: int) -> int:
+    """Return how many ticks never came because a probe took longer than its period.
+
+    One tick waits while a probe runs; those after it are lost, never made up for.
+    """
+    period = period_seconds * _SECOND
+    if next_at is None or tick.duration <= period:
+        return 0
+    return max((next_at - tick.started_at) // period - 1, 0)
 
 
 def next_due(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from probetui.presentation.detail import Subject
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, text_of
-from probetui.presentation.trace import Fact, Trace, next_due, trace
+from probetui.presentation.trace import Fact, Trace, next_due, ticks_lost, trace
 from probetui.presentation.view import View
 
 TWO_COLUMNS = 100
@@ -29,7 +29,8 @@ def subject_trace(subject: Subject, view: View) -> Trace | None:
     else:
         following = subject.ticks.tick(subject.cursor + 1)
         next_at = next_due(tick, following, period)
-    return trace(tick, subject.pod.pod, next_at, view)
+    lost = ticks_lost(tick, next_at, period)
+    return trace(tick, subject.pod.pod, next_at, view, ticks_lost=lost)
 
 
 def trace_lines(subject: Subject, view: View, width: int, height: int) -> list[Line]:
