@@ -160,3 +160,11 @@ def test_changes_are_what_the_table_of_containers_shows(
     assert set(kinds) == {"StateEntry", "ContainerEntry"}
     assert not any(isinstance(each, TickEntry) for each in kinds.values())
     assert course.now - at(0) == timedelta(seconds=30)
+
+
+def test_from_the_beginning_a_step_comes_to_the_first_tick(
+    course: SimulatedCourse,
+) -> None:
+    course.step()
+
+    assert len(ticks(course)) == 1

@@ -7,8 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from probetui.kubelet.snapshot import Snapshot
-from probetui.presentation.header import LEVELS, header, runtime_lost
+from probetui.kubelet.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
+from probetui.presentation.header import (
+    LEVELS,
+    header,
+    playback_trouble,
+    runtime_lost,
+)
 from probetui.presentation.spans import text_of
 from tests.presentation.looking import VIEW
 from tests.tui.states import NOW, a_snapshot, demo, shop
@@ -86,3 +91,64 @@ def test_a_runtime_that_does_not_answer_is_said_with_its_words() -> None:
 
 def test_there_is_no_banner_while_the_runtime_answers() -> None:
     assert runtime_lost(a_snapshot(demo()), NAME, VIEW) == ()
+
+
+@pytest.mark.parametrize(
+    ("playback", "badge"),
+    [
+        pytest.param(
+            PlaybackSnapshot(PlaybackKind.SIM, is_paused=False, pace=4),
+            "[SIM 4x  00:41.0]",
+            id="sim",
+        ),
+        pytest.param(
+            PlaybackSnapshot(PlaybackKind.SIM, is_paused=True, pace=1),
+            "[PAUSED  sim clock 00:41.0]",
+            id="paused",
+        ),
+        pytest.param(
+            PlaybackSnapshot(PlaybackKind.SIM, is_paused=False, pace=None),
+            "[SIM max  00:41.0]",
+            id="as fast as it goes",
+        ),
+        pytest.param(
+            PlaybackSnapshot(
+                PlaybackKind.REPLAY,
+                is_paused=False,
+                pace=0.25,
+                length=timedelta(hours=1, seconds=2),
+            ),
+            "[REPLAY 0.25x  00:41.0 of 1:00:02.0]",
+            id="replay",
+        ),
+        pytest.param(
+            PlaybackSnapshot(
+                PlaybackKind.REPLAY,
+                is_paused=False,
+                pace=1,
+                length=timedelta(seconds=41),
+                has_ended=True,
+            ),
+            "[END  replay 00:41.0 of 00:41.0]",
+            id="ended",
+        ),
+    ],
+)
+def test_another_clock_than_the_wall_s_is_named(
+    playback: PlaybackSnapshot, badge: str
+) -> None:
+    started_at = NOW - timedelta(seconds=41)
+    snapshot = replace(a_snapshot(demo()), started_at=started_at, playback=playback)
+
+    assert shown(0, snapshot)[0].endswith(badge)
+    assert "00:41.0]" in shown(3, snapshot)[0]
+
+
+def test_what_is_not_as_it_should_be_with_a_recording_is_said() -> None:
+    playback = PlaybackSnapshot(
+        PlaybackKind.REPLAY, is_paused=False, pace=1, note="line 7: 3 bytes are cut off"
+    )
+    snapshot = replace(a_snapshot(demo()), playback=playback)
+
+    assert text_of(playback_trouble(snapshot, VIEW)) == " line 7: 3 bytes are cut off"
+    assert not playback_trouble(a_snapshot(demo()), VIEW)

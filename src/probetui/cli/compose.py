@@ -318,7 +318,10 @@ class _Live:
         # Late: the screen's library is slow to import and lines do not need it.
         from probetui.cli.screen import show_screen  # noqa: PLC0415
 
-        return await show_screen(plan, session, follower, self._mask, self._roster)
+        save = self._outputs.saver(follower.drain)
+        return await show_screen(
+            plan, session, follower, self._mask, save, roster=self._roster
+        )
 
     async def _end(
         self, session: RealtimeSession, interrupts: Interrupts, verdict: Verdict

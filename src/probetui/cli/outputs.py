@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -50,19 +50,23 @@ class Outputs:
         self._printer: LinePrinter | None = None
         self._saved: Path | None = None
 
-    def save(self, folder: Path, now: datetime) -> Path:
-        """Copy what has been recorded so far to a file of its own, and return that.
+    def saver(self, drain: Callable[[], None]) -> Callable[[], str] | None:
+        """Return what keeps the record so far in a file of its own, and names that.
 
-        Raises:
-            RecordError: nothing is recorded, or the copy cannot be written.
+        None where nothing is recorded.
+
+        Args:
+            drain: lets everything be recorded that has happened.
         """
-        if self._saved is None:
-            raise RecordError("nothing is recorded: start with --record FILE")
-        name = f"probetui-{now.astimezone():%Y%m%d-%H%M%S}.jsonl"
-        try:
-            return Path(shutil.copy(self._saved, folder / name))
-        except OSError as error:
-            raise RecordError(f"{folder / name}: {error.strerror or error}") from error
+        saved = self._saved
+        if saved is None:
+            return None
+
+        def save() -> str:
+            drain()
+            return str(_copy(saved, Path.cwd()))
+
+        return save
 
     def open(self, runtime_name: str, config: KubeletConfig) -> list[Sink]:
         """Return where entries go; records get their header."""
@@ -158,6 +162,21 @@ class Outputs:
     def _tell(self, text: str, is_fault: bool) -> None:  # noqa: FBT001  # a callback
         notes = self._plan.notes
         (notes.warning if is_fault else notes.note)(text)
+
+
+def _copy(path: Path, folder: Path) -> Path:
+    """Copy a record to a new name in a folder.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
+    number = 1
+    while (target := folder / f"probetui-session-{number}.jsonl").exists():
+        number += 1
+    try:
+        return Path(shutil.copy(path, target))
+    except OSError as error:
+        raise RecordError(f"{target}: {error.strerror or error}") from error
 
 
 class _Recording:

@@ -9,6 +9,7 @@ from typing import Any
 
 from probetui.cli.attachment import Attachment, attachable
 from probetui.cli.files import STDIN, STDOUT
+from probetui.cli.lessons import Page
 from probetui.cli.log import start_log
 from probetui.cli.notes import Notes
 from probetui.cli.pods import ManifestOptions, check_containers, load_pods
@@ -54,7 +55,8 @@ class Plan:
 
     `pods` are the loaded ones with what the command line changes of them, `objects`
     what they may refer to. `scenario` is how a simulated world goes. `arguments` are
-    the options as they go into the record. `intro` is said before anything else.
+    the options as they go into the record. `intro` is said before anything else; on a
+    screen, a lesson's `page` is open instead.
     """
 
     loaded: Sequence[LoadedPod]
@@ -74,6 +76,7 @@ class Plan:
     source: ManifestOptions | None = None
     attachment: Attachment | None = None
     scenario: Scenario = NO_SCENARIO
+    page: Page | None = None
 
     @property
     def wanted(self) -> Wanted:

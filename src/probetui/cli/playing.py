@@ -170,7 +170,13 @@ class _Show:
 
         # Its time limit is one of its own time.
         in_own_time = replace(plan, options=replace(plan.options, timeout=None))
-        return await show_screen(in_own_time, self._session, follower, self._mask)
+        return await show_screen(
+            in_own_time,
+            self._session,
+            follower,
+            self._mask,
+            self._outputs.saver(follower.drain),
+        )
 
     def _end(self, follower: Follower) -> None:
         """Say what it means that there is no more."""

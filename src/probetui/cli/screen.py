@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 from probetui.cli import collector
+from probetui.cli.lessons import Page
 from probetui.cli.looks import Looks, read_looks
 from probetui.cli.notes import Weight
 from probetui.cli.plan import Plan
@@ -20,7 +22,7 @@ from probetui.headless.verdict import DONE, Verdict
 from probetui.presentation.changes import pod_changes
 from probetui.tui import app
 from probetui.tui.options import ScreenOptions
-from probetui.tui.outside import Outside, Reread
+from probetui.tui.outside import Lesson, Outside, Reread
 
 _INTRO_SECONDS = 30
 _SEVERITIES: dict[Weight, Literal["information", "warning", "error"]] = {
@@ -58,22 +60,35 @@ async def show_screen(
     session: Session,
     follower: Follower,
     mask: Mask,
+    save: Callable[[], str] | None = None,
     roster: Roster | None = None,
 ) -> Verdict:
     """Show a session until the user leaves or something else ends it.
 
-    Without a roster nothing runs that could be left, or changed by manifests.
+    Args:
+        plan: what was asked for.
+        session: what is shown.
+        follower: ends it.
+        mask: what is not to be shown.
+        save: keeps the session's record in a file of its own, and names that.
+        roster: the pods that run, if they can be left or changed by manifests.
     """
     _choose_colors(plan.screen)
     looks = read_looks(plan.screen)
-    outside = _outside(plan, session, roster)
+    outside = Outside(
+        logs=session if isinstance(session, LogKeeper) else None,
+        lesson=None if plan.page is None else _lesson(plan.page, follower),
+        save=save,
+        leaves_behind=_leaves_behind(plan, roster),
+        reread=_rereading(plan, roster),
+    )
     options = _options(plan.screen, looks)
     shown = _App(session, options=options, mask=mask, outside=outside)
 
     def tell(weight: Weight, text: str) -> None:
         shown.notify(text, severity=_SEVERITIES[weight], markup=False)
 
-    if plan.intro:
+    if plan.intro and plan.page is None:
         shown.call_later(shown.notify, plan.intro, timeout=_INTRO_SECONDS, markup=False)
     for problem in looks.problems:
         shown.call_later(shown.notify, problem, severity="warning", markup=False)
@@ -91,11 +106,30 @@ async def show_screen(
     return await over
 
 
-def _outside(plan: Plan, session: Session, roster: Roster | None) -> Outside:
-    """Return what this program can do for the screen."""
-    logs = session if isinstance(session, LogKeeper) else None
-    if roster is None:
-        return Outside(logs=logs)
+def _lesson(page: Page, follower: Follower) -> Lesson:
+    """Return a lesson as the screen shows it."""
+
+    def turn_page(steps: int) -> None:
+        page.turned = steps
+        follower.end(Verdict("another lesson", DONE))
+
+    lesson = page.lesson
+    return Lesson(lesson.name, lesson.text, page.number, page.count, turn_page)
+
+
+def _leaves_behind(
+    plan: Plan, roster: Roster | None
+) -> Callable[[], Sequence[str]] | None:
+    """Return what names the pods that stay, None if none does."""
+    if roster is None or not plan.options.keep:
+        return None
+    return lambda: [each.name for each in roster.pods]
+
+
+def _rereading(plan: Plan, roster: Roster | None) -> Callable[[], Reread] | None:
+    """Return what reads the manifests again, None if they are in no files."""
+    if roster is None or plan.source is None or plan.source.reads_stdin:
+        return None
 
     def reread() -> Reread:
         wanted = plan.reload()
@@ -103,15 +137,7 @@ def _outside(plan: Plan, session: Session, roster: Roster | None) -> Outside:
         changes_objects = wanted.objects != roster.objects
         return Reread(changes, lambda: roster.change(wanted), changes_objects)
 
-    def leaves_behind() -> list[str]:
-        return [each.name for each in roster.pods]
-
-    is_readable = plan.source is not None and not plan.source.reads_stdin
-    return Outside(
-        leaves_behind=leaves_behind if plan.options.keep else None,
-        reread=reread if is_readable else None,
-        logs=logs,
-    )
+    return reread
 
 
 def _options(choices: ScreenChoices, looks: Looks) -> ScreenOptions:

@@ -22,6 +22,7 @@ from probetui.kubelet.snapshot import PlaybackKind, Snapshot
 
 _SECOND = timedelta(seconds=1)
 _ATTEMPTS = 3
+_LONG = timedelta(minutes=10)
 
 _TRY_AGAIN = 200
 """Turns until a checkpoint is tried again that could not be taken."""
@@ -147,11 +148,11 @@ class SimulatedCourse:
         """Let time pass until the next tick is due, and that tick go."""
         self.hold()
         begin = self.position
-        steps = [each.at for each in self.snapshot().upcoming if each.is_step]
-        if steps:
-            while (at := self.next_at()) is not None and at <= steps[0]:
+        step_at = self._next_step_at()
+        if step_at is not None:
+            while (at := self.next_at()) is not None and at <= step_at:
                 self.turn()
-            self.pass_until(steps[0])
+            self.pass_until(step_at)
         if not has_tick(self._give(StepProbe())):
             self._live_until_landed()
         self._marks.cut(begin)
@@ -197,6 +198,21 @@ class SimulatedCourse:
     def _give(self, command: Command) -> Sequence[Entry]:
         self._done[self.position] = _Done(self.now, command)
         return self._simulation.submit(command).entries
+
+    def _next_step_at(self) -> datetime | None:
+        """Let time pass until there is something to step to, and return when that is.
+
+        None if there is nothing for a long time.
+        """
+        end = self.now + _LONG
+        while True:
+            steps = [each.at for each in self.snapshot().upcoming if each.is_step]
+            if steps:
+                return steps[0]
+            at = self.next_at()
+            if at is None or at > end:
+                return None
+            self.turn()
 
     def _live_until_landed(self) -> None:
         """Let time pass until no probe is in flight, or one is too long for that."""

@@ -44,6 +44,16 @@ def took(length: timedelta) -> str:
     return countdown(length)
 
 
+def stopwatch(length: timedelta) -> str:
+    """Return how long something has run, to the tenth: `00:41.0`, `1:02:03.4`."""
+    tenths = max(length // _TENTH, 0)
+    seconds, tenth = divmod(tenths, 10)
+    minutes, second = divmod(seconds, _MINUTE)
+    hours, minute = divmod(minutes, _MINUTE)
+    clock = f"{minute:02}:{second:02}.{tenth}"
+    return f"{hours}:{clock}" if hours else clock
+
+
 class TimeFormat(StrEnum):
     """How instants are written."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from probetui.kubelet.snapshot import Snapshot
+from probetui.kubelet.snapshot import PlaybackSnapshot, Snapshot
 from probetui.presentation.containers import ready_containers
-from probetui.presentation.durations import age, countdown
+from probetui.presentation.durations import age, countdown, stopwatch
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, strong
 from probetui.presentation.view import View
 
@@ -16,11 +16,30 @@ _LATE = timedelta(milliseconds=100)
 _SHORT, _TINY = 3, 4
 
 
-def mode(snapshot: Snapshot) -> Span:
-    """Return the badge for the clock: live, or paused."""
+def mode(snapshot: Snapshot, *, is_short: bool = False) -> Span:
+    """Return the badge for the clock: live, or paused, or another clock's time."""
+    if snapshot.playback is not None:
+        return _played(snapshot, snapshot.playback, is_short=is_short)
     if snapshot.is_paused:
         return Span("[PAUSED]", Role.WARNING)
     return Span("[LIVE 1x]", Role.SUCCESS)
+
+
+def _played(snapshot: Snapshot, playback: PlaybackSnapshot, *, is_short: bool) -> Span:
+    elapsed = stopwatch(snapshot.taken_at - snapshot.started_at)
+    if is_short:
+        clock = elapsed
+    elif playback.length is not None:
+        clock = f"{elapsed} of {stopwatch(playback.length)}"
+    else:
+        clock = f"clock {elapsed}" if playback.is_paused else elapsed
+    name = playback.kind.value
+    if playback.has_ended:
+        return Span(f"[END  {name} {clock}]", Role.WARNING)
+    if playback.is_paused:
+        return Span(f"[PAUSED  {name} {clock}]", Role.WARNING)
+    pace = "max" if playback.pace is None else f"{playback.pace:g}x"
+    return Span(f"[{name.upper()} {pace}  {clock}]", Role.SUCCESS)
 
 
 def is_late(snapshot: Snapshot) -> bool:
@@ -51,9 +70,11 @@ def header(
     late = f"late {countdown(snapshot.lateness)}  " if is_late(snapshot) else ""
     ready = f"{_ready(snapshot)}  " if level <= 1 else ""
     restarts = f"restarts {snapshot.restarts}  " if level < _TINY else ""
-    clock = f"  {view.times.wall(snapshot.taken_at)}" if level < _TINY else ""
+    is_real = snapshot.playback is None
+    wall = f"  {view.times.wall(snapshot.taken_at)}"
+    clock = wall if level < _TINY and (is_real or not is_short) else ""
     return (
-        line(strong(" probetui"), *left, mode(snapshot)),
+        line(strong(" probetui"), *left, mode(snapshot, is_short=is_short)),
         line(
             Span(late, Role.WARNING),
             f" {ready}{restarts}faults {snapshot.faults}{clock} ",
@@ -72,6 +93,12 @@ def runtime_lost(snapshot: Snapshot, runtime_name: str, view: View) -> Line:
         Span(f" {name} does not answer since {age(view.now - since)}", Role.ERROR),
         f"; ticks are errored, trying again: {error}",
     )
+
+
+def playback_trouble(snapshot: Snapshot, view: View) -> Line:
+    """Return the banner for a recording that is not as it should be, else nothing."""
+    note = "" if snapshot.playback is None else snapshot.playback.note
+    return line(Span(f" {view.safe(note)}", Role.WARNING)) if note else EMPTY
 
 
 def _ready(snapshot: Snapshot) -> str:

@@ -31,6 +31,7 @@ from probetui.tui.action import Action, Where
 from probetui.tui.action_tables.answering import ANSWERING
 from probetui.tui.action_tables.looking import LOOKING
 from probetui.tui.action_tables.moving import MOVING
+from probetui.tui.action_tables.playing import PLAYING
 from probetui.tui.action_tables.program import PROGRAM
 from probetui.tui.action_tables.reading import READING
 from probetui.tui.action_tables.running import RUNNING
@@ -42,6 +43,7 @@ ACTIONS: tuple[Action, ...] = (
     *READING,
     *UNDERSTANDING,
     *RUNNING,
+    *PLAYING,
     *PROGRAM,
     *ANSWERING,
 )

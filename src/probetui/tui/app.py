@@ -32,7 +32,7 @@ from probetui.tui.objects import objects
 from probetui.tui.options import ScreenOptions
 from probetui.tui.outside import Outside
 from probetui.tui.palette import Actions
-from probetui.tui.program_actions import ProgramActions
+from probetui.tui.played_app import PlayedApp
 from probetui.tui.role_colours import role_variables
 from probetui.tui.screens.catalogue import SCREENS
 from probetui.tui.screens.pods import PodsScreen
@@ -41,7 +41,7 @@ from probetui.tui.stage import Stage, StagedScreen, is_allowed
 from probetui.tui.themes import OWN_THEMES
 
 
-class ProbetuiApp(ProgramActions, inherit_bindings=False):
+class ProbetuiApp(PlayedApp, inherit_bindings=False):
     """Shows a session and hands it what a person asks for; decides nothing.
 
     Args:
@@ -64,7 +64,7 @@ class ProbetuiApp(ProgramActions, inherit_bindings=False):
         mask: Mask | None = None,
         outside: Outside | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(session)
         self.title = options.title
         for theme in (*OWN_THEMES, *options.themes):
             self.register_theme(theme)
@@ -73,7 +73,6 @@ class ProbetuiApp(ProgramActions, inherit_bindings=False):
             self.theme = options.theme
         if not options.motion:
             self.animation_level = "none"
-        self._session = session
         self._options = options
         self._onlooker = Onlooker(session, options, mask)
         self.stage = Stage(self._onlooker.look(), options, outside or Outside())
@@ -84,7 +83,7 @@ class ProbetuiApp(ProgramActions, inherit_bindings=False):
 
     async def on_mount(self) -> None:
         await self.push_screen(self._main)
-        self._unsubscribe = self._session.subscribe(self._announce)
+        self._unsubscribe = self.session.subscribe(self._announce)
         step = countdown_step(self._options)
         self.set_interval(step.total_seconds(), self._count_down)
 
@@ -127,9 +126,9 @@ class ProbetuiApp(ProgramActions, inherit_bindings=False):
             self.notify(str(error), severity="error", markup=False)
             return
         if action.asks is None:
-            self._session.send(command)
+            self.session.send(command)
         else:
-            self.ask([line(action.asks(now))], partial(self._session.send, command))
+            self.ask([line(action.asks(now))], partial(self.session.send, command))
 
     def action_command_line(self) -> None:
         screen = self.screen
@@ -168,7 +167,7 @@ class ProbetuiApp(ProgramActions, inherit_bindings=False):
 
     @on(CommandGiven)
     def _send(self, message: CommandGiven) -> None:
-        self._session.send(message.command)
+        self.session.send(message.command)
 
     @on(CopyWanted)
     def _copy(self, message: CopyWanted) -> None:

@@ -22,6 +22,21 @@ class Reread:
 
 
 @dataclass(frozen=True, slots=True)
+class Lesson:
+    """A lesson that is being given.
+
+    `number` counts from 1 to `count`; `turn_page` ends it and begins the one so many
+    places after it.
+    """
+
+    name: str
+    text: str
+    number: int
+    count: int
+    turn_page: Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Outside:
     """Things that neither a snapshot nor a command of the engine can do.
 
@@ -32,8 +47,12 @@ class Outside:
         leaves_behind: names the pods that stay when the screen is left.
         reread: reads the manifests again; raises `ProbetuiError` for what is wrong.
         logs: reads what containers print.
+        lesson: what is being taught.
+        save: writes the session's record to a file of its own, and returns its name.
     """
 
     leaves_behind: Callable[[], Sequence[str]] | None = None
     reread: Callable[[], Reread] | None = None
     logs: LogKeeper | None = None
+    lesson: Lesson | None = None
+    save: Callable[[], str] | None = None

@@ -57,6 +57,7 @@ class Onlooker:
         self._lines: list[EventLine] = []
         self._past = Past(session.journal)
         self._read = 0
+        self._rewinds = 0
         self._pods: dict[str, Pod] = {}
         self._names: dict[str, str] = {}
         self._mask = mask or Mask(hides=not options.show_secrets)
@@ -66,6 +67,7 @@ class Onlooker:
         """Return what there is to see now."""
         snapshot = self._session.snapshot
         self._know(snapshot)
+        self._look_back()
         return Sight(
             snapshot,
             self._session.runtime_name,
@@ -103,6 +105,14 @@ class Onlooker:
         self._names = pod_names(self._pods.values())
         if not self._options.show_secrets:
             self._mask.learn(secrets_of(self._pods.values()))
+
+    def _look_back(self) -> None:
+        """Begin anew if the session went back in time."""
+        playback = self._session.playback
+        if playback is not None and playback.rewinds != self._rewinds:
+            self._rewinds = playback.rewinds
+            self._log, self._lines, self._read = EventLog(), [], 0
+            self._past = Past(self._session.journal)
 
     def _read_on(self) -> tuple[EventLine, ...]:
         journal = self._session.journal

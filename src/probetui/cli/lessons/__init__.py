@@ -1,7 +1,8 @@
 """The built-in lessons: pods as YAML, each with what there is to watch.
 
-A lesson is a file in this folder. It needs a shell and nothing else, so that it runs
-on plain processes as well as in any busybox image.
+A lesson is a file in this folder. It needs a shell and hardly anything else, so that
+it runs on plain processes as well as in any busybox image. The script beside it
+(`NAME.sim.yaml`) says how it goes where nothing is run.
 """
 
 from __future__ import annotations
@@ -16,27 +17,64 @@ from probetui.errors import UsageError
 from probetui.manifest.parse import Source
 
 DEFAULT = "liveness"
+
+_ORDER = (
+    DEFAULT,
+    "readiness",
+    "startup",
+    "on-hold",
+    "back-off",
+    "errored",
+    "redirects",
+    "grace",
+    "prestop",
+    "timeout",
+)
+"""What comes first is what the others build on."""
+
 _TEXT = "probetui/lesson"
 """The annotation that says what to watch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One lesson; `text` is two or three sentences, `source` its manifest."""
+    """One lesson; `text` is a few sentences, `source` its manifest.
+
+    `script` is how it goes in a simulation.
+    """
 
     name: str
     text: str
     source: Source
+    script: Source
+
+
+@dataclass(slots=True)
+class Page:
+    """A lesson that is open; who turns the page notes by how many lessons."""
+
+    lesson: Lesson
+    turned: int = 0
+
+    @property
+    def number(self) -> int:
+        """Its place, counted from 1."""
+        return _ORDER.index(self.lesson.name) + 1
+
+    @property
+    def count(self) -> int:
+        """How many lessons there are."""
+        return len(_ORDER)
+
+    @property
+    def following(self) -> str:
+        """The name of the lesson that was turned to; after the last comes the first."""
+        return _ORDER[(self.number - 1 + self.turned) % self.count]
 
 
 def lesson_names() -> list[str]:
-    """Return the names of all lessons, the default first."""
-    names = (
-        each.name.removesuffix(".yaml")
-        for each in files(__package__).iterdir()
-        if each.name.endswith(".yaml")
-    )
-    return sorted(names, key=lambda name: (name != DEFAULT, name))
+    """Return the names of all lessons, in the order to take them in."""
+    return list(_ORDER)
 
 
 def load_lesson(name: str) -> Lesson:
@@ -45,11 +83,14 @@ def load_lesson(name: str) -> Lesson:
     Raises:
         UsageError: there is none; says which there are.
     """
-    names = lesson_names()
-    if name not in names:
-        known = ", ".join(names)
-        raise UsageError(f'"{name}" is not one of {known}{nearest(name, names)}')
-    data = files(__package__).joinpath(f"{name}.yaml").read_bytes()
+    if name not in _ORDER:
+        known = ", ".join(_ORDER)
+        raise UsageError(f'"{name}" is not one of {known}{nearest(name, _ORDER)}')
+    folder = files(__package__)
+    data = folder.joinpath(f"{name}.yaml").read_bytes()
+    script = folder.joinpath(f"{name}.sim.yaml").read_bytes()
     annotations = yaml.safe_load(data)["metadata"]["annotations"]
     text = " ".join(annotations[_TEXT].split())
-    return Lesson(name, text, Source(f"demo {name}", data))
+    return Lesson(
+        name, text, Source(f"demo {name}", data), Source(f"script of {name}", script)
+    )

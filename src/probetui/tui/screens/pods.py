@@ -26,6 +26,7 @@ from probetui.tui.widgets.container_table import ContainerTable
 from probetui.tui.widgets.detail_pane import DetailPane
 from probetui.tui.widgets.event_pane import EventPane
 from probetui.tui.widgets.filter_bar import FilterBar
+from probetui.tui.widgets.lesson_bar import LessonBar
 from probetui.tui.widgets.one_line import Banner, HeaderBar
 from probetui.tui.widgets.pane import Pane
 
@@ -46,8 +47,10 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         super().__init__(stage)
         self._zoomed = ""
         self._allowed: object = None
+        self._log: object = stage.sight.log
         view, is_ascii = stage.sight.view, stage.options.ascii
         self._header, self._banner = HeaderBar(), Banner()
+        self._lesson = LessonBar(stage.outside.lesson, is_ascii=is_ascii)
         self._containers = ContainerTable(view, is_ascii=is_ascii)
         self._detail = DetailPane(view, is_ascii=is_ascii)
         self._events = EventPane(view, is_ascii=is_ascii)
@@ -56,6 +59,7 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
     def compose(self) -> ComposeResult:
         yield self._header
         yield self._banner
+        yield self._lesson
         yield Container(self._containers, self._detail, self._events, id="panes")
         yield self._filter
         yield self.key_line
@@ -70,6 +74,7 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(is_below(event.size, LEAST), "-too-small")
+        self._lesson.fit_into(event)
         is_bare = is_below(event.size, FRAMED)
         self.set_class(is_bare, "-bare")
         for pane in (self._containers, self._detail, self._events):
@@ -86,6 +91,9 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         self._header.show(snapshot, sight.runtime_name, view)
         self._banner.show(snapshot, sight.runtime_name, view)
         self._containers.show(snapshot.pods, view)
+        if sight.log is not self._log:
+            self._log = sight.log
+            self._events.clear()
         self._events.show(sight.fresh, sight.counts, view)
         self._filter.show_hits()
         self._show_detail()

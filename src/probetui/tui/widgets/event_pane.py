@@ -89,6 +89,12 @@ class EventPane(FollowingPane):
         self.grow(len(kept))
         self.repaint()
 
+    def clear(self) -> None:
+        """Forget every line: the session went back in time."""
+        self._all, self._texts, self._shown = [], [], []
+        self._objects = set()
+        self.go_to_end()
+
     def show_filter(self, wanted: Filter) -> None:
         """Keep only lines that a filter keeps."""
         self.filter = wanted

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.events import Click
 
 from probetui.kubelet.snapshot import Snapshot
-from probetui.presentation.header import LEVELS, header, runtime_lost
+from probetui.presentation.header import LEVELS, header, playback_trouble, runtime_lost
 from probetui.presentation.spans import EMPTY, Line
 from probetui.presentation.view import View
 from probetui.tui.inks import PLAIN, Ink, InkLine, cells, fit, inks
@@ -47,7 +47,7 @@ class HeaderBar(Painted):
 
 
 class Banner(Painted):
-    """One line about something that is wrong with the runtime; hidden otherwise."""
+    """One line about something that is not as it should be; hidden otherwise."""
 
     def __init__(self) -> None:
         super().__init__(id="banner")
@@ -55,7 +55,8 @@ class Banner(Painted):
 
     def show(self, snapshot: Snapshot, runtime_name: str, view: View) -> None:
         """Show the trouble there is, if any."""
-        self._line = runtime_lost(snapshot, runtime_name, view)
+        lost = runtime_lost(snapshot, runtime_name, view)
+        self._line = lost or playback_trouble(snapshot, view)
         self.display = bool(self._line)
         self.repaint()
 
