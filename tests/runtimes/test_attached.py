@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.node import NOWHERE
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID, RuntimeState
@@ -228,3 +229,62 @@ async def test_every_container_is_probed_at_its_own_address(
 
     assert (prober.address, hook.output) == ("10.0.0.3", "10.0.0.3")
     assert runtime.dial_address("10.0.0.3", 80) == ("127.0.0.1", 81)
+
+
+async def test_what_is_there_beside_containers_is_the_runtime_s_own(
+    foreign: FakeForeign,
+) -> None:
+    runtime = attached(foreign)
+
+    assert await runtime.version() == "fake 1.0, attached"
+    assert await runtime.node() == NOWHERE
+    assert runtime.name == "fake"
+    assert [each async for each in runtime.watch()] == [None]
+    await runtime.close()
+
+
+async def test_logs_are_those_of_the_container_itself() -> None:
+    engine = FakeEngine(FakeClock())
+    own = FakeRuntime(engine)
+    sandbox = await own.run_pod_sandbox(RunPodSandbox(POD, 0))
+    container_id = await own.create_container(
+        CreateContainer(POD, POD.containers[0], sandbox, 0, "")
+    )
+    runtime = AttachedRuntime(own, FakeForeign(), [], acts=False, began_at=START)
+
+    lines = runtime.follow_logs(ContainerID(f"{container_id}@3"), tail=5, follow=False)
+
+    assert [each.text async for each in lines] == []
+
+
+async def test_a_runtime_without_logs_has_none_of_others() -> None:
+    class Mute:
+        name = "mute"
+
+    runtime = AttachedRuntime(
+        cast("Any", Mute()), FakeForeign(), [], acts=False, began_at=START
+    )
+
+    with pytest.raises(ContainerRuntimeError, match="mute keeps no logs"):
+        await anext(runtime.follow_logs(WEB, tail=1, follow=False))
+
+
+async def test_what_nothing_stands_for_is_refused(foreign: FakeForeign) -> None:
+    runtime = attached(foreign, acts=True)
+    other = a_pod(name="other")
+
+    with pytest.raises(ContainerRuntimeError, match="nothing stands for other/app"):
+        await runtime.create_container(restart(other))
+    with pytest.raises(ContainerRuntimeError, match='sandbox "x" not found'):
+        await runtime.pod_sandbox_status("x")
+
+
+async def test_pods_do_not_mix(foreign: FakeForeign) -> None:
+    blog = a_pod(a_container("blog"), name="blog")
+    foreign.run("blog", "10.0.0.9")
+    runtime = attached(foreign, pods=(POD, blog))
+
+    found = {each.name: each for each in await runtime.relist()}
+
+    assert found["blog"].ips == ("10.0.0.9",)
+    assert [each.name for each in found["shop"].containers] == ["web"]

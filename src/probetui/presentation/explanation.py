@@ -154,8 +154,6 @@ def _grace_of(pod: Pod) -> str:
 
 
 def _range(found: Range) -> str:
-    if found.least == found.most:
-        return age(found.least)
     return f"{age(found.least)} to {age(found.most)}"
 
 

@@ -30,9 +30,8 @@ class Range(NamedTuple):
     least: timedelta
     most: timedelta
 
-    def __add__(self, other: object) -> Range:
-        if not isinstance(other, Range):
-            return NotImplemented
+    def then(self, other: Range) -> Range:
+        """Return from when to when both have happened, one after the other."""
         return Range(self.least + other.least, self.most + other.most)
 
 
@@ -109,10 +108,11 @@ def _budget(probe: Probe, first: Range) -> Range:
     """Return when a container is killed whose startup probe never succeeds."""
     between = probe.failure_threshold - 1
     timeout = probe.timeout_seconds * _SECOND
-    return first + Range(
+    later = Range(
         between * probe.period_seconds * _SECOND,
         between * _slowest(probe) + timeout,
     )
+    return first.then(later)
 
 
 def _restarted(
@@ -121,7 +121,7 @@ def _restarted(
     is_restarted = pod.restart_policy is not RestartPolicy.NEVER or container.is_sidecar
     if grace is None or not is_restarted:
         return None
-    return noticed + Range(timedelta(), grace.seconds * _SECOND)
+    return noticed.then(Range(timedelta(), grace.seconds * _SECOND))
 
 
 def _slowest(probe: Probe) -> timedelta:
