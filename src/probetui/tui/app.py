@@ -20,6 +20,7 @@ from probetui.tui.action import Where
 from probetui.tui.actions import BY_ID, bindings
 from probetui.tui.command_words import Typed
 from probetui.tui.container_keys import ContainerKey
+from probetui.tui.inks import INK_CLASSES
 from probetui.tui.key_labels import active_labels
 from probetui.tui.messages import (
     CommandGiven,
@@ -52,6 +53,7 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
     """
 
     CSS_PATH = "styles/app.tcss"
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(INK_CLASSES)
     PLACES: ClassVar[tuple[Where, ...]] = (Where.PROGRAM,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
     COMMANDS = {Actions}  # noqa: RUF012  # annotated by the framework

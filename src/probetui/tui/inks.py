@@ -25,6 +25,15 @@ LOOKS = (*(each.value for each in Role), CURSOR, "underlined", "frame", "focus",
 """Every name that a look is made of; the style sheets have one class for each."""
 
 
+def ink_class(look: str) -> str:
+    """Return the class that a name of a look has in the style sheets."""
+    return f"ink--{look}"
+
+
+INK_CLASSES = frozenset(map(ink_class, LOOKS))
+"""Component classes of the app, so that there is one of each and not one per pane."""
+
+
 def inks(spans: Line, also: str = "") -> InkLine:
     """Return a line ready to be painted; `also` is one more name for every look."""
     return tuple(

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.css.styles import RenderStyles
 from textual.geometry import Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from probetui.tui.inks import LOOKS, InkLine, fit, text_of
+from probetui.tui.inks import InkLine, fit, ink_class, text_of
 
 _NO_SIZE = Size(0, 0)
 
@@ -24,7 +25,6 @@ class Painted(Widget):
     """
 
     ALLOW_SELECT: ClassVar[bool] = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"ink--{each}" for each in LOOKS}
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  # the framework's
         super().__init__(id=id)
@@ -99,12 +99,14 @@ class Painted(Widget):
 
     def _mix(self, first: str, *others: str) -> Style:
         """Return the first look on the background of the others."""
-        style = self.get_component_rich_style(f"ink--{first}")
+        style = self.rich_style + self._ink(first).partial_rich_style
         for each in others:
-            background = self.get_component_rich_style(f"ink--{each}").bgcolor
-            style += Style(bgcolor=background)
-            style += self.get_component_styles(f"ink--{each}").text_style
+            ink = self._ink(each)
+            style += Style(bgcolor=ink.partial_rich_style.bgcolor) + ink.text_style
         return style
+
+    def _ink(self, look: str) -> RenderStyles:
+        return self.app.get_component_styles(ink_class(look))
 
     def _with_selection(self, strip: Strip, y: int) -> Strip:
         selection = self.text_selection
