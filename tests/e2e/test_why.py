@@ -1,0 +1,47 @@
+"""Finding out why on a real terminal, and from the record that is left (UX-02)."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+from tests.e2e.program import PROGRAM, Program
+from tests.e2e.screen import terminal
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
+
+
+def sentences(text: str) -> list[str]:
+    """Return what a pane says, without its frame and the breaks of its lines."""
+    lines = (re.sub("[┃│█]", "", each).strip() for each in text.splitlines())
+    return re.split(r"(?<=[.?]) ", " ".join(each for each in lines if each))
+
+
+def test_why_a_container_was_killed(program: Program) -> None:
+    with terminal(program.environment) as tty:
+        tty.enter(f"{PROGRAM} demo liveness; echo status $?")
+        tty.wait_for("restarts 1")
+        tty.type("Space")
+        tty.wait_for("PAUSED")
+        tty.type("Enter")
+        tty.wait_for("gen 1", "killed by liveness", "5 Decision trace")
+        tty.type("Left", "Left")
+        tty.wait_for("not the newest")
+        tty.type("w")
+        tty.wait_for("Why did", "Its liveness probe asked for it: failure")
+        on_the_screen = sentences(tty.text)
+        tty.type("q", "q", "q")
+        tty.wait_for("status 0")
+
+        asked = next(each for each in on_the_screen if "asked for it" in each)
+        tty.enter("clear")
+        tty.enter(f"{PROGRAM} why | head -30; echo told $?")
+        tty.wait_for("told 0", "Its lives:")
+
+        assert asked in sentences(tty.text)
