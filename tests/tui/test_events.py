@@ -209,7 +209,7 @@ async def test_five_events_are_in_sight_at_80x24_however_many_containers() -> No
     ("size", "words"),
     [
         pytest.param((80, 24), "[2/3 ignored] Liveness probe f", id="beside it"),
-        pytest.param((160, 40), "No such file or directory", id="in a column"),
+        pytest.param((160, 30), "No such file or directory", id="in a column"),
     ],
 )
 async def test_what_probetui_adds_is_apart_from_the_message(

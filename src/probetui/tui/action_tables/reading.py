@@ -11,6 +11,26 @@ def _has_logs(now: Circumstances) -> bool:
 
 READING = (
     Action(
+        "move.output",
+        "4",
+        "output",
+        "output pane",
+        "To what probe and container print",
+        (Where.MAIN,),
+        "pane('output')",
+        on=On.CONTAINER,
+    ),
+    Action(
+        "move.trace",
+        "5",
+        "trace",
+        "trace pane",
+        "To the decision trace",
+        (Where.MAIN,),
+        "pane('trace')",
+        on=On.CONTAINER,
+    ),
+    Action(
         "look.describe",
         "d",
         "describe",

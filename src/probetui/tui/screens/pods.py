@@ -16,21 +16,25 @@ from probetui.presentation.filters import Filter
 from probetui.tui.action import Where
 from probetui.tui.actions import ACTIONS, bindings
 from probetui.tui.container_keys import ContainerKey
-from probetui.tui.messages import ContainerChosen, FilterClosed
+from probetui.tui.messages import ContainerChosen, FilterClosed, LogGrown
+from probetui.tui.output_desk import OutputDesk
 from probetui.tui.screens.catalogue import SCREENS
 from probetui.tui.screens.keyed import KeyedScreen
 from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, LEAST, is_below
 from probetui.tui.sight import Sight
 from probetui.tui.stage import Stage
 from probetui.tui.widgets.container_table import ContainerTable
+from probetui.tui.widgets.decision_trace import DecisionTrace
 from probetui.tui.widgets.detail_pane import DetailPane
 from probetui.tui.widgets.event_pane import EventPane
 from probetui.tui.widgets.filter_bar import FilterBar
 from probetui.tui.widgets.lesson_bar import LessonBar
 from probetui.tui.widgets.one_line import Banner, HeaderBar
+from probetui.tui.widgets.output_pane import OutputPane
 from probetui.tui.widgets.pane import Pane
 
-_PANES = ("containers", "detail", "events")
+_PANES = ("containers", "detail", "trace", "events", "output")
+_SCREENS_INSTEAD = {"trace": "container", "output": "logs"}
 
 
 class PodsScreen(KeyedScreen, inherit_bindings=False):
@@ -53,14 +57,17 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         self._lesson = LessonBar(stage.outside.lesson, is_ascii=is_ascii)
         self._containers = ContainerTable(view, is_ascii=is_ascii)
         self._detail = DetailPane(view, is_ascii=is_ascii)
+        self._trace = DecisionTrace(view, is_ascii=is_ascii)
         self._events = EventPane(view, is_ascii=is_ascii)
+        self._output = OutputPane(view, is_ascii=is_ascii)
+        self._outputs = OutputDesk(self._output, stage.outside.logs, self._log_grown)
         self._filter = FilterBar()
 
     def compose(self) -> ComposeResult:
         yield self._header
         yield self._banner
         yield self._lesson
-        yield Container(self._containers, self._detail, self._events, id="panes")
+        yield Container(*self._panes, id="panes")
         yield self._filter
         yield self.key_line
         yield Static(
@@ -77,8 +84,12 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         self._lesson.fit_into(event)
         is_bare = is_below(event.size, FRAMED)
         self.set_class(is_bare, "-bare")
-        for pane in (self._containers, self._detail, self._events):
+        for pane in self._panes:
             pane.show_bare(is_bare=is_bare)
+        self.call_after_refresh(self._show_detail)
+
+    def on_unmount(self) -> None:
+        self._outputs.close()
 
     def on_descendant_focus(self) -> None:
         self.set_class(isinstance(self.focused, EventPane), "-on-events")
@@ -112,13 +123,19 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         return super().check_action(action, parameters)
 
     def action_pane(self, name: str) -> None:
+        """Go to a pane; one that there is no room for has a screen of its own."""
         if self._zoomed:
             self._zoom(name)
-        self.query_one(f"#{name}", Pane).focus()
+        pane = self.query_one(f"#{name}", Pane)
+        if pane.display:
+            pane.focus()
+        elif self.stage.subject is not None:
+            self.app.push_screen(SCREENS[_SCREENS_INSTEAD[name]](self.stage))
 
     def action_other_pane(self, step: int) -> None:
-        index = _PANES.index(self._focused_pane().id or "") + step
-        self.action_pane(_PANES[index % len(_PANES)])
+        names = [each.id or "" for each in self._panes if each.display]
+        index = names.index(self._focused_pane().id or "") + step
+        self.action_pane(names[index % len(names)])
 
     def action_zoom(self, name: str = "") -> None:
         name = name or self._focused_pane().id or ""
@@ -166,10 +183,29 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
     def _show_detail(self) -> None:
         self.stage.choose(self._containers.chosen_container)
         self._detail.show(self.stage.subject, self.stage.sight.view)
+        self._trace.show(self.stage.subject, self.stage.sight.view)
+        self._outputs.show(self.stage)
         allowed = [self.stage.allows(each) for each in ACTIONS]
         if allowed != self._allowed:
             self._allowed = allowed
             self.refresh_bindings()
+
+    @property
+    def _panes(self) -> tuple[Pane, ...]:
+        return (
+            self._containers,
+            self._detail,
+            self._trace,
+            self._events,
+            self._output,
+        )
+
+    def _log_grown(self) -> None:
+        self.post_message(LogGrown())
+
+    @on(LogGrown)
+    def _show_output(self) -> None:
+        self._outputs.show(self.stage)
 
     def _zoom(self, name: str) -> None:
         """Give one pane the whole screen; an empty name gives all panes their part."""
