@@ -130,6 +130,39 @@ class TestFindingOutWhyAContainerWasKilled:
         assert "It has to wait in back-off until 08:21:31.0: the window is 20s" in text
 
 
+class TestMainScreen:
+    @pytest.mark.parametrize("size", [(120, 40), (200, 50)])
+    async def test_with_room_the_trace_is_beside_the_rest(
+        self, size: tuple[int, int]
+    ) -> None:
+        text = await seen_after(steady(), size=size)
+
+        assert "tick #23 08:21:05.1" in title(text, "5 Decision trace")
+        assert "failure 1 -> 2   threshold 3   below it" in text
+        assert "cat: can't open" in title(text, "  cat: can't")
+
+    async def test_the_trace_follows_the_cursor_there_too(self) -> None:
+        text = await seen_after(steady(), *["left"] * 3, size=(120, 40))
+
+        assert "tick #20" in title(text, "5 Decision trace")
+        assert "^#20" in text
+
+    @pytest.mark.parametrize("size", [(120, 40), (200, 50)])
+    async def test_the_trace_can_have_the_whole_screen(
+        self, size: tuple[int, int]
+    ) -> None:
+        text = await seen_after(stopping(), "5", "z", size=size)
+
+        assert "┏━ 5 Decision trace" in text
+        assert "1 Containers" not in text
+
+    async def test_without_room_its_key_opens_the_container(self) -> None:
+        text = await seen_after(stopping(), "5")
+
+        assert "5 Decision trace" in text
+        assert "1 Containers" not in text
+
+
 class TestTicks:
     async def test_the_strip_has_a_cursor_that_the_trace_follows(self) -> None:
         text = await seen_after(steady(), "enter", *["left"] * 16)
