@@ -12,7 +12,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.volume import HostPath, Projected, Volume, VolumeFile
 from probetui.kubelet.effects import MountVolume, UnmountVolume
 from probetui.ports import PodVolumes
-from probetui.runtimes.volume_folders import VolumeFolders
+from probetui.runtimes.volume_folders import VolumeFolders, child
 from tests.builders import START, a_pod
 
 FILES = Volume("files", Projected())
@@ -104,3 +104,27 @@ def test_sockets_are_told_from_files(volumes: VolumeFolders, tmp_path: Path) -> 
         mount(volumes, Volume("host", HostPath(str(path), "Socket")))
         with pytest.raises(ContainerRuntimeError, match="is not a file"):
             mount(volumes, Volume("host", HostPath(str(path), "File")))
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "/", "/etc", "../b", "a/b", "a\0b"])
+def test_a_name_that_leads_out_of_its_folder_is_none(name: str) -> None:
+    with pytest.raises(ContainerRuntimeError, match="cannot be the name of a folder"):
+        child(Path("folder"), name)
+
+
+def test_nothing_beside_the_volumes_is_removed_whatever_a_pod_is_called(
+    volumes: VolumeFolders, tmp_path: Path
+) -> None:
+    mount(volumes, DATA)
+    bystander = tmp_path / "bystander"
+    bystander.mkdir()
+
+    for operation in (
+        UnmountVolume("../bystander", "data"),
+        UnmountVolume("..", "bystander"),
+        UnmountVolume(POD.uid, "../../bystander"),
+    ):
+        with pytest.raises(ContainerRuntimeError):
+            volumes.unmount(operation)
+
+    assert bystander.is_dir()

@@ -74,10 +74,10 @@ class VolumeFolders:
 
     def unmount(self, operation: UnmountVolume) -> None:
         """Remove a volume with what is in it; a path of the host stays as it is."""
-        folder = self._base / operation.pod_uid
+        folder = child(self._base, operation.pod_uid)
         if not folder.is_dir():
             return
-        remove_tree(folder / operation.volume_name)
+        remove_tree(child(folder, operation.volume_name))
         if not list(_volumes(folder)):
             remove_tree(folder)
 
@@ -93,7 +93,7 @@ class VolumeFolders:
         """Return where a volume is."""
         if isinstance(volume.source, HostPath):
             return Path("/", volume.source.path)
-        return self._base / pod.uid / volume.name
+        return child(child(self._base, pod.uid), volume.name)
 
     def part(self, pod: Pod, volume: Volume, sub_path: str) -> Path:
         """Return where a file or folder in a volume is; it is made if it is missing.
@@ -110,10 +110,24 @@ class VolumeFolders:
 
     def _introduce(self, pod: Pod) -> None:
         """Write down whose volumes follow."""
-        folder = self._base / pod.uid
+        folder = child(self._base, pod.uid)
         folder.mkdir(OWN_MODE, parents=True, exist_ok=True)
         text = json.dumps({"name": pod.name, "namespace": pod.namespace})
         (folder / POD_FILE).write_text(text, encoding="ascii")
+
+
+def child(folder: Path, name: str) -> Path:
+    """Return what has a name in a folder, and is in no other one.
+
+    Names come from manifests and from what runtimes say, and whole trees are removed by
+    them: one that leads out of its folder, like `/` or `..`, must never get that far.
+
+    Raises:
+        ContainerRuntimeError: the name is no name of a file.
+    """
+    if name in {"", ".", ".."} or "/" in name or "\0" in name:
+        raise ContainerRuntimeError(f'"{name}" cannot be the name of a folder')
+    return folder / name
 
 
 def remove_tree(folder: Path) -> None:

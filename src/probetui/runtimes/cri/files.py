@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from collections.abc import Callable
@@ -19,7 +20,6 @@ from probetui.k8s.volume import MEMORY, EmptyDir, HostPath
 from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
 from probetui.kubelet.labels import (
     POD_LOGS,
-    container_log_path,
     sandbox_log_directory,
 )
 from probetui.kubelet.termination_message import MAX_FILE_BYTES
@@ -43,7 +43,7 @@ from probetui.runtimes.cri.names import (
 from probetui.runtimes.cri.ownership import give_to_group
 from probetui.runtimes.cri.rotation import set_aside
 from probetui.runtimes.cri.translate import PodName, SeenContainer
-from probetui.runtimes.volume_folders import VolumeFolders, remove_tree
+from probetui.runtimes.volume_folders import VolumeFolders, child, remove_tree
 
 RESOLV_CONF = Path("/etc/resolv.conf")
 FOLDER_MODE = 0o755
@@ -72,7 +72,12 @@ class PodFiles:
 
     def make_log_folder(self, pod: Pod) -> None:
         """Make the folder for all that a pod's containers print."""
-        _make_log_folder(Path(sandbox_log_directory(pod)))
+        _make_log_folder(_log_folder(pod))
+
+    def remove_empty_log_folder(self, pod: Pod) -> None:
+        """Remove that folder again if nothing has come of it."""
+        with contextlib.suppress(OSError):
+            _log_folder(pod).rmdir()
 
     def mounts(self, operation: CreateContainer, ip: str) -> list[cri.Mount]:
         """Make what a container needs, and return what it mounts.
@@ -80,8 +85,7 @@ class PodFiles:
         Source: kuberuntime/kuberuntime_container.go, v1.32.10, makeMounts.
         """
         pod, container = operation.pod, operation.container
-        log = Path(sandbox_log_directory(pod), container_log_path(container, 0))
-        _make_log_folder(log.parent)
+        _make_log_folder(child(_log_folder(pod), container.name))
         with system_refusals():
             mounts = list(volume_mounts(pod, container, self._volumes))
             if not mounts_hosts_itself(container):
@@ -125,23 +129,23 @@ class PodFiles:
         """Remove all but the volumes of a pod that has no sandbox any more."""
         if not pod.uid:
             return
-        logs = sandbox_log_directory(Pod(pod.uid, pod.name, pod.namespace))
+        logs = _log_folder(Pod(pod.uid, pod.name, pod.namespace))
+        files = child(self._pods, pod.uid)
         with system_refusals():
-            remove_tree(self._pods / pod.uid)
-            remove_tree(Path(logs))
+            remove_tree(files)
+            remove_tree(logs)
 
     def _write_hosts(self, pod: Pod, ip: str) -> Path:
         text = hosts_file(pod, hostname(pod), ip, _text(Path(ETC_HOSTS)))
         return _make(
-            self._pods / pod.uid / "etc-hosts",
+            child(self._pods, pod.uid) / "etc-hosts",
             HOSTS_MODE,
             lambda it: it.write_text(text),
         )
 
     def _make_message_file(self, operation: CreateContainer) -> Path:
-        folder = (
-            self._pods / operation.pod.uid / "containers" / operation.container.name
-        )
+        containers = child(self._pods, operation.pod.uid) / "containers"
+        folder = child(containers, operation.container.name)
         name = secrets.token_hex(4)
         return _make(folder / name, MESSAGE_MODE, lambda it: it.touch())
 
@@ -165,7 +169,8 @@ class PodFiles:
 
     def unmount_volume(self, operation: UnmountVolume) -> None:
         """Remove a volume with what is in it; a path of the host stays as it is."""
-        folder = self._volumes_folder / operation.pod_uid / operation.volume_name
+        folder = child(self._volumes_folder, operation.pod_uid)
+        folder = child(folder, operation.volume_name)
         with system_refusals():
             unmount_memory(folder)
             self._volumes.unmount(operation)
@@ -174,6 +179,12 @@ class PodFiles:
         """Return all volumes there are, by pod."""
         with system_refusals():
             return self._volumes.list()
+
+
+def _log_folder(pod: Pod) -> Path:
+    """Return where a pod's logs are: in the folder for logs, and nowhere else."""
+    name = sandbox_log_directory(pod).removeprefix(f"{POD_LOGS}/")
+    return child(Path(POD_LOGS), name)
 
 
 def _make_log_folder(folder: Path) -> None:

@@ -133,12 +133,15 @@ class CriRuntime:
     async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
         """Create and start a sandbox and return its ID."""
         config = self._sandbox_config(operation.pod, operation.attempt)
+        request = cri.RunPodSandboxRequest(config=config)
         self._files.make_log_folder(operation.pod)
-        answer = await self._client.call(
-            calls.RUN_POD_SANDBOX,
-            cri.RunPodSandboxRequest(config=config),
-            limit=SANDBOX_LIMIT,
-        )
+        try:
+            answer = await self._client.call(
+                calls.RUN_POD_SANDBOX, request, limit=SANDBOX_LIMIT
+            )
+        except ContainerRuntimeError:
+            self._files.remove_empty_log_folder(operation.pod)
+            raise
         return answer.pod_sandbox_id
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
