@@ -98,6 +98,10 @@ class TestKills:
         ]
         assert len(would(stage, Lifecycle.WOULD_STOP)) == 2
 
+    def test_a_snapshot_says_that_nothing_is_done(self) -> None:
+        assert not Stage(a_pod(), config=WATCHES).snapshot.acts
+        assert Stage(a_pod()).snapshot.acts
+
     def test_that_it_begins_anew_is_told(self) -> None:
         stage = Stage(a_pod(failing()), config=WATCHES, probing=FAILING)
 

@@ -221,6 +221,15 @@ def test_the_next_failure(
     assert found.sentence == sentence
 
 
+def test_where_nothing_is_done_the_next_failure_only_says_so() -> None:
+    container = a_container()
+    view = replace(VIEW, acts=False)
+
+    found = next_failure(DEMO, container, container.probes[0], view)
+
+    assert found.sentence == "would kill, which is only told"
+
+
 @pytest.mark.parametrize(
     ("window", "waits", "words"),
     [

@@ -257,6 +257,7 @@ class Engine:
             now,
             lost_since=self._relists.lost_since,
             lost_error=self._relists.lost_error,
+            acts=self.config.kills,
             frozen=self._containers.frozen,
             last_step=self._play.last_step,
         )

@@ -245,7 +245,7 @@ class Snapshot:
 
     `upcoming` is what comes next, in order, at most 50; it is filled while paused, like
     `queue`, which has the ticks alone. `stopped_by` says why probes are paused where no
-    person did it.
+    person did it. Without `acts` kills and restarts are only told.
     """
 
     taken_at: datetime
@@ -265,3 +265,4 @@ class Snapshot:
     stopped_by: StopReason | None = None
     last_step: LastStep | None = None
     is_running_to_change: bool = False
+    acts: bool = True

@@ -150,6 +150,7 @@ class SnapshotMaker:
         *,
         lost_since: datetime | None,
         lost_error: str,
+        acts: bool = True,
         frozen: Mapping[ContainerID, datetime] | None = None,
         last_step: LastStep | None = None,
     ) -> Snapshot:
@@ -184,6 +185,7 @@ class SnapshotMaker:
             stopped_by=breaker.stopped_by,
             last_step=last_step,
             is_running_to_change=breaker.target is not None,
+            acts=acts,
         )
 
     def _pod(self, pod: Pod, changed: set[str]) -> PodSnapshot:

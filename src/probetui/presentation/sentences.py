@@ -141,6 +141,8 @@ def next_failure(
         if probe.believed is Result.FAILURE:
             return NextFailure("stays not ready, is never killed for it")
         return NextFailure("not ready, is never killed for it")
+    if not view.acts:
+        return NextFailure("would kill, which is only told")
     reason = KILL_REASONS[probe.key.probe_type]
     grace = termination_grace_period(pod, container.container, reason)
     if pod.restart_policy is RestartPolicy.NEVER and not container.container.is_sidecar:

@@ -18,13 +18,15 @@ _SHOWN_CHARACTERS = 600
 class View:
     """What words depend on besides the thing they are about.
 
-    `mask` takes secrets out of texts that come from manifests and containers.
+    `mask` takes secrets out of texts that come from manifests and containers. Without
+    `acts` kills and restarts are only told.
     """
 
     times: Times
     marks: Marks = UNICODE
     is_paused: bool = False
     mask: Mask = field(default_factory=Mask)
+    acts: bool = True
 
     @classmethod
     def timeless(cls, mask: Mask | None = None) -> View:

@@ -92,6 +92,7 @@ class Onlooker:
             ASCII if self._options.ascii else UNICODE,
             snapshot.is_paused,
             self._mask,
+            snapshot.acts,
         )
 
     def _know(self, snapshot: Snapshot) -> None:
