@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from probetui.drive.masking import MASKED, Mask
+from probetui.k8s.environment import ResourceFieldRef
 from probetui.k8s.event import EventType
 from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.k8s.probe import (
@@ -214,6 +215,7 @@ def test_a_probe_is_on_one_line(handler: ProbeHandler | None, words: str) -> Non
     [
         pytest.param(None, "    State:          Waiting", id="unknown"),
         pytest.param(Running(), "    State:          Running", id="no time"),
+        pytest.param(Waiting(), "    State:          Waiting", id="no reason"),
         pytest.param(
             Waiting("CrashLoopBackOff", "back-off 10s"),
             "    State:          Waiting\n      Reason:       CrashLoopBackOff",
@@ -313,3 +315,55 @@ def test_columns_go_over_neighbouring_lines(
     rows: list[tuple[str, ...]], filled: list[str]
 ) -> None:
     assert ["".join(each) for each in aligned(rows)] == filled
+
+
+_RARE = """
+apiVersion: v1
+kind: Pod
+metadata: {name: rare}
+spec:
+  volumes:
+    - {name: shared, nfs: {server: 10.0.0.9, path: /}}
+    - name: mixed
+      projected:
+        sources:
+          - {configMap: {name: cm}}
+          - downwardAPI:
+              items: [{path: name, fieldRef: {fieldPath: metadata.name}}]
+  containers:
+    - name: app
+      image: busybox
+      securityContext: {seccompProfile: {type: Unconfined}}
+      env:
+        - {name: NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+        - {name: CPU, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}
+"""
+
+
+def test_what_is_rare_is_on_the_page_too() -> None:
+    (pod,) = load(_RARE).pods
+
+    text = " ".join(page(a_pod_snapshot(pod)).split())
+
+    for words in (
+        "SeccompProfile: Unconfined",
+        "NAME: rare (v1:metadata.name)",
+        "CPU: node allocatable (limits.cpu)",
+        "Type: nfs (not carried out: an empty directory)",
+        "DownwardAPI: true",
+    ):
+        assert words in text
+
+
+def test_a_resource_of_a_container_that_is_not_there_is_empty() -> None:
+    ref = ResourceFieldRef("limits.cpu", "another")
+    variable = EnvVar("CPU", has_value_from=True, value_from=ref)
+    pod = Pod("uid", "demo", containers=(Container("app", env=(variable,)),))
+
+    assert "CPU: (limits.cpu)" in " ".join(page(a_pod_snapshot(pod)).split())
+
+
+def test_a_deletion_without_a_grace_period_has_none_to_tell() -> None:
+    pod = replace(DEMO, deletion_requested_at=NOW)
+
+    assert "Termination Grace Period" not in page(demo_with(pod=pod))

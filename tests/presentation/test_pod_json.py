@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from probetui.drive.masking import MASKED, Mask
 from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.k8s.probe import HTTPGetAction, HTTPHeader, Probe
+from probetui.k8s.volume import OtherVolume, Volume
 from probetui.manifest import quantity
 from probetui.manifest.render import plain_as_yaml
 from probetui.presentation.pod_json import pod_to_json
@@ -147,6 +148,12 @@ def test_a_pod_with_everything_is_the_same_when_it_is_written_and_read() -> None
     (pod,) = load(_EVERYTHING).pods
 
     assert again(pod) == pod
+
+
+def test_a_volume_of_a_kind_that_is_not_carried_out_keeps_its_kind() -> None:
+    pod = Pod("uid", "demo", volumes=(Volume("shared", OtherVolume("nfs")),))
+
+    assert pod_to_json(pod, _OPEN)["spec"]["volumes"] == [{"name": "shared", "nfs": {}}]
 
 
 def test_values_that_are_secret_by_name_are_masked_however_short_they_are() -> None:

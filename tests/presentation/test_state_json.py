@@ -12,7 +12,13 @@ import pytest
 from probetui.drive.masking import MASKED, Mask
 from probetui.k8s.pod import Container
 from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader, Probe
-from probetui.k8s.status import ContainerStatus, Terminated
+from probetui.k8s.status import (
+    ConditionStatus,
+    ContainerStatus,
+    PodCondition,
+    PodStatus,
+    Terminated,
+)
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.snapshot import Snapshot
 from probetui.presentation.state_json import state_text
@@ -74,6 +80,22 @@ def test_a_probe_is_told_with_its_run_and_what_is_stored() -> None:
     assert probe["nextTickAt"] == "2026-11-20T08:21:10.100000Z"
     assert probe["lastRun"]["attempts"][0]["detail"] == "exit 1"
     assert probe["lastRun"]["ms"] == 34
+
+
+def test_a_pod_s_whole_status_is_there() -> None:
+    status = PodStatus(
+        conditions=(
+            PodCondition("Ready", ConditionStatus.TRUE, message="s3cr3t-token"),
+        ),
+        container_statuses=(ContainerStatus("liveness"),),
+    )
+    pod = a_pod_snapshot(DEMO, status=status)
+
+    (told,) = state_of(a_snapshot(pod), Mask(["s3cr3t-token"]))["pods"]
+
+    assert told["phase"] == "Pending"
+    assert told["status"]["conditions"][0]["message"] == MASKED
+    assert told["status"]["containerStatuses"][0]["name"] == "liveness"
 
 
 def test_a_run_that_was_reset_has_no_result() -> None:
