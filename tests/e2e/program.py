@@ -37,6 +37,7 @@ class Program:
             **kept,
             "HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home / "config"),
+            "XDG_DATA_HOME": str(self.home / "data"),
             "XDG_STATE_HOME": str(self.home / "state"),
             **self.variables,
         }

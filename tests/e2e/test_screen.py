@@ -1,10 +1,13 @@
-"""The program on a real terminal: drawn, steered with keys, and cleared away."""
+"""The program on a real terminal: drawn, steered with keys, and cleared away (UX-55,
+UX-57, UX-61, UX-69).
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,9 +44,9 @@ def test_the_demo_is_shown_steered_with_keys_and_cleared_away(
     assert tty.is_covered
 
     tty.type("?")
-    tty.wait_for("Leave probetui")
+    tty.wait_for("Keys for")
     tty.type("Escape")
-    tty.wait_without("Leave probetui")
+    tty.wait_without("Keys for")
 
     tty.type("Space")
     tty.wait_for("PAUSED")
@@ -92,6 +95,50 @@ def test_a_signal_restores_the_terminal_and_stops_the_containers(
     assert program.left_behind() == []
 
 
+def test_the_shell_is_reached_and_left_again(tty: Terminal) -> None:
+    tty.enter(f"{PROGRAM} demo readiness")
+    tty.wait_for("Running")
+
+    tty.type("C-z")
+    wait_until(lambda: not tty.is_covered, "the shell")
+    assert_restored(tty)
+    tty.enter("fg")
+    wait_until(lambda: tty.is_covered, "the screen")
+    tty.wait_for("Running")
+    tty.type("?")
+    tty.wait_for("Keys for")
+    tty.type("Escape")
+    tty.type("C-q")
+
+    tty.wait_for("stopping readiness")
+    assert_restored(tty)
+
+
+BUG = """
+import sys
+from probetui.__main__ import main
+from probetui.tui.screens.help import HelpPane
+HelpPane.content = lambda self: 1 / 0
+sys.argv = ["probetui", "demo", "readiness"]
+main()
+"""
+
+
+def test_a_bug_on_the_screen_restores_the_terminal_and_names_its_report(
+    program: Program, tty: Terminal, tmp_path: Path
+) -> None:
+    script = tmp_path / "bug.py"
+    script.write_text(BUG)
+    tty.enter(f"{sys.executable} {script}; echo status $?")
+    tty.wait_for("Running")
+
+    tty.type("?")
+
+    tty.wait_for("this is a bug in probetui (ZeroDivisionError)", "status 70")
+    assert_restored(tty)
+    assert program.left_behind() == []
+
+
 def test_the_manifest_may_come_from_a_pipe_and_the_keys_from_the_terminal(
     tty: Terminal, tmp_path: Path
 ) -> None:
@@ -129,10 +176,13 @@ def test_lines_are_printed_on_a_terminal_that_is_dumb(tty: Terminal) -> None:
     tty.wait_for("liveness/app started restart=0", "status 0")
 
 
-def test_who_types_nothing_but_the_name_is_shown_where_to_begin(tty: Terminal) -> None:
+def test_who_types_nothing_but_the_name_is_shown_where_to_begin(
+    program: Program, tty: Terminal
+) -> None:
     tty.enter(f"{PROGRAM}; echo status $?")
 
     tty.wait_for("probetui demo", "probetui -f pod.yaml", "status 2")
+    assert list(program.home.glob("**/config.yaml")) == []
 
 
 def test_nothing_is_piped_into_a_manifest_from_standard_input(tty: Terminal) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.kubelet.inputs import Command, PauseProbes, TriggerProbe
+from probetui.kubelet.inputs import Bookmark, Command, PauseProbes, TriggerProbe
 from probetui.tui.action import Action, Argument, Circumstances, On, Where
 from probetui.tui.actions import ACTIONS
 from probetui.tui.command_words import completions, read_line, signature
@@ -192,6 +192,11 @@ async def type_line(*keys: str) -> tuple[FakeSession, list[str]]:
             [TriggerProbe(ProbeKey(SHOP.uid, "web", ProbeType.STARTUP))],
             id="another probe",
         ),
+        pytest.param(
+            (*"bookmark", "space", *"look", "space", *"here", "enter"),
+            [Bookmark("look here")],
+            id="the rest of the line",
+        ),
         pytest.param(("enter",), [], id="nothing typed"),
         pytest.param((*"pause", "escape"), [], id="escape"),
         pytest.param(
@@ -244,6 +249,17 @@ async def test_letters_typed_are_text() -> None:
 
     assert session.sent == []
     assert lines[-1].startswith(" :q?. t")
+
+
+async def test_a_key_may_open_the_line_with_its_beginning() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("b", *"here", "enter")
+        await pilot.pause()
+        await pilot.pause()
+
+    assert session.sent == [Bookmark("here")]
 
 
 async def test_one_goes_to_a_container_by_its_name() -> None:

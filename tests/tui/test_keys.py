@@ -16,6 +16,7 @@ from textual.screen import Screen
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.kubelet.inputs import (
     Command,
+    KillContainer,
     PauseProbes,
     RestartContainer,
     ResumeProbes,
@@ -183,6 +184,9 @@ READINESS_OF_WEB = TriggerProbe(ProbeKey(SHOP.uid, "web", ProbeType.READINESS))
         pytest.param(
             failing(), ("r",), [RestartContainer(DEMO.uid, "liveness")], id="restart"
         ),
+        pytest.param(
+            failing(), ("ctrl+k",), [KillContainer(DEMO.uid, "liveness")], id="kill"
+        ),
         pytest.param(failing(), ("3", "space"), [PauseProbes()], id="from the events"),
         pytest.param(failing(), ("enter", "t"), [LIVENESS_OF_DEMO], id="while zoomed"),
         pytest.param(pulling(), ("r",), [], id="nothing to restart"),
@@ -201,7 +205,7 @@ async def test_keys_give_commands(
 async def test_a_read_only_screen_gives_no_commands_and_shows_no_keys_for_them() -> (
     None
 ):
-    keys = ("space", "full_stop", "t", "r")
+    keys = ("space", "full_stop", "t", "r", "ctrl+k", "ctrl+d")
 
     session, lines = await press_on(failing(), *keys, read_only=True)
 

@@ -27,6 +27,7 @@ class Where(Enum):
     PROGRAM = "everywhere"
     MAIN = "the main screen"
     PANE = "every pane"
+    CONTAINERS = "the containers"
     EVENTS = "the events"
     ENTRIES = "lists to be read"
     FOLLOWING = "lists that grow"

@@ -51,7 +51,7 @@ ACTIONS: tuple[Action, ...] = (
 BY_ID = {each.id: each for each in ACTIONS}
 
 TOGETHER: tuple[tuple[Where, ...], ...] = (
-    (Where.PANE, Where.MAIN, Where.PROGRAM),
+    (Where.PANE, Where.CONTAINERS, Where.MAIN, Where.PROGRAM),
     (
         Where.PANE,
         Where.ENTRIES,

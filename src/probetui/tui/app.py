@@ -132,7 +132,8 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
         else:
             self.ask([line(action.asks(now))], partial(self.session.send, command))
 
-    def action_command_line(self) -> None:
+    def action_command_line(self, begun: str = "") -> None:
+        """Let an action be typed; `begun` stands there already."""
         screen = self.screen
 
         def do(typed: Typed | None) -> None:
@@ -142,7 +143,7 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
         # Late, as all that is not to be seen at the start.
         from probetui.tui.screens.command_line import CommandLine  # noqa: PLC0415
 
-        self.push_screen(CommandLine(self.stage, self._history), do)
+        self.push_screen(CommandLine(self.stage, self._history, begun), do)
 
     def action_go(self, name: str, kind: str = "") -> None:
         """Choose a container by its name, and perhaps one of its probes."""

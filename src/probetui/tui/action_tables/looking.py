@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from probetui.presentation.sorting import Order
 from probetui.tui.action import Action, Argument, Circumstances, On, Where
 from probetui.tui.themes import theme_names
 
@@ -77,6 +78,27 @@ LOOKING = (
         on=On.PANE,
         arguments=(Argument("text", takes_rest=True),),
         footer=20,
+    ),
+    Action(
+        "look.sort",
+        "o",
+        "sort",
+        "sort",
+        "Sort: worst, name, restarts, next tick",
+        (Where.CONTAINERS,),
+        "sort",
+        on=On.PANE,
+        arguments=(Argument("by", tuple(Order)),),
+    ),
+    Action(
+        "look.reverse",
+        "O",
+        "reverse",
+        "reverse",
+        "Sort the other way round",
+        (Where.CONTAINERS,),
+        "reverse",
+        on=On.PANE,
     ),
     Action(
         "look.back",

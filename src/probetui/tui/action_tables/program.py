@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from probetui.kubelet.inputs import Bookmark
 from probetui.tui.action import Action, Argument, On, Where
 
 PROGRAM = (
@@ -75,6 +76,18 @@ PROGRAM = (
         (Where.MAIN,),
         "app.copy_menu",
         on=On.CONTAINER,
+    ),
+    Action(
+        "files.bookmark",
+        "b",
+        "bookmark",
+        "bookmark",
+        "A note of your own in the events and the record",
+        (Where.MAIN, Where.READING),
+        "app.command_line('bookmark ')",
+        gives=lambda _now, words: Bookmark(" ".join(words)),
+        on=On.ALL_PODS,
+        arguments=(Argument("text", takes_rest=True),),
     ),
     Action(
         "files.reload",

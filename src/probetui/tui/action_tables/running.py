@@ -5,6 +5,7 @@ from __future__ import annotations
 from probetui.k8s.status import Running
 from probetui.kubelet.inputs import (
     DeletePod,
+    KillContainer,
     PauseProbes,
     RestartContainer,
     ResumeProbes,
@@ -89,6 +90,20 @@ RUNNING = (
         when=_is_wanted,
         changes=True,
         asks=lambda now: f"Delete pod {now.pod.pod.name}?",
+    ),
+    Action(
+        "container.kill",
+        "ctrl+k",
+        "kill",
+        "kill",
+        "Kill it at once: no hook, no grace",
+        (Where.MAIN,),
+        gives=lambda now, _words: KillContainer(
+            now.pod.pod.uid, now.container.container.name
+        ),
+        on=On.CONTAINER,
+        when=_is_running,
+        changes=True,
     ),
     Action(
         "container.restart",

@@ -61,18 +61,19 @@ class CommandLine(ModalScreen[Typed | None], inherit_bindings=False):
     Args:
         stage: what is seen and chosen.
         history: lines entered before, oldest first; this one is added.
+        begun: what stands there already.
     """
 
     CSS_PATH = "../styles/command_line.tcss"
     PLACES: ClassVar[tuple[Where, ...]] = (Where.COMMAND_LINE,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
-    def __init__(self, stage: Stage, history: list[str]) -> None:
+    def __init__(self, stage: Stage, history: list[str], begun: str = "") -> None:
         super().__init__()
         self._stage = stage
         self._history = history
         self._at = len(history)
-        self._begun = ""
+        self._begun = begun
         self._chosen = -1
         self._offered: Sequence[tuple[str, str]] = ()
 
@@ -84,6 +85,7 @@ class CommandLine(ModalScreen[Typed | None], inherit_bindings=False):
             yield Static("", id="command-status", markup=False)
 
     def on_mount(self) -> None:
+        self._put(self._begun)
         self._offer()
 
     def action_complete(self, step: int = 1) -> None:

@@ -54,7 +54,7 @@ class HelpPane(Pane):
         return line(strong("Keys"), f" for: {self._name_of_pane}{found}")
 
     def badge(self) -> Line:
-        return line(muted("/ search  a key tries it  esc"))
+        return line(muted("press to try  / search  esc closes"))
 
     def count(self) -> int:
         return len(self._rows)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from operator import is_
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+from textual.binding import BindingType
 from textual.geometry import Size
 
 from probetui.k8s.pod import Pod
@@ -21,8 +22,11 @@ from probetui.presentation.containers import (
 )
 from probetui.presentation.filters import Filter
 from probetui.presentation.marks import PROBE_LETTERS
+from probetui.presentation.sorting import Order, Places, sorted_places
 from probetui.presentation.spans import Line, Role, Span, line, muted, strong, text_of
 from probetui.presentation.view import View
+from probetui.tui.action import Where
+from probetui.tui.actions import bindings
 from probetui.tui.container_keys import ContainerKey
 from probetui.tui.inks import CURSOR, Column, InkLine, headings, inks, row
 from probetui.tui.messages import ContainerChosen
@@ -76,7 +80,10 @@ class ListLine(NamedTuple):
 
 
 class ContainerTable(ListPane):
-    """Containers of all pods, in the order of the manifests."""
+    """Containers of all pods, in the order of the manifests or sorted."""
+
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.PANE, Where.CONTAINERS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:
         super().__init__(id="containers", is_ascii=is_ascii)
@@ -85,12 +92,14 @@ class ContainerTable(ListPane):
         self._names: dict[str, str] = {}
         self._lines: list[ListLine] = []
         self._index: dict[ContainerKey, int] = {}
-        self._layout: tuple[bool, Filter] | None = None
+        self._layout: tuple[bool, Filter, Places] | None = None
         self._laid_out: list[Pod] = []
         self._wanted: ContainerKey | None = None
         self._total = 0
         self._searchable: dict[ContainerKey, tuple[PodSnapshot, bool]] = {}
         self.filter = Filter()
+        self.order = Order.MANIFEST
+        self.is_reversed = False
 
     @property
     def chosen_key(self) -> ContainerKey | None:
@@ -151,7 +160,10 @@ class ContainerTable(ListPane):
         super().on_resize()
 
     def title(self) -> Line:
-        return line("1 ", strong("Containers"))
+        if not self._is_sorted:
+            return line("1 ", strong("Containers"))
+        turned = ", reversed" if self.is_reversed else ""
+        return line("1 ", strong("Containers"), f"  sort: {self.order.words}{turned}")
 
     def badge(self) -> Line:
         if self.filter.error:
@@ -205,6 +217,17 @@ class ContainerTable(ListPane):
             return self._bare_row(pod, cells, also)
         return self._container_row(pod, cells, also)
 
+    def action_sort(self, by: str = "") -> None:
+        """Sort by something else; without a word, by what comes next."""
+        self.order = Order(by) if by else self.order.following
+        self._arrange()
+        self.repaint()
+
+    def action_reverse(self) -> None:
+        self.is_reversed = not self.is_reversed
+        self._arrange()
+        self.repaint()
+
     def chosen(self) -> None:
         self._wanted = self.chosen_key
         self.post_message(ContainerChosen(self.chosen_key))
@@ -219,7 +242,8 @@ class ContainerTable(ListPane):
     def _arrange(self) -> None:
         """Lay out the lines again if need be; keep cursor and scroll on their row."""
         pods = [each.pod for each in self._pods]
-        layout = (self._is_in_one_line, self.filter)
+        places = self._places()
+        layout = (self._is_in_one_line, self.filter, places)
         is_known = len(pods) == len(self._laid_out) and all(
             map(is_, pods, self._laid_out)
         )
@@ -229,7 +253,7 @@ class ContainerTable(ListPane):
         self._names = pod_names(pods)
         before, distance = self.chosen_key, self.cursor - self.top
         count = len(self._lines)
-        self._lay_out()
+        self._lay_out(places)
         if len(self._lines) != count:
             self.refresh(layout=True)
         self.cursor = self._cursor_for(self._wanted or before)
@@ -239,24 +263,45 @@ class ContainerTable(ListPane):
             self.choose(self.cursor)
             self.post_message(ContainerChosen(self.chosen_key))
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, places: Places) -> None:
         self._lines, self._index = [], {}
-        self._total = 0
+        self._total = sum(len(each.containers) for each in self._pods)
         is_in_one_line = self._is_in_one_line
+        headed = None
+        for pod_index, index in places or self._all_places():
+            pod = self._pods[pod_index]
+            container = pod.containers[index]
+            if not self._keeps(pod, container):
+                continue
+            key = ContainerKey(pod.pod.uid, container.container.name)
+            if headed != pod_index and not is_in_one_line:
+                self._lines.append(ListLine(Kind.POD, key, pod_index, index))
+                headed = pod_index
+            self._index[key] = len(self._lines)
+            self._lines.append(ListLine(Kind.CONTAINER, key, pod_index, index))
+            if container.probes and not is_in_one_line:
+                self._lines.append(ListLine(Kind.PROBES, key, pod_index, index))
+
+    @property
+    def _is_sorted(self) -> bool:
+        return self.order is not Order.MANIFEST or self.is_reversed
+
+    def _places(self) -> Places:
+        """Return the order of containers, nothing if it is that of the manifests."""
+        if not self._is_sorted:
+            return ()
+        return sorted_places(
+            self._pods,
+            self.order,
+            self._view,
+            is_reversed=self.is_reversed,
+            keeps_pods=not self._is_in_one_line,
+        )
+
+    def _all_places(self) -> Iterator[tuple[int, int]]:
         for pod_index, pod in enumerate(self._pods):
-            self._total += len(pod.containers)
-            has_heading = is_in_one_line
-            for index, container in enumerate(pod.containers):
-                if not self._keeps(pod, container):
-                    continue
-                key = ContainerKey(pod.pod.uid, container.container.name)
-                if not has_heading:
-                    self._lines.append(ListLine(Kind.POD, key, pod_index, index))
-                    has_heading = True
-                self._index[key] = len(self._lines)
-                self._lines.append(ListLine(Kind.CONTAINER, key, pod_index, index))
-                if container.probes and not is_in_one_line:
-                    self._lines.append(ListLine(Kind.PROBES, key, pod_index, index))
+            for index in range(len(pod.containers)):
+                yield pod_index, index
 
     def _cursor_for(self, key: ContainerKey | None) -> int:
         """Return the line of that container, or of the first one there is."""
