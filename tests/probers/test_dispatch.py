@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -17,13 +18,14 @@ from probetui.k8s.probe import (
     ExecAction,
     GRPCAction,
     HTTPGetAction,
+    HTTPHeader,
     Probe,
     ProbeHandler,
     TCPSocketAction,
 )
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
 from probetui.ports import ExecResult
 from probetui.probers.connection import Route
 from probetui.probers.dispatch import Dispatch
@@ -279,3 +281,21 @@ async def test_grpc_calls_are_made_for_real() -> None:
 
     assert outcome.last.result is ProbeResult.SUCCESS
     assert [call.service for call in server.calls] == ["web"]
+
+
+async def test_what_a_server_answered_is_kept_beside_the_output() -> None:
+    answer = HTTPAnswer(200, (HTTPHeader("Server", "nginx"),))
+    answered = Attempt(ProbeResult.SUCCESS, "ok", detail="HTTP 200", http=answer)
+
+    async def http_get(
+        _request: ProbeRequest, _limit: timedelta, _route: Route
+    ) -> Attempt:
+        return answered
+
+    dispatch = a_dispatch(http_get=http_get)
+
+    outcome = await dispatch.probe(an_effect(HTTPGetAction(80)))
+
+    assert [replace(each, duration=timedelta()) for each in outcome.attempts] == [
+        answered
+    ]

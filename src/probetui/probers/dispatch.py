@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
@@ -123,13 +123,12 @@ class Dispatch:
             # A bug in a handler must not end the loop that waits for this answer.
             _log.exception("probe of %s broke", effect.key)
             attempt = Attempt(ProbeResult.UNKNOWN, error=f"prober panicked: {error!r}")
-        return Attempt(
-            attempt.result,
+        return replace(
+            attempt,
             # Ticks that say the same, as most do, keep one text among them.
-            intern(attempt.output),
-            attempt.error,
-            self._clock.now() - started_at,
-            intern(attempt.detail),
+            output=intern(attempt.output),
+            duration=self._clock.now() - started_at,
+            detail=intern(attempt.detail),
         )
 
     async def _attempt(self, effect: RunProbe) -> Attempt:

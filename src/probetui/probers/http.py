@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import lru_cache
 
 import httpx
 
@@ -131,12 +132,8 @@ class _Exchange:
 
     def answered(self, response: httpx.Response) -> HTTPAnswer:
         """Return what can be said of the answer, besides its body."""
-        headers = tuple(
-            HTTPHeader(to_text(name), to_text(value))
-            for name, value in response.headers.raw
-        )
-        return HTTPAnswer(
-            response.status_code, headers, redirects=tuple(self._redirects)
+        return _answer(
+            response.status_code, tuple(response.headers.raw), tuple(self._redirects)
         )
 
     def timed_out(self) -> Attempt:
@@ -153,6 +150,24 @@ class _Exchange:
         """Say that the body could not be read."""
         detail = f"HTTP {self._status:03}"
         return Attempt(ProbeResult.FAILURE, error=why, detail=detail)
+
+
+@lru_cache(maxsize=4096)
+def _header(name: bytes, value: bytes) -> HTTPHeader:
+    return HTTPHeader(to_text(name), to_text(value))
+
+
+@lru_cache(maxsize=1024)
+def _answer(
+    status: int, headers: tuple[tuple[bytes, bytes], ...], redirects: tuple[str, ...]
+) -> HTTPAnswer:
+    """Return what can be said of an answer; what is said again is one object.
+
+    Each worker keeps sixty answers, of a kilobyte each if none had a part in common.
+    """
+    return HTTPAnswer(
+        status, tuple(_header(*each) for each in headers), redirects=redirects
+    )
 
 
 def _location(response: httpx.Response) -> str:
