@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import click
 import pytest
 
+from probetui.cli.attach import command
 from probetui.cli.attachment import Attachment, attach, attachable, is_allowed
 from probetui.cli.notes import Notes, Weight
+from probetui.cli.pods import ManifestOptions
+from probetui.cli.session_options import (
+    RuntimeOptions,
+    ScreenChoices,
+    SessionOptions,
+)
 from probetui.errors import RuntimeUnavailableError, UsageError
 from probetui.k8s.environment import ConfigMapEnvSource, EnvFrom
 from probetui.k8s.node import NOWHERE
@@ -171,6 +180,19 @@ async def test_who_walks_away_from_the_question_has_interrupted(
 
     with pytest.raises(KeyboardInterrupt):
         await is_allowed(runtime, acting, told.notes)
+
+
+def test_every_option_of_attach_means_something_to_somebody() -> None:
+    known = {
+        field.name
+        for kind in (ManifestOptions, RuntimeOptions, SessionOptions, ScreenChoices)
+        for field in fields(kind)
+    }
+
+    names = {str(each.name) for each in command.params}
+
+    assert names - known == {"words", "no_wait", "config"}
+    assert not names & {"keep", "pull", "watch", "image_gc"}
 
 
 def test_what_matters_only_for_creating_is_left_out() -> None:

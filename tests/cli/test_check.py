@@ -78,7 +78,6 @@ def test_a_good_pod_has_nothing_to_be_found(
         pytest.param(
             POD.replace("port: 80}\n", "port: web}\n"), "port-name", id="port name"
         ),
-        pytest.param(f"{POD}        periodSeconds: 6\n", "duplicate-key", id="twice"),
         pytest.param(POD.replace(": 5", ": -5"), "fieldvalueinvalid", id="broken rule"),
         pytest.param(POD.replace(": 5", ': "5s"'), "type", id="wrong type"),
     ],
@@ -97,6 +96,7 @@ def test_what_is_wrong_is_a_failure(
     [
         pytest.param("a: b: c", "yaml", id="no YAML"),
         pytest.param(f"{POD}---\n{POD}", "twice", id="two pods of one name"),
+        pytest.param(f"{POD}        periodSeconds: 6\n", "duplicate-key", id="twice"),
     ],
 )
 def test_what_cannot_be_used_is_another_failure(
@@ -128,6 +128,19 @@ def test_unknown_fields_may_be_taken_more_lightly(
     )
 
     assert (status, problems) == (0, expected)
+
+
+def test_to_have_no_probe_anywhere_is_wrong_and_in_one_pod_of_many_is_not(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    bare = POD[: POD.index("      livenessProbe")]
+
+    alone = found(capsys, "--no-findings", "-f", write(bare))
+    other = bare.replace("web", "db")
+    beside = found(capsys, "--no-findings", "-f", write(f"{POD}---\n{other}"))
+
+    assert alone == (1, [("error", "no-probe")])
+    assert beside == (0, [("warning", "no-probe")])
 
 
 def test_findings_are_those_of_the_pods_that_are_selected(

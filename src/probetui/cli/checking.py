@@ -14,6 +14,8 @@ from probetui.cli.notes import Notes
 from probetui.cli.pods import ManifestOptions, select_pods
 from probetui.cli.session_options import pick
 from probetui.errors import NothingToDoError
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import LoadedPod, Validation
 from probetui.manifest.problem import Problem, Severity
@@ -26,8 +28,10 @@ _UNUSABLE = 2
 _STRICT_RULES = frozenset({"unknown-field", "duplicate-key", "port-name"})
 """What Kubernetes accepts, or drops in silence, and is wrong all the same."""
 
-_UNUSABLE_RULES = frozenset({"yaml", "twice", "set"})
-"""Errors that leave nothing to check: they are about the input, not about a pod."""
+_UNUSABLE_RULES = frozenset({"yaml", "twice", "set", "duplicate-key"})
+"""Errors about the input, not about a pod: nobody knows what is meant."""
+
+_NO_PROBE = "no-probe"
 
 
 def check(params: Mapping[str, Any]) -> int:
@@ -54,7 +58,8 @@ def check(params: Mapping[str, Any]) -> int:
         raise NothingToDoError(f"no pod to check{': ' if notes else ''}{notes}")
     problems = list(manifests.problems)
     if options.validate == Validation.STRICT:
-        problems = [_strictly(each) for each in problems]
+        is_probed = any(map(_has_probe, manifests.pods))
+        problems = [_strictly(each, is_probed=is_probed) for each in problems]
     if manifests.loaded:
         pods = select_pods(manifests.loaded, options.selector)
         problems += _about(pods, params)
@@ -73,10 +78,20 @@ def check(params: Mapping[str, Any]) -> int:
     return _status(report.problems)
 
 
-def _strictly(problem: Problem) -> Problem:
-    if problem.rule in _STRICT_RULES:
-        return replace(problem, severity=Severity.ERROR)
-    return problem
+def _strictly(problem: Problem, *, is_probed: bool) -> Problem:
+    """Return a problem as bad as it is; to have no probe anywhere is an error."""
+    is_error = problem.rule in _STRICT_RULES or (
+        problem.rule == _NO_PROBE and not is_probed
+    )
+    return replace(problem, severity=Severity.ERROR) if is_error else problem
+
+
+def _has_probe(pod: Pod) -> bool:
+    return any(
+        container.probe(each) is not None
+        for container in pod.all_containers()
+        for each in ProbeType
+    )
 
 
 def _about(pods: Iterable[LoadedPod], params: Mapping[str, Any]) -> Iterator[Problem]:
