@@ -175,7 +175,8 @@ class LogSource(Protocol):
         """Yield the last `tail` lines, then, if asked, what comes.
 
         It ends when the container does. Raises `ContainerRuntimeError` for a container
-        that is gone. A byte that is not UTF-8 is a lone surrogate.
+        that is gone. A byte that is not UTF-8 is a lone surrogate where the runtime
+        kept it; Docker keeps U+FFFD.
         """
 
 

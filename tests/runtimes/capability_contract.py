@@ -142,7 +142,8 @@ class LogContract:
 
         lines = bench.runtime.follow_logs(container_id, tail=10, follow=False)
 
-        assert [line.text async for line in lines] == ["\udcff \x1b[31m"]
+        (text,) = [line.text async for line in lines]
+        assert text in {"\udcff \x1b[31m", "\ufffd \x1b[31m"}
 
     async def test_a_reader_may_leave_a_container_that_goes_on(
         self, bench: Bench
