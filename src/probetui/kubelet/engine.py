@@ -238,7 +238,8 @@ class Engine:
         while self._take_updates(now):
             self._settle(now)
             self._probes.run_due(now)
-        self._play.tell(now)
+        if self._probes.paused:
+            self._play.tell(now)
         turn = self._ledger.take()
         self._snapshots.note(turn)
         return turn

@@ -623,6 +623,8 @@ class ProbeManager:
             return Action.DISCARDED
         if not recorded.stored and not recorded.muted:
             return Action.NONE
+        if result is stored_before and result is not Result.FAILURE:
+            return Action.NONE
         action = self._consequence(probe_type, result, stored_before)
         return Action.MUTED if recorded.muted and action is not Action.NONE else action
 
