@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 
 from probetui.k8s.event import Event, EventType
-from probetui.kubelet.journal import EventEntry, StateEntry, What
+from probetui.kubelet.journal import Action, EventEntry, StateEntry, TickEntry, What
 from probetui.kubelet.snapshot import Snapshot
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.widgets.event_list import EventList
 from tests.tui.fake_session import FakeSession
-from tests.tui.scenes import failing, on_hold
+from tests.tui.scenes import failing, on_hold, unhealthy
 from tests.tui.seeing import (
     an_app,
     line_with,
@@ -22,6 +22,7 @@ from tests.tui.seeing import (
     turn_the_wheel,
 )
 from tests.tui.states import DEMO, NOW, a_snapshot, demo, shop
+from tests.tui.stories import stopping
 
 SIZE = (80, 24)
 TALL = (80, 40)
@@ -348,6 +349,22 @@ async def test_enter_goes_to_the_container_and_probe_of_the_tick() -> None:
 
         assert "> demo/liveness" in screen_text(app)
         assert "2 demo/liveness  [liveness]" in screen_text(app)
+
+
+async def test_enter_goes_to_the_tick_itself() -> None:
+    story = stopping()
+    ticks = [each for each in story.entries if isinstance(each, TickEntry)]
+    killer = next(each for each in ticks if each.action is Action.KILL)
+    session = FakeSession(story)
+    app = an_app(session)
+    async with app.run_test(size=(200, 50)) as pilot:
+        session.publish(story, unhealthy(killer))
+        await pilot.press("v", "enter")
+        await pilot.pause()
+
+        trace = line_with(app, "5 Decision trace")
+        assert f"tick #{killer.n} " in trace
+        assert "not the newest" in trace
 
 
 async def test_enter_on_a_line_about_nothing_stays() -> None:
