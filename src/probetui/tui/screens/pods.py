@@ -14,7 +14,7 @@ from textual.widgets import Static
 from probetui.k8s.probe import ProbeType
 from probetui.presentation.filters import Filter
 from probetui.tui.action import Where
-from probetui.tui.actions import ACTIONS, bindings
+from probetui.tui.actions import bindings
 from probetui.tui.container_keys import ContainerKey
 from probetui.tui.messages import ContainerChosen, FilterClosed, LogGrown
 from probetui.tui.output_desk import OutputDesk
@@ -50,7 +50,6 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
         self._zoomed = ""
-        self._allowed: object = None
         self._log: object = stage.sight.log
         view, is_ascii = stage.sight.view, stage.options.ascii
         self._header, self._banner = HeaderBar(), Banner()
@@ -185,10 +184,7 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         self._detail.show(self.stage.subject, self.stage.sight.view)
         self._trace.show(self.stage.subject, self.stage.sight.view)
         self._outputs.show(self.stage)
-        allowed = [self.stage.allows(each) for each in ACTIONS]
-        if allowed != self._allowed:
-            self._allowed = allowed
-            self.refresh_bindings()
+        self.refresh_keys()
 
     @property
     def _panes(self) -> tuple[Pane, ...]:
