@@ -332,3 +332,21 @@ def test_a_session_that_began_later_keeps_its_file(tmp_path: Path) -> None:
     assert json.loads((tmp_path / LAST).read_text())["of"] == "second"
     first.close()
     second.close()
+
+
+@pytest.mark.slow
+def test_a_session_on_real_processes_is_played_as_it_was(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "record.jsonl"
+    line = ["demo", "liveness", "--plain", "--timeout", "60s"]
+    assert run([*line, "--until", "restarts=1", "--record", str(path)]) == 0
+    said = capfd.readouterr().out
+
+    status = run(["replay", str(path), "--plain"])
+
+    replayed = capfd.readouterr()
+    assert status == 0
+    assert replayed.out == said
+    assert "not as it was" not in replayed.err
+    assert "further than" not in replayed.err

@@ -30,6 +30,7 @@ from probetui.headless.verdict import (
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.engine import Engine
 from probetui.kubelet.inputs import Input, SetObjects, SetPods
+from probetui.kubelet.snapshot import PlaybackKind
 
 LONG_ENOUGH = timedelta(minutes=10)
 """How long a simulation goes on where nobody looks and nobody says how long."""
@@ -130,8 +131,12 @@ class _Show:
         """Show it from its beginning to its end, and return the exit status."""
         plan, session = self._plan, self._session
         sinks = self._outputs.open(session.runtime_name, config)
+        is_simulated = self._course.kind is PlaybackKind.SIM
         follower = Follower(
-            session, sinks, plan.watch, ends_with_pods=plan.form is Form.LINES
+            session,
+            sinks,
+            plan.watch,
+            ends_with_pods=is_simulated and plan.form is Form.LINES,
         )
 
         def rewind(entries: int, inputs: int, at: datetime) -> None:
@@ -149,7 +154,9 @@ class _Show:
                 verdict = await self._look(follower)
                 session.stop()
                 await playing
-        verdict = final_verdict(verdict, session.snapshot)
+        # How a recorded session went is no answer to whether it could be played.
+        if is_simulated:
+            verdict = final_verdict(verdict, session.snapshot)
         if verdict.message:
             plan.notes.error(verdict.message)
         if self._course.note:
