@@ -19,8 +19,8 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.snapshot import PlaybackKind, Snapshot
 
-APART = 20_000
-"""Checkpoints are so many turns apart: a fraction of a second to live again."""
+APART = 10_000
+"""Checkpoints of what goes on are so many turns apart: a tenth of a second to live."""
 
 _CHANGES = frozenset({What.READY, What.STARTED, What.HOLD, What.RESULT})
 

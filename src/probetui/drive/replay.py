@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, overload
 
 from probetui.drive.checkpoint import Checkpoint, take_checkpoint
-from probetui.drive.course import APART, Marks, has_tick
+from probetui.drive.course import Marks, has_tick
 from probetui.drive.input_records import InputDecoder
 from probetui.drive.recording import RecordContext, encode_entry
 from probetui.drive.session_journal import SessionJournal
@@ -36,6 +36,11 @@ from probetui.kubelet.turn import Turn
 
 _AT_ONCE = 100
 _TRY_AGAIN = 200
+
+_APART = 2_000
+_MOST_KEPT = 128
+"""Some tens of megabytes, where there are a hundred pods."""
+
 _NOT_OURS = frozenset({"v", "pod", "namespace", "object", "folded", "dropped"})
 """Fields of records that do not come from the engine."""
 
@@ -115,7 +120,7 @@ class RecordedCourse:
     Args:
         tape: the recording.
         status_to_json: spells a status as its records do.
-        apart: how many inputs there are between checkpoints.
+        apart: how many inputs there are between checkpoints; more in a long recording.
 
     Raises:
         RecordError: the recording does not say how to begin.
@@ -128,7 +133,7 @@ class RecordedCourse:
         self,
         tape: Tape,
         status_to_json: Callable[[PodStatus], Mapping[str, object]],
-        apart: int = APART,
+        apart: int = _APART,
     ) -> None:
         try:
             config = decode_value(KubeletConfig, tape.session["config"])
@@ -296,6 +301,9 @@ class RecordedCourse:
             self._wants_checkpoint_at = position + _TRY_AGAIN
         else:
             self._kept.append(_Kept(position, state))
+            if len(self._kept) > _MOST_KEPT:
+                del self._kept[1::2]
+                self._apart *= 2
             self._wants_checkpoint_at = position + self._apart
 
     def _compare(self, entries: Sequence[Entry], first: int) -> None:
