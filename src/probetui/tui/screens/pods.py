@@ -50,6 +50,7 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
         self._zoomed = ""
+        self._in_turn: list[str] = []
         self._log: object = stage.sight.log
         view, is_ascii = stage.sight.view, stage.options.ascii
         self._header, self._banner = HeaderBar(), Banner()
@@ -132,7 +133,7 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
             self.app.push_screen(SCREENS[_SCREENS_INSTEAD[name]](self.stage))
 
     def action_other_pane(self, step: int) -> None:
-        names = [each.id or "" for each in self._panes if each.display]
+        names = self._in_turn if self._zoomed else self._displayed()
         index = names.index(self._focused_pane().id or "") + step
         self.action_pane(names[index % len(names)])
 
@@ -206,12 +207,17 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
     def _zoom(self, name: str) -> None:
         """Give one pane the whole screen; an empty name gives all panes their part."""
         was = self._zoomed
+        if not was:
+            self._in_turn = self._displayed()
         self._zoomed = name
         for each in _PANES:
             self.set_class(each == name, f"-zoom-{each}")
         self.set_class(bool(name), "-zoomed")
         self.query_one(f"#{name or ('containers' if was == 'detail' else was)}").focus()
         self.refresh_bindings()
+
+    def _displayed(self) -> list[str]:
+        return [each.id or "" for each in self._panes if each.display]
 
     def _focused_pane(self) -> Pane:
         focused = self.focused
