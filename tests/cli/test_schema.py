@@ -101,7 +101,9 @@ def test_what_the_schema_allows_the_program_takes(tmp_path: Path) -> None:
     values = {
         key: each["enum"][0] if "enum" in each else ANY[each["type"]]
         for key, each in properties.items()
+        if key != "keymap"
     }
+    values["keymap"] = {"time.step": "n", "probe.trigger": ["t", "f5"]}
     path = tmp_path / "config.yaml"
     path.write_text(json.dumps(values))
 
@@ -131,3 +133,11 @@ def test_the_record_of_a_real_session_fits_its_schema(tmp_path: Path) -> None:
     kinds = {type(msgspec.json.decode(line, type=AnyRecord)).__name__ for line in lines}
     assert status == 0
     assert {"Session", "Tick", "Event", "Container", "Status", "End"} <= kinds
+
+
+def test_keys_are_given_to_actions_by_their_ids() -> None:
+    keymap = config_schema()["properties"]["keymap"]
+
+    assert keymap["type"] == ["string", "object"]
+    assert keymap["properties"]["time.step"]["default"] == "full_stop"
+    assert keymap["properties"]["time.step"]["description"] == "Let the next tick go"

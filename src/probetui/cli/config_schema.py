@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from probetui.cli.options import ALL_SETTINGS
-from probetui.cli.parameters import Option
+from probetui.cli.parameters import KeymapSource, Option
 
 JsonSchema = dict[str, Any]
 
@@ -37,8 +37,26 @@ def _schema_of(setting: Option) -> JsonSchema:
             schema["type"] = "integer"
             schema |= {} if least is None else {"minimum": least}
             schema |= {} if most is None else {"maximum": most}
+        case KeymapSource():
+            schema |= _keymap_schema()
         case _:
             schema["type"] = "string"
     if isinstance(setting.default, bool | int | str):
         schema["default"] = setting.default
     return schema
+
+
+def _keymap_schema() -> JsonSchema:
+    """Return the schema of a file of keys, or of keys themselves, action by action."""
+    # Late: the table of actions brings the screen's library with it.
+    from probetui.tui.actions import ACTIONS  # noqa: PLC0415
+
+    keys = {"type": ["string", "array"], "items": {"type": "string"}}
+    return {
+        "type": ["string", "object"],
+        "properties": {
+            each.id: {"description": each.tooltip, **keys, "default": each.keys}
+            for each in ACTIONS
+        },
+        "additionalProperties": False,
+    }

@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from probetui.tui.inks import InkLine, fit, ink_class, text_of
+from probetui.tui.stage import StagedApp
 
 _NO_SIZE = Size(0, 0)
 
@@ -31,6 +32,13 @@ class Painted(Widget):
         self._painted: Sequence[InkLine] = ()
         self._painted_size = _NO_SIZE
         self._styles_by_look: dict[str, Style] = {}
+
+    @property
+    def ellipsis(self) -> str:
+        """What ends a text that is cut."""
+        app = self.app
+        is_ascii = isinstance(app, StagedApp) and app.stage.options.ascii
+        return "~" if is_ascii else "…"
 
     def content(self) -> Sequence[InkLine]:
         """Return the lines to be seen, from the top; missing ones stay blank."""
@@ -67,7 +75,7 @@ class Painted(Widget):
         width = self.size.width
         if y >= len(self._painted):
             return Strip.blank(width, self.rich_style)
-        line = fit(self._painted[y], width)
+        line = fit(self._painted[y], width, ellipsis=self.ellipsis)
         segments = [Segment(text, self._style(look)) for text, look in line]
         strip = self._with_selection(Strip(segments, width), y)
         return strip.apply_offsets(0, y)

@@ -1,0 +1,128 @@
+"""What the screen keeps to whatever it shows (UX-40 to UX-45, UX-50, UX-70)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import probetui
+from probetui.kubelet.inputs import Command
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import SCENES, failing
+from tests.tui.seeing import an_app, screen_lines, screen_text
+
+SOURCES = Path(probetui.__file__).parent
+WORDS_FOR_PEOPLE = ("tui", "presentation", "cli", "headless")
+GLOSSARY = {
+    "run": r"\bstreaks?\b|\bconsecutive\b",
+    "stored result": r"\b(?:saved|cached|remembered|kept) result\b",
+    "on hold": r"\bon-hold\b|\bonhold\b",
+    "back-off": r"\bback off\b",
+    "errored": r"\berrored out\b",
+    "gate": r"\bstartup check\b",
+    "mute": r"\bsilenced?\b",
+}
+"""The words of this program, and what must not be said instead."""
+
+SIZES = ((50, 12), (80, 24), (120, 40), (200, 50))
+
+
+@pytest.mark.parametrize("scene", SCENES)
+async def test_ascii_screens_are_ascii_and_tell_states_apart(scene: str) -> None:
+    texts = {}
+    for name in (scene, "running"):
+        app = an_app(SCENES[name](), ascii=True)
+        async with app.run_test(size=(80, 24)):
+            texts[name] = screen_text(app)
+
+    assert texts[scene].isascii()
+    assert len(set(texts.values())) == len(texts)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_every_line_is_as_wide_as_the_terminal(size: tuple[int, int]) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        widths = {strip.cell_length for strip in app.screen._compositor.render_strips()}
+
+    assert widths == {size[0]}
+
+
+@pytest.mark.parametrize("size", [(39, 24), (80, 9), (20, 5)])
+async def test_a_terminal_that_is_too_small_gets_one_line(
+    size: tuple[int, int],
+) -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=size) as pilot:
+        small = " ".join(" ".join(screen_lines(app)).split())
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        again = screen_text(app)
+
+    assert "too small for probetui" in small
+    assert "Containers" not in small
+    assert "1 Containers" in again
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param(each, id=each)
+        for each in ("f8", "ctrl+r", "ctrl+b", "ctrl+f", "ctrl+d", "ctrl+k", "ctrl+s")
+    ],
+)
+@pytest.mark.parametrize("opened_by", ["slash", "colon"])
+async def test_keys_of_the_program_are_off_while_something_is_typed(
+    tmp_path: Path, opened_by: str, key: str
+) -> None:
+    session = FakeSession(failing())
+    app = an_app(session, screenshot_folder=tmp_path)
+    sent: list[Command] = []
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(opened_by, "x", key)
+        await pilot.pause()
+
+        told = [each.message for each in app._notifications]
+        sent += session.sent
+
+    assert (told, sent) == ([], [])
+    assert list(tmp_path.iterdir()) == []  # noqa: ASYNC240  # the app is over
+
+
+# words
+
+
+def prose() -> Iterator[tuple[str, str]]:
+    """Go through everything that is said to people: a place, and what is said."""
+    for folder in WORDS_FOR_PEOPLE:
+        for path in sorted((SOURCES / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            notes = {
+                id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
+            }
+            for node in ast.walk(tree):
+                is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+                if is_text and id(node) not in notes and " " in node.value.strip():
+                    yield f"{path.name}:{node.lineno}", node.value
+
+
+@pytest.mark.parametrize("word", GLOSSARY)
+def test_one_thing_has_one_name(word: str) -> None:
+    others = re.compile(GLOSSARY[word], re.IGNORECASE)
+
+    found = [(place, text) for place, text in prose() if others.search(text)]
+
+    assert found == [], f"say {word}"
+
+
+def test_what_is_said_to_people_was_found() -> None:
+    said = [text for _, text in prose()]
+
+    assert len(said) > 300
+    assert any("stored result" in each for each in said)
