@@ -29,6 +29,7 @@ from textual.binding import Binding, BindingType
 
 from probetui.tui.action import Action, Where
 from probetui.tui.action_tables.answering import ANSWERING
+from probetui.tui.action_tables.experimenting import EXPERIMENTING
 from probetui.tui.action_tables.looking import LOOKING
 from probetui.tui.action_tables.moving import MOVING
 from probetui.tui.action_tables.playing import PLAYING
@@ -44,6 +45,7 @@ ACTIONS: tuple[Action, ...] = (
     *UNDERSTANDING,
     *RUNNING,
     *PLAYING,
+    *EXPERIMENTING,
     *PROGRAM,
     *ANSWERING,
 )
@@ -84,6 +86,8 @@ TOGETHER: tuple[tuple[Where, ...], ...] = (
     (Where.COMMAND_LINE,),
     (Where.PANE, Where.QUESTION),
     (Where.PANE, Where.CHOICE),
+    (Where.PANE, Where.STEPS, Where.PROGRAM),
+    (Where.PANE, Where.MENU, Where.MENU_SCREEN),
     (Where.PANE, Where.HELP),
 )
 """Places whose keys work at the same time; no two of those may mean two things."""

@@ -74,6 +74,14 @@ class StripEndWanted(Message):
         self.is_first = is_first
 
 
+class RowPicked(Message):
+    """A row of a menu was picked."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
 class FilterClosed(Message):
     """The filter bar is left."""
 

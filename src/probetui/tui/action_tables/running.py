@@ -15,6 +15,8 @@ from probetui.kubelet.inputs import (
 from probetui.kubelet.snapshot import PodWorkerState
 from probetui.tui.action import Action, Circumstances, On, Where
 
+_HERE = (Where.MAIN, Where.STEPS)
+
 
 def _is_running(now: Circumstances) -> bool:
     status = now.container.status
@@ -32,7 +34,7 @@ RUNNING = (
         "pause",
         "pause",
         "Hold back all ticks",
-        (Where.MAIN,),
+        _HERE,
         gives=lambda _now, _words: PauseProbes(),
         on=On.ALL_PODS,
         when=lambda now: not now.snapshot.is_paused,
@@ -45,7 +47,7 @@ RUNNING = (
         "resume",
         "resume",
         "Let ticks go again",
-        (Where.MAIN,),
+        _HERE,
         gives=lambda _now, _words: ResumeProbes(),
         on=On.ALL_PODS,
         when=lambda now: now.snapshot.is_paused,
@@ -59,7 +61,7 @@ RUNNING = (
         "step",
         "step",
         "Let the next tick go",
-        (Where.MAIN,),
+        _HERE,
         gives=lambda _now, _words: StepProbe(),
         on=On.ALL_PODS,
         changes=True,
@@ -71,7 +73,7 @@ RUNNING = (
         "probe",
         "probe now",
         "Probe now, out of schedule",
-        (Where.MAIN,),
+        _HERE,
         gives=lambda now, _words: TriggerProbe(now.probe.key),
         on=On.PROBE,
         when=lambda now: now.probe.worker_alive,
@@ -111,7 +113,7 @@ RUNNING = (
         "restart",
         "restart",
         "Kill it as the kubelet does",
-        (Where.MAIN,),
+        _HERE,
         gives=lambda now, _words: RestartContainer(
             now.pod.pod.uid, now.container.container.name
         ),

@@ -32,6 +32,10 @@ SCREENS: Mapping[str, Callable[..., Screen[None]]] = {
     "container": _screen("container", "ContainerScreen"),
     "probe-output": _screen("probe_output", "ProbeOutputScreen"),
     "why": _screen("why", "WhyScreen"),
+    "step": _screen("step", "StepScreen"),
+    "inject": _screen("inject", "InjectScreen"),
+    "break": _screen("breaking", "BreakScreen"),
+    "edit": _screen("edit", "EditScreen"),
 }
 """What `app.show_screen('name')` makes of the stage and puts on the screen.
 

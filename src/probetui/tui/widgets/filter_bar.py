@@ -66,7 +66,7 @@ class FilterBar(Horizontal):
 
     def show_hits(self) -> None:
         """Show how many lines are left, or what is wrong with the text."""
-        if self._pane is None:
+        if self._pane is None or not self.is_mounted:
             return
         error = self._pane.filter.error
         status = self.query_one("#filter-hits", Static)

@@ -1,0 +1,253 @@
+"""What comes next and what the last step did, while probes are paused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from probetui.k8s.probe import ProbeKey
+from probetui.kubelet.journal import Entry, EventEntry
+from probetui.kubelet.snapshot import (
+    ContainerSnapshot,
+    Next,
+    PodSnapshot,
+    ProbeSnapshot,
+    Snapshot,
+    Upcoming,
+)
+from probetui.presentation.containers import object_name
+from probetui.presentation.durations import countdown
+from probetui.presentation.probes import handler_words, threshold
+from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted
+from probetui.presentation.view import View
+
+NOTHING_YET = "no step yet: . lets the next tick go, S runs to the next change"
+
+_WORDS = {
+    Next.HELD_RESULT: "held back",
+    Next.TRIGGER: "trigger",
+    Next.TICK: "tick",
+    Next.DELAY_OVER: "delay ends",
+    Next.BACKOFF_OVER: "back-off ends",
+    Next.GRACE_OVER: "grace ends",
+    Next.RESYNC: "resync",
+}
+_WIDEST = max(map(len, _WORDS.values()))
+_NAME_CELLS = 22
+_LABEL_CELLS = 16
+_VALUE_CELLS = 18
+
+
+def queue_lines(
+    snapshot: Snapshot, names: Mapping[str, str], view: View
+) -> Iterator[Line]:
+    """Yield what comes next, in order; the first step is marked.
+
+    `names` says what to call each pod, by UID.
+    """
+    first_step = next((each for each in snapshot.upcoming if each.is_step), None)
+    for each in snapshot.upcoming:
+        is_next = each is first_step
+        yield line(
+            Span("> " if is_next else "  ", Role.ACCENT),
+            f"{_ahead(each, view):>7}  {view.times.clock(each.at)}  ",
+            _fixed(_name(each, names, view), _NAME_CELLS),
+            _fixed((each.probe_type or "").lower(), 11),
+            Span(f"{_WORDS[each.what]:<{_WIDEST}}  ", _role(each)),
+            muted(_what(each, snapshot, view)),
+        )
+
+
+def stop_line(snapshot: Snapshot, view: View) -> Line:
+    """Return why probes are paused; empty while they are not."""
+    if snapshot.is_running_to_change:
+        return line(Span("running to the next change", Role.WARNING))
+    if not snapshot.is_paused:
+        return EMPTY
+    if snapshot.stopped_by is None:
+        return line(muted("paused by hand"))
+    return line(Span(f"stopped: {view.safe(snapshot.stopped_by.text)}", Role.WARNING))
+
+
+class Change(NamedTuple):
+    """One thing that a step may have changed, before and after."""
+
+    name: str
+    before: str
+    after: str
+
+
+def step_lines(
+    snapshot: Snapshot,
+    journal: Sequence[Entry],
+    names: Mapping[str, str],
+    view: View,
+) -> Iterator[Line]:
+    """Yield what the last step, or run to a change, did to what it was about.
+
+    `journal` has at least the newest entries; those since the step tell its events.
+    """
+    step = snapshot.last_step
+    if step is None:
+        yield line(muted(NOTHING_YET))
+        return
+    keys = (step.key,) if step.key else changed_probes(step.pods, snapshot.pods)
+    if not keys:
+        yield line(muted("nothing has changed yet"))
+    for key in keys:
+        yield line(
+            view.safe(object_name(names, key.pod_uid, key.container_name)),
+            f" {key.probe_type.lower()}",
+        )
+        before, after = find_probe(step.pods, key), find_probe(snapshot.pods, key)
+        if before is not None and after is not None:
+            yield from (_change_line(each) for each in changes(before, after))
+    for text in _events_since(journal, step.sequence, set(keys)):
+        yield line(muted("event".ljust(_LABEL_CELLS)), view.safe(text))
+
+
+def changes(before: Standing, after: Standing) -> Iterator[Change]:
+    """Yield the state of a probe and its container, before and after."""
+    yield Change("result run", _run(before.probe), _run(after.probe))
+    yield Change("stored result", _stored(before.probe), _stored(after.probe))
+    yield Change("on hold", _yes(before.probe.on_hold), _yes(after.probe.on_hold))
+    yield Change("ready / started", _flags(before.container), _flags(after.container))
+    yield Change(
+        "restart count", _restarts(before.container), _restarts(after.container)
+    )
+    yield Change("back-off", _backoff(before.container), _backoff(after.container))
+
+
+class Standing(NamedTuple):
+    """A container and one of its probes, as they stood at one moment."""
+
+    container: ContainerSnapshot
+    probe: ProbeSnapshot
+
+
+def find_probe(pods: Iterable[PodSnapshot], key: ProbeKey) -> Standing | None:
+    """Return a probe and its container among some pods, None if it is not there."""
+    for pod in pods:
+        if pod.pod.uid == key.pod_uid:
+            for container in pod.containers:
+                for probe in container.probes:
+                    if probe.key == key:
+                        return Standing(container, probe)
+    return None
+
+
+def changed_probes(
+    before: Iterable[PodSnapshot], after: Iterable[PodSnapshot]
+) -> tuple[ProbeKey, ...]:
+    """Return the probes of which something that matters has changed."""
+    known = {each.pod.uid: each for each in before}
+    found = []
+    for pod in after:
+        earlier = known.get(pod.pod.uid)
+        if earlier is None or earlier is pod:
+            continue
+        for container in pod.containers:
+            for probe in container.probes:
+                was = find_probe((earlier,), probe.key)
+                now = Standing(container, probe)
+                if was is not None and _differ(was, now):
+                    found.append(probe.key)
+    return tuple(found)
+
+
+def _differ(before: Standing, after: Standing) -> bool:
+    return any(
+        each.before != each.after
+        for each in changes(before, after)
+        if each.name != "result run"
+    )
+
+
+def _change_line(change: Change) -> Line:
+    is_same = change.before == change.after
+    return line(
+        muted(change.name.ljust(_LABEL_CELLS)),
+        change.before.ljust(_VALUE_CELLS),
+        muted(" -> "),
+        Span(change.after, Role.PLAIN if is_same else Role.ACCENT),
+        muted("  unchanged" if is_same else ""),
+    )
+
+
+def _events_since(
+    journal: Sequence[Entry], sequence: int, keys: set[ProbeKey]
+) -> Iterator[str]:
+    containers = {each[:2] for each in keys}
+    for entry in journal:
+        if entry.sequence <= sequence or not isinstance(entry, EventEntry):
+            continue
+        event = entry.event
+        if (event.pod_uid, event.container_name) in containers:
+            yield f"{event.type} {event.reason}  {event.message}"
+
+
+def _ahead(each: Upcoming, view: View) -> str:
+    return "now" if each.at <= view.now else f"+{countdown(each.at - view.now)}"
+
+
+def _name(each: Upcoming, names: Mapping[str, str], view: View) -> str:
+    return view.safe(object_name(names, each.pod_uid, each.container_name))
+
+
+def _role(each: Upcoming) -> Role:
+    if each.what is Next.HELD_RESULT:
+        return Role.KILL
+    return Role.PLAIN if each.is_step else Role.MUTED
+
+
+def _what(each: Upcoming, snapshot: Snapshot, view: View) -> str:
+    """Return what a tick would do: probe, with what, or skip, and why."""
+    if each.probe_type is None or not each.is_step:
+        return ""
+    key = ProbeKey(each.pod_uid, each.container_name, each.probe_type)
+    found = find_probe(snapshot.pods, key)
+    if found is None:
+        return ""
+    probe = found.probe
+    if each.what is Next.HELD_RESULT:
+        return "a failure that would kill"
+    if probe.upcoming_skip is not None:
+        return f"will be skipped: {probe.upcoming_skip.replace('-', ' ')}"
+    if probe.injections:
+        return f"injected: {probe.injections[0]}"
+    return handler_words(probe.probe, view)
+
+
+def _fixed(text: str, cells: int) -> str:
+    return f"{text[: cells - 1]:<{cells}}"
+
+
+def _run(probe: ProbeSnapshot) -> str:
+    if not probe.result_run:
+        return "-"
+    limit = threshold(probe, probe.last_result)
+    return f"{probe.last_result.name.lower()} {probe.result_run} of {limit}"
+
+
+def _stored(probe: ProbeSnapshot) -> str:
+    return "none" if probe.believed is None else str(probe.believed)
+
+
+def _yes(flag: bool) -> str:  # noqa: FBT001  # the flag is the thing to be said
+    return "yes" if flag else "no"
+
+
+def _flags(container: ContainerSnapshot) -> str:
+    status = container.status
+    if status is None:
+        return "no / no"
+    return f"{_yes(status.ready)} / {_yes(bool(status.started))}"
+
+
+def _restarts(container: ContainerSnapshot) -> str:
+    return "-" if container.status is None else str(container.status.restart_count)
+
+
+def _backoff(container: ContainerSnapshot) -> str:
+    backoff = container.backoff
+    return "waits" if backoff is not None and backoff.until is not None else "none"

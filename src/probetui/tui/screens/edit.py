@@ -1,0 +1,115 @@
+"""Changing a probe's timing in memory, with what differs from the manifest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from textual.events import Key
+
+from probetui.kubelet.inputs import EditProbe
+from probetui.kubelet.timing import Timing
+from probetui.presentation.detail import title
+from probetui.presentation.spans import Line, Role, Span, line, muted
+from probetui.tui.screens.menu import MenuScreen
+from probetui.tui.stage import Stage
+from probetui.tui.widgets.menu_pane import MenuRow
+
+_FIELDS = {
+    "period_seconds": "periodSeconds",
+    "timeout_seconds": "timeoutSeconds",
+    "initial_delay_seconds": "initialDelaySeconds",
+    "failure_threshold": "failureThreshold",
+    "success_threshold": "successThreshold",
+}
+_MOST_DIGITS = 9
+_APPLY = MenuRow("apply", "apply", "from its next tick; nothing restarts")
+_RESET = MenuRow("reset", "as in the manifest")
+
+
+class EditScreen(MenuScreen):
+    """A field for each number; what differs from the manifest is shown as a diff."""
+
+    HEADING = "Edit timing"
+    HAS_NUMBERS = False
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        self._typed = ""
+        subject = stage.subject
+        probe = None if subject is None else subject.probe
+        self._timing = None if probe is None else Timing.of(probe.probe)
+
+    def show_rows(self) -> None:
+        subject, view = self.stage.subject, self.stage.sight.view
+        timing = self._timing
+        if subject is None or subject.probe is None or timing is None:
+            self.dismiss()
+            return
+        probe = subject.probe
+        manifest = Timing.of(probe.manifest_probe or probe.probe)
+        rows = [
+            MenuRow(field, f"{name}  {getattr(timing, field)}", _diff(was, now))
+            for field, name in _FIELDS.items()
+            for was, now in [(getattr(manifest, field), getattr(timing, field))]
+        ]
+        about = line(title(subject, view), f" {probe.key.probe_type.lower()}")
+        problems = timing.problems(probe.key.probe_type)
+        last = [line(Span(each, Role.ERROR)) for each in problems]
+        last += [] if problems else _diff_lines(manifest, timing)
+        last.append(line(muted("left and right, or digits, change a number")))
+        self.menu.show(about, (*rows, _APPLY, _RESET), last)
+
+    def picked(self, name: str) -> None:
+        subject, timing = self.stage.subject, self._timing
+        if subject is None or subject.probe is None or timing is None:
+            return
+        probe = subject.probe
+        if name == _RESET.name:
+            self.give(EditProbe(probe.key, None))
+            self.dismiss()
+        elif not timing.problems(probe.key.probe_type):
+            self.give(EditProbe(probe.key, timing))
+            self.dismiss()
+
+    def action_change(self, step: int) -> None:
+        field = self.menu.name_at_cursor
+        if self._timing is not None and field in _FIELDS:
+            self._set(field, max(getattr(self._timing, field) + step, 0))
+
+    def on_key(self, event: Key) -> None:
+        """Type a number into the field at the cursor."""
+        field = self.menu.name_at_cursor
+        if field not in _FIELDS:
+            return
+        if event.key == "backspace":
+            self._typed = self._typed[:-1]
+        elif event.key.isdecimal() and len(self._typed) < _MOST_DIGITS:
+            self._typed += event.key
+        else:
+            self._typed = ""
+            return
+        event.stop()
+        self._set(field, int(self._typed or "0"), typed=self._typed)
+
+    def _set(self, field: str, value: int, *, typed: str = "") -> None:
+        self._typed = typed
+        if self._timing is not None:
+            self._timing = replace(self._timing, **{field: value})
+            self.show_rows()
+
+
+def _diff(was: int, now: int) -> str:
+    return "" if was == now else f"{was} -> {now}"
+
+
+def _diff_lines(manifest: Timing, timing: Timing) -> list[Line]:
+    changes = manifest.changes(timing)
+    if not changes:
+        return [line(muted("as in the manifest"))]
+    lines = []
+    for name, before, after in changes:
+        lines += [
+            line(Span(f"- {name}: {before}", Role.ERROR)),
+            line(Span(f"+ {name}: {after}", Role.SUCCESS)),
+        ]
+    return lines

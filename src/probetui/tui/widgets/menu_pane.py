@@ -1,0 +1,115 @@
+"""A few things to choose from, by number or with a cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from textual.binding import BindingType
+from textual.events import Click, Key
+
+from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, strong
+from probetui.tui.action import Where
+from probetui.tui.actions import bindings
+from probetui.tui.inks import InkLine, inks, wrapped
+from probetui.tui.messages import RowPicked
+from probetui.tui.widgets.list_pane import ListPane
+
+
+class MenuRow(NamedTuple):
+    """One thing to choose; `note` says what it means. Without a name: a heading."""
+
+    name: str
+    words: str
+    note: str = ""
+
+
+class MenuPane(ListPane):
+    """Rows with numbers; what is picked is told to the screen by its name."""
+
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.PANE, Where.MENU)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+
+    def __init__(
+        self, heading: str, *, has_numbers: bool = True, is_ascii: bool
+    ) -> None:
+        super().__init__(id="menu", is_ascii=is_ascii)
+        self._has_numbers = has_numbers
+        self._heading = heading
+        self._about: Line = EMPTY
+        self._rows: Sequence[MenuRow] = ()
+        self._last_words: Sequence[Line] = ()
+
+    def show(
+        self, about: Line, rows: Sequence[MenuRow], last_words: Sequence[Line] = ()
+    ) -> None:
+        """Show what it is about, the choices, and some lines below them."""
+        self._about, self._rows, self._last_words = about, rows, last_words
+        if not self.is_choice(self.cursor):
+            self.action_first()
+        self.repaint()
+
+    def title(self) -> Line:
+        return line(strong(self._heading))
+
+    def badge(self) -> Line:
+        return line(muted("esc closes"))
+
+    def above(self) -> Sequence[InkLine]:
+        return [inks(line(" ", *self._about)), ()]
+
+    def below(self) -> Sequence[InkLine]:
+        return [
+            part
+            for each in self._last_words
+            for part in wrapped(inks(line(" ", *each)), self.inner_width, 1)
+        ]
+
+    def count(self) -> int:
+        return len(self._rows)
+
+    def is_choice(self, index: int) -> bool:
+        return super().is_choice(index) and bool(self._rows[index].name)
+
+    def row(self, index: int) -> InkLine:
+        row = self._rows[index]
+        if not row.name:
+            return inks(line(f" {row.words}"))
+        is_here = index == self.cursor
+        number = self._numbers().get(index, "")
+        return inks(
+            line(
+                Span(">" if is_here else " ", Role.ACCENT),
+                Span(f"{number:>2} ", Role.ACCENT),
+                strong(row.words.ljust(22)) if is_here else row.words.ljust(22),
+                muted(f" {row.note}"),
+            )
+        )
+
+    def on_key(self, event: Key) -> None:
+        """Pick a row by its number: a menu shows its own keys."""
+        for index, number in self._numbers().items():
+            if event.key == number:
+                event.stop()
+                self.choose(index)
+                self.action_pick()
+
+    def action_pick(self) -> None:
+        if self.is_choice(self.cursor):
+            self.post_message(RowPicked(self._rows[self.cursor].name))
+
+    def on_click(self, event: Click) -> None:
+        super().on_click(event)
+        if event.chain > 1:
+            self.action_pick()
+
+    @property
+    def name_at_cursor(self) -> str:
+        """The name of the row that has the cursor, empty without one."""
+        return self._rows[self.cursor].name if self.is_choice(self.cursor) else ""
+
+    def _numbers(self) -> dict[int, str]:
+        if not self._has_numbers:
+            return {}
+        choices = [index for index, row in enumerate(self._rows) if row.name]
+        return {index: str(count) for count, index in enumerate(choices[:9], 1)}

@@ -1,0 +1,87 @@
+"""What comes next, while probes are paused, and what the last step did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probetui.kubelet.snapshot import Snapshot
+from probetui.presentation.containers import pod_names
+from probetui.presentation.spans import EMPTY, Line, line, muted, strong
+from probetui.presentation.upcoming import queue_lines, step_lines, stop_line
+from probetui.tui.inks import InkLine, inks
+from probetui.tui.sight import Sight
+from probetui.tui.widgets.pane import Pane
+
+
+class QueuePane(Pane):
+    """The queue: ticks that a step would run, and what the clock brings by itself."""
+
+    def __init__(self, *, is_ascii: bool) -> None:
+        super().__init__(id="queue", is_ascii=is_ascii)
+        self._sight: Sight | None = None
+        self._rows: Sequence[Line] = ()
+
+    def show(self, sight: Sight) -> None:
+        """Show what comes next now."""
+        self._sight = sight
+        self.repaint()
+
+    def title(self) -> Line:
+        return line("1 ", strong("Queue"), ": what would happen next")
+
+    def badge(self) -> Line:
+        if self._sight is None:
+            return EMPTY
+        return stop_line(self._sight.snapshot, self._sight.view)
+
+    def count(self) -> int:
+        return len(self._rows)
+
+    def row(self, index: int) -> InkLine:
+        return inks(self._rows[index])
+
+    def content(self) -> Sequence[InkLine]:
+        self._rows = self._lines()
+        return super().content()
+
+    def _lines(self) -> Sequence[Line]:
+        if self._sight is None:
+            return ()
+        snapshot = self._sight.snapshot
+        if not snapshot.is_paused:
+            return [line(muted("probes are running: space pauses them"))]
+        return list(queue_lines(snapshot, _names(snapshot), self._sight.view))
+
+
+class StepPane(Pane):
+    """Before and after of the last step, or run to a change."""
+
+    def __init__(self, *, is_ascii: bool) -> None:
+        super().__init__(id="last-step", is_ascii=is_ascii)
+        self._sight: Sight | None = None
+        self._rows: Sequence[Line] = ()
+
+    def show(self, sight: Sight) -> None:
+        """Show what the last step did until now."""
+        self._sight = sight
+        self.repaint()
+
+    def title(self) -> Line:
+        return line("2 ", strong("Before -> after"), " the last step")
+
+    def count(self) -> int:
+        return len(self._rows)
+
+    def row(self, index: int) -> InkLine:
+        return inks(line(" ", *self._rows[index]))
+
+    def content(self) -> Sequence[InkLine]:
+        if self._sight is not None:
+            snapshot, view = self._sight.snapshot, self._sight.view
+            names = _names(snapshot)
+            self._rows = list(step_lines(snapshot, snapshot.entries, names, view))
+        return super().content()
+
+
+def _names(snapshot: Snapshot) -> dict[str, str]:
+    return pod_names(each.pod for each in snapshot.pods)

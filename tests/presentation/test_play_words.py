@@ -1,0 +1,254 @@
+"""What people did to probes, in words: lines, events, the queue (UX-24, UX-52)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.k8s.event import Event, EventType
+from probetui.kubelet.inputs import BreakPoint, Injected
+from probetui.kubelet.journal import (
+    Action,
+    Entry,
+    EventEntry,
+    NoteEntry,
+    Skip,
+    TryEntry,
+)
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.snapshot import LastStep, Next, Snapshot, StopReason, Upcoming
+from probetui.presentation.events import EventLog, verdict
+from probetui.presentation.lines import PlainLines, entry_line
+from probetui.presentation.spans import text_of
+from probetui.presentation.upcoming import queue_lines, step_lines, stop_line
+from tests.presentation.looking import VIEW
+from tests.tui.scenes import paused
+from tests.tui.states import (
+    DEMO,
+    DEMO_KEY,
+    FIRST,
+    LIVENESS,
+    NOW,
+    a_container_snapshot,
+    a_pod_snapshot,
+    a_probe_snapshot,
+    a_tick,
+)
+
+NAMES = {DEMO.uid: "demo"}
+
+
+def a_try(attempt: Attempt, result: Result | None, times: int = 1) -> TryEntry:
+    took = timedelta(milliseconds=34)
+    return TryEntry(1, NOW, DEMO_KEY, FIRST, NOW, took, (attempt,) * times, result)
+
+
+FAILED = a_try(Attempt(ProbeResult.FAILURE, "not well"), Result.FAILURE)
+ERRED = a_try(Attempt(ProbeResult.UNKNOWN, error="no such program"), None, times=3)
+WARNED = a_try(Attempt(ProbeResult.WARNING, "moved"), Result.SUCCESS)
+
+
+class TestLines:
+    @pytest.mark.parametrize(
+        ("entry", "text"),
+        [
+            pytest.param(
+                FAILED,
+                'demo/liveness liveness try failure 34ms not-counted "not well"',
+                id="failed-try",
+            ),
+            pytest.param(
+                ERRED,
+                "demo/liveness liveness try errored x3 34ms not-counted "
+                '"no such program"',
+                id="errored-try",
+            ),
+            pytest.param(
+                WARNED,
+                'demo/liveness liveness try warning 34ms not-counted "moved"',
+                id="try-with-a-warning",
+            ),
+            pytest.param(
+                NoteEntry(1, NOW, "it begins", is_bookmark=True),
+                'bookmark "it begins"',
+                id="bookmark",
+            ),
+        ],
+    )
+    def test_what_people_did_has_a_line(self, entry: Entry, text: str) -> None:
+        lines = PlainLines()
+        lines.know([DEMO])
+
+        (told,) = lines.feed(entry)
+
+        assert told.partition(" ")[2] == text
+
+    @pytest.mark.parametrize(
+        ("fields", "words"),
+        [
+            pytest.param({"injected": True}, "no-action injected", id="injected"),
+            pytest.param({"muted": True}, "no-action muted", id="muted"),
+            pytest.param(
+                {"muted": True, "action": Action.MUTED, "run": 4}, " muted", id="acts"
+            ),
+        ],
+    )
+    def test_a_tick_says_what_was_done_to_it(
+        self, fields: dict[str, Any], words: str
+    ) -> None:
+        defaults = {"action": Action.NONE}
+        tick = a_tick(DEMO_KEY, NOW, "f", **{**defaults, **fields})
+
+        text = entry_line(tick, NAMES)
+
+        assert text is not None
+        assert text.endswith(words)
+        assert text.count("muted") <= 1
+
+
+class TestEventLog:
+    def test_a_try_and_a_bookmark_are_shown(self) -> None:
+        log = EventLog()
+
+        tried = log.feed(FAILED, NAMES)
+        noted = log.feed(NoteEntry(1, NOW, "it begins", is_bookmark=True), NAMES)
+
+        assert tried is not None
+        assert (tried.type, tried.reason, tried.note) == (
+            "user",
+            "tried",
+            "not counted",
+        )
+        assert tried.message == "liveness failure in 34ms: not well"
+        assert noted is not None
+        assert (noted.reason, noted.message) == ("bookmark", "it begins")
+
+    @pytest.mark.parametrize(
+        ("fields", "words"),
+        [
+            pytest.param({"run": 1}, "1/3 ignored, injected", id="below"),
+            pytest.param(
+                {"run": 3, "action": Action.MUTED}, "3/3 muted, injected", id="muted"
+            ),
+            pytest.param({"result": None}, "discarded, injected", id="errored"),
+        ],
+    )
+    def test_what_was_injected_is_told_beside_the_event(
+        self, fields: dict[str, Any], words: str
+    ) -> None:
+        tick = a_tick(DEMO_KEY, NOW, "f", injected=True, threshold=3, **fields)
+
+        assert verdict(tick) == words
+
+
+def upcoming(*what: Upcoming, **fields: Any) -> Snapshot:
+    return replace(paused(), upcoming=what, **fields)
+
+
+def queued(snapshot: Snapshot) -> list[str]:
+    return [text_of(each) for each in queue_lines(snapshot, NAMES, VIEW)]
+
+
+class TestQueue:
+    def test_the_first_step_is_marked(self) -> None:
+        snapshot = upcoming(
+            Upcoming(Next.RESYNC, NOW, DEMO.uid),
+            Upcoming(Next.TICK, NOW, *DEMO_KEY),
+            Upcoming(Next.TICK, NOW, *DEMO_KEY),
+        )
+
+        assert [each[:1] for each in queued(snapshot)] == [" ", ">", " "]
+
+    def test_a_tick_says_what_it_would_do(self) -> None:
+        tick = Upcoming(Next.TICK, NOW + timedelta(seconds=3), *DEMO_KEY)
+
+        (line,) = queued(upcoming(tick))
+
+        assert line.split()[:2] == [">", "+3.0s"]
+        assert "demo/liveness" in line
+        assert line.endswith("exec cat /tmp/healthy")
+
+    @pytest.mark.parametrize(
+        ("fields", "words"),
+        [
+            pytest.param(
+                {"upcoming_skip": Skip.ON_HOLD}, "will be skipped: on hold", id="skip"
+            ),
+            pytest.param(
+                {"injections": (Injected.FAILURE,)}, "injected: failure", id="injected"
+            ),
+        ],
+    )
+    def test_a_tick_that_will_not_probe_says_so(
+        self, fields: dict[str, Any], words: str
+    ) -> None:
+        probe = a_probe_snapshot(DEMO_KEY, LIVENESS, **fields)
+        pod = a_pod_snapshot(DEMO, a_container_snapshot(DEMO.containers[0], probe))
+        tick = Upcoming(Next.TICK, NOW, *DEMO_KEY)
+
+        (line,) = queued(upcoming(tick, pods=(pod,)))
+
+        assert line.endswith(words)
+
+    def test_it_says_why_it_stopped(self) -> None:
+        reason = StopReason(NOW, BreakPoint.BEFORE_KILL, DEMO_KEY, "before a kill")
+
+        assert text_of(stop_line(upcoming(), VIEW)) == "paused by hand"
+        stopped = upcoming(stopped_by=reason)
+        assert text_of(stop_line(stopped, VIEW)) == "stopped: before a kill"
+
+
+class TestLastStep:
+    def lines(self, snapshot: Snapshot, *entries: Entry) -> list[str]:
+        found = step_lines(snapshot, entries, NAMES, VIEW)
+        return [" ".join(text_of(each).split()) for each in found]
+
+    def test_without_a_step_it_says_how_to_take_one(self) -> None:
+        (line,) = self.lines(upcoming())
+
+        assert line.startswith("no step yet")
+
+    def test_a_step_is_told_before_and_after_with_its_events(self) -> None:
+        snapshot = upcoming()
+        before = self.with_run(snapshot, 1)
+        step = LastStep(NOW, 10, DEMO_KEY, before)
+        event = Event(
+            EventType.WARNING, "Unhealthy", "it failed", DEMO.uid, "", NOW, "liveness"
+        )
+
+        lines = self.lines(
+            replace(snapshot, last_step=step),
+            EventEntry(10, NOW, replace(event, message="from before")),
+            EventEntry(11, NOW, event),
+        )
+
+        assert "result run failure 1 of 3 -> failure 2 of 3" in lines
+        assert "on hold no -> no unchanged" in lines
+        assert "event Warning Unhealthy it failed" in lines
+        assert not any("from before" in each for each in lines)
+
+    def test_a_run_to_a_change_tells_of_what_changed(self) -> None:
+        snapshot = upcoming()
+        before = tuple(replace(each, operation="x") for each in snapshot.pods)
+
+        calm = self.lines(replace(snapshot, last_step=LastStep(NOW, 10, None, before)))
+        held = self.with_probe(snapshot, on_hold=True)
+        changed = self.lines(replace(snapshot, last_step=LastStep(NOW, 10, None, held)))
+
+        assert calm == ["nothing has changed yet"]
+        assert changed[0] == "demo/liveness liveness"
+        assert "on hold yes -> no" in changed
+
+    def with_run(self, snapshot: Snapshot, run: int) -> Any:
+        return self.with_probe(snapshot, result_run=run)
+
+    def with_probe(self, snapshot: Snapshot, **fields: Any) -> Any:
+        """Return the pods, with the demo's liveness probe otherwise."""
+        pod, *others = (each for each in snapshot.pods)
+        assert pod.pod is DEMO
+        (container,) = pod.containers
+        probes = tuple(replace(each, **fields) for each in container.probes)
+        return (replace(pod, containers=(replace(container, probes=probes),)), *others)

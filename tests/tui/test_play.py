@@ -1,0 +1,308 @@
+"""Stepping and breaking on purpose from the screen (UX-23, UX-24, UX-33)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from probetui.k8s.probe import ProbeKey
+from probetui.kubelet.effects import Disruption
+from probetui.kubelet.inputs import (
+    BreakPoint,
+    ClearBackoff,
+    Command,
+    DisruptContainer,
+    EditProbe,
+    Injected,
+    InjectResults,
+    MuteProbes,
+    RunToChange,
+    SetBreakPoints,
+    StepProbe,
+    TryProbe,
+    UnmuteProbes,
+)
+from probetui.kubelet.scope import EVERYTHING, Scope
+from probetui.kubelet.snapshot import (
+    ContainerSnapshot,
+    LastStep,
+    Next,
+    Snapshot,
+    StopReason,
+    Upcoming,
+)
+from probetui.kubelet.timing import Timing
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing, paused
+from tests.tui.seeing import an_app, screen_text
+from tests.tui.states import DEMO, DEMO_KEY, NOW
+
+SIZE = (100, 30)
+FAILURE = Injected.FAILURE
+
+
+async def press_on(snapshot: Snapshot, *keys: str) -> tuple[FakeSession, str]:
+    """Press keys; return the session and what stood on the screen then, toasts too."""
+    session = FakeSession(snapshot)
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        toasts = (each.message for each in app._notifications)
+        return session, "\n".join((screen_text(app), *toasts))
+
+
+async def type_on(snapshot: Snapshot, text: str) -> tuple[FakeSession, str]:
+    """Type a line after a colon."""
+    keys = ["space" if each == " " else each for each in text]
+    names = {"/": "slash", "=": "equals_sign", "-": "minus"}
+    return await press_on(
+        snapshot, "colon", *(names.get(each, each) for each in keys), "enter"
+    )
+
+
+def with_probe(snapshot: Snapshot, key: ProbeKey, **fields: Any) -> Snapshot:
+    """Return a snapshot in which a probe is otherwise."""
+
+    def changed(container: ContainerSnapshot) -> ContainerSnapshot:
+        probes = (
+            replace(each, **fields) if each.key == key else each
+            for each in container.probes
+        )
+        return replace(container, probes=tuple(probes))
+
+    return _with_containers(snapshot, changed)
+
+
+def with_container(snapshot: Snapshot, name: str, **fields: Any) -> Snapshot:
+    """Return a snapshot in which a container is otherwise."""
+
+    def changed(container: ContainerSnapshot) -> ContainerSnapshot:
+        is_meant = container.container.name == name
+        return replace(container, **fields) if is_meant else container
+
+    return _with_containers(snapshot, changed)
+
+
+def _with_containers(
+    snapshot: Snapshot, change: Callable[[ContainerSnapshot], ContainerSnapshot]
+) -> Snapshot:
+    pods = (
+        replace(each, containers=tuple(map(change, each.containers)))
+        for each in snapshot.pods
+    )
+    return replace(snapshot, pods=tuple(pods))
+
+
+@pytest.mark.parametrize(
+    ("key", "command"),
+    [
+        pytest.param("T", TryProbe(DEMO_KEY), id="try"),
+        pytest.param("S", RunToChange(), id="run-to-change"),
+        pytest.param("m", MuteProbes(Scope.of(DEMO_KEY)), id="mute"),
+        pytest.param("R", ClearBackoff(DEMO.uid, "liveness"), id="clear-back-off"),
+    ],
+)
+async def test_a_key_gives_a_command(key: str, command: Command) -> None:
+    session, _ = await press_on(failing(), key)
+
+    assert session.sent == [command]
+
+
+async def test_mute_is_un_mute_where_it_is_muted() -> None:
+    muted = with_probe(failing(), DEMO_KEY, muted=True)
+
+    session, _ = await press_on(muted, "m")
+
+    assert session.sent == [UnmuteProbes(Scope.of(DEMO_KEY))]
+
+
+class TestInjecting:
+    async def test_a_number_chooses_the_next_result(self) -> None:
+        session, _ = await press_on(failing(), "i", "3")
+
+        assert session.sent == [InjectResults(DEMO_KEY, (FAILURE,))]
+
+    async def test_left_and_right_say_for_how_many_runs(self) -> None:
+        session, _ = await press_on(failing(), "i", "right", "right", "3")
+
+        assert session.sent == [InjectResults(DEMO_KEY, (FAILURE,) * 3)]
+
+    async def test_what_is_chosen_goes_behind_what_is_still_to_come(self) -> None:
+        pending = with_probe(failing(), DEMO_KEY, injections=(FAILURE,) * 2)
+
+        session, screen = await press_on(pending, "i")
+        assert "still to come: failure x2" in screen
+        session, _ = await press_on(pending, "i", "5")
+
+        assert session.sent == [
+            InjectResults(DEMO_KEY, (FAILURE, FAILURE, Injected.ERRORED))
+        ]
+
+    async def test_the_real_probe_can_be_had_back(self) -> None:
+        pending = with_probe(failing(), DEMO_KEY, injections=(FAILURE,))
+
+        session, _ = await press_on(pending, "i", "enter")
+
+        assert session.sent == [InjectResults(DEMO_KEY, ())]
+
+    async def test_escape_chooses_nothing(self) -> None:
+        session, screen = await press_on(failing(), "i", "escape")
+
+        assert session.sent == []
+        assert "Choose the next result" not in screen
+
+
+class TestBreaking:
+    async def test_a_container_is_frozen_and_let_go(self) -> None:
+        session, _ = await press_on(failing(), "x", "1")
+        frozen = with_container(failing(), "liveness", frozen_since=NOW)
+        again, _ = await press_on(frozen, "x", "1")
+
+        assert session.sent == [
+            DisruptContainer(DEMO.uid, "liveness", Disruption.FREEZE)
+        ]
+        assert again.sent == [
+            DisruptContainer(DEMO.uid, "liveness", Disruption.UNFREEZE)
+        ]
+
+    async def test_a_break_point_is_set_beside_those_that_are(self) -> None:
+        some = with_container(
+            failing(), "liveness", break_points=frozenset({BreakPoint.READINESS})
+        )
+
+        session, screen = await press_on(some, "x", "6")
+
+        scope = Scope(DEMO.uid, "liveness")
+        points = frozenset({BreakPoint.READINESS, BreakPoint.BEFORE_KILL})
+        assert session.sent == [SetBreakPoints(points, scope)]
+        assert "[x] change of readiness" in screen
+
+
+class TestEditing:
+    async def test_a_number_is_changed_and_the_diff_is_shown(self) -> None:
+        session, screen = await press_on(failing(), "e", "right", "right")
+        assert "- periodSeconds: 5" in screen
+        assert "+ periodSeconds: 7" in screen
+
+        session, _ = await press_on(
+            failing(), "e", "right", "right", "G", "up", "enter"
+        )
+
+        assert session.sent == [EditProbe(DEMO_KEY, Timing(5, 1, 7, 1, 3))]
+
+    async def test_a_number_can_be_typed(self) -> None:
+        session, _ = await press_on(failing(), "e", "4", "2", "G", "k", "enter")
+
+        assert session.sent == [EditProbe(DEMO_KEY, Timing(5, 1, 42, 1, 3))]
+
+    async def test_what_would_be_refused_is_not_given(self) -> None:
+        session, screen = await press_on(failing(), "e", "0", "G", "k", "enter")
+
+        assert session.sent == []
+        assert "periodSeconds: is 0, must be 1 or more" in screen
+
+    async def test_the_manifests_timing_comes_back(self) -> None:
+        session, _ = await press_on(failing(), "e", "G", "enter")
+
+        assert session.sent == [EditProbe(DEMO_KEY, None)]
+
+
+class TestTyping:
+    @pytest.mark.parametrize(
+        ("text", "command"),
+        [
+            pytest.param(
+                "inject failure 3", InjectResults(DEMO_KEY, (FAILURE,) * 3), id="inject"
+            ),
+            pytest.param("inject real", InjectResults(DEMO_KEY, ()), id="real"),
+            pytest.param("mute all", MuteProbes(EVERYTHING), id="mute-all"),
+            pytest.param("unmute pod", UnmuteProbes(Scope(DEMO.uid)), id="unmute-pod"),
+            pytest.param(
+                "edit period=7 failures=2",
+                EditProbe(DEMO_KEY, Timing(5, 1, 7, 1, 2)),
+                id="edit",
+            ),
+            pytest.param(
+                "break stop",
+                DisruptContainer(DEMO.uid, "liveness", Disruption.STOP),
+                id="break",
+            ),
+            pytest.param(
+                "break at before-kill all",
+                SetBreakPoints(frozenset({BreakPoint.BEFORE_KILL}), EVERYTHING),
+                id="break-at",
+            ),
+        ],
+    )
+    async def test_words_after_a_name_say_it_all(
+        self, text: str, command: Command
+    ) -> None:
+        muted = with_probe(failing(), DEMO_KEY, muted=text.startswith("unmute"))
+
+        session, _ = await type_on(muted, text)
+
+        assert session.sent == [command]
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            pytest.param("inject failure x", "is not a whole number", id="times"),
+            pytest.param("inject failure 100", "must be 1 to 99", id="too-many"),
+            pytest.param("edit colour=1", "is none of period", id="field"),
+            pytest.param("edit successes=2", "must be 1 for a liveness", id="rule"),
+        ],
+    )
+    async def test_words_that_cannot_be_used_are_refused(
+        self, text: str, words: str
+    ) -> None:
+        session, screen = await type_on(failing(), text)
+
+        assert session.sent == []
+        assert words in screen
+
+
+def stopped() -> Snapshot:
+    """Return a session that stopped before a kill, after a step."""
+    snapshot = paused()
+    reason = StopReason(NOW, BreakPoint.BEFORE_KILL, DEMO_KEY, "before a kill: demo")
+    before = with_probe(snapshot, DEMO_KEY, result_run=1).pods
+    return replace(
+        snapshot,
+        stopped_by=reason,
+        last_step=LastStep(NOW, snapshot.sequence, DEMO_KEY, before),
+        upcoming=(
+            Upcoming(Next.HELD_RESULT, NOW, *DEMO_KEY),
+            Upcoming(Next.RESYNC, NOW, DEMO.uid),
+        ),
+    )
+
+
+class TestQueue:
+    async def test_it_says_what_comes_next_and_why_it_stopped(self) -> None:
+        _, screen = await press_on(stopped(), "Q")
+
+        assert "held back" in screen
+        assert "a failure that would kill" in screen
+        assert "resync" in screen
+        assert "stopped: before a kill: demo" in screen
+
+    async def test_it_says_what_the_last_step_did(self) -> None:
+        _, screen = await press_on(stopped(), "Q")
+
+        (line,) = [each for each in screen.splitlines() if "result run" in each]
+        assert "failure 1 of 3" in line
+        assert "failure 2 of 3" in line
+
+    async def test_steps_are_taken_there_too(self) -> None:
+        session, _ = await press_on(stopped(), "Q", "full_stop", "S")
+
+        assert session.sent == [StepProbe(), RunToChange()]
+
+    async def test_escape_goes_back(self) -> None:
+        _, screen = await press_on(stopped(), "Q", "escape")
+
+        assert "Before -> after" not in screen
