@@ -10,6 +10,7 @@ from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.cri import files
 from probetui.runtimes.cri.files import PodFiles
 from probetui.runtimes.cri.translate import PodName
+from tests.builders import a_pod
 
 
 @pytest.fixture
@@ -58,3 +59,20 @@ def test_a_pod_without_a_uid_has_no_files(base: Path) -> None:
     PodFiles(base).forget_pod(PodName("ns", "web", ""))
 
     assert (base / "pods" / "u").is_dir()
+
+
+def test_a_folder_for_logs_goes_if_nothing_came_of_it(
+    base: Path, tmp_path: Path
+) -> None:
+    made, used = a_pod(name="made"), a_pod(name="used")
+    for pod in (made, used):
+        PodFiles(base).make_log_folder(pod)
+    (tmp_path / "logs" / f"default_used_{used.uid}" / "app").mkdir()
+
+    for pod in (made, used):
+        PodFiles(base).remove_empty_log_folder(pod)
+
+    assert {each.name for each in (tmp_path / "logs").iterdir()} == {
+        "ns_web_u",
+        f"default_used_{used.uid}",
+    }
