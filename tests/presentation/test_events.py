@@ -131,7 +131,7 @@ def test_the_first_start_is_no_restart() -> None:
             id="hold",
         ),
         pytest.param(
-            a_change(What.HOLD, "on", "off", "Liveness"),
+            replace(a_change(What.HOLD, "on", "off", "Liveness"), cause=1),
             "hold",
             "liveness hold released by a new container id",
             id="hold released",

@@ -9,16 +9,24 @@ import pytest
 
 from probetui.headless.condition import ConditionWatch, parse_condition
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.journal import Action, By, ContainerEntry, Lifecycle
+from probetui.kubelet.journal import (
+    Action,
+    By,
+    ContainerEntry,
+    Lifecycle,
+    StateEntry,
+    What,
+)
 from probetui.presentation.consequences import consequences
 from probetui.presentation.events import EventLog, verdict
+from probetui.presentation.header import mode
 from probetui.presentation.lines import PlainLines, entry_line
 from probetui.presentation.marks import looks_of
 from probetui.presentation.sentences import why
 from probetui.presentation.spans import text_of
 from probetui.presentation.trace import cluster_words, trace
 from tests.presentation.looking import VIEW
-from tests.tui.states import DEMO, DEMO_KEY, NOW, a_tick
+from tests.tui.states import DEMO, DEMO_KEY, NOW, a_snapshot, a_tick
 
 TICK = a_tick(
     DEMO_KEY, NOW, "f", n=9, run=3, threshold=3, action=Action.WOULD_KILL,
@@ -122,6 +130,30 @@ def test_what_is_not_done_is_among_the_events(
 
     assert line is not None
     assert (line.reason, line.message) == (reason, message)
+
+
+def test_a_hold_that_no_tick_has_lifted_is_told_apart() -> None:
+    change = StateEntry(
+        1, NOW, DEMO.uid, "liveness", "Liveness", What.HOLD, "on", "off"
+    )
+
+    line = EventLog().feed(change, NAMES)
+
+    assert line is not None
+    assert line.message == "liveness hold released: the container was not killed"
+
+
+@pytest.mark.parametrize(
+    ("is_short", "badge"),
+    [
+        pytest.param(False, "[ONLY WATCHED]", id="wide"),
+        pytest.param(True, "[WATCHED]", id="narrow"),
+    ],
+)
+def test_the_header_says_that_nothing_is_done(*, is_short: bool, badge: str) -> None:
+    snapshot = replace(a_snapshot(), acts=False)
+
+    assert mode(snapshot, is_short=is_short).text == badge
 
 
 def test_a_kill_that_was_asked_for_counts_for_until() -> None:

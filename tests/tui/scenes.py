@@ -95,6 +95,7 @@ PAST: tuple[Entry, ...] = (
         What.HOLD,
         "on",
         "off",
+        cause=1,
     ),
 )
 KILLING: tuple[Entry, ...] = (

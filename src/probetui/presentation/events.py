@@ -273,6 +273,8 @@ def _change_words(entry: StateEntry) -> str:
     match entry.what, entry.after:
         case What.HOLD, "on":
             return f"{subject} on hold until a tick sees a new container id"
+        case What.HOLD, _ if entry.cause is None:
+            return f"{subject} hold released: the container was not killed"
         case What.HOLD, _:
             return f"{subject} hold released by a new container id"
         case What.RESULT, after:

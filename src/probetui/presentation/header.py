@@ -17,11 +17,16 @@ _SHORT, _TINY = 3, 4
 
 
 def mode(snapshot: Snapshot, *, is_short: bool = False) -> Span:
-    """Return the badge for the clock: live, or paused, or another clock's time."""
+    """Return the badge for the clock: live, or paused, or another clock's time.
+
+    Where nothing is killed or restarted, that is what the badge says.
+    """
     if snapshot.playback is not None:
         return _played(snapshot, snapshot.playback, is_short=is_short)
     if snapshot.is_paused:
         return Span("[PAUSED]", Role.WARNING)
+    if not snapshot.acts:
+        return Span("[WATCHED]" if is_short else "[ONLY WATCHED]", Role.ACCENT)
     return Span("[LIVE 1x]", Role.SUCCESS)
 
 
