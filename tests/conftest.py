@@ -16,6 +16,17 @@ from hypothesis import settings
 
 from tests.engines import CRI_ENDPOINT
 
+# The contract's assertions explain themselves, like those of a test module. Whoever
+# imports one of these first, this has to come before.
+pytest.register_assert_rewrite(
+    "tests.runtimes.bench",
+    "tests.runtimes.contract",
+    "tests.runtimes.exec_contract",
+    "tests.runtimes.capability_contract",
+    "tests.runtimes.message_contract",
+    "tests.runtimes.volume_contract",
+)
+
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("nightly", deadline=None, max_examples=2000)
