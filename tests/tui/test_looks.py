@@ -106,10 +106,16 @@ def prose() -> Iterator[tuple[str, str]]:
             notes = {
                 id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
             }
-            for node in ast.walk(tree):
-                is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-                if is_text and id(node) not in notes and " " in node.value.strip():
-                    yield f"{path.name}:{node.lineno}", node.value
+            texts = (
+                (node.lineno, node.value)
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and id(node) not in notes
+            )
+            for line, text in texts:
+                if " " in text.strip():
+                    yield f"{path.name}:{line}", text
 
 
 @pytest.mark.parametrize("word", GLOSSARY)
