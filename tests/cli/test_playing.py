@@ -16,6 +16,7 @@ from probetui.cli.main import run
 from probetui.drive.record_reader import read_recording
 from probetui.drive.tape import Tape
 from probetui.errors import RecordError
+from probetui.kubelet.journal import ContainerEntry, Lifecycle
 
 POD = """
 apiVersion: v1
@@ -350,3 +351,29 @@ def test_a_session_on_real_processes_is_played_as_it_was(
     assert replayed.out == said
     assert "not as it was" not in replayed.err
     assert "further than" not in replayed.err
+
+
+def test_what_begins_paused_shows_its_pods_and_goes_no_further(
+    files: tuple[str, str], tmp_path: Path
+) -> None:
+    path = tmp_path / "record.jsonl"
+    with subprocess.Popen(
+        [
+            *(sys.executable, "-m", "probetui", "sim", "-f", files[0], "--plain"),
+            *("--paused", "--record", str(path)),
+        ],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+    ) as process:
+        assert process.stdout is not None
+        while b"pause" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+
+    recording = read_recording(path)
+    assert {each.at for each in recording.entries} == {recording.entries[0].at}
+    assert any(
+        isinstance(each, ContainerEntry) and each.what is Lifecycle.STARTED
+        for each in recording.entries
+    )

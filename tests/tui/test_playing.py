@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC
+from pathlib import Path
 
 import pytest
 from textual.app import App
@@ -20,7 +21,7 @@ from probetui.tui.app import ProbetuiApp
 from probetui.tui.options import ScreenOptions
 from probetui.tui.outside import Lesson, Outside
 from tests.builders import a_container, a_pod, a_probe, at
-from tests.drive.playing import beginning
+from tests.drive.playing import Recorded, beginning
 from tests.tui.scenes import running
 from tests.tui.seeing import an_app, line_with, screen_lines, screen_text
 
@@ -217,3 +218,28 @@ async def test_that_it_could_not_be_kept_is_said_too() -> None:
         await pilot.pause()
 
         assert told(app) == ["disk is full"]
+
+
+async def test_a_replay_is_sought_through_and_stepped_back(tmp_path: Path) -> None:
+    recorded = Recorded(tmp_path / "session.jsonl", POD)
+    recorded.run_until(at(40))
+    session = PlayedSession(
+        recorded.end(), SystemClock(), runtime_name="docker 27.3", pace=0.25
+    )
+    session.pause()
+    async with shown(session, read_only=True) as pilot:
+        await pilot.press("colon", *"seek 20s", "enter")
+        await until(
+            pilot,
+            lambda: "[PAUSED  replay 00:20.0" in screen_lines(pilot.app)[0],
+        )
+        there = ticks(session)
+        await until(pilot, lambda: "yes Running 20s" in screen_text(pilot.app))
+
+        await pilot.press("comma")
+        back = ticks(session)
+        await pilot.press("full_stop")
+        await until(pilot, lambda: "docker" in screen_lines(pilot.app)[0])
+
+    assert there > 8
+    assert (back, ticks(session)) == (there - 1, there)

@@ -147,7 +147,8 @@ class _Show:
         session.on_end = lambda: self._end(follower)
         session.is_over = lambda: follower.is_over
         if plan.options.paused:
-            session.pause()
+            # What is there from the beginning is to be seen.
+            session.seek(self._course.now)
         async with asyncio.TaskGroup() as tasks:
             with follower, Interrupts(follower):
                 playing = tasks.create_task(session.run())
