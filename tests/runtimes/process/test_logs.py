@@ -39,6 +39,10 @@ def content(log: Path) -> bytes:
     return log.read_bytes()
 
 
+def size_on_disk(path: Path) -> int:
+    return path.stat().st_blocks * 512
+
+
 async def texts(lines: AsyncIterator[LogLine]) -> list[str]:
     return [line.text async for line in lines]
 
@@ -183,6 +187,43 @@ async def test_who_follows_a_log_loses_nothing_when_it_is_moved_away(
     await clock.advance(logs.POLL)
 
     assert await follower == ["one", "two", "three", "4"]
+
+
+async def test_only_the_end_of_a_flood_is_moved_away(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "MAX_FILE_BYTES", 100_000)
+    with log.open("wb") as file:
+        file.truncate(1 << 40)
+    append(log, b"\nthe end\n")
+
+    logs.rotate(log)
+    moved = log.with_name("0.log.1")
+
+    assert content(log) == b""
+    assert (await last(log, 1)) == ["the end"]
+    assert size_on_disk(moved) < 1 << 20
+
+
+async def test_who_follows_a_flood_goes_on_from_its_end(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "MAX_FILE_BYTES", 10_000)
+    monkeypatch.setattr(logs, "UNREAD_BYTES", 4)
+    clock, ending = FakeClock(), Ending()
+    append(log, b"one\n")
+    follower = asyncio.ensure_future(
+        texts(logs.follow(log, tail=10, has_ended=ending, clock=clock))
+    )
+    await clock.settle()
+
+    append(log, b"x\n" * 10_000 + b"two\n")
+    logs.rotate(log)
+    append(log, b"3\n")
+    ending.has_come = True
+    await clock.advance(logs.POLL)
+
+    assert await follower == ["one", "two", "3"]
 
 
 def test_a_log_that_is_gone_needs_no_room(log: Path) -> None:

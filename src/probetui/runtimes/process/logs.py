@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +11,9 @@ from probetui.ports import Clock, LogLine
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
 BLOCK_BYTES = 64 * 1024
+UNREAD_BYTES = 1024 * 1024
+"""So much is read of a log that was moved away before it was read to its end."""
+
 MAX_LINE_BYTES = 16 * 1024
 """A longer line comes in parts, as from container runtimes."""
 
@@ -26,18 +28,33 @@ def open_log(path: Path) -> int:
 
 
 def rotate(path: Path) -> None:
-    """Move what a log holds to `<name>.1`, if it has become too long.
+    """Move the end of a log to `<name>.1`, if it has become too long.
 
     The container goes on writing to the same file; a line that it prints just now
-    may be lost.
+    may be lost. However fast it prints, no more than what a log may hold is copied.
     """
     try:
-        if path.stat().st_size <= MAX_FILE_BYTES:
+        size = path.stat().st_size
+        if size <= MAX_FILE_BYTES:
             return
-        shutil.copyfile(path, _rotated(path))
+        _copy_end(path, _rotated(path), size)
         os.truncate(path, 0)
     except FileNotFoundError:  # it has just been removed
         return
+
+
+def _copy_end(path: Path, to: Path, size: int) -> None:
+    """Copy what stands before `size` to the same place of another file.
+
+    So that places in it stay what they were; before it is a hole, which takes no room.
+    """
+    left = min(size, MAX_FILE_BYTES)
+    with path.open("rb") as source, to.open("wb") as target:
+        source.seek(size - left)
+        target.seek(size - left)
+        while left and (block := source.read(min(left, BLOCK_BYTES))):
+            target.write(block)
+            left -= len(block)
 
 
 def last_message(path: Path) -> bytes:
@@ -95,14 +112,18 @@ def _tail(path: Path, count: int) -> tuple[list[bytes], int, bytes]:
 
 
 def _last_bytes(path: Path, lines: int) -> tuple[bytes, int]:
-    """Return enough of a file's end to hold that many lines, and where it ends."""
+    """Return enough of a file's end to hold that many lines, and where it ends.
+
+    No more than a log may hold: one that was moved away has a hole before that.
+    """
     if not path.exists():
         return b"", 0
     text = b""
     with path.open("rb") as file:
         end = start = file.seek(0, os.SEEK_END)
-        while start > 0 and text.count(b"\n") <= lines:
-            size = min(BLOCK_BYTES, start)
+        first = max(end - MAX_FILE_BYTES, 0)
+        while start > first and text.count(b"\n") <= lines:
+            size = min(BLOCK_BYTES, start - first)
             start -= size
             file.seek(start)
             text = file.read(size) + text
@@ -116,14 +137,20 @@ def _read_on(path: Path, offset: int, rest: bytes) -> tuple[list[bytes], int, by
     text = rest
     with path.open("rb") as file:
         if file.seek(0, os.SEEK_END) < offset:  # rotated since
-            with _rotated(path).open("rb") as rotated:
-                rotated.seek(offset)
-                text += rotated.read()
+            text += _rest_of_rotated(path, offset)
             offset = 0
         file.seek(offset)
         fresh = file.read(BLOCK_BYTES)
     lines, rest = _split(text + fresh)
     return lines, offset + len(fresh), rest
+
+
+def _rest_of_rotated(path: Path, offset: int) -> bytes:
+    """Return what was not read yet when a log was moved away, but not too much."""
+    with _rotated(path).open("rb") as rotated:
+        end = rotated.seek(0, os.SEEK_END)
+        rotated.seek(max(offset, end - UNREAD_BYTES))
+        return rotated.read()
 
 
 def _split(text: bytes) -> tuple[list[bytes], bytes]:
