@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from probetui.drive.session import Playback
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodStatus
-from probetui.drive.session import Playback
 from probetui.kubelet.inputs import Command
 from probetui.kubelet.journal import Entry, StatusEntry
 from probetui.kubelet.snapshot import PodSnapshot, PodWorkerState, Snapshot
