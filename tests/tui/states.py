@@ -28,8 +28,10 @@ from probetui.k8s.status import (
     PodPhase,
     PodStatus,
     Running,
+    Terminated,
     Waiting,
 )
+from probetui.kubelet.gates import Considered, gates_of
 from probetui.kubelet.journal import (
     Action,
     By,
@@ -121,6 +123,7 @@ def history(
                     else probe.failure_threshold
                 ),
                 skip=skip,
+                gates=asked(SECOND, skip, probe.initial_delay_seconds),
                 result=result,
                 new_container=letters[index - 1 : index] == "|",
                 action=_action(letter, after),
@@ -130,6 +133,28 @@ def history(
         run = 0 if after == "K" else run
         at += period
     return tuple(ticks)
+
+
+def asked(
+    container: ContainerID, skip: Skip | None, delay_seconds: int
+) -> tuple[Gate, ...]:
+    """Return the questions that a tick asked, up to the one that stopped it."""
+    state: ContainerState = Running(STARTED_AT)
+    if skip is Skip.NOT_RUNNING:
+        state = Terminated(137)
+    status = ContainerStatus(
+        "any", container, state, started=skip is not Skip.NOT_STARTED
+    )
+    age = 3 if skip is Skip.INITIAL_DELAY else delay_seconds
+    considered = Considered(
+        None if skip is Skip.NO_STATUS else PodPhase.RUNNING,
+        None if skip is Skip.CONTAINER_MISSING else status,
+        container,
+        on_hold=skip is Skip.ON_HOLD,
+        initial_delay_seconds=delay_seconds,
+        age_seconds=age,
+    )
+    return gates_of(considered, skip)
 
 
 def _action(letter: str, after: str) -> Action:

@@ -18,7 +18,6 @@ from probetui.kubelet.journal import (
     By,
     ContainerEntry,
     Entry,
-    Gate,
     Lifecycle,
     Skip,
     TickEntry,
@@ -37,37 +36,13 @@ from tests.tui.states import (
     LIVENESS,
     SECOND,
     a_snapshot,
+    asked,
     clock,
     demo,
     history,
 )
 
 _SECOND = timedelta(seconds=1)
-_STOPPED_AT = {Skip.ON_HOLD: 3, Skip.NOT_RUNNING: 4, Skip.INITIAL_DELAY: 6}
-
-
-def _gates(container: ContainerID, skip: Skip | None) -> tuple[Gate, ...]:
-    """Return the questions that a tick asked, up to the one that stopped it."""
-    which = container.rpartition("://")[2][:12]
-    asked = (
-        Gate("pod status known", "yes", passed=True),
-        Gate("phase", "Running", passed=True),
-        Gate("container id", f"{which}, same as last tick", passed=True),
-        Gate("on hold", "no", passed=True),
-        Gate("container running", "yes", passed=True),
-        Gate("pod being deleted", "no", passed=True),
-        Gate("initial delay", "5s, over", passed=True),
-        Gate("startup gate", "started", passed=True),
-    )
-    if skip is None:
-        return asked
-    last = _STOPPED_AT[skip]
-    words = {
-        Skip.ON_HOLD: "yes",
-        Skip.NOT_RUNNING: "terminated (exit 137)",
-        Skip.INITIAL_DELAY: "3 of 5s",
-    }
-    return (*asked[:last], Gate(asked[last].name, words[skip], passed=False))
 
 
 def ticks(
@@ -78,7 +53,7 @@ def ticks(
         each._replace(
             n=number + each.n,
             container_id=container,
-            gates=_gates(container, each.skip),
+            gates=asked(container, each.skip, LIVENESS.initial_delay_seconds),
             stored_after=(
                 Result.FAILURE
                 if letters.find("K") >= 0
