@@ -9,6 +9,7 @@ import click
 from probetui.cli.greeting import greet
 from probetui.cli.options import (
     act_option,
+    autosave_option,
     ending_options,
     kubelet_options,
     manifest_options,
@@ -36,6 +37,7 @@ from probetui.cli.parameters import Command, option
 @kubelet_options
 @ending_options
 @output_options
+@autosave_option
 @screen_options
 @program_options
 def command(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:

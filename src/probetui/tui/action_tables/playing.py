@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from probetui.tui.action import Action, Argument, Circumstances, On, Where
 
+_HERE = (Where.MAIN, Where.STEPS)
+
 
 def _is_played(now: Circumstances) -> bool:
     return now.snapshot.playback is not None
@@ -24,7 +26,7 @@ PLAYING = (
         "back",
         "step back",
         "Back to before the last tick (sim, replay)",
-        (Where.MAIN,),
+        _HERE,
         "app.step_back",
         on=On.ALL_PODS,
     ),
@@ -34,7 +36,7 @@ PLAYING = (
         "slower",
         "slower",
         "Half as fast (sim, replay)",
-        (Where.MAIN,),
+        _HERE,
         "app.change_pace(-1)",
         on=On.ALL_PODS,
     ),
@@ -44,7 +46,7 @@ PLAYING = (
         "faster",
         "faster",
         "Twice as fast (sim, replay)",
-        (Where.MAIN,),
+        _HERE,
         "app.change_pace(1)",
         on=On.ALL_PODS,
     ),
@@ -54,7 +56,7 @@ PLAYING = (
         "seek",
         "seek",
         "Go to a time: 1m30s, 01:30, -10s, +10s",
-        (Where.MAIN,),
+        _HERE,
         "app.seek",
         on=On.ALL_PODS,
         when=_is_played,
