@@ -25,7 +25,6 @@ from probetui.headless.verdict import Verdict
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.inputs import Input
 from probetui.kubelet.journal import Entry
-from probetui.presentation.lines import PlainLines
 
 
 class Outputs:
@@ -115,6 +114,9 @@ class Outputs:
                 each.end(verdict.reason, verdict.exit_status, now)
 
     def _print_lines(self) -> Sink:
+        # Late: the screen has words of its own.
+        from probetui.presentation.lines import PlainLines  # noqa: PLC0415
+
         options = self._plan.options
         lines = PlainLines(
             started_at=self._started_at if options.since_start else None,

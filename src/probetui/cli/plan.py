@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from probetui.cli.attachment import Attachment, attachable
 from probetui.cli.files import STDIN, STDOUT
@@ -24,7 +24,6 @@ from probetui.cli.session_options import (
 )
 from probetui.cli.terminal import Form, Terminal, choose_form, take_keyboard
 from probetui.drive.record_writer import RecordWriter
-from probetui.drive.scenario import NO_SCENARIO, Scenario
 from probetui.errors import ManifestError, ProbetuiError, UsageError
 from probetui.headless.condition import ConditionWatch, parse_condition
 from probetui.headless.output import Selection
@@ -32,6 +31,9 @@ from probetui.k8s.pod import Container, Pod, PullPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.manifest.manifests import LoadedObject, LoadedPod, Manifests
 from probetui.manifest.problem import Problem, Severity
+
+if TYPE_CHECKING:
+    from probetui.drive.scenario import Scenario
 
 _PULL_POLICIES = {
     "missing": PullPolicy.IF_NOT_PRESENT,
@@ -54,9 +56,9 @@ class Plan:
     """All that a session needs to know before it begins.
 
     `pods` are the loaded ones with what the command line changes of them, `objects`
-    what they may refer to. `scenario` is how a simulated world goes. `arguments` are
-    the options as they go into the record. `intro` is said before anything else; on a
-    screen, a lesson's `page` is open instead.
+    what they may refer to. `scenario` is how a simulated world goes, if anybody said
+    so. `arguments` are the options as they go into the record. `intro` is said before
+    anything else; on a screen, a lesson's `page` is open instead.
     """
 
     loaded: Sequence[LoadedPod]
@@ -75,7 +77,7 @@ class Plan:
     intro: str = ""
     source: ManifestOptions | None = None
     attachment: Attachment | None = None
-    scenario: Scenario = NO_SCENARIO
+    scenario: Scenario | None = None
     page: Page | None = None
 
     @property

@@ -16,6 +16,7 @@ from probetui.drive.clocks import SystemClock
 from probetui.drive.course import Course
 from probetui.drive.masking import Mask, secrets_of, secrets_of_objects
 from probetui.drive.played import PlayedSession
+from probetui.drive.scenario import NO_SCENARIO
 from probetui.drive.session_journal import SessionJournal
 from probetui.drive.simulated_course import SimulatedCourse
 from probetui.drive.simulation import Simulation
@@ -45,7 +46,7 @@ def run_simulation(plan: Plan) -> int:
 
 
 async def _simulate(plan: Plan) -> int:
-    scenario, options = plan.scenario, plan.options
+    scenario, options = plan.scenario or NO_SCENARIO, plan.options
     roster = Roster(plan.wanted)
     mask = Mask(hides=not options.show_secrets)
     if not options.show_secrets:

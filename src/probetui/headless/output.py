@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from probetui.headless.follow import Sink
 from probetui.k8s.probe import ProbeType
@@ -22,7 +22,9 @@ from probetui.kubelet.journal import (
     TryEntry,
     UserEntry,
 )
-from probetui.presentation.lines import PlainLines
+
+if TYPE_CHECKING:
+    from probetui.presentation.lines import PlainLines
 
 
 class LinePrinter:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probetui.presentation.consequences import consequences
-from probetui.presentation.describe import describe_events
 from probetui.presentation.events import EventLine
 from probetui.presentation.folding import Fold
 from probetui.presentation.kubectl_times import event_age
@@ -49,6 +48,9 @@ def as_kubectl_describes(fold: Fold | None, view: View) -> str:
     """Return what `kubectl describe` would show of an event; empty if nothing."""
     if fold is None or fold.shown is None:
         return ""
+    # Late: on the first screen nobody reads of an event what a cluster would show.
+    from probetui.presentation.describe import describe_events  # noqa: PLC0415
+
     return "\n".join(text_of(each) for each in describe_events([fold.shown], view))
 
 
