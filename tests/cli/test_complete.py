@@ -52,7 +52,7 @@ def test_where_nothing_can_be_read_nothing_is_offered(
 
 def test_themes_and_lessons_are_offered_by_how_they_begin() -> None:
     themes = complete.themes(context(), OPTION, "nor")
-    lessons = complete.lessons(context(), OPTION, "r")
+    lessons = complete.lessons(context(), OPTION, "rea")
 
     assert [each.value for each in themes] == ["nord"]
     assert [each.value for each in lessons] == ["readiness"]
