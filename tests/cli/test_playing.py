@@ -58,6 +58,17 @@ def sim(files: tuple[str, str]) -> list[str]:
     return ["sim", "-f", files[0], "--script", files[1], "--plain"]
 
 
+def read_until(process: subprocess.Popen[bytes], words: bytes) -> None:
+    """Read what a process prints up to some words."""
+    assert process.stdout is not None
+    said = b""
+    for line in process.stdout:
+        said += line
+        if words in line:
+            return
+    raise AssertionError(f"it ended without {words!r}: {said!r}")
+
+
 def sessions(home: Path) -> Path:
     return home / "state" / "probetui" / "sessions"
 
@@ -271,10 +282,7 @@ def test_a_session_that_is_killed_has_been_saved(
         stdout=subprocess.PIPE,
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
     ) as process:
-        assert process.stdout is not None
-        said: list[bytes] = []
-        while not said or b"restart=1" not in said[-1]:
-            said.append(process.stdout.readline())
+        read_until(process, b"restart=1")
         process.send_signal(signal.SIGKILL)
 
     path = tmp_path / "probetui" / "sessions" / LAST
@@ -365,9 +373,7 @@ def test_what_begins_paused_shows_its_pods_and_goes_no_further(
         stdout=subprocess.PIPE,
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
     ) as process:
-        assert process.stdout is not None
-        while b"pause" not in process.stdout.readline():
-            pass
+        read_until(process, b"pause")
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 143
 

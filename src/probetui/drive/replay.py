@@ -34,7 +34,9 @@ from probetui.kubelet.journal import Entry
 from probetui.kubelet.snapshot import PlaybackKind, Snapshot
 from probetui.kubelet.turn import Turn
 
-_AT_ONCE = 100
+_AT_ONCE = 40
+"""Inputs to look at without letting anybody else have a turn."""
+
 _TRY_AGAIN = 200
 
 _APART = 2_000

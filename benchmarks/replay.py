@@ -1,0 +1,214 @@
+"""A long recording: how soon it is open, looked through, and at any instant of it.
+
+    python benchmarks/replay.py [--ticks N] [--pods N] [--json]
+
+A hundred pods of three probes each are simulated and recorded until there are 100,000
+ticks. The recording is opened, looked through ahead as the screen does it while nobody
+touches a key, and sent to instants all over it; what counts is the time until the
+snapshot of that instant is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from probetui.drive.record_writer import Recorder, RecordWriter
+from probetui.drive.recording import RecordContext, SessionHeader
+from probetui.drive.replay import RecordedCourse
+from probetui.drive.scripted_results import ResultName, ScriptedResult
+from probetui.drive.simulation import Simulation
+from probetui.drive.tape import Tape
+from probetui.drive.world import Life, Spell, Spells, World
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ExecAction, Probe, ProbeType
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.engine import Engine
+from probetui.kubelet.inputs import Input, SetPods
+from probetui.kubelet.journal import TickEntry
+from probetui.presentation.api_json import pod_status_to_json
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+SEEKS, STEPS = 40, 20
+LIMIT_SECONDS = 1.0
+
+
+def pods(count: int) -> tuple[Pod, ...]:
+    """Return pods of one container with three probes, each every second."""
+    probe = Probe(ExecAction(("true",)), period_seconds=1)
+    app = Container(
+        "app",
+        image="none",
+        liveness_probe=probe,
+        readiness_probe=probe,
+        startup_probe=probe,
+    )
+    return tuple(
+        Pod(f"uid-{number}", f"pod-{number}", containers=(app,))
+        for number in range(count)
+    )
+
+
+def world() -> World:
+    """Return one in which containers flap, and are killed now and then."""
+    success, failure = (
+        ScriptedResult(each, takes=timedelta(milliseconds=20))
+        for each in (ResultName.SUCCESS, ResultName.FAILURE)
+    )
+    flapping = Spells((Spell(success, times=7), Spell(failure, times=4)), repeat=True)
+    dying = Spells((Spell(success, times=90), Spell(failure, times=3)), repeat=True)
+    answers = {ProbeType.READINESS: flapping, ProbeType.LIVENESS: dying}
+    return World({"app": (Life(answers=answers, stops_after=SECOND),)})
+
+
+def record(path: Path, count: int, ticks: int) -> Mapping[str, float]:
+    """Simulate and record until there are so many ticks."""
+    wanted, config = pods(count), KubeletConfig()
+    context = RecordContext(
+        START, {each.uid: each for each in wanted}, pod_status_to_json
+    )
+    recorder = Recorder(RecordWriter.open(path), context)
+    recorder.begin(SessionHeader("0", "sim", "v1.32", {}, [], 0, config))
+    simulation = Simulation(Engine(config, START), world(), START)
+
+    def hear(item: Input | None, now: datetime) -> None:
+        recorder.hear(item, now, simulation.entries)
+
+    simulation.attach([], hear)
+    simulation.schedule(SetPods(wanted), START)
+    seen = 0
+    watch = Stopwatch()
+    while seen < ticks:
+        entries = simulation.turn().entries
+        seen += sum(isinstance(each, TickEntry) for each in entries)
+        recorder.take(entries)
+    recorder.end("left", 0, simulation.now)
+    return {
+        "ticks": seen,
+        "inputs": simulation.turns,
+        "virtual s": (simulation.now - START).total_seconds(),
+        **named("record", watch.read()),
+        "file MB": path.stat().st_size / 1e6,
+    }
+
+
+class Took(NamedTuple):
+    """Seconds on the wall's clock, and of the processor: a busy machine has more of
+    the first.
+    """
+
+    wall: float
+    cpu: float
+
+
+class Stopwatch:
+    """Measures what is done since it was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def read(self) -> Took:
+        """Return how long ago it was made."""
+        return Took(time.perf_counter() - self._wall, time.process_time() - self._cpu)
+
+
+def seek(course: RecordedCourse, instant: datetime) -> Took:
+    """Go to an instant and return how long it took to see it."""
+    watch = Stopwatch()
+    if instant < course.now:
+        course.go_back(instant)
+    else:
+        while not course.leap(instant):
+            pass
+        while (due := course.next_at()) is not None and due <= instant:
+            course.turn()
+        course.pass_until(instant)
+    course.snapshot()
+    return watch.read()
+
+
+def measure(path: Path) -> Mapping[str, float]:
+    """Open a recording, look through it, and seek."""
+    watch = Stopwatch()
+    course = RecordedCourse(Tape(path), pod_status_to_json)
+    opened = watch.read()
+    first = seek(course, START + SECOND)
+    watch = Stopwatch()
+    slices = []
+    is_more = True
+    while is_more:
+        one = Stopwatch()
+        is_more = course.look_ahead()
+        slices.append(one.read())
+    surveyed = watch.read()
+    assert course.note == "", course.note
+    assert course.end is not None
+    length = (course.end - START).total_seconds()
+    rng = Random(7)
+    seeks = [
+        seek(course, START + rng.uniform(0, length) * SECOND) for _ in range(SEEKS)
+    ]
+    steps = []
+    for _ in range(STEPS):
+        watch = Stopwatch()
+        mark = course.last_mark()
+        if mark is not None:
+            course.go_to(mark)
+        steps.append(watch.read())
+    return {
+        **named("open", opened),
+        **named("first second", first),
+        **named("look through it", surveyed),
+        **named("longest slice of that", worst(slices)),
+        **named("seek, median", median(seeks)),
+        **named("seek, worst", worst(seeks)),
+        **named("step back, median", median(steps)),
+        **named("step back, worst", worst(steps)),
+    }
+
+
+def named(what: str, took: Took) -> Mapping[str, float]:
+    return {f"{what}, wall s": took.wall, f"{what}, cpu s": took.cpu}
+
+
+def worst(times: Sequence[Took]) -> Took:
+    return Took(max(each.wall for each in times), max(each.cpu for each in times))
+
+
+def median(times: Sequence[Took]) -> Took:
+    return Took(
+        statistics.median(each.wall for each in times),
+        statistics.median(each.cpu for each in times),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ticks", type=int, default=100_000)
+    parser.add_argument("--pods", type=int, default=100)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "session.jsonl"
+        found = {**record(path, arguments.pods, arguments.ticks), **measure(path)}
+    if arguments.json:
+        print(json.dumps(found, indent=2))
+    else:
+        for name, value in found.items():
+            print(f"{name:32} {value:12,.3f}")
+        is_within = found["seek, worst, cpu s"] <= LIMIT_SECONDS
+        verdict = "within" if is_within else "OVER"
+        print(f"seeking is {verdict} the limit of {LIMIT_SECONDS} s of the processor")
+
+
+if __name__ == "__main__":
+    main()
