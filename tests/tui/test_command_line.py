@@ -244,6 +244,12 @@ async def test_the_line_offers_what_may_be_meant_and_says_what_it_does() -> None
     assert any(":restart" in each and "as the kubelet does" in each for each in lines)
 
 
+async def test_the_line_does_not_offer_what_makes_no_sense() -> None:
+    _, lines = await type_line(*"re")
+
+    assert not any(":resume" in each for each in lines)
+
+
 async def test_letters_typed_are_text() -> None:
     session, lines = await type_line(*"q", "question_mark", "full_stop", "space", "t")
 

@@ -88,6 +88,11 @@ async def test_what_is_marked_is_copied_without_frames(clipboard: Path) -> None:
         pytest.param(
             "repeats", r"docker exec d71cb34f\w* cat /tmp/healthy", id="command"
         ),
+        pytest.param(
+            "kubectl",
+            r"(?s)Name: +demo\n.*Liveness: +exec.*Events:\n.*Unhealthy.*\n",
+            id="describe",
+        ),
         pytest.param("YAML", r"(?s)apiVersion: v1\n.*livenessProbe:.*\n", id="YAML"),
         pytest.param("JSON", r'(?s)\{.*"phase": "Running".*\}\n', id="JSON"),
     ],
@@ -131,7 +136,16 @@ async def test_the_menu_is_closed_without_copying() -> None:
         assert messages(app) == []
 
 
-# pictures
+# pictures, mouse
+
+
+async def test_the_mouse_is_left_to_the_terminal_where_there_is_one() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("colon", *"mouse", "enter")
+        await until_told(app, pilot, "the mouse cannot be changed here")
+
+        assert app.has_mouse
 
 
 async def test_the_screen_is_saved_as_text(tmp_path: Path) -> None:

@@ -59,6 +59,10 @@ class On(StrEnum):
     PROBE = "probe"
 
 
+CHOSEN = frozenset({On.POD, On.CONTAINER, On.PROBE})
+"""What is chosen on the screen, or named on the command line."""
+
+
 class Group(StrEnum):
     """Headings of the help, by what the ids of actions begin with."""
 
@@ -199,7 +203,7 @@ class Action:
 
     def is_possible(self, now: Circumstances) -> bool:
         """Tell whether there is what it acts on, and it makes sense."""
-        if self.on in {On.POD, On.CONTAINER, On.PROBE} and now.subject is None:
+        if self.on in CHOSEN and now.subject is None:
             return False
         if self.on is On.PROBE and (now.subject is None or now.subject.probe is None):
             return False

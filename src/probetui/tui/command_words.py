@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
-from probetui.tui.action import Action, Circumstances, On
+from probetui.tui.action import CHOSEN, Action, Circumstances, On
 from probetui.tui.container_keys import ContainerKey
 from probetui.tui.objects import objects, probe_words
 
@@ -76,7 +76,7 @@ def signature(action: Action) -> str:
         each.name.upper() if each.is_required else f"[{each.name.upper()}]"
         for each in action.arguments
     ]
-    if action.on in {On.POD, On.CONTAINER, On.PROBE}:
+    if action.on in CHOSEN:
         words.append("[POD/CONTAINER]")
     if action.on is On.PROBE:
         words.append("[PROBE]")
@@ -111,7 +111,7 @@ def _target(
 ) -> tuple[Target | None, list[str]]:
     """Take the name of a container, and of a probe after it, out of the words."""
     words = rest.split()
-    if action.on not in {On.POD, On.CONTAINER, On.PROBE}:
+    if action.on not in CHOSEN:
         return None, words
     known = objects(now)
     for index, word in enumerate(words):
@@ -169,7 +169,7 @@ def _choices(action: Action, done: Sequence[str], now: Circumstances) -> Iterato
     target, left = _target(action, " ".join(done), now)
     if len(left) < len(action.arguments):
         yield from action.arguments[len(left)].words(now)
-    if action.on not in {On.POD, On.CONTAINER, On.PROBE}:
+    if action.on not in CHOSEN:
         return
     if target is None:
         yield from objects(now)

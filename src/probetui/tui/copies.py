@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from probetui.k8s.runtime import ContainerID
 from probetui.presentation.api_json import pod_status_to_json
+from probetui.presentation.describe import describe_pod
 from probetui.presentation.detail import Subject, title
 from probetui.presentation.probe_detail import output_text
 from probetui.presentation.reproduce import reproduce
@@ -15,6 +16,7 @@ from probetui.presentation.spans import text_of
 from probetui.presentation.text_cells import all_lines
 from probetui.presentation.view import View
 from probetui.presentation.yaml_view import yaml_lines
+from probetui.tui.sight import Sight
 
 
 class Copy(NamedTuple):
@@ -24,15 +26,17 @@ class Copy(NamedTuple):
     text: str
 
 
-def copies(subject: Subject, view: View) -> Sequence[Copy]:
+def copies(subject: Subject, sight: Sight) -> Sequence[Copy]:
     """Return what there is to copy of a container and its chosen probe."""
-    return [each for each in _all(subject, view) if each.text]
+    return [each for each in _all(subject, sight) if each.text]
 
 
-def _all(subject: Subject, view: View) -> Iterator[Copy]:
+def _all(subject: Subject, sight: Sight) -> Iterator[Copy]:
+    view = sight.view
     yield Copy("its name", title(subject, view))
     yield Copy("the last output of the probe", _last_output(subject, view))
     yield Copy("the command that repeats the probe", _reproduce(subject, view))
+    yield Copy("the pod as kubectl describes it", _described(subject, sight))
     yield Copy("the pod's YAML, with defaults and status", _yaml(subject, view))
     yield Copy("the pod's status as JSON", _status(subject, view))
 
@@ -52,6 +56,12 @@ def _reproduce(subject: Subject, view: View) -> str:
     container_id = ContainerID(status.container_id if status else "")
     ip = subject.pod.status.pod_ip
     return view.safe(reproduce(container.container, probe.probe, container_id, ip))
+
+
+def _described(subject: Subject, sight: Sight) -> str:
+    events = sight.cluster.events(subject.pod.pod.uid)
+    lines = describe_pod(subject.pod, events, sight.view)
+    return "\n".join(text_of(each).rstrip() for each in lines) + "\n"
 
 
 def _yaml(subject: Subject, view: View) -> str:

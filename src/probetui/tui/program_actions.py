@@ -94,7 +94,7 @@ class ProgramActions(StagedApp, inherit_bindings=False):
         subject = self.stage.subject
         if subject is None:
             return
-        found = copies(subject, self.stage.sight.view)
+        found = copies(subject, self.stage.sight)
 
         def chosen(index: int | None) -> None:
             if index is not None:

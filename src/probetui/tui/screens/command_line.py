@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from probetui.errors import UsageError
 from probetui.presentation.spans import line, muted, strong
 from probetui.tui.acting import placed
-from probetui.tui.action import Where
+from probetui.tui.action import CHOSEN, Action, Where
 from probetui.tui.actions import bindings
 from probetui.tui.command_words import Typed, completions, read_line
 from probetui.tui.inks import InkLine, inks
@@ -130,10 +130,15 @@ class CommandLine(ModalScreen[Typed | None], inherit_bindings=False):
 
     def _offer(self) -> None:
         self._chosen = -1
-        found = completions(self._entry.value, placed(self._below), self._stage.now)
+        sensible = (each for each in placed(self._below) if self._is_sensible(each))
+        found = completions(self._entry.value, sensible, self._stage.now)
         self._offered = list(islice(dict(found).items(), _MOST_OFFERED))
         self.query_one(Offers).show(self._offered, self._chosen)
         self._say("tab completes  enter does it  esc closes", is_error=False)
+
+    def _is_sensible(self, action: Action) -> bool:
+        """Tell whether an action can be done now, or to something that is named."""
+        return action.on in CHOSEN or self._stage.allows(action)
 
     def _put(self, text: str) -> None:
         with self.prevent(Input.Changed):
