@@ -69,18 +69,22 @@ class _RotatingWriter(RecordWriter):
         self._folder = folder
         self._longest = longest
         self._written = 0
-        self._header: Record | None = None
+        self._header = b""
         super().__init__(_create(folder / LAST), str(folder / LAST), owned=True)
 
     def write(self, records: Iterable[Record]) -> None:
         """Append records, to another file once this one is too long."""
         written = list(records)
-        if self._header is None and written:
-            self._header = written[0]
+        if not self._header and written:
+            self._header = to_line(written[0] | {"continues": True})
         if self._written > self._longest:
             self._begin_anew()
-        self._written += sum(len(to_line(each)) for each in written)
         super().write(written)
+
+    def append(self, data: bytes) -> None:
+        """Append whole lines."""
+        self._written += len(data)
+        super().append(data)
 
     def _begin_anew(self) -> None:
         path = self._folder / LAST
@@ -97,8 +101,7 @@ class _RotatingWriter(RecordWriter):
         os.close(self._descriptor)
         self._descriptor = descriptor
         self._written = 0
-        if self._header is not None:
-            super().write([self._header | {"continues": True}])
+        self.append(self._header)
 
 
 def _create(path: Path) -> int:

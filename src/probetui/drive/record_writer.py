@@ -65,7 +65,14 @@ class RecordWriter:
         Raises:
             BrokenPipeError: the reader of a pipe has gone.
         """
-        data = b"".join(to_line(each) for each in records)
+        self.append(b"".join(to_line(each) for each in records))
+
+    def append(self, data: bytes) -> None:
+        """Append whole lines.
+
+        Raises:
+            BrokenPipeError: the reader of a pipe has gone.
+        """
         written = 0
         while written < len(data) and not self.problem:
             try:
