@@ -19,6 +19,8 @@ from probetui.drive.world import Life, Spell, Spells
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.inputs import (
     BreakPoint,
+    Injected,
+    InjectResults,
     PauseProbes,
     RestartContainer,
     ResumeProbes,
@@ -352,3 +354,22 @@ async def test_a_recording_can_be_stepped_and_run_to_its_changes(
     assert (
         list(session.journal) == list(recorded.course.journal)[: len(session.journal)]
     )
+
+
+async def test_results_may_come_from_keys() -> None:
+    session = PlayedSession(
+        SimulatedCourse(beginning(POD)), SystemClock(), runtime_name="sim", pace=64.0
+    )
+    key = a_key(ProbeType.LIVENESS, pod="web")
+    async with running(session):
+        await until(lambda: ticks(session) > 2)
+
+        session.send(InjectResults(key, (Injected.FAILURE,) * 3))
+        await until(lambda: restarts(session) > 0)
+
+    injected = [
+        each
+        for each in session.journal
+        if isinstance(each, TickEntry) and each.injected
+    ]
+    assert len(injected) == 3

@@ -19,13 +19,22 @@ from probetui.errors import RecordError
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.inputs import (
+    BreakPoint,
+    Command,
     DeletePod,
+    Injected,
+    InjectResults,
+    MuteProbes,
     PauseProbes,
     RestartContainer,
     ResumeProbes,
+    SetBreakPoints,
     TriggerProbe,
+    TryProbe,
+    UnmuteProbes,
 )
 from probetui.kubelet.journal import TickEntry
+from probetui.kubelet.scope import EVERYTHING
 from probetui.kubelet.snapshot import Snapshot
 from tests.builders import a_container, a_key, a_pod, a_probe, at
 from tests.drive.playing import Recorded, opened
@@ -90,13 +99,21 @@ def test_a_replay_shows_at_every_instant_what_the_session_showed(
 
 
 def test_what_people_did_is_done_again(recorded: Recorded) -> None:
-    for second, command in (
-        (5, TriggerProbe(a_key(ProbeType.LIVENESS, pod="sickly"))),
+    key = a_key(ProbeType.LIVENESS, pod="sickly")
+    commands: tuple[tuple[float, Command], ...] = (
+        (4, InjectResults(key, (Injected.FAILURE, Injected.ERRORED))),
+        (5, TriggerProbe(key)),
+        (8, MuteProbes(EVERYTHING)),
+        (9, TryProbe(key)),
         (10, PauseProbes()),
         (15, ResumeProbes()),
+        (18, UnmuteProbes(EVERYTHING)),
         (20, RestartContainer("uid-of-sickly", "app")),
+        (25, SetBreakPoints(frozenset({BreakPoint.BEFORE_KILL}))),
         (40, DeletePod("uid-of-loop")),
-    ):
+        (41, ResumeProbes()),
+    )
+    for second, command in commands:
         recorded.run_until(at(second))
         recorded.course.submit(command)
     recorded.run_until(at(60))
