@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from probetui.errors import ContainerRuntimeError
+from probetui.runtimes.docker.bodies import share_name
 from probetui.runtimes.docker.containers import Containers
 from probetui.runtimes.docker.execution import has_run
 from probetui.runtimes.docker.faults import CONFLICT, SERVER_ERROR, RefusedError
 from probetui.runtimes.docker.listing import Listing
 from probetui.runtimes.docker.reach import Daemon
 from probetui.runtimes.docker.translate import OWNER
+from tests.builders import a_container
+from tests.runtimes.docker_asked import SANDBOX_ID, created
 
 DOCKER_SAYS = {"Components": [{"Name": "Engine"}, {"Name": "containerd"}]}
 PODMAN_SAYS = {"Components": [{"Name": "Podman Engine"}, {"Name": "Conmon"}]}
@@ -34,6 +37,16 @@ def test_an_engine_is_known_by_what_it_is_made_of(
     daemon = Daemon.of("unix:///run/podman/podman.sock", {}, version)
 
     assert (daemon.engine, daemon.keeps_exec_numbers) == (engine, keeps)
+    assert daemon.shares_names is keeps
+
+
+def test_where_a_network_brings_no_name_it_is_asked_for() -> None:
+    request = created(a_container())
+
+    share_name(request, SANDBOX_ID)
+
+    assert request["HostConfig"]["UTSMode"] == f"container:{SANDBOX_ID}"
+    assert request["HostConfig"]["NetworkMode"] == f"container:{SANDBOX_ID}"
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,11 @@ def sandbox_request(
     return request
 
 
+def share_name(request: dict[str, Any], sandbox_id: str) -> None:
+    """Let a container have its sandbox's host name where that has to be said."""
+    request["HostConfig"]["UTSMode"] = f"container:{sandbox_id}"
+
+
 def container_request(
     operation: CreateContainer, owner: str, mounts: Mounts = NO_MOUNTS
 ) -> dict[str, Any]:

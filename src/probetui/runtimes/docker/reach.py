@@ -65,6 +65,11 @@ class Daemon:
         )
 
     @property
+    def shares_names(self) -> bool:
+        """Whether who joins a network has the host name of whom it joins."""
+        return self.engine != PODMAN
+
+    @property
     def keeps_exec_numbers(self) -> bool:
         """Whether the process number of an exec is still known when that has ended."""
         return self.engine != PODMAN

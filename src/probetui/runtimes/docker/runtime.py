@@ -25,7 +25,11 @@ from probetui.kubelet.effects import (
 from probetui.kubelet.labels import docker_container_name, docker_sandbox_name
 from probetui.ports import ExecResult, LogLine, PodVolumes, Progress
 from probetui.runtimes.docker.api import Api
-from probetui.runtimes.docker.bodies import container_request, sandbox_request
+from probetui.runtimes.docker.bodies import (
+    container_request,
+    sandbox_request,
+    share_name,
+)
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.containers import Containers
 from probetui.runtimes.docker.disruptions import Disruptions
@@ -322,6 +326,8 @@ class DockerRuntime:
         mounts = await self._volumes.mounts(operation)
         mounts += await self._messages.mount(operation)
         request = container_request(operation, self._options.owner, mounts)
+        if not self._daemon.shares_names:
+            share_name(request, operation.sandbox_id)
         return to_container_id(await self._containers.create(name, request))
 
     async def start_container(self, container_id: ContainerID) -> None:
