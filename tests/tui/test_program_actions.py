@@ -81,6 +81,30 @@ async def test_what_is_marked_is_copied_without_frames(clipboard: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("keys", "copied"),
+    [
+        pytest.param(
+            ("j", "j", "c"),
+            r"shop/web  no  Running 12s  0  gated  gated  ✗ 4/30",
+            id="a line",
+        ),
+        pytest.param(
+            ("2", "c"), r"(?s)✓.*\nlast ✗ exit 1 in 34ms  cat: .*\n.*", id="a pane"
+        ),
+    ],
+)
+async def test_a_key_copies_what_is_looked_at(
+    keys: tuple[str, ...], copied: str
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+
+        assert re.fullmatch(copied, app.clipboard)
+
+
+@pytest.mark.parametrize(
     ("name", "copied"),
     [
         pytest.param("its name", r"demo/liveness", id="name"),

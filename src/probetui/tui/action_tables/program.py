@@ -68,6 +68,16 @@ PROGRAM = (
         on=On.PROGRAM,
     ),
     Action(
+        "files.copy",
+        "c",
+        "copy",
+        "copy",
+        "Copy the line, or what the pane shows",
+        (Where.CONTAINERS, Where.TICKS),
+        "copy_pane",
+        on=On.PANE,
+    ),
+    Action(
         "files.copy-as",
         "C",
         "copy as",

@@ -29,7 +29,7 @@ from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.container_keys import ContainerKey
 from probetui.tui.inks import CURSOR, Column, InkLine, headings, inks, row
-from probetui.tui.messages import ContainerChosen
+from probetui.tui.messages import ContainerChosen, CopyWanted
 from probetui.tui.widgets.list_pane import ListPane
 
 _WIDE_ENOUGH_FOR_ONE_LINE = 74
@@ -216,6 +216,17 @@ class ContainerTable(ListPane):
         if self.is_bare:
             return self._bare_row(pod, cells, also)
         return self._container_row(pod, cells, also)
+
+    def action_copy_pane(self) -> None:
+        """Copy the line of the chosen container."""
+        chosen = self.chosen_container
+        if chosen is not None:
+            pod, container = chosen
+            cells = container_cells(pod, container, self._view)
+            name = f"{self._view.safe(self._names.get(pod.pod.uid, ''))}/{cells.name}"
+            parts = (cells.ready, cells.state, cells.restarts, *cells.probes)
+            words = [name, *(text_of(each).strip() for each in parts)]
+            self.post_message(CopyWanted("  ".join(words)))
 
     def action_sort(self, by: str = "") -> None:
         """Sort by something else; without a word, by what comes next."""

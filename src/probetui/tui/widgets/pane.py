@@ -14,6 +14,7 @@ from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.frames import Frame, frame
 from probetui.tui.inks import InkLine, cells, fit, inks, text_of
+from probetui.tui.messages import CopyWanted
 from probetui.tui.stage import is_allowed
 from probetui.tui.widgets.painted import Painted
 
@@ -122,6 +123,11 @@ class Pane(Painted, can_focus=True):
     def selectable_text(self, line: InkLine) -> str:
         text = text_of(line)
         return text if self.is_bare else f" {text[1:-1]} "
+
+    def action_copy_pane(self) -> None:
+        """Copy what the pane shows, all of it."""
+        lines = [text_of(self.row(each)).strip() for each in range(self.count())]
+        self.post_message(CopyWanted("\n".join(lines)))
 
     def action_move(self, step: int) -> None:
         self.scroll_lines(step)
