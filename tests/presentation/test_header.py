@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from probetui.kubelet.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
+from probetui.kubelet.inputs import BreakPoint, Injected
+from probetui.kubelet.snapshot import (
+    PlaybackKind,
+    PlaybackSnapshot,
+    Snapshot,
+    StopReason,
+)
 from probetui.presentation.header import (
     LEVELS,
     header,
     playback_trouble,
     runtime_lost,
+    stopped,
 )
 from probetui.presentation.spans import text_of
 from tests.presentation.looking import VIEW
@@ -152,3 +160,43 @@ def test_what_is_not_as_it_should_be_with_a_recording_is_said() -> None:
 
     assert text_of(playback_trouble(snapshot, VIEW)) == " line 7: 3 bytes are cut off"
     assert not playback_trouble(a_snapshot(demo()), VIEW)
+
+
+def with_choices(**fields: Any) -> Snapshot:
+    """Return a snapshot in which people chose something for the demo's probe."""
+    pod = demo()
+    (container,) = pod.containers
+    probes = tuple(replace(each, **fields) for each in container.probes)
+    changed = replace(pod, containers=(replace(container, probes=probes),))
+    return a_snapshot(changed, shop())
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        pytest.param({"muted": True}, "muted 1  ", id="muted"),
+        pytest.param({"injections": (Injected.FAILURE,) * 3}, "injected 1  ", id="one"),
+    ],
+)
+@pytest.mark.parametrize("level", range(LEVELS))
+def test_what_people_chose_is_counted_at_every_size(
+    level: int, fields: dict[str, Any], words: str
+) -> None:
+    """UX-24: a muted probe is never forgotten."""
+    _, right = shown(level, with_choices(**fields))
+
+    assert words in right
+
+
+def test_a_run_to_a_change_is_said() -> None:
+    left, _ = shown(3, replace(a_snapshot(demo()), is_running_to_change=True))
+
+    assert left.endswith("[TO A CHANGE]")
+
+
+def test_why_it_stopped_is_said_until_it_goes_on() -> None:
+    reason = StopReason(NOW, BreakPoint.BEFORE_KILL, None, "before a kill: demo")
+    snapshot = replace(a_snapshot(demo()), is_paused=True, stopped_by=reason)
+
+    assert text_of(stopped(snapshot, VIEW)).startswith(" stopped before a kill: demo")
+    assert stopped(a_snapshot(demo()), VIEW) == ()

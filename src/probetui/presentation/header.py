@@ -7,7 +7,7 @@ from datetime import timedelta
 from probetui.kubelet.snapshot import PlaybackSnapshot, Snapshot
 from probetui.presentation.containers import ready_containers
 from probetui.presentation.durations import age, countdown, stopwatch
-from probetui.presentation.spans import EMPTY, Line, Role, Span, line, strong
+from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, strong
 from probetui.presentation.view import View
 
 _LATE = timedelta(milliseconds=100)
@@ -25,6 +25,8 @@ def mode(snapshot: Snapshot, *, is_short: bool = False) -> Span:
         return _played(snapshot, snapshot.playback, is_short=is_short)
     if snapshot.is_paused:
         return Span("[PAUSED]", Role.WARNING)
+    if snapshot.is_running_to_change:
+        return Span("[TO A CHANGE]", Role.WARNING)
     if not snapshot.acts:
         return Span("[WATCHED]" if is_short else "[ONLY WATCHED]", Role.ACCENT)
     return Span("[LIVE 1x]", Role.SUCCESS)
@@ -82,6 +84,7 @@ def header(
         line(strong(" probetui"), *left, mode(snapshot, is_short=is_short)),
         line(
             Span(late, Role.WARNING),
+            Span(_chosen(snapshot), Role.ACCENT),
             f" {ready}{restarts}faults {snapshot.faults}{clock} ",
         ),
     )
@@ -104,6 +107,30 @@ def playback_trouble(snapshot: Snapshot, view: View) -> Line:
     """Return the banner for a recording that is not as it should be, else nothing."""
     note = "" if snapshot.playback is None else snapshot.playback.note
     return line(Span(f" {view.safe(note)}", Role.WARNING)) if note else EMPTY
+
+
+def stopped(snapshot: Snapshot, view: View) -> Line:
+    """Return the banner for a pause that no person made, else nothing."""
+    reason = snapshot.stopped_by
+    if reason is None:
+        return EMPTY
+    words = view.safe(reason.text)
+    return line(Span(" stopped ", Role.WARNING), words, muted("  (space goes on)"))
+
+
+def _chosen(snapshot: Snapshot) -> str:
+    """Return how many probes are muted, and how many have injected results to come."""
+    probes = [
+        probe
+        for pod in snapshot.pods
+        for container in pod.containers
+        for probe in container.probes
+    ]
+    counts = {
+        "muted": sum(each.muted for each in probes),
+        "injected": sum(bool(each.injections) for each in probes),
+    }
+    return "".join(f"{word} {count}  " for word, count in counts.items() if count)
 
 
 def _ready(snapshot: Snapshot) -> str:

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from textual.events import Click
 
 from probetui.kubelet.snapshot import Snapshot
-from probetui.presentation.header import LEVELS, header, playback_trouble, runtime_lost
+from probetui.presentation.header import (
+    LEVELS,
+    header,
+    playback_trouble,
+    runtime_lost,
+    stopped,
+)
 from probetui.presentation.spans import EMPTY, Line
 from probetui.presentation.view import View
 from probetui.tui.inks import PLAIN, Ink, InkLine, cells, fit, inks
@@ -47,16 +53,16 @@ class HeaderBar(Painted):
 
 
 class Banner(Painted):
-    """One line about something that is not as it should be; hidden otherwise."""
+    """One line about what is not as it should be, or why it stopped; else hidden."""
 
     def __init__(self) -> None:
         super().__init__(id="banner")
         self._line: Line = EMPTY
 
     def show(self, snapshot: Snapshot, runtime_name: str, view: View) -> None:
-        """Show the trouble there is, if any."""
+        """Show the trouble there is, or why probes were paused, if anything."""
         lost = runtime_lost(snapshot, runtime_name, view)
-        self._line = lost or playback_trouble(snapshot, view)
+        self._line = lost or playback_trouble(snapshot, view) or stopped(snapshot, view)
         self.display = bool(self._line)
         self.repaint()
 
