@@ -193,12 +193,11 @@ class TestQueue:
 
         assert line.endswith(words)
 
-    def test_it_says_why_it_stopped(self) -> None:
+    def test_it_says_who_paused(self) -> None:
         reason = StopReason(NOW, BreakPoint.BEFORE_KILL, DEMO_KEY, "before a kill")
 
-        assert text_of(stop_line(upcoming(), VIEW)) == "paused by hand"
-        stopped = upcoming(stopped_by=reason)
-        assert text_of(stop_line(stopped, VIEW)) == "stopped: before a kill"
+        assert text_of(stop_line(upcoming())) == "paused by hand"
+        assert text_of(stop_line(upcoming(stopped_by=reason))) == "stopped"
 
 
 class TestLastStep:

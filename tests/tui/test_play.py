@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
-from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.effects import Disruption
 from probetui.kubelet.inputs import (
     BreakPoint,
@@ -27,16 +22,12 @@ from probetui.kubelet.inputs import (
 )
 from probetui.kubelet.scope import EVERYTHING, Scope
 from probetui.kubelet.snapshot import (
-    ContainerSnapshot,
-    LastStep,
-    Next,
     Snapshot,
-    StopReason,
-    Upcoming,
 )
 from probetui.kubelet.timing import Timing
 from tests.tui.fake_session import FakeSession
-from tests.tui.scenes import failing, paused
+from tests.tui.playthings import stopped, with_container, with_probe
+from tests.tui.scenes import failing
 from tests.tui.seeing import an_app, screen_text
 from tests.tui.states import DEMO, DEMO_KEY, NOW
 
@@ -62,39 +53,6 @@ async def type_on(snapshot: Snapshot, text: str) -> tuple[FakeSession, str]:
     return await press_on(
         snapshot, "colon", *(names.get(each, each) for each in keys), "enter"
     )
-
-
-def with_probe(snapshot: Snapshot, key: ProbeKey, **fields: Any) -> Snapshot:
-    """Return a snapshot in which a probe is otherwise."""
-
-    def changed(container: ContainerSnapshot) -> ContainerSnapshot:
-        probes = (
-            replace(each, **fields) if each.key == key else each
-            for each in container.probes
-        )
-        return replace(container, probes=tuple(probes))
-
-    return _with_containers(snapshot, changed)
-
-
-def with_container(snapshot: Snapshot, name: str, **fields: Any) -> Snapshot:
-    """Return a snapshot in which a container is otherwise."""
-
-    def changed(container: ContainerSnapshot) -> ContainerSnapshot:
-        is_meant = container.container.name == name
-        return replace(container, **fields) if is_meant else container
-
-    return _with_containers(snapshot, changed)
-
-
-def _with_containers(
-    snapshot: Snapshot, change: Callable[[ContainerSnapshot], ContainerSnapshot]
-) -> Snapshot:
-    pods = (
-        replace(each, containers=tuple(map(change, each.containers)))
-        for each in snapshot.pods
-    )
-    return replace(snapshot, pods=tuple(pods))
 
 
 @pytest.mark.parametrize(
@@ -265,22 +223,6 @@ class TestTyping:
         assert words in screen
 
 
-def stopped() -> Snapshot:
-    """Return a session that stopped before a kill, after a step."""
-    snapshot = paused()
-    reason = StopReason(NOW, BreakPoint.BEFORE_KILL, DEMO_KEY, "before a kill: demo")
-    before = with_probe(snapshot, DEMO_KEY, result_run=1).pods
-    return replace(
-        snapshot,
-        stopped_by=reason,
-        last_step=LastStep(NOW, snapshot.sequence, DEMO_KEY, before),
-        upcoming=(
-            Upcoming(Next.HELD_RESULT, NOW, *DEMO_KEY),
-            Upcoming(Next.RESYNC, NOW, DEMO.uid),
-        ),
-    )
-
-
 class TestQueue:
     async def test_it_says_what_comes_next_and_why_it_stopped(self) -> None:
         _, screen = await press_on(stopped(), "Q")
@@ -288,7 +230,7 @@ class TestQueue:
         assert "held back" in screen
         assert "a failure that would kill" in screen
         assert "resync" in screen
-        assert "stopped: before a kill: demo" in screen
+        assert "stopped before a kill: the liveness probe of demo" in screen
 
     async def test_it_says_what_the_last_step_did(self) -> None:
         _, screen = await press_on(stopped(), "Q")

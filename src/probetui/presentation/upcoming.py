@@ -27,13 +27,14 @@ _WORDS = {
     Next.HELD_RESULT: "held back",
     Next.TRIGGER: "trigger",
     Next.TICK: "tick",
-    Next.DELAY_OVER: "delay ends",
-    Next.BACKOFF_OVER: "back-off ends",
-    Next.GRACE_OVER: "grace ends",
+    Next.DELAY_OVER: "delay over",
+    Next.BACKOFF_OVER: "back-off",
+    Next.GRACE_OVER: "grace over",
     Next.RESYNC: "resync",
 }
 _WIDEST = max(map(len, _WORDS.values()))
-_NAME_CELLS = 22
+_NAME_CELLS = 18
+_TYPE_CELLS = 10
 _LABEL_CELLS = 16
 _VALUE_CELLS = 18
 
@@ -52,21 +53,21 @@ def queue_lines(
             Span("> " if is_next else "  ", Role.ACCENT),
             f"{_ahead(each, view):>7}  {view.times.clock(each.at)}  ",
             _fixed(_name(each, names, view), _NAME_CELLS),
-            _fixed((each.probe_type or "").lower(), 11),
+            _fixed((each.probe_type or "").lower(), _TYPE_CELLS),
             Span(f"{_WORDS[each.what]:<{_WIDEST}}  ", _role(each)),
             muted(_what(each, snapshot, view)),
         )
 
 
-def stop_line(snapshot: Snapshot, view: View) -> Line:
-    """Return why probes are paused; empty while they are not."""
+def stop_line(snapshot: Snapshot) -> Line:
+    """Return who paused, in short; empty while nobody did."""
     if snapshot.is_running_to_change:
-        return line(Span("running to the next change", Role.WARNING))
+        return line(Span("running to a change", Role.WARNING))
     if not snapshot.is_paused:
         return EMPTY
     if snapshot.stopped_by is None:
         return line(muted("paused by hand"))
-    return line(Span(f"stopped: {view.safe(snapshot.stopped_by.text)}", Role.WARNING))
+    return line(Span("stopped", Role.WARNING))
 
 
 class Change(NamedTuple):

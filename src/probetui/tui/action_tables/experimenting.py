@@ -126,6 +126,7 @@ EXPERIMENTING = (
         gives=lambda _now, _words: RunToChange(),
         on=On.ALL_PODS,
         changes=True,
+        footer=95,
     ),
     Action(
         "time.queue",
@@ -136,6 +137,7 @@ EXPERIMENTING = (
         _HERE,
         "app.show_screen('step')",
         on=On.ALL_PODS,
+        footer=99,
     ),
     Action(
         "probe.try",
@@ -148,6 +150,7 @@ EXPERIMENTING = (
         on=On.PROBE,
         when=_is_running,
         changes=True,
+        footer=94,
     ),
     Action(
         "probe.inject",
@@ -161,6 +164,7 @@ EXPERIMENTING = (
         on=On.PROBE,
         changes=True,
         arguments=(Argument("result", (*Injected, _REAL)), Argument("times")),
+        footer=54,
     ),
     Action(
         "probe.mute",
@@ -174,6 +178,7 @@ EXPERIMENTING = (
         when=lambda now: not now.probe.muted,
         changes=True,
         arguments=(Argument("scope", _SCOPES),),
+        footer=91,
     ),
     Action(
         "probe.unmute",
@@ -188,6 +193,7 @@ EXPERIMENTING = (
         changes=True,
         arguments=(Argument("scope", _SCOPES),),
         shares_keys_of="probe.mute",
+        footer=91,
     ),
     Action(
         "probe.edit",
@@ -201,6 +207,7 @@ EXPERIMENTING = (
         on=On.PROBE,
         changes=True,
         arguments=(Argument("fields", takes_rest=True),),
+        footer=97,
     ),
     Action(
         "container.break",
@@ -214,6 +221,7 @@ EXPERIMENTING = (
         on=On.CONTAINER,
         changes=True,
         arguments=(Argument("how", tuple(Disruption)),),
+        footer=96,
     ),
     Action(
         "container.break-at",
@@ -240,6 +248,7 @@ EXPERIMENTING = (
         gives=lambda now, _words: ClearBackoff(*_container(now)),
         on=On.CONTAINER,
         changes=True,
+        footer=98,
     ),
     Action(
         "time.close-queue",

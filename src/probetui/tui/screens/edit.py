@@ -48,7 +48,7 @@ class EditScreen(MenuScreen):
         probe = subject.probe
         manifest = Timing.of(probe.manifest_probe or probe.probe)
         rows = [
-            MenuRow(field, f"{name}  {getattr(timing, field)}", _diff(was, now))
+            MenuRow(field, f"{name:<21}{getattr(timing, field)}", _diff(was, now))
             for field, name in _FIELDS.items()
             for was, now in [(getattr(manifest, field), getattr(timing, field))]
         ]

@@ -12,7 +12,7 @@ from probetui.tui.actions import bindings
 from probetui.tui.screens.keyed import KeyedScreen
 from probetui.tui.sight import Sight
 from probetui.tui.stage import Stage
-from probetui.tui.widgets.one_line import HeaderBar
+from probetui.tui.widgets.one_line import Banner, HeaderBar
 from probetui.tui.widgets.queue_pane import QueuePane, StepPane
 
 
@@ -26,12 +26,13 @@ class StepScreen(KeyedScreen, inherit_bindings=False):
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
-        self._header = HeaderBar()
+        self._header, self._banner = HeaderBar(), Banner()
         self._queue = QueuePane(is_ascii=stage.options.ascii)
         self._step = StepPane(is_ascii=stage.options.ascii)
 
     def compose(self) -> ComposeResult:
         yield self._header
+        yield self._banner
         yield self._queue
         yield self._step
         yield self.key_line
@@ -41,6 +42,7 @@ class StepScreen(KeyedScreen, inherit_bindings=False):
 
     def show(self, sight: Sight) -> None:
         self._header.show(sight.snapshot, sight.runtime_name, sight.view)
+        self._banner.show(sight.snapshot, sight.runtime_name, sight.view)
         self._queue.show(sight)
         self._step.show(sight)
         self.refresh_bindings()

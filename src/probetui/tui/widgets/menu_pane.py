@@ -15,6 +15,8 @@ from probetui.tui.inks import InkLine, inks, wrapped
 from probetui.tui.messages import RowPicked
 from probetui.tui.widgets.list_pane import ListPane
 
+_WORDS_CELLS = 24
+
 
 class MenuRow(NamedTuple):
     """One thing to choose; `note` says what it means. Without a name: a heading."""
@@ -77,11 +79,12 @@ class MenuPane(ListPane):
             return inks(line(f" {row.words}"))
         is_here = index == self.cursor
         number = self._numbers().get(index, "")
+        words = row.words.ljust(_WORDS_CELLS)
         return inks(
             line(
                 Span(">" if is_here else " ", Role.ACCENT),
                 Span(f"{number:>2} ", Role.ACCENT),
-                strong(row.words.ljust(22)) if is_here else row.words.ljust(22),
+                strong(words) if is_here else words,
                 muted(f" {row.note}"),
             )
         )

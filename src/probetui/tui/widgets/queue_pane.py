@@ -32,7 +32,7 @@ class QueuePane(Pane):
     def badge(self) -> Line:
         if self._sight is None:
             return EMPTY
-        return stop_line(self._sight.snapshot, self._sight.view)
+        return stop_line(self._sight.snapshot)
 
     def count(self) -> int:
         return len(self._rows)
