@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from xml.etree import ElementTree as ET
+
+import pytest
 
 from probetui.manifest.problem import Position, Problem, Severity
 from probetui.presentation.reports import (
+    FORMS,
     Report,
     as_github,
     as_json,
@@ -48,6 +52,18 @@ def test_a_syntax_error_is_shown_where_it_is() -> None:
     assert as_text(Report(["a.yaml"], [problem])) == (
         "a.yaml:1:3: error: no [yaml]\na: b: c\n   ^\n"
     )
+
+
+@pytest.mark.parametrize("write", FORMS.values(), ids=FORMS.keys())
+def test_names_of_files_are_written_and_never_obeyed(
+    write: Callable[[Report], str],
+) -> None:
+    name = "\x1b[2J\udc80.yaml"
+    wrong = Problem(Position(name, 1, 1), "spec", "no", rule="x")
+
+    texts = [write(Report([name], [wrong])), write(Report([name], []))]
+
+    assert not any("\x1b" in each or "\udc80" in each for each in texts)
 
 
 def test_programs_get_json() -> None:

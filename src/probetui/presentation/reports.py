@@ -9,7 +9,7 @@ from types import MappingProxyType
 from xml.etree import ElementTree as ET
 
 from probetui import __version__
-from probetui.manifest.problem import Problem, Severity
+from probetui.manifest.problem import Problem, Severity, escape
 
 PROGRAM = "probetui"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -93,13 +93,13 @@ def as_junit(report: Report) -> str:
 
 
 def _case(suite: ET.Element, file: str, name: str) -> ET.Element:
-    return ET.SubElement(suite, "testcase", classname=file, name=name)
+    return ET.SubElement(suite, "testcase", classname=escape(file), name=name)
 
 
 def as_tap(report: Report) -> str:
     """Return the Test Anything Protocol; what is no error is a TODO, and passes."""
     points = [_point(each) for each in report.problems]
-    points += [f"ok - {each}" for each in report.clean]
+    points += [f"ok - {escape(each)}" for each in report.clean]
     lines = ["TAP version 13", f"1..{len(points)}"]
     for number, point in enumerate(points, start=1):
         verdict, _, rest = point.partition(" - ")
@@ -156,7 +156,7 @@ def as_github(report: Report) -> str:
 
 def _annotation(problem: Problem) -> str:
     level = "notice" if problem.severity is Severity.NOTE else problem.severity.value
-    properties = {"file": problem.file, "title": problem.rule}
+    properties = {"file": escape(problem.file), "title": problem.rule}
     if problem.line:
         properties |= {"line": str(problem.line), "col": str(problem.column)}
     written = ",".join(

@@ -91,6 +91,9 @@ async def test_what_has_ended_is_gone(program: Program) -> None:
     await foreign.stop(id_of(child), 1)
 
 
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux shows a process's surroundings"
+)
 async def test_a_command_runs_where_the_process_does(
     program: Program, tmp_path: Path
 ) -> None:
