@@ -229,3 +229,19 @@ async def test_the_object_is_left_out_where_there_is_only_one() -> None:
         line = line_with(pilot.app, "1/3 ignored")
 
     assert "demo/liveness" not in line
+
+
+async def test_events_of_the_chosen_pod_only_and_of_all_again() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("0", "j", "j")
+        await pilot.pause()
+        only_demo = screen_text(app)
+        await pilot.press("0")
+        await pilot.pause()
+        all_pods = screen_text(app)
+
+    assert "3 Events  follow  only demo" in only_demo
+    assert "Back-off restarting" not in only_demo
+    assert "only demo" not in all_pods
+    assert "Back-off restarting" in all_pods

@@ -26,6 +26,7 @@ class Where(Enum):
 
     PROGRAM = "everywhere"
     MAIN = "the main screen"
+    PANES = "the main screen with all its panes"
     PANE = "every pane"
     CONTAINERS = "the containers"
     EVENTS = "the events"

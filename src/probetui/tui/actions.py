@@ -53,13 +53,14 @@ ACTIONS: tuple[Action, ...] = (
 BY_ID = {each.id: each for each in ACTIONS}
 
 TOGETHER: tuple[tuple[Where, ...], ...] = (
-    (Where.PANE, Where.CONTAINERS, Where.MAIN, Where.PROGRAM),
+    (Where.PANE, Where.CONTAINERS, Where.MAIN, Where.PANES, Where.PROGRAM),
     (
         Where.PANE,
         Where.ENTRIES,
         Where.FOLLOWING,
         Where.EVENTS,
         Where.MAIN,
+        Where.PANES,
         Where.PROGRAM,
     ),
     (
@@ -80,7 +81,7 @@ TOGETHER: tuple[tuple[Where, ...], ...] = (
         Where.READING,
         Where.PROGRAM,
     ),
-    (Where.PANE, Where.TICKS, Where.MAIN, Where.PROGRAM),
+    (Where.PANE, Where.TICKS, Where.MAIN, Where.PANES, Where.PROGRAM),
     (Where.PANE, Where.ANSWER, Where.PROGRAM),
     (Where.FILTER,),
     (Where.COMMAND_LINE,),

@@ -183,8 +183,8 @@ READING = (
         "0",
         "all pods",
         "all pods",
-        "All pods, or the chosen one",
-        (Where.EVENT_LOG,),
+        "Events of all pods, or of the chosen one",
+        (Where.EVENT_LOG, Where.PANES),
         "all_pods",
     ),
     Action(

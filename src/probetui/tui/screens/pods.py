@@ -44,7 +44,7 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
     AUTO_FOCUS = "#containers"
     HORIZONTAL_BREAKPOINTS = BY_WIDTH
     VERTICAL_BREAKPOINTS = BY_HEIGHT
-    PLACES: ClassVar[tuple[Where, ...]] = (Where.MAIN,)
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.MAIN, Where.PANES)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
     def __init__(self, stage: Stage) -> None:
@@ -163,6 +163,14 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         self.stage.wanted_probe = probe or self.stage.wanted_probe
         self._containers.choose_container(key)
         self._show_detail()
+
+    def action_all_pods(self) -> None:
+        """Show events of the chosen pod only, or of all pods again."""
+        subject = self.stage.subject
+        if self._events.pod_uid or subject is None:
+            self._events.show_pod("")
+        else:
+            self._events.show_pod(subject.pod.pod.uid, subject.pod.pod.name)
 
     def action_filter(self, text: str = "") -> None:
         if text:

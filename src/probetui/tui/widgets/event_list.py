@@ -39,7 +39,6 @@ class EventList(EventPane):
         self._cluster = ClusterView()
         self._source: Sequence[EventLine] = ()
         self._read = 0
-        self._pod_uid = ""
         self._is_cluster_only = False
 
     @property
@@ -65,11 +64,6 @@ class EventList(EventPane):
         fresh = log[self._read :]
         self._read += len(fresh)
         self.show(fresh, counts, view)
-
-    def show_pod(self, pod_uid: str) -> None:
-        """Keep only lines about one pod; an empty UID keeps all."""
-        self._pod_uid = pod_uid
-        self._select_again()
 
     def show_cluster_lines_only(self, *, is_only: bool) -> None:
         """Leave out what a cluster keeps to itself, or show it again."""
@@ -109,7 +103,5 @@ class EventList(EventPane):
     def _kept(self, first: int) -> list[EventLine]:
         lines = super()._kept(first)
         if self._is_cluster_only:
-            lines = [each for each in lines if each.is_of_a_cluster]
-        if self._pod_uid:
-            lines = [each for each in lines if each.pod_uid in {self._pod_uid, ""}]
+            return [each for each in lines if each.is_of_a_cluster]
         return lines

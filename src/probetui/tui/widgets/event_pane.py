@@ -64,6 +64,9 @@ class EventPane(FollowingPane):
         self._objects: set[str] = set()
         self._counts = (0, 0)
         self.faults_only = False
+        self.pod_uid = ""
+        """The pod that all lines shown are about, empty for all pods."""
+        self._pod_name = ""
 
     @property
     def hits(self) -> str:
@@ -95,6 +98,11 @@ class EventPane(FollowingPane):
         self._objects = set()
         self.go_to_end()
 
+    def show_pod(self, pod_uid: str, name: str = "") -> None:
+        """Keep only lines about one pod; an empty UID keeps all."""
+        self.pod_uid, self._pod_name = pod_uid, name
+        self._select_again()
+
     def show_filter(self, wanted: Filter) -> None:
         """Keep only lines that a filter keeps."""
         self.filter = wanted
@@ -105,11 +113,12 @@ class EventPane(FollowingPane):
     def title(self) -> Line:
         words = "follow" if self.is_following else "follow off"
         faults = "  faults only" if self.faults_only else ""
+        scope = f"  only {self.view.safe(self._pod_name)}" if self._pod_name else ""
         found = f"  filter: {self.view.safe(self.filter.text)} ({self.hits})"
         return line(
             "3 ",
             strong("Events"),
-            muted(f"  {words}{faults}"),
+            muted(f"  {words}{faults}{scope}"),
             Span(found if self.filter.is_active else "", Role.ACCENT),
         )
 
@@ -224,6 +233,8 @@ class EventPane(FollowingPane):
             )
             pairs = zip(self._all[first:], self._texts[first:], strict=True)
             lines = [each for each, text in pairs if wanted.keeps(text)]
+        if self.pod_uid:
+            lines = [each for each in lines if each.pod_uid in {self.pod_uid, ""}]
         return [each for each in lines if each.is_fault] if self.faults_only else lines
 
     def _select_again(self) -> None:

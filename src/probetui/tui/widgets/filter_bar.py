@@ -46,22 +46,25 @@ class FilterBar(Horizontal):
     def __init__(self) -> None:
         super().__init__(id="filter")
         self._pane: Filterable | None = None
+        # Kept, not looked up: a key may come before they are mounted.
+        self._label = Static("", id="filter-label", markup=False)
+        self._entry = Input(id="filter-input", compact=True, select_on_focus=False)
+        self._hits = Static("", id="filter-hits", markup=False)
         self.display = False
 
     def compose(self) -> ComposeResult:
-        yield Static("", id="filter-label", markup=False)
-        yield Input(id="filter-input", compact=True, select_on_focus=False)
-        yield Static("", id="filter-hits", markup=False)
+        yield self._label
+        yield self._entry
+        yield self._hits
 
     def open(self, pane: Filterable) -> None:
         """Take the focus, to filter that pane while its text is typed."""
         self._pane = pane
-        self.query_one("#filter-label", Static).update(f" filter {pane.id} /")
+        self._label.update(f" filter {pane.id} /")
         self.display = True
-        entry = self.query_one(Input)
-        entry.value = pane.filter.text
-        entry.cursor_position = len(entry.value)
-        entry.focus()
+        self._entry.value = pane.filter.text
+        self._entry.cursor_position = len(self._entry.value)
+        self._entry.focus()
         self.show_hits()
 
     def show_hits(self) -> None:
@@ -69,9 +72,8 @@ class FilterBar(Horizontal):
         if self._pane is None or not self.is_mounted:
             return
         error = self._pane.filter.error
-        status = self.query_one("#filter-hits", Static)
-        status.set_class(bool(error), "-error")
-        status.update(f" {error or self._pane.hits}   enter keeps  esc clears ")
+        self._hits.set_class(bool(error), "-error")
+        self._hits.update(f" {error or self._pane.hits}   enter keeps  esc clears ")
 
     def action_clear(self) -> None:
         self._close(Filter())
