@@ -157,6 +157,23 @@ def test_the_manifest_may_come_from_a_pipe_and_the_keys_from_the_terminal(
     assert_restored(tty)
 
 
+def test_a_simulated_lesson_is_stepped_sought_and_left_for_the_next(
+    tty: Terminal,
+) -> None:
+    tty.enter(f"{PROGRAM} demo --runtime sim --paused; echo status $?")
+    tty.wait_for("liveness  1 of 10", "PAUSED", "sim", "00:00.0")
+    tty.type(":")
+    tty.wait_for("enter does it")
+    tty.enter("seek 20s")
+    tty.wait_for("00:20.0", "restarts 2")
+    tty.type(",")
+    tty.wait_for("00:19")
+    tty.type("}")
+    tty.wait_for("readiness  2 of 10", "00:00.0")
+    tty.type("q")
+    tty.wait_for("status 0")
+
+
 def test_the_record_may_go_to_a_file_beside_the_screen(
     tty: Terminal, tmp_path: Path
 ) -> None:

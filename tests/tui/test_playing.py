@@ -243,3 +243,13 @@ async def test_a_replay_is_sought_through_and_stepped_back(tmp_path: Path) -> No
 
     assert there > 8
     assert (back, ticks(session)) == (there - 1, there)
+
+
+async def test_what_happened_before_the_screen_was_there_is_shown() -> None:
+    session = a_session()
+    app = ProbetuiApp(session, options=ScreenOptions(zone=UTC, motion=False))
+    session.step()
+    session.step()
+
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "yes Running" in screen_text(app))

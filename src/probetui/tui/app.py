@@ -86,6 +86,8 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
     async def on_mount(self) -> None:
         await self.push_screen(self._main)
         self._unsubscribe = self.session.subscribe(self._announce)
+        # Something may have happened since it was looked at last, and nothing after.
+        self._announce()
         step = countdown_step(self._options)
         self.set_interval(step.total_seconds(), self._count_down)
 
