@@ -59,6 +59,7 @@ from tests.builders import (
     a_tcp_probe,
     an_exec_probe,
     an_http_probe,
+    at,
 )
 from tests.drive.stage import FAILS, SUCCEEDS, Stage, always, in_turn, probing, seconds
 
@@ -831,13 +832,23 @@ class TestStepping:
             READINESS,
         )
 
-    def test_a_held_result_comes_first(self) -> None:
-        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
+    def test_a_held_result_comes_before_what_has_waited_longer(self) -> None:
+        stage = Stage(
+            probed(liveness={}, readiness={}),
+            probing=probing(liveness=always(FAILS)),
+        )
+        stage.run_until(2.5)
+        stage.send(PauseProbes())
         stage.send(SetBreakPoints(frozenset({BreakPoint.BEFORE_KILL})))
+        stage.send(TriggerProbe(LIVE))
+        stage.run_until(10)
+        stage.send(TriggerProbe(LIVE))
 
         stage.run_until(30)
 
-        assert stage.snapshot.upcoming[0].what is Next.HELD_RESULT
+        held, other, *_ = stage.snapshot.upcoming
+        assert (held.what, held.at) == (Next.HELD_RESULT, at(10))
+        assert other.at < held.at
 
     def test_a_back_off_and_a_grace_period_that_end_are_told(self) -> None:
         crash = Life(timedelta(seconds=3), exit_code=1)
