@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from probetui.k8s.event import Event, EventType
+from probetui.kubelet.inputs import PauseProbes
 from probetui.kubelet.journal import Action, EventEntry, StateEntry, TickEntry, What
 from probetui.kubelet.snapshot import Snapshot
 from probetui.tui.app import ProbetuiApp
@@ -442,3 +443,16 @@ async def test_another_log_is_shown_anew() -> None:
         screen.read(list(sight.log)[:1], sight.cluster, sight.counts, sight.view)
 
         assert screen.count() == 1
+
+
+async def test_ticks_are_held_back_while_one_reads() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "space")
+        session.publish(replace(session.snapshot, is_paused=True))
+        await pilot.pause()
+        footer = screen_lines(app)[-1]
+
+    assert session.sent == [PauseProbes()]
+    assert "spc resume" in footer

@@ -84,6 +84,7 @@ class ReadingScreen(KeyedScreen, inherit_bindings=False):
         self.show_content(sight)
         self._show_heading()
         self._filter.show_hits()
+        self.refresh_keys()
 
     def change_pane(self) -> None:
         """Show the pane that is to be seen instead of the others."""
