@@ -21,6 +21,7 @@ from probetui.k8s.pod import Container, ContainerPort, Pod
 from probetui.k8s.probe import ExecAction, HTTPGetAction
 from probetui.kubelet.inputs import DeletePod, RestartContainer
 from probetui.kubelet.journal import (
+    BackoffEntry,
     By,
     ContainerEntry,
     Entry,
@@ -216,6 +217,41 @@ class TestKill:
 
         assert told(journal, pod).splitlines()[1].startswith(sentence)
 
+    def test_a_result_that_somebody_chose_is_told_as_such(self) -> None:
+        pod = a_failing_pod()
+        journal = [
+            each._replace(injected=True) if isinstance(each, TickEntry) else each
+            for each in played(pod, 20, probing=FAILING)
+        ]
+
+        assert "was chosen by somebody, not by the container." in told(journal, pod)
+
+    def test_without_the_tick_the_probe_is_still_named(self) -> None:
+        pod = a_failing_pod()
+        journal = [
+            each
+            for each in played(pod, 20, probing=FAILING)
+            if not isinstance(each, TickEntry)
+        ]
+
+        assert "Its liveness probe asked for it." in told(journal, pod)
+
+    def test_another_signal_is_named(self) -> None:
+        pod = a_failing_pod()
+        lives = {"app": (Lasting(timedelta(seconds=4), exit_code=139),)}
+
+        assert "exit code 139, SIGSEGV." in told(played(pod, 6, lives=lives), pod)
+
+    def test_what_back_off_said_may_not_be_known(self) -> None:
+        pod = a_failing_pod()
+        journal = [
+            each
+            for each in played(pod, 6, lives={"app": CRASHES})
+            if not isinstance(each, BackoffEntry)
+        ]
+
+        assert "what back-off said is not known." in told(journal, pod)
+
 
 class TestBackOff:
     def test_the_first_restart_after_a_kill_has_nothing_to_reckon_from(self) -> None:
@@ -314,6 +350,14 @@ class TestTick:
         assert (
             "What followed: the container is killed, and the probe goes on hold."
             in text
+        )
+
+    def test_the_first_tick_that_sees_a_container(self) -> None:
+        text = self.sentences("s", new_container=True)
+
+        assert (
+            "the first tick to see container d71cb34f0e11: the run of results goes on, "
+            "a hold is lifted, and the stored result begins anew." in text
         )
 
     def test_an_injected_result(self) -> None:

@@ -95,13 +95,6 @@ class ContainerPast:
                 return following
         return None
 
-    def before(self, life: Life) -> Life | None:
-        """Return the life before, None if there is none or it is not known."""
-        for one, following in zip(self.lives, self.lives[1:], strict=False):
-            if following.container_id == life.container_id:
-                return one
-        return None
-
     @property
     def last_ends(self) -> tuple[Life, ...]:
         """The last life that is over or was told to end, empty if there is none.

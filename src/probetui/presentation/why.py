@@ -143,8 +143,10 @@ def _tick_sentences(tick: TickEntry, case: Case) -> Iterator[str]:
     yield f"{_TRIGGERS[tick.trigger]}."
     if tick.new_container:
         which = short_id(tick.container_id)
-        yield f"It was the first tick to see container {which}, so that its run of "
-        "results went on but a hold was lifted."
+        yield (
+            f"It was the first tick to see container {which}: the run of results goes "
+            "on, a hold is lifted, and the stored result begins anew."
+        )
     if tick.skip is not None or tick.exit is not None:
         yield from _not_probed(tick, case)
     else:
