@@ -62,12 +62,12 @@ def test_a_broken_theme_is_an_error_if_it_is_chosen_and_else_a_warning(
 
 def test_keys_come_from_a_file_or_from_the_configuration(tmp_path: Path) -> None:
     path = tmp_path / "keys.yaml"
-    path.write_text("time.step: n\n")
+    path.write_text("time.step: f9\n")
 
     from_file = read_looks(ScreenChoices(keymap=path))
-    from_configuration = read_looks(ScreenChoices(keymap={"time.step": "n"}))
+    from_configuration = read_looks(ScreenChoices(keymap={"time.step": "f9"}))
 
-    assert from_file.keymap == from_configuration.keymap == {"time.step": "n"}
+    assert from_file.keymap == from_configuration.keymap == {"time.step": "f9"}
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def _watch(pane: Painted, painted: list[tuple[str, int]]) -> None:
     [
         pytest.param((50, 12), "why probed: run 1->2", id="tiny"),
         pytest.param((80, 24), "╭─ 3 Events", id="narrow"),
-        pytest.param((120, 40), "next failure  kill at 08:21:10", id="normal"),
+        pytest.param((120, 40), "╭─ 5 Decision trace", id="normal"),
         pytest.param((200, 50), "kubelet v1.32 rules", id="wide"),
         pytest.param((39, 24), "too small for probetui", id="too narrow"),
         pytest.param((80, 9), "too small for probetui", id="too low"),
