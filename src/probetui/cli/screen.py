@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from probetui.cli import collector
+from probetui.cli.job_control import JobControl
 from probetui.cli.lessons import Page
 from probetui.cli.looks import Looks, read_looks
 from probetui.cli.notes import Weight
@@ -38,9 +39,12 @@ class _App(app.ProbetuiApp):
     # Textual looks for it beside this module otherwise.
     CSS_PATH = str(Path(app.__file__).parent / app.ProbetuiApp.CSS_PATH)
 
+    job_control: JobControl
+
     def on_ready(self) -> None:
         """Begin to collect garbage, now that there is something to see."""
         collector.settle()
+        self.job_control.begin()
 
     def _fatal_error(self) -> None:
         """Leave; a report with the traceback is written once the screen is gone.
@@ -84,6 +88,7 @@ async def show_screen(
     )
     options = _options(plan.screen, looks)
     shown = _App(session, options=options, mask=mask, outside=outside)
+    shown.job_control = JobControl()
 
     def tell(weight: Weight, text: str) -> None:
         shown.notify(text, severity=_SEVERITIES[weight], markup=False)
@@ -94,7 +99,7 @@ async def show_screen(
         shown.call_later(shown.notify, problem, severity="warning", markup=False)
     screen = asyncio.ensure_future(shown.run_async(mouse=not plan.screen.no_mouse))
     over = asyncio.ensure_future(follower.verdict(plan.options.timeout))
-    with plan.notes.diverted(tell):
+    with shown.job_control.ended(), plan.notes.diverted(tell):
         try:
             await asyncio.wait({screen, over}, return_when=asyncio.FIRST_COMPLETED)
         finally:
