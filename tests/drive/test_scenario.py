@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from probetui.drive import scenario as scenario_module
 from probetui.drive.scenario import Scenario
 from probetui.drive.scenario_reader import read_scenario
 from probetui.drive.simulation import Simulation
@@ -303,3 +307,30 @@ def test_what_no_pod_has_is_no_part_of_a_script() -> None:
         ),
         'script.yaml:4:37: do[0].pod: there is no pod "shop" (has: web)',
     ]
+
+
+def test_the_script_that_explains_scripts_is_one() -> None:
+    explanation = inspect.getdoc(scenario_module) or ""
+    example = "\n".join(
+        line for line in explanation.splitlines() if line.startswith("    ")
+    )
+
+    scenario = read(textwrap.dedent(example))
+
+    assert set(scenario.lives) == {"web"}
+    assert len(scenario.orders) == 3
+    assert scenario.hooks["web"].pre_stop == 3 * SECOND
+
+
+def test_so_is_the_one_in_the_readme() -> None:
+    readme = Path(__file__).parents[2] / "README.md"
+    (example,) = [
+        block.partition("```")[0]
+        for block in readme.read_text().split("```yaml\n")[1:]
+        if block.startswith("containers:")
+    ]
+
+    scenario = read(example)
+
+    assert [each.exit_code for each in scenario.lives["app"]] == [0, 1]
+    assert set(scenario.images) == {"busybox:1.36"}
