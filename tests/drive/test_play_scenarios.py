@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from probetui.drive.world import Answer, Life
+from probetui.drive.world import Answer, Life, Manner
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ExecAction, ProbeKey, ProbeType
+from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.container_hash import container_hash
-from probetui.kubelet.effects import Disruption
+from probetui.kubelet.effects import Disrupt, Disruption, Operation, Relist
 from probetui.kubelet.inputs import (
     AddPod,
     Bookmark,
@@ -587,19 +588,78 @@ class TestContainers:
         assert (exited.exit_code, exited.by) == (exit_code, By.USER)
 
     def test_what_the_runtime_refuses_comes_back_in_its_words(self) -> None:
-        stage = Stage(a_pod())
+        def deal(call: Operation | Relist) -> Manner:
+            return Manner(error="no scissors" if isinstance(call, Disrupt) else "")
+
+        stage = Stage(a_pod(), dealing=deal)
         stage.run_until(5)
 
         stage.send(DisruptContainer(POD_UID, "app", Disruption.CUT_NETWORK))
         stage.run_until(6)
 
-        assert stage.notes() == [
-            (
-                5.0,
-                "cut network failed: a scripted container cannot cut network",
-                True,
-            )
-        ]
+        assert stage.notes() == [(5.0, "cut network failed: no scissors", True)]
+
+    def test_a_frozen_container_times_out_until_it_is_killed(self) -> None:
+        stage = staged(probed(liveness={"timeout_seconds": 1}), 5)
+
+        stage.send(DisruptContainer(POD_UID, "app", Disruption.FREEZE))
+        stage.run_until(6)
+        frozen_since = stage.container().frozen_since
+        stage.run_until(60)
+
+        (exited,) = stage.lives(Lifecycle.EXITED)
+        (stopping,) = stage.lives(Lifecycle.STOPPING)
+        assert frozen_since == at(5)
+        assert (exited.exit_code, exited.by) == (137, By.LIVENESS)
+        assert (exited.at - stopping.at).total_seconds() >= 30
+        assert stage.container().frozen_since is None
+
+    def test_what_is_let_go_in_time_lives_on(self) -> None:
+        stage = staged(probed(liveness={"failure_threshold": 9}), 5)
+        stage.send(DisruptContainer(POD_UID, "app", Disruption.FREEZE))
+        stage.run_until(10)
+        failures = stage.probe(LIVENESS).failures
+
+        stage.send(DisruptContainer(POD_UID, "app", Disruption.UNFREEZE))
+        stage.run_until(30)
+
+        assert failures > 0
+        assert stage.probe(LIVENESS).last_result is Result.SUCCESS
+        assert stage.container().frozen_since is None
+
+    def test_a_pod_that_is_cut_off_answers_commands_only(self) -> None:
+        container = a_container(
+            liveness_probe=an_exec_probe("true", period_seconds=1),
+            readiness_probe=an_http_probe(period_seconds=1),
+        )
+        stage = staged(a_pod(container), 5)
+
+        stage.send(DisruptContainer(POD_UID, "app", Disruption.CUT_NETWORK))
+        stage.run_until(20)
+        cut = [stage.probe(each).last_result for each in (LIVENESS, READINESS)]
+        stage.send(DisruptContainer(POD_UID, "app", Disruption.RESTORE_NETWORK))
+        stage.run_until(30)
+
+        assert cut == [Result.SUCCESS, Result.FAILURE]
+        assert stage.probe(READINESS).last_result is Result.SUCCESS
+
+    def test_a_pod_that_is_not_known_is_no_matter(self) -> None:
+        stage = Stage(a_pod())
+
+        stage.send(KillContainer("gone", "app"))
+        stage.send(ClearBackoff(POD_UID, "gone"))
+
+        assert stage.of(UserEntry) == []
+
+    def test_what_is_only_watched_is_left_alone(self) -> None:
+        stage = Stage(a_pod(), config=KubeletConfig(kills=False))
+        stage.run_until(5)
+
+        stage.send(KillContainer(POD_UID, "app"))
+        stage.run_until(10)
+
+        assert stage.notes()[-1][1:] == ("web/app is only watched", False)
+        assert stage.lives(Lifecycle.EXITED) == []
 
     def test_what_does_not_run_is_left_alone(self) -> None:
         stage = Stage(a_pod())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from probetui.k8s.probe import ProbeType
+from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
@@ -43,6 +43,7 @@ from probetui.kubelet.effects import (
     StopPodSandbox,
     UnmountVolume,
 )
+from probetui.kubelet.injection import time_out_words
 from probetui.kubelet.inputs import (
     Fact,
     OperationFinished,
@@ -208,6 +209,8 @@ class World:
         self._sandbox_of: dict[ContainerID, str] = {}
         self._ends: dict[ContainerID, tuple[datetime, int]] = {}
         self._spells: dict[tuple[ContainerID, ProbeType], tuple[int, int]] = {}
+        self._frozen: set[ContainerID] = set()
+        self._cut_off: set[str] = set()
         self._last_id = 0
 
     def answer(self, effect: Effect, now: datetime) -> tuple[datetime, Fact]:
@@ -236,6 +239,10 @@ class World:
                 self._end(container_id, at, exit_code)
 
     def _answer_probe(self, effect: RunProbe, now: datetime) -> Answer:
+        if self._is_out_of_reach(effect):
+            words = time_out_words(effect.probe, effect.container, effect.pod_ip)
+            limit = timedelta(seconds=effect.probe.timeout_seconds)
+            return Answer(Attempt(ProbeResult.FAILURE, words), limit)
         age = self._age(effect.container_id, now)
         kind = effect.key.probe_type
         if effect.container_id not in self._pod_of:
@@ -253,6 +260,16 @@ class World:
         self._spells[place] = index, times + 1
         return answers.spells[index].answer(effect, age)
 
+    def _is_out_of_reach(self, effect: RunProbe) -> bool:
+        """Tell whether a container stands still, or is not to be reached from here.
+
+        Commands run in a container that is cut off, as they do not use its network.
+        """
+        if effect.container_id in self._frozen:
+            return True
+        is_command = isinstance(effect.probe.handler, ExecAction)
+        return effect.key.pod_uid in self._cut_off and not is_command
+
     def _relist(self, now: datetime) -> tuple[datetime, Fact]:
         manner = self._dealing(Relist())
         error = self.unreachable or manner.error
@@ -263,7 +280,7 @@ class World:
         self, operation_id: int, pod_uid: str, operation: Operation, now: datetime
     ) -> tuple[datetime, Fact]:
         manner = self._dealing(operation)
-        refused = self.unreachable or manner.error or _refusal(operation)
+        refused = self.unreachable or manner.error
         missing = self._what_is_missing(pod_uid, operation)
         if refused or missing:
             return now + manner.takes, OperationFinished(
@@ -326,7 +343,7 @@ class World:
             case RemoveContainer(container_id):
                 self._remove(container_id)
             case Disrupt(container_id, _, disruption):
-                self._signal(container_id, disruption, now)
+                self._disrupt(pod_uid, container_id, disruption, now)
             case StopContainer() | RunHook() | GetImageUser():
                 return None
         return None
@@ -435,31 +452,54 @@ class World:
         if container.state is not RuntimeState.RUNNING:
             return now
         life = self._life(container_id)
+        stops_after = None if container_id in self._frozen else life.stops_after
         grace = timedelta(seconds=operation.grace_period_seconds)
-        if life.stops_after is None or life.stops_after > grace:
+        if stops_after is None or stops_after > grace:
             end, exit_code = now + grace, KILLED
         else:
-            end, exit_code = now + life.stops_after, life.stop_code
+            end, exit_code = now + stops_after, life.stop_code
         by_itself = self._ends.get(container_id)
         if by_itself is not None and by_itself[0] < end:
             return max(by_itself[0], now)
         self._ends[container_id] = (end, exit_code)
         return end
 
-    def _signal(
-        self, container_id: ContainerID, disruption: Disruption, now: datetime
+    def _disrupt(
+        self,
+        pod_uid: str,
+        container_id: ContainerID,
+        disruption: Disruption,
+        now: datetime,
     ) -> None:
-        """Let a container end as its main process does after a signal."""
-        if container_id not in self._pod_of:
+        """Do to a container what a person wants; its script goes on while it is frozen.
+
+        A main process that stands still does not handle SIGTERM.
+        """
+        match disruption:
+            case Disruption.FREEZE:
+                self._frozen.add(container_id)
+            case Disruption.UNFREEZE:
+                self._frozen.discard(container_id)
+            case Disruption.CUT_NETWORK:
+                self._cut_off.add(pod_uid)
+            case Disruption.RESTORE_NETWORK:
+                self._cut_off.discard(pod_uid)
+            case Disruption.KILL:
+                if container_id in self._pod_of:
+                    self._ends[container_id] = (now, KILLED)
+            case Disruption.STOP:
+                self._ask_to_end(container_id, now)
+
+    def _ask_to_end(self, container_id: ContainerID, now: datetime) -> None:
+        if container_id not in self._pod_of or container_id in self._frozen:
             return
         life = self._life(container_id)
-        if disruption is Disruption.KILL:
-            self._ends[container_id] = (now, KILLED)
-        elif life.stops_after is not None:
+        if life.stops_after is not None:
             self._ends[container_id] = (now + life.stops_after, life.stop_code)
 
     def _end(self, container_id: ContainerID, at: datetime, exit_code: int) -> None:
         del self._ends[container_id]
+        self._frozen.discard(container_id)
         self._set(
             container_id,
             state=RuntimeState.EXITED,
@@ -507,17 +547,6 @@ class World:
     def _new_id(self, what: str) -> str:
         self._last_id += 1
         return f"{what}{self._last_id:06d}"
-
-
-def _refusal(operation: Operation) -> str:
-    """Return why an operation cannot be done in a script at all; empty if it can."""
-    match operation:
-        case Disrupt(disruption=Disruption.STOP | Disruption.KILL):
-            return ""
-        case Disrupt(disruption=disruption):
-            return f"a scripted container cannot {disruption.replace('-', ' ')}"
-        case _:
-            return ""
 
 
 def _seen(pod: _Pod, now: datetime) -> RuntimePodStatus:

@@ -107,10 +107,6 @@ class ContainerCommands:
             case DisruptContainer(disruption=disruption):
                 self._disrupt(pod, instance, disruption, now)
 
-    def frozen_since(self, container_id: ContainerID) -> datetime | None:
-        """Return since when an instance stands still, None if it does not."""
-        return self.frozen.get(container_id)
-
     def _running(self, pod: Pod, name: str) -> RuntimeContainerStatus | None:
         instance = self._cache.get(pod.uid).newest(name)
         if instance is None or instance.state is not RuntimeState.RUNNING:

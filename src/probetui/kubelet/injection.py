@@ -54,7 +54,7 @@ def injected_outcome(
             attempt = Attempt(ProbeResult.UNKNOWN, error=error, detail=DETAIL)
             attempts = (attempt,) * ATTEMPTS
         case Injected.TIMED_OUT:
-            words = f"injected: {_time_out_words(probe, container, pod_ip)}"
+            words = f"injected: {time_out_words(probe, container, pod_ip)}"
             attempts = (
                 Attempt(ProbeResult.FAILURE, words, duration=duration, detail=DETAIL),
             )
@@ -64,7 +64,7 @@ def injected_outcome(
     return ProbeOutcome(attempts, started_at, duration, injected=True)
 
 
-def _time_out_words(probe: Probe, container: Container, pod_ip: str) -> str:
+def time_out_words(probe: Probe, container: Container, pod_ip: str) -> str:
     """Return what the handler prints when its time is over.
 
     Source: probe/exec/exec.go, probe/http/http.go, probe/tcp/tcp.go,
