@@ -23,7 +23,7 @@ UNDERSTANDING = (
         (Where.MAIN,),
         "app.show_screen('why')",
         on=On.CONTAINER,
-        footer=88,
+        footer=56,
     ),
     Action(
         "look.container",
