@@ -62,7 +62,7 @@ from tests.builders import (
     an_http_probe,
     at,
 )
-from tests.drive.stage import FAILS, SUCCEEDS, Stage, always, in_turn, probing, seconds
+from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage, always, in_turn, probing, seconds
 
 LIVENESS, READINESS, STARTUP = ProbeType
 LIVE, READY, START_UP = (a_key(each) for each in ProbeType)
@@ -430,6 +430,22 @@ class TestTrying:
 
         assert len(stage.of(TryEntry)) == 1
 
+    def test_one_at_a_time_is_tried(self) -> None:
+        slow = Answer(FAILS.attempt, timedelta(seconds=3))
+        stage = staged(
+            probed(liveness={"initial_delay_seconds": 60}), 5, liveness=always(slow)
+        )
+        stage.send(TryProbe(LIVE))
+        since = stage.probe(LIVENESS).trying_since
+
+        stage.send(TryProbe(LIVE))
+        stage.run_until(20)
+
+        assert since == at(5)
+        assert len(stage.of(TryEntry)) == 1
+        assert stage.notes()[0][1].endswith("not tried: a try is under way already")
+        assert stage.probe(LIVENESS).trying_since is None
+
     def test_it_leaves_injected_results_alone(self) -> None:
         stage = staged(probed(liveness={"period_seconds": 30}), 32)
         stage.send(InjectResults(LIVE, (FAILURE,)))
@@ -537,6 +553,31 @@ class TestEditing:
             "successThreshold: is 2, must be 1 for a liveness probe"
         )
         assert stage.probe(LIVENESS).manifest_probe is None
+
+    def test_a_probe_that_there_is_not_cannot_be_edited(self) -> None:
+        stage = staged(probed(liveness={}), 5)
+
+        stage.send(EditProbe(READY, self.timing()))
+
+        (note,) = stage.of(NoteEntry)
+        assert note.text == "web/app readiness: not changed: there is no such probe"
+
+    def test_a_pod_that_comes_again_is_as_its_manifest_says(self) -> None:
+        pod = probed(liveness={})
+        stage = staged(pod, 5)
+        stage.send(EditProbe(LIVE, self.timing(period_seconds=9)))
+        stage.send(MuteProbes(Scope.of(LIVE)))
+        stage.send(InjectResults(LIVE, (FAILURE,) * 50))
+        stage.send(DeletePod(POD_UID))
+        stage.run_until(100)
+
+        stage.send(AddPod(pod))
+        stage.run_until(110)
+
+        probe = stage.probe(LIVENESS)
+        assert probe.manifest_probe is None
+        assert not probe.muted
+        assert probe.injections == ()
 
     def test_a_restarted_container_keeps_it(self) -> None:
         stage = staged(probed(liveness={}), 5)
@@ -712,6 +753,19 @@ class TestBreakPoints:
             "before a kill: the liveness probe of web/app has failed 3 times in a row"
         )
         assert stage.notes()[-1][1] == f"paused: {reason.text}"
+
+    def test_what_would_not_kill_is_not_held_back(self) -> None:
+        """What erred is thrown away, and readiness kills nobody."""
+        stage = Stage(
+            probed(liveness={}, readiness={"failure_threshold": 1}),
+            probing=probing(liveness=always(ERRS), readiness=always(FAILS)),
+        )
+        stage.send(SetBreakPoints(frozenset({BreakPoint.BEFORE_KILL})))
+
+        stage.run_until(30)
+
+        assert not stage.snapshot.is_paused
+        assert len(runs(stage)) > 20
 
     def test_resuming_lets_the_kill_happen(self) -> None:
         stage = self.failing(BreakPoint.BEFORE_KILL)
