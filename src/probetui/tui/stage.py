@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from textual.app import App
 from textual.dom import DOMNode
@@ -77,7 +77,12 @@ class Stage:
         lives = past.container(pod.pod.uid, container.container.name)
         # Ticks from before the journal began are in the snapshot only.
         known = timeline if timeline is not None and timeline.indexes else None
-        self.subject = Subject(pod, container, probe, known, self.cursor, lives)
+        subject = Subject(pod, container, probe, known, self.cursor, lives)
+        if self.cursor is not None and self.cursor not in subject.ticks.indexes:
+            # Time went back, or the tick is too long ago to be kept.
+            self.cursor = None
+            subject = replace(subject, cursor=None)
+        self.subject = subject
 
     def move_cursor(self, step: int) -> None:
         """Look at an older or newer tick; behind the newest, the strip goes on."""
