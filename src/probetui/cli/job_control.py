@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+_STDIN = 0
 
 Handler = Callable[[int, FrameType | None], object]
 
@@ -47,11 +48,7 @@ class JobControl:
 
     def _on_go_on(self, number: int, frame: FrameType | None) -> None:
         was_stopped, self._was_stopped = self._was_stopped, False
-        if (
-            self._go_on is not None
-            and was_stopped
-            and os.isatty(sys.__stdin__.fileno())
-        ):
+        if self._go_on is not None and was_stopped and os.isatty(_STDIN):
             self._go_on(number, frame)
 
 
