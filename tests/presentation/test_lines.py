@@ -33,6 +33,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.presentation.lines import PlainLines, entry_line
+from probetui.presentation.plain_detail import PlainDetail
 from tests.tui.states import (
     DEMO,
     DEMO_KEY,
@@ -423,3 +424,23 @@ def test_a_long_output_is_cut_unless_all_is_wanted() -> None:
     assert short.endswith('xx…"')
     assert len(short) < 500
     assert whole.count("x") >= 9_000
+
+
+def test_what_nobody_knows_of_is_not_summed_up() -> None:
+    detail = PlainDetail()
+    tick = failed("08:21:05", 1, 1, 34)
+
+    assert detail.summary(DEMO_KEY, DEMO) == ""
+    detail.count(tick)
+    assert detail.summary(DEMO_KEY, None).endswith("max 34ms")
+    assert detail.next_failure(tick, None) == ""
+
+
+def test_the_next_failure_of_a_readiness_probe_kills_nothing() -> None:
+    container = replace(DEMO.containers[0], readiness_probe=LIVENESS)
+    key = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
+    tick = failed("08:21:05", 1, 2, 34)._replace(key=key)
+
+    words = PlainDetail().next_failure(tick, replace(DEMO, containers=(container,)))
+
+    assert words == "next-failure not-ready"

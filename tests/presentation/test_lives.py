@@ -6,13 +6,14 @@ from datetime import timedelta
 
 from probetui.drive.world import Life as Lasting
 from probetui.k8s.probe import ProbeType
-from probetui.k8s.runtime import ContainerID
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.kubelet.inputs import DeletePod
-from probetui.kubelet.journal import By, ContainerEntry, Lifecycle
+from probetui.kubelet.journal import Action, By, ContainerEntry, Lifecycle
 from probetui.presentation.lives import MOST_LIVES, ContainerPast, Lives
 from probetui.presentation.past import Past
 from tests.builders import START, a_container, a_pod, a_probe, at
 from tests.drive.stage import FAILS, Stage, always, probing
+from tests.tui.states import DEMO_KEY, a_tick
 
 FAILING = a_container(liveness_probe=a_probe(period_seconds=5))
 POD = a_pod(FAILING)
@@ -156,3 +157,13 @@ def test_the_oldest_lives_are_dropped() -> None:
 
     assert len(kept) == MOST_LIVES
     assert kept[-1].restart_count == MOST_LIVES + 6
+
+
+def test_a_kill_of_an_instance_from_before_begins_its_life() -> None:
+    tick = a_tick(DEMO_KEY, START, "f", action=Action.KILL)
+    lives = Lives()
+
+    lives.feed([tick, tick._replace(container_id=NO_CONTAINER)])
+
+    (life,) = lives.of(DEMO_KEY.pod_uid, DEMO_KEY.container_name).lives
+    assert life.kill is tick

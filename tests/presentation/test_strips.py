@@ -151,3 +151,18 @@ class TestGenerations:
         assert len(text) <= width
         left = int(text.split()[2].removeprefix("+"))
         assert text.count("✓") == 100 - left
+
+    def test_a_life_that_no_tick_saw_has_no_marks(self) -> None:
+        stage = Stage(self.POD, probing=probing(liveness=always(FAILS)))
+        stage.run_until(40)
+        past = Past(stage.journal)
+        past.feed(stage.journal, 0)
+        told = past.container(self.POD.uid, "app")
+
+        lines = generation_lines(Timeline(()), told, VIEW, 70, 5)
+
+        assert all("no tick saw it" in text_of(each) for each in lines)
+
+
+def test_where_no_mark_fits_there_is_nothing_below_the_strip() -> None:
+    assert strip("sss", width=5) == [" <now"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from probetui.kubelet.journal import Gate
 from probetui.presentation.detail import Subject
 from probetui.presentation.spans import text_of
 from probetui.presentation.timeline import Timeline
@@ -81,3 +82,13 @@ def test_of_a_tick_that_is_long_gone_it_says_so() -> None:
 
 def test_before_the_first_tick_there_is_nothing_to_trace() -> None:
     assert lines(a_snapshot(demo("")), 58) == ["no tick yet"]
+
+
+def test_in_little_room_a_tick_that_was_stopped_at_once_has_nothing_passed() -> None:
+    gate = Gate("pod status known", "no", passed=False)
+    (tick,) = ticks("d", SECOND, clock("08:21:05.1"))
+    known = Timeline.of([tick._replace(gates=(gate,))])
+
+    shown = lines(steady(), 76, height=3, timeline=known, cursor=0)
+
+    assert shown[0].startswith("stopped by     pod status known: no")

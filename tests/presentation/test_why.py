@@ -34,9 +34,11 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.presentation.api_json import pod_status_to_json
 from probetui.presentation.durations import Times
+from probetui.presentation.hints import hints
 from probetui.presentation.past import Past
+from probetui.presentation.timeline import Timeline
 from probetui.presentation.view import View
-from probetui.presentation.why import Case, answers, why_tick, why_waits
+from probetui.presentation.why import Case, answers, tick_by_tick, why_tick, why_waits
 from probetui.presentation.why_report import report
 from tests.builders import START, a_container, a_pod, a_probe
 from tests.drive.stage import FAILS, Stage, always, probing
@@ -521,3 +523,67 @@ def test_of_a_container_without_a_past_it_says_that_nothing_happened() -> None:
 
     assert told((), a_failing_pod()).endswith("no tick, and no end.")
     assert report(case_of(past, a_failing_pod()), past, "uid")[-1].endswith("no end.")
+
+
+class TestWithLittleToGoOn:
+    def test_a_stop_without_a_grace_has_no_sentence_about_it(self) -> None:
+        pod = a_failing_pod()
+        journal = [
+            replace(each, grace_period_seconds=None)
+            if isinstance(each, ContainerEntry)
+            else each
+            for each in played(pod, 20, probing=FAILING, lives={"app": STUBBORN})
+        ]
+
+        text = told(journal, pod)
+
+        assert "of grace" not in text
+        assert "SIGKILL follows" not in text
+
+    def test_a_wait_of_a_container_that_still_stops_is_an_answer_of_its_own(
+        self,
+    ) -> None:
+        pod = a_failing_pod()
+
+        text = told(played(pod, 60, probing=FAILING), pod)
+
+        assert "Why is web/app not started again yet?" in text
+
+    def test_that_wait_is_in_the_report_too(self) -> None:
+        pod = a_failing_pod()
+        past = past_of(played(pod, 60, probing=FAILING))
+
+        lines = "\n".join(report(case_of(past, pod), past, pod.uid))
+
+        assert "Why is web/app not started again yet?" in lines
+
+    def test_of_many_lives_the_last_ones_are_listed(self) -> None:
+        pod = a_failing_pod()
+        past = past_of(played(pod, 9_000, lives={"app": CRASHES}))
+
+        lines = "\n".join(report(case_of(past, pod), past, pod.uid))
+
+        assert "earlier ones)" in lines
+
+    def test_a_tick_that_is_not_known_leads_nowhere(self) -> None:
+        tick = history(DEMO_KEY, LIVENESS, "s", NOW)[-1]
+
+        assert list(tick_by_tick(Timeline(()), tick, VIEW)) == []
+
+    def test_ticks_that_did_not_probe_are_among_those_that_led_to_a_kill(self) -> None:
+        entries = [
+            each._replace(sequence=number + 1)
+            for number, each in enumerate(history(DEMO_KEY, LIVENESS, "dff", NOW))
+        ]
+
+        lines = list(tick_by_tick(Timeline.of(entries), entries[-1], VIEW))
+
+        assert "skipped: initial delay" in lines[0]
+        assert len(lines) == 3
+
+    def test_a_refused_connection_without_ports_declares_none(self) -> None:
+        attempt = Attempt(ProbeResult.FAILURE, "connect: connection refused")
+        tick = history(DEMO_KEY, LIVENESS, "f", NOW)[-1]._replace(attempts=(attempt,))
+
+        assert "declares" not in "".join(hints(tick, a_container()))
+        assert list(hints(tick._replace(attempts=()), None)) == []
