@@ -62,7 +62,16 @@ from tests.builders import (
     an_http_probe,
     at,
 )
-from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage, always, in_turn, probing, seconds
+from tests.drive.stage import (
+    ERRS,
+    FAILS,
+    SUCCEEDS,
+    Stage,
+    always,
+    in_turn,
+    probing,
+    seconds,
+)
 
 LIVENESS, READINESS, STARTUP = ProbeType
 LIVE, READY, START_UP = (a_key(each) for each in ProbeType)
