@@ -16,17 +16,17 @@ from tests.tui.seeing import an_app, screen_lines, screen_text
 @pytest.mark.parametrize(
     ("written", "keys"),
     [
-        pytest.param("n", "n", id="a letter"),
+        pytest.param("K", "K", id="a letter"),
         pytest.param("%", "percent_sign", id="a sign"),
-        pytest.param(",", "comma", id="a comma"),
+        pytest.param(";", "semicolon", id="a sign with a name"),
         pytest.param("percent_sign", "percent_sign", id="its name"),
         pytest.param("^n", "ctrl+n", id="control, as the footer writes it"),
         pytest.param("ctrl+n", "ctrl+n", id="control"),
         pytest.param("f5", "f5", id="a function key"),
         pytest.param("del", "delete", id="in short"),
         pytest.param("shift+left", "shift+left", id="shift"),
-        pytest.param("N, f5", "N,f5", id="two keys"),
-        pytest.param(["N", "f5"], "N,f5", id="a list"),
+        pytest.param("K, f5", "K,f5", id="two keys"),
+        pytest.param(["K", "f5"], "K,f5", id="a list"),
         pytest.param(9, "9", id="a number"),
     ],
 )
@@ -35,6 +35,13 @@ def test_keys_are_written_as_people_write_them(written: object, keys: str) -> No
 
     assert problems == []
     assert keymap == {"time.step": keys}
+
+
+def test_a_comma_by_itself_is_a_key() -> None:
+    keymap, problems = read_keymap({"time.step": ",", "time.step-back": "."})
+
+    assert problems == []
+    assert keymap == {"time.step": "comma", "time.step-back": "full_stop"}
 
 
 @pytest.mark.parametrize(
