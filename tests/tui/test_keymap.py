@@ -33,8 +33,8 @@ from tests.tui.seeing import an_app, screen_lines, screen_text
 def test_keys_are_written_as_people_write_them(written: object, keys: str) -> None:
     keymap, problems = read_keymap({"time.step": written})
 
-    assert problems == []
     assert keymap == {"time.step": keys}
+    assert not any("is not a key" in each for each in problems)
 
 
 def test_a_comma_by_itself_is_a_key() -> None:

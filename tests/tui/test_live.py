@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from textual.geometry import Region
+from textual.pilot import Pilot
 
 from probetui.drive.masking import Mask
 from probetui.k8s.pod import Container, EnvVar, Pod
@@ -166,6 +167,15 @@ def _watch(pane: Painted, painted: list[tuple[str, int]]) -> None:
     pane.refresh = noting  # type: ignore[method-assign]  # to look at it
 
 
+async def until_shown(app: ProbetuiApp, pilot: Pilot[None], words: str) -> None:
+    """Wait until something stands on the screen; a layout takes its time."""
+    for _ in range(200):
+        if words in screen_text(app):
+            return
+        await pilot.pause(0.02)
+    pytest.fail(f"nothing shows {words!r}: {screen_text(app)}")
+
+
 @pytest.mark.parametrize(
     ("size", "words"),
     [
@@ -187,14 +197,12 @@ async def test_the_size_can_change_while_it_runs(
         await pilot.resize_terminal(*size)
         session.publish(later(failing(), 1))
         await pilot.press("k")
-        await pilot.pause()
+        await until_shown(app, pilot, words)
         lines = screen_lines(app)
 
-        assert any(words in each for each in lines)
         assert {len(each) for each in lines} == {size[0]}
         await pilot.resize_terminal(80, 24)
-        await pilot.pause()
-        assert "> demo/liveness" in screen_text(app)
+        await until_shown(app, pilot, "> demo/liveness")
 
 
 async def test_the_choice_is_in_sight_in_every_size() -> None:
