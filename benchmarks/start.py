@@ -26,13 +26,20 @@ from pathlib import Path
 
 PROGRAM = str(Path(sys.executable).with_name("probetui"))
 FIRST_SCREEN = b"Containers"
+ENVIRONMENT = {
+    name: value
+    for name, value in os.environ.items()
+    # Python keeps what it has compiled, unless it is told not to.
+    if name != "PYTHONDONTWRITEBYTECODE"
+}
 GIVE_UP_SECONDS = 20
 
 
 def whole_process(*arguments: str) -> float:
     """Return the seconds that a command takes from start to end."""
     start = time.monotonic()
-    subprocess.run([PROGRAM, *arguments], check=True, stdout=subprocess.DEVNULL)
+    command = [PROGRAM, *arguments]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     return time.monotonic() - start
 
 
@@ -42,7 +49,7 @@ def first_screen() -> float:
         start = time.monotonic()
         child, terminal = pty.fork()
         if child == 0:
-            environment = os.environ | {
+            environment = ENVIRONMENT | {
                 "TERM": "xterm-256color",
                 "XDG_STATE_HOME": home,
                 "XDG_CONFIG_HOME": home,
