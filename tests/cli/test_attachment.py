@@ -1,4 +1,4 @@
-"""What a session attaches to, and what is said of it."""
+"""What a session attaches to, and what is said of it (UX-63)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shell is offered."""
+"""What a shell is offered (UX-68)."""
 
 from __future__ import annotations
 

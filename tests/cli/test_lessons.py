@@ -1,4 +1,4 @@
-"""The built-in lessons."""
+"""The built-in lessons (UX-66)."""
 
 from __future__ import annotations
 

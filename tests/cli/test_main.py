@@ -1,4 +1,4 @@
-"""The command line as a whole, up to where something would be started."""
+"""The command line as a whole, up to what would be started (UX-60, UX-67)."""
 
 from __future__ import annotations
 

@@ -146,6 +146,7 @@ class TestLiveness:
         }
 
     def test_a_slow_probe_drops_ticks_and_never_overlaps(self) -> None:
+        """UX-12."""
         slow = Answer(SUCCEEDS.attempt, timedelta(seconds=2.5))
         stage = Stage(
             probed(liveness={}), probing=probing(liveness=in_turn(slow, SUCCEEDS))

@@ -283,6 +283,7 @@ class TestInitContainers:
         assert stage.snapshot.pods[0].status.phase is PodPhase.FAILED
 
     def test_sidecars_run_beside_the_app_and_end_after_it(self) -> None:
+        """UX-31."""
         side = a_container("side", restart_policy=ALWAYS)
         stage = Stage(
             a_pod(init_containers=(side,), restart_policy=NEVER),

@@ -1,4 +1,4 @@
-"""The installed program on containers that somebody else made."""
+"""The installed program on containers that somebody else made (UX-62)."""
 
 from __future__ import annotations
 

@@ -691,7 +691,7 @@ class TestStartJitter:
         assert bench.manager.next_deadline() == START
 
     def test_a_young_one_waits_a_random_part_of_the_whole_period(self) -> None:
-        """Quirk: however old it is already."""
+        """Quirk: however old it is already. (UX-11)"""
         delays = [
             Bench(
                 with_probe(LIVENESS, period_seconds=10), age_seconds=9, seed=seed

@@ -1,4 +1,4 @@
-"""What is likely not meant so about a pod's probes."""
+"""What is likely not meant so about a pod's probes (UX-35)."""
 
 from __future__ import annotations
 

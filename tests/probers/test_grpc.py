@@ -1,3 +1,5 @@
+"""gRPC health probes against servers, with and without TLS (UX-29)."""
+
 from __future__ import annotations
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What every runtime must do with commands in containers."""
+"""What every runtime must do with commands in containers (UX-13)."""
 
 from __future__ import annotations
 

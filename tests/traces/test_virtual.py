@@ -1,4 +1,7 @@
-"""The pods of the traces on virtual time do what they did on the real kubelet."""
+"""The pods of the traces on virtual time do what they did on the real kubelet.
+
+That goes for every event's text, too (UX-06).
+"""
 
 from __future__ import annotations
 
