@@ -74,9 +74,8 @@ def stretched(factor: float) -> Change:
     return change
 
 
-def error_of_probe(t: float) -> Change:
-    """Have the runtime refuse to run the command of a probe."""
-    message = "Liveness probe errored: the container does not run"
+def probe_at_the_end(t: float, message: str) -> Change:
+    """Have a probe run while its container ends."""
 
     def change(seen: Observation) -> None:
         seen.events.append(Event(t, "Warning", "Unhealthy", message, "app"))

@@ -27,6 +27,7 @@ _BEGINS = frozenset({"Pulling", "Pulled"})
 _UID = re.compile(r"\((?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)")
 _PULL_ERROR = re.compile(r'^(Failed to pull image "[^"]+": ).*', re.DOTALL)
 _EXEC_ERROR = re.compile(r"^(\w+ probe errored: ).*", re.DOTALL)
+_MET_THE_END = re.compile(r"\w+ probe (?:errored: .*|failed: )", re.DOTALL)
 _REPEATED = re.compile(
     r"Back-off .*|.*pull policy of Never|Error: \w+(?:Off|NeverPull)"
 )
@@ -68,8 +69,9 @@ class Life:
     """One instance of a container, or one attempt to get its image.
 
     `steps` is what happened to it, `waits` what was repeated until the next one began,
-    at `next_at`. `stray` is the error of a probe that met the end of its container: of
-    one that ends by itself nobody knows whether a probe is just running.
+    at `next_at`. `stray` is what came of a probe that met the end of its container: of
+    one that ends by itself nobody knows whether a probe is just running. CRI runtimes
+    have an error for it, Docker a command that failed without a word.
     """
 
     steps: tuple[Step, ...]
@@ -115,11 +117,11 @@ def lives(events: Iterable[Event], period: float) -> list[Life]:
 
 
 def _without_stray(life: Life) -> Life:
-    """Set apart the error of a probe at the end of a life, if there is one."""
+    """Set apart what came of a probe at the end of a life, if there is one."""
     if life.started_at is None:
         return life
     last = life.steps[-1]
-    if len(last.times) > 1 or not _EXEC_ERROR.match(last.what[2]):
+    if len(last.times) > 1 or not _MET_THE_END.fullmatch(last.what[2]):
         return life
     if life.noticed_at is not None and life.noticed_at - last.times[0] > AT_END:
         return life

@@ -15,8 +15,12 @@ Restarts = tuple[int, ...]
 
 CRASH_LOOP = "waiting CrashLoopBackOff"
 
-BRIEF = 1.5
-"""Seconds that a look lasts at most if it may have been missed."""
+BRIEF = 2.5
+"""Seconds that a look lasts at most if it may have been missed.
+
+A container that lives for one second shows for up to one more, until it is looked at
+again, and for as long as that takes.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from tests.traces.changes import (
     cut,
     doubled,
     dropped,
-    error_of_probe,
     event,
     moved,
+    probe_at_the_end,
     put,
     status,
     stretched,
@@ -25,6 +25,8 @@ from tests.traces.compare import Difference, compare
 from tests.traces.lives import Life, lives
 from tests.traces.restarts import broken_rules
 from tests.traces.trace import Trace, load_traces
+
+ERRORED = "Liveness probe errored: the container does not run"
 
 TRACES = load_traces()
 
@@ -185,7 +187,7 @@ def test_a_trace_is_like_itself(name: str) -> None:
         ),
         pytest.param(
             "crashloop",
-            both(error_of_probe(6.2), error_of_probe(6.3)),
+            both(probe_at_the_end(6.2, ERRORED), probe_at_the_end(6.3, ERRORED)),
             "has Unhealthy 'Liveness probe errored",
             id="more than one error of a probe at an end",
         ),
@@ -306,15 +308,29 @@ def test_what_hangs_on_chance_or_on_a_runtime_is_no_difference(
     assert changed(name, change) == []
 
 
-def test_a_probe_that_meets_the_end_of_its_container_does_so_by_chance() -> None:
-    found = changed("crashloop", error_of_probe(6.3))
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        pytest.param(ERRORED, "Liveness probe errored: …", id="an error"),
+        pytest.param(
+            "Liveness probe failed: ", "Liveness probe failed: ", id="not a word"
+        ),
+    ],
+)
+def test_a_probe_that_meets_the_end_of_its_container_does_so_by_chance(
+    message: str, told: str
+) -> None:
+    found = changed("crashloop", probe_at_the_end(6.3, message))
 
     assert [str(each) for each in found] == [
-        (
-            "app, life 1: has Unhealthy 'Liveness probe errored: …' x1 at its end "
-            "(by chance)"
-        )
+        f"app, life 1: has Unhealthy {told!r} x1 at its end (by chance)"
     ]
+
+
+def test_a_probe_that_fails_with_words_does_not_do_so_by_chance() -> None:
+    found = changed("crashloop", probe_at_the_end(6.3, "Liveness probe failed: no"))
+
+    assert not all(each.is_chance for each in found)
 
 
 def test_a_container_that_may_start_at_once_after_a_later_retry_does_so_by_chance() -> (
