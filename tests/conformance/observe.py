@@ -36,8 +36,8 @@ RUNTIMES = ("docker", PROCESS, "cri")
 """What `--runtime` takes, here and in the program."""
 
 
-JOBS = 8
-"""Cases at a time: what two cores can do without delay, with two runtimes at once."""
+JOBS = 6
+"""Cases at a time: what two cores can do without delay, with three runtimes at once."""
 
 
 @dataclass(frozen=True, slots=True)
