@@ -110,6 +110,9 @@ class SnapshotMaker:
     def note(self, turn: Turn) -> None:
         """Take in what a turn brought."""
         for entry in turn.entries:
+            if isinstance(entry, TickEntry):  # as nearly all are
+                self._changed.add(entry.key.pod_uid)
+                continue
             pod_uid = _pod_uid(entry)
             if pod_uid:
                 self._changed.add(pod_uid)
