@@ -127,10 +127,10 @@ def test_inputs_are_written_before_what_came_of_them(tmp_path: Path) -> None:
     assert [(each["type"], each["seq"]) for each in records] == [
         ("input", 0),
         ("note", 1),
-        ("input", 1),
-        ("note", 2),
         ("input", 2),
-        ("end", 3),
+        ("note", 3),
+        ("input", 4),
+        ("end", 5),
     ]
     assert [each["input"] for each in records if "input" in each] == [
         None,

@@ -12,7 +12,7 @@ from probetui.drive.record_reader import read_recording
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
 from probetui.errors import RecordError
-from probetui.kubelet.journal import NoteEntry
+from probetui.kubelet.journal import NoteEntry, StateEntry
 
 START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
 JOURNAL = (NoteEntry(1, START, "one"), NoteEntry(2, START, "two"))
@@ -107,6 +107,46 @@ def test_what_is_not_a_recording_is_refused_with_its_name(
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"gone\.jsonl: No such file"):
         read_recording(tmp_path / "gone.jsonl")
+
+
+def test_a_record_of_before_is_read_in_which_inputs_had_the_number_before_them(
+    path: Path,
+) -> None:
+    lines = path.read_text().splitlines()
+    notes = [json.loads(each) for each in lines[1:3]]
+    state = {
+        **notes[0], "seq": 3, "type": "state", "podUID": "uid", "container": "app",
+        "subject": "Liveness", "what": "result", "from": "", "to": "Failure",
+        "cause": 2,
+    }  # fmt: skip
+    rewind = {"v": 1, "seq": 1, "type": "rewind", "inputs": 1}
+    first, second = ({"v": 1, "seq": n, "type": "input", "n": n + 1} for n in (0, 1))
+    records = [first, notes[0], second, notes[1], rewind, second, notes[1], state]
+    path.write_text("\n".join([lines[0], *map(json.dumps, records)]) + "\n")
+
+    recording = read_recording(path)
+
+    assert recording.entries[:-1] == JOURNAL
+    told = recording.entries[-1]
+    assert isinstance(told, StateEntry)
+    assert (told.sequence, told.cause) == (3, 2)
+
+
+def test_of_a_later_part_of_a_session_causes_that_are_not_in_it_are_left_out(
+    path: Path,
+) -> None:
+    lines = path.read_text().splitlines()
+    state = {
+        **json.loads(lines[1]), "seq": 902, "type": "state", "podUID": "uid",
+        "container": "app", "subject": "Liveness", "what": "result", "from": "",
+        "to": "Failure", "cause": 7,
+    }  # fmt: skip
+    path.write_text(f"{lines[0]}\n{json.dumps(state)}\n")
+
+    (told,) = read_recording(path).entries
+
+    assert isinstance(told, StateEntry)
+    assert (told.sequence, told.cause) == (1, None)
 
 
 def test_what_was_taken_back_is_not_there(path: Path) -> None:

@@ -102,7 +102,7 @@ def test_what_a_cluster_makes_of_an_event_fits(
             encode_input(1, {"type": "PauseProbes"}, START, 3, CONTEXT), id="input"
         ),
         pytest.param(encode_input(2, None, START, 3, CONTEXT), id="time alone"),
-        pytest.param(encode_rewind(1, START, 3, CONTEXT), id="rewind"),
+        pytest.param(encode_rewind(2, 1, START, 3, CONTEXT), id="rewind"),
     ],
 )
 def test_what_is_no_entry_fits_too(record: Any) -> None:

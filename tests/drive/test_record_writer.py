@@ -17,11 +17,20 @@ from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
 from probetui.errors import RecordError
 from probetui.k8s.event import Event, EventType
-from probetui.kubelet.journal import EventEntry, NoteEntry
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.inputs import PauseProbes
+from probetui.kubelet.journal import EventEntry, NoteEntry, StateEntry, What
+from tests.drive.test_record_schema import TICK as FIRST_TICK
 
 START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
 CONTEXT = RecordContext(START, pods={}, status_to_json=lambda _: {})
 HEADER = SessionHeader("0.1.0", "process", "v1.32", {}, [], seed=None)
+
+KEY = ProbeKey("uid", "app", ProbeType.LIVENESS)
+TICK = FIRST_TICK._replace(sequence=2, at=START, started_at=START, key=KEY)
+RESULT = StateEntry(
+    4, START, "uid", "app", KEY.probe_type, What.RESULT, "Unknown", "Failure", 2
+)
 
 
 def note(sequence: int, text: str = "hello") -> NoteEntry:
@@ -58,6 +67,51 @@ def test_a_session_is_written_as_it_grows(tmp_path: Path) -> None:
         (3, "end"),
     ]
     assert recorder.problem == ""
+
+
+def test_a_cause_is_the_number_of_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT)
+    event = Event(EventType.WARNING, "Unhealthy", "no", "uid", "", START)
+
+    recorder.begin(HEADER)
+    recorder.hear(PauseProbes(), START, 0)
+    recorder.take([note(1), TICK, EventEntry(3, START, event, TICK), RESULT])
+
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(each["seq"], each["type"], each.get("cause")) for each in records] == [
+        (0, "session", None),
+        (1, "input", None),
+        (2, "note", None),
+        (3, "tick", None),
+        (4, "event", 3),
+        (5, "state", 3),
+    ]
+    assert read_recording(path).entries == (
+        note(1), TICK, EventEntry(3, START, event, TICK), RESULT,
+    )  # fmt: skip
+
+
+def test_numbers_go_on_where_a_session_goes_back_in_time(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT)
+    event = Event(EventType.WARNING, "Unhealthy", "no", "uid", "", START)
+
+    recorder.begin(HEADER)
+    recorder.hear(None, START, 0)
+    recorder.take([note(1), note(2), note(3)])
+    recorder.rewind([note(1)], 1, START)
+    recorder.hear(None, START, 1)
+    recorder.take([TICK, EventEntry(3, START, event, TICK)])
+    recorder.rewind([], 0, START)
+    recorder.take([note(1, "anew")])
+
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    rewinds = [each for each in records if each["type"] == "rewind"]
+    assert [each["seq"] for each in records] == list(range(11))
+    assert [(each["kept"], each["inputs"]) for each in rewinds] == [(2, 1), (0, 0)]
+    assert records[8]["cause"] == 7
+    assert read_recording(path).entries == (note(1, "anew"),)
 
 
 def test_events_say_how_a_cluster_would_count_them_and_which_it_would_drop(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probetui.drive.record_reader import read_recording
 from probetui.drive.replay import RecordedCourse
 from probetui.drive.scenario import Scenario
 from probetui.drive.scripted_results import ResultName, ScriptedResult
@@ -185,6 +186,63 @@ def test_a_recording_of_a_session_that_went_back_plays_what_stands(
     assert course.note == ""
     assert list(course.journal) == list(recorded.course.journal)
     assert as_bytes(course.snapshot()) == as_bytes(recorded.course.snapshot())
+
+
+def as_numbered_before(lines: list[str]) -> list[str]:
+    """Number records as was done before every line had a number of its own."""
+    entries: list[int] = []
+    before = []
+    for each in map(json.loads, lines):
+        cause = each.get("cause")
+        match each["type"]:
+            case "session":
+                number = 0
+            case "input":
+                number = len(entries)
+            case "rewind":
+                last = each.pop("kept")
+                entries = [line for line in entries if line <= last]
+                number = len(entries)
+            case _:
+                entries.append(each["seq"])
+                number = len(entries)
+        changed = {} if cause is None else {"cause": entries.index(cause) + 1}
+        before.append(json.dumps(each | changed | {"seq": number}))
+    return before
+
+
+def test_a_recording_of_before_plays_too(recorded: Recorded) -> None:
+    recorded.run_until(at(40))
+    recorded.course.go_back(at(12))
+    recorded.rewound()
+    recorded.run_until(at(40))
+    recorded.end()
+    lines = as_numbered_before(recorded.path.read_text().splitlines())
+    recorded.path.write_text("\n".join(lines) + "\n")
+
+    course = opened(recorded.path)
+    seek(course, 40)
+
+    assert course.note == ""
+    assert list(course.journal) == list(recorded.course.journal)
+    assert read_recording(recorded.path).entries == tuple(course.journal)
+
+
+def test_every_line_has_a_number_of_its_own_and_causes_name_ticks_before_them(
+    recorded: Recorded,
+) -> None:
+    recorded.run_until(at(40))
+    recorded.course.go_back(at(12))
+    recorded.rewound()
+    recorded.run_until(at(60))
+    recorded.end()
+
+    lines = [json.loads(each) for each in recorded.path.read_text().splitlines()]
+    effects = [each for each in lines if each.get("cause") is not None]
+    assert [each["seq"] for each in lines] == list(range(len(lines)))
+    assert {each["type"] for each in effects} == {"event", "state"}
+    assert all(each["cause"] < each["seq"] for each in effects)
+    assert {lines[each["cause"]]["type"] for each in effects} == {"tick"}
 
 
 def test_of_a_recording_that_was_cut_off_what_is_whole_is_played(

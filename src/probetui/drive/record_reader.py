@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -72,7 +72,7 @@ def read_recording(path: Path) -> Recording:
     end = records[-1] if records[-1]["type"] == "end" else None
     try:
         records = _what_stands(records)
-        entries = decode_entries(records)
+        entries = decode_entries(_renumbered(records))
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{path}: is not a recording: {error!r}") from error
     return Recording(records[0], entries, end, problem, _pods(records))
@@ -92,7 +92,17 @@ def _what_stands(records: Iterable[Json]) -> list[Json]:
 def _is_after(record: Json, rewind: Json) -> bool:
     if record["type"] == "input":
         return int(record["n"]) > int(rewind["inputs"])
-    return int(record["seq"]) > int(rewind["seq"])
+    last = rewind["kept"] if "kept" in rewind else rewind["seq"]
+    return int(record["seq"]) > int(last)
+
+
+def _renumbered(records: Iterable[Json]) -> Iterator[Json]:
+    """Yield the records of entries, numbered as a journal is: by their places."""
+    kept = [each for each in records if each["type"] in _DECODERS]
+    numbers = {each["seq"]: number for number, each in enumerate(kept, start=1)}
+    for each in kept:
+        cause = {"cause": numbers.get(each["cause"])} if "cause" in each else {}
+        yield each | cause | {"seq": numbers[each["seq"]]}
 
 
 def _pods(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:

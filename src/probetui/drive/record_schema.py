@@ -44,7 +44,7 @@ class Common(
 
     v: Annotated[Literal[VERSION], Meta(description="the version of this format")]  # type: ignore[valid-type]  # a constant
     seq: Annotated[
-        int, Meta(description="grows by one; entries keep their number", ge=0)
+        int, Meta(description="grows by one from line to line; no two are alike", ge=0)
     ]
     ts: Instant
     t: Annotated[float, Meta(description="seconds since the session began")]
@@ -275,8 +275,9 @@ class Input(Common, frozen=True, kw_only=True, tag="input"):
 
 
 class Rewind(Common, frozen=True, kw_only=True, tag="rewind"):
-    """What came after this `seq`, and after so many inputs, did not happen."""
+    """What came after the line `kept`, and after so many inputs, did not happen."""
 
+    kept: int = 0
     inputs: int
 
 

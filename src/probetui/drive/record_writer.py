@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from probetui.drive.input_records import InputEncoder
 from probetui.drive.recording import (
@@ -27,7 +29,16 @@ from probetui.errors import RecordError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.event_recorder import EventCorrelator
 from probetui.kubelet.inputs import Input
-from probetui.kubelet.journal import Entry, EventEntry
+from probetui.kubelet.journal import Entry, EventEntry, StateEntry
+
+
+class _Heard(NamedTuple):
+    """What the engine was given: as JSON, and after which entry of the journal."""
+
+    after: int
+    number: int
+    item: Mapping[str, object] | None
+    at: datetime
 
 
 class RecordWriter:
@@ -118,11 +129,12 @@ class Recorder:
         self._writer = writer
         self._context = context
         self._cluster = EventCorrelator()
-        self._sequence = 0
+        self._lines = 0
+        self._lines_of_entries = array("Q")
         self._mask = None if keeps_secrets else context.mask
         self._inputs = InputEncoder(self._mask)
         self._heard = 0
-        self._waiting: deque[tuple[int, Record]] = deque()
+        self._waiting: deque[_Heard] = deque()
 
     @property
     def problem(self) -> str:
@@ -135,8 +147,8 @@ class Recorder:
         self._context = replace(self._context, pods=known)
 
     def begin(self, header: SessionHeader) -> None:
-        """Write the session record; its number is 0, journals begin at 1."""
-        self._writer.write([encode_session(header, 0, self._context)])
+        """Write the session record; its number is 0."""
+        self._writer.write([encode_session(header, self._next_line(), self._context)])
 
     def hear(self, item: Input | None, now: datetime, sequence: int) -> None:
         """Take note of what the engine is about to be given.
@@ -150,8 +162,7 @@ class Recorder:
         """
         self._heard += 1
         encoded = None if item is None else self._inputs.encode(item)
-        record = encode_input(self._heard, encoded, now, sequence, self._context)
-        self._waiting.append((sequence, record))
+        self._waiting.append(_Heard(sequence, self._heard, encoded, now))
 
     def take(self, entries: Sequence[Entry]) -> None:
         """Write what has been added to the journal since the last time."""
@@ -167,34 +178,63 @@ class Recorder:
             inputs: how many inputs are left.
             at: the instant to which the session has gone back.
         """
-        self._sequence, self._heard = 0, inputs
+        self._heard = inputs
         self._inputs = InputEncoder(self._mask)
         self._cluster = EventCorrelator()
+        newest = 0
         for each in kept:
-            self._sequence = each.sequence
+            newest = each.sequence
             if isinstance(each, EventEntry):
                 self._cluster.correlate(each.event)
-        self._writer.write([encode_rewind(inputs, at, self._sequence, self._context)])
+        del self._lines_of_entries[newest:]
+        last = self._line_of(newest) or 0
+        self._writer.write(
+            [encode_rewind(last, inputs, at, self._next_line(), self._context)]
+        )
 
     def _in_order(self, entries: Sequence[Entry]) -> Iterator[Record]:
         for entry in entries:
-            while self._waiting and self._waiting[0][0] < entry.sequence:
-                yield self._waiting.popleft()[1]
-            self._sequence = entry.sequence
+            while self._waiting and self._waiting[0].after < entry.sequence:
+                yield self._next_input()
             yield self._record(entry)
         while self._waiting:
-            yield self._waiting.popleft()[1]
+            yield self._next_input()
+
+    def _next_line(self) -> int:
+        """Return the number of the line that is written next."""
+        self._lines += 1
+        return self._lines - 1
+
+    def _line_of(self, sequence: int | None) -> int | None:
+        """Return the line of an entry, None if it was not written."""
+        if sequence is None or not 0 < sequence <= len(self._lines_of_entries):
+            return None
+        return self._lines_of_entries[sequence - 1]
+
+    def _next_input(self) -> Record:
+        heard = self._waiting.popleft()
+        return encode_input(
+            heard.number, heard.item, heard.at, self._next_line(), self._context
+        )
 
     def _record(self, entry: Entry) -> Record:
         record = encode_entry(entry, self._context)
+        record["seq"] = line = self._next_line()
+        self._lines_of_entries.append(line)
+        if isinstance(entry, StateEntry):
+            record["cause"] = self._line_of(entry.cause)
         if isinstance(entry, EventEntry):
+            tick = entry.tick
+            record["cause"] = None if tick is None else self._line_of(tick.sequence)
             record |= encode_folding(self._cluster.correlate(entry.event))
         return record
 
     def end(self, reason: str, exit_status: int, at: datetime) -> None:
         """Write the last record and let go of the file."""
-        record = encode_end(reason, exit_status, self._sequence + 1, at, self._context)
+        waiting = list(self._in_order(()))
+        line = self._next_line()
+        record = encode_end(reason, exit_status, line, at, self._context)
         try:
-            self._writer.write([*self._in_order(()), record])
+            self._writer.write([*waiting, record])
         finally:
             self._writer.close()

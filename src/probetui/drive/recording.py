@@ -1,10 +1,14 @@
 """Journal entries as records: one JSON object per entry, with fixed field names.
 
-Every record has `v` (the version of this format), `seq` (grows by one, journal
-entries keep their own number; an input has that of the entry before it), `ts` (wall
-time, UTC, microseconds), `t` (seconds since the session began) and `type`. Lengths of
-time are seconds, except `ms`. Fields may be added; none is ever renamed.
-`record_reader` is the way back.
+Every record has `v` (the version of this format), `seq` (grows by one from line to
+line, over the whole session, also where it went back in time), `ts` (wall time, UTC,
+microseconds), `t` (seconds since the session began) and `type`; `cause` is the `seq`
+of an earlier line. Lengths of time are seconds, except `ms`. Fields may be added; none
+is ever renamed. `record_reader` is the way back; it still reads the records of before,
+in which an input had the `seq` of the entry in front of it.
+
+What is encoded here has the numbers of the journal; a `Recorder` puts those of the
+lines in their places.
 """
 
 from __future__ import annotations
@@ -122,7 +126,7 @@ def encode_input(
         number: counts the inputs of the session from 1.
         item: the input as JSON, None for an instant at which time alone passed.
         at: when the engine was given it.
-        sequence: the number of the newest entry before it.
+        sequence: of the line.
         context: of the session.
     """
     return {
@@ -133,13 +137,15 @@ def encode_input(
 
 
 def encode_rewind(
-    inputs: int, at: datetime, sequence: int, context: RecordContext
+    kept: int, inputs: int, at: datetime, sequence: int, context: RecordContext
 ) -> Record:
     """Return the record that takes back what came after an entry and an input.
 
-    Readers forget every entry above `seq` and every input above `inputs`.
+    Readers forget every entry whose `seq` is above `kept`, and every input whose `n` is
+    above `inputs`.
     """
-    return {**_common("rewind", sequence, at, context), "inputs": inputs}
+    common = _common("rewind", sequence, at, context)
+    return {**common, "kept": kept, "inputs": inputs}
 
 
 def encode_entry(entry: Entry, context: RecordContext) -> Record:

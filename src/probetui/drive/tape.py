@@ -98,8 +98,12 @@ class Tape:
         return item
 
     def entry(self, number: int) -> Json:
-        """Return the record of an entry, counted from 0."""
-        return self._record(self._entries[number])
+        """Return the record of an entry, counted from 0, numbered as in a journal."""
+        record = self._record(self._entries[number])
+        record["seq"] = number + 1
+        if record.get("cause") is not None:
+            record["cause"] = bisect_right(self._sequences, record["cause"])
+        return record
 
     def pods(self) -> tuple[Pod, ...]:
         """Return the pods that the session was told to run, in order."""
@@ -147,9 +151,11 @@ class Tape:
                 self._inputs.append(offset)
                 self.instants.append(head.at)
             case "rewind":
-                inputs = self._record(offset)["inputs"]
+                record = self._record(offset)
+                inputs = record["inputs"]
                 del self._inputs[inputs:], self.instants[inputs:]
-                kept = bisect_right(self._sequences, head.sequence)
+                last = record.get("kept", head.sequence)
+                kept = bisect_right(self._sequences, last)
                 del self._entries[kept:], self._sequences[kept:]
             case "end":
                 pass
