@@ -23,7 +23,7 @@ from probetui.manifest.problem import Position, Problem, escape
 MAX_BYTES = 10 * 1024 * 1024
 MAX_DOCUMENTS = 1000
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NOT_YAML = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 )
@@ -61,7 +61,7 @@ def parse(source: Source) -> Parsed:
     """Read the documents of one file."""
     documents: list[Document] = []
     try:
-        for document in _documents(source.name, _decoded(source)):
+        for document in _documents(source.name, text_of(source)):
             documents.append(document)  # noqa: PERF402  # kept when a later one fails
     except RefusedError as error:
         return Parsed(tuple(documents), (error.problem,))
@@ -103,7 +103,7 @@ def _documents(file: str, text: str) -> Iterator[Document]:
     composer = Composer(file)
     begin = count = 0
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
+        for event in yaml.parse(text, Loader=LOADER):
             if isinstance(event, yaml.DocumentStartEvent):
                 composer = Composer(file)
                 count += 1
@@ -136,8 +136,11 @@ def _body(lines: list[str]) -> str:
     return "\n".join(kept).strip("\n") + "\n"
 
 
-def _decoded(source: Source) -> str:
-    """Return the text of a file, or refuse it."""
+def text_of(source: Source) -> str:
+    """Return the text of a file without the mark that it may begin with.
+
+    Raises `RefusedError` for what is too big, not text, or not allowed in YAML.
+    """
     data = source.data
     if isinstance(data, bytes):
         _check_size(source.name, len(data))
