@@ -353,6 +353,11 @@ def test_a_pod_that_is_not_where_it_was_is_refused() -> None:
         edited(source, [wanted])
 
 
+def test_a_probe_that_is_not_in_the_file_is_refused() -> None:
+    with pytest.raises(ManifestError, match="livenessProbe: is not written there"):
+        edit(pod("tcpSocket: {port: 80}"), container="another", period_seconds=7)
+
+
 def test_a_file_that_is_no_text_any_more_is_refused() -> None:
     (loaded,) = load(pod("tcpSocket: {port: 80}")).loaded
     wanted = ProbeEdit(loaded, "app", ProbeType.LIVENESS, {"periodSeconds": 7})

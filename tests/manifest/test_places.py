@@ -31,7 +31,7 @@ def first(text: str) -> Place:
 def at(place: Place | None, *keys: str) -> Place:
     for key in keys:
         assert place is not None
-        place = place.items[int(key)] if key.isdecimal() else place.entry(key)
+        place = place.below(key)
     assert place is not None
     return place
 
@@ -86,3 +86,10 @@ def test_each_document_has_a_root() -> None:
 
 def test_a_text_that_says_nothing_has_no_root() -> None:
     assert list(places("# nothing\n")) == []
+
+
+def test_nothing_is_below_a_single_value_or_behind_the_end_of_a_list() -> None:
+    root = first("a: [1]")
+
+    assert at(root, "a").below("1") is None
+    assert at(root, "a", "0").below("b") is None

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from probetui.errors import ManifestError
 from probetui.k8s.probe import Probe, ProbeType
@@ -171,11 +171,7 @@ def _walk(source: Source, root: Place, path: Sequence[str]) -> Place:
     for step in path:
         _check_own(source, place, so_far)
         so_far = join(so_far, int(step) if step.isdecimal() else step)
-        below: Place | None
-        if place.entries is None:
-            below = place.items[int(step)] if step.isdecimal() else None
-        else:
-            below = place.entry(step)
+        below = place.below(step)
         if below is None:
             message = "is not written there"
             if place.entry(MERGE) is not None:
@@ -240,19 +236,14 @@ def _insertion(
     text: str, probe: Place, fields: Mapping[str, int], *, is_at_end: bool
 ) -> _Splice:
     """Return what puts fields into a probe, behind what it has or before it."""
-    entries = probe.entries or []
-    if not entries:
-        at = probe.start + 1
-        return _Splice(at, at, ", ".join(f"{k}: {v}" for k, v in fields.items()))
-    first, (last_key, last) = entries[0][0], entries[-1]
+    assert probe.entries, "a probe has a handler"  # noqa: S101  # or was refused
+    first, (last_key, last) = probe.entries[0][0], probe.entries[-1]
     quote = '"' if text[first.start] == '"' else ""
     written = [f"{quote}{field}{quote}: {number}" for field, number in fields.items()]
     if probe.is_flow:
-        prefix = _indent(text, last_key if is_at_end else first)
+        prefix = _indent(text, last_key)
         between = f",{_break(text, last.end)}{prefix}" if prefix else ", "
-        if is_at_end:
-            return _Splice(last.end, last.end, between + between.join(written))
-        return _Splice(first.start, first.start, between.join((*written, "")))
+        return _Splice(last.end, last.end, between + between.join(written))
     prefix = " " * (first.column - 1)
     line_break = _break(text, last.end)
     if not is_at_end:
@@ -306,12 +297,11 @@ def _wanted(documents: Sequence[Document], targets: Sequence[_Target]) -> list[o
         node: object = wanted[target.document]
         for step in target.path:
             node = _below(node, step)
-        if isinstance(node, dict):
-            node.update(target.numbers)
+        cast("dict[str, object]", node).update(target.numbers)
     return wanted
 
 
 def _below(node: object, step: str) -> object:
-    if isinstance(node, dict):
-        return node[step]
-    return node[int(step)] if isinstance(node, list) else None
+    if isinstance(node, list):
+        return node[int(step)]
+    return cast("dict[str, object]", node)[step]

@@ -54,6 +54,12 @@ class Place:
         found = [value for each, value in self.entries or () if each.value == key]
         return found[-1] if found else None
 
+    def below(self, step: str) -> Place | None:
+        """Return the value of that key, or of that index of a list."""
+        if step.isdecimal() and self.entries is None:
+            return dict(enumerate(self.items)).get(int(step))
+        return self.entry(step)
+
 
 def places(text: str) -> Iterator[Place]:
     """Yield the root of each document of a text that can be parsed."""
