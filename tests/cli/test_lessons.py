@@ -24,9 +24,12 @@ from probetui.kubelet.journal import (
     Skip,
     TickEntry,
 )
-from probetui.kubelet.outcome import ProbeResult
+from probetui.kubelet.outcome import ProbeResult, Result
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import Validation
+from probetui.tui import outside
+from tests.tui.scenes import running
+from tests.tui.seeing import an_app, screen_lines
 
 
 def test_the_default_lesson_comes_first() -> None:
@@ -40,7 +43,9 @@ def test_the_default_lesson_comes_first() -> None:
         "prestop",
         "readiness",
         "redirects",
+        "sidecar",
         "startup",
+        "thresholds",
         "timeout",
     }
 
@@ -49,8 +54,25 @@ def test_the_default_lesson_comes_first() -> None:
 def test_a_lesson_says_in_a_few_sentences_what_to_watch(name: str) -> None:
     lesson = load_lesson(name)
 
-    assert 2 <= len(re.findall(r"[.:](?: |$)", lesson.text)) <= 6
-    assert len(lesson.text) < 410
+    assert 2 <= len(re.findall(r"[.:;](?: |$)", lesson.text)) <= 6
+    assert lesson.exercise
+
+
+@pytest.mark.parametrize("name", lesson_names())
+async def test_all_of_a_lesson_can_be_read_at_80_by_24(name: str) -> None:
+    lesson, place = load_lesson(name), lesson_names().index(name) + 1
+    shown = outside.Lesson(
+        name, lesson.text, place, len(lesson_names()), print, lesson.exercise
+    )
+    app = an_app(running(), outside=outside.Outside(lesson=shown))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+
+        bar = app.screen.query_one("#lesson")
+        lines = screen_lines(app)[bar.region.y : bar.region.bottom]
+
+    words = " ".join(" ".join(lines).split())
+    assert f"{lesson.text} Try {lesson.exercise}" in words
 
 
 @pytest.mark.parametrize("name", lesson_names())
@@ -77,10 +99,10 @@ def test_a_lesson_that_does_not_exist_is_refused_with_those_that_do() -> None:
 
 
 def test_pages_are_turned_in_a_circle() -> None:
-    first, last = Page(load_lesson(lesson_names()[0])), Page(load_lesson("timeout"))
+    first, last = Page(load_lesson(lesson_names()[0])), Page(load_lesson("sidecar"))
     first.turned, last.turned = -1, 1
 
-    assert (first.number, first.following) == (1, "timeout")
+    assert (first.number, first.following) == (1, "sidecar")
     assert (last.number, last.following) == (last.count, DEFAULT)
 
 
@@ -130,6 +152,7 @@ def test_liveness_shows_that_the_third_failure_kills(give: Give) -> None:
     runs = [each for each in ticks(seen, ProbeType.LIVENESS) if each.attempts]
     kills = [each for each in runs if each.action is Action.KILL]
     assert {(each.run, each.threshold) for each in kills} == {(3, 3)}
+    assert lives(seen, Lifecycle.EXITED)[0].exit_code == 137
     assert len(lives(seen, Lifecycle.STARTED)) > 2
     assert any(isinstance(each, BackoffEntry) and each.waits for each in seen)
 
@@ -145,11 +168,34 @@ def test_readiness_shows_that_nothing_is_restarted(give: Give) -> None:
 def test_startup_shows_the_gate_and_the_budget(give: Give) -> None:
     seen = give("startup")
 
-    slow = ticks(seen, ProbeType.LIVENESS, "slow")
-    assert Skip.NOT_STARTED in {each.skip for each in slow}
-    assert any(each.attempts for each in slow)
+    for gated in (ProbeType.LIVENESS, ProbeType.READINESS):
+        slow = ticks(seen, gated, "slow")
+        assert Skip.NOT_STARTED in {each.skip for each in slow}
+        assert any(each.attempts for each in slow)
     assert len(lives(seen, Lifecycle.STARTED, "slow")) == 1
     assert {each.by for each in lives(seen, Lifecycle.EXITED, "stuck")} == {By.STARTUP}
+
+
+def test_thresholds_shows_runs_that_are_long_enough_and_runs_that_are_not(
+    give: Give,
+) -> None:
+    seen = give("thresholds")
+
+    runs = [each for each in ticks(seen, ProbeType.READINESS) if each.attempts]
+    failures = [each.run for each in runs if each.result is Result.FAILURE]
+    turns = {each.action: (each.run, each.threshold) for each in runs}
+    assert failures[:6] == [1, 2, 1, 2, 3, 4]
+    assert turns[Action.NOT_READY] == (3, 3)
+    assert turns[Action.READY] == (2, 2)
+
+
+def test_sidecar_shows_an_app_that_waits_for_its_proxy(give: Give) -> None:
+    seen = give("sidecar")
+
+    proxy = lives(seen, Lifecycle.STARTED, "proxy")[0]
+    app = lives(seen, Lifecycle.STARTED)[0]
+    assert 6 <= (app.at - proxy.at).total_seconds() <= 8
+    assert Action.READY in {each.action for each in ticks(seen, ProbeType.READINESS)}
 
 
 def test_on_hold_shows_ticks_that_probe_nothing(give: Give) -> None:
@@ -222,5 +268,5 @@ def test_a_lesson_that_nobody_watches_comes_to_an_end(
 
     shown = capfd.readouterr()
     assert status == 0
-    assert "note: readiness: The app is ready for 8 seconds" in shown.err
+    assert "note: readiness: The app is ready for 8s" in shown.err
     assert "ready true->false" in shown.out

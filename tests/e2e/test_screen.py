@@ -161,7 +161,7 @@ def test_a_simulated_lesson_is_stepped_sought_and_left_for_the_next(
     tty: Terminal,
 ) -> None:
     tty.enter(f"{PROGRAM} demo --runtime sim --paused; echo status $?")
-    tty.wait_for("liveness  1 of 10", "PAUSED", "sim", "00:00.0")
+    tty.wait_for("liveness  1 of 12", "PAUSED", "sim", "00:00.0")
     tty.type(":")
     tty.wait_for("enter does it")
     tty.enter("seek 20s")
@@ -169,7 +169,7 @@ def test_a_simulated_lesson_is_stepped_sought_and_left_for_the_next(
     tty.type(",")
     tty.wait_for("00:19")
     tty.type("}")
-    tty.wait_for("readiness  2 of 10", "00:00.0")
+    tty.wait_for("readiness  2 of 12", "00:00.0")
     tty.type("q")
     tty.wait_for("status 0")
 

@@ -168,16 +168,16 @@ async def test_events_of_what_was_taken_back_are_gone() -> None:
     ("size", "lines"),
     [
         pytest.param((50, 12), 1, id="tiny"),
-        pytest.param((80, 24), 1, id="short"),
-        pytest.param((80, 40), 2, id="tall"),
-        pytest.param((160, 40), 1, id="wide"),
+        pytest.param((80, 22), 2, id="low"),
+        pytest.param((80, 24), 3, id="short"),
+        pytest.param((160, 40), 2, id="wide"),
     ],
 )
 async def test_a_lesson_says_on_the_screen_what_to_watch(
     size: tuple[int, int], lines: int
 ) -> None:
     turned: list[int] = []
-    lesson = Lesson("liveness", TEXT, 1, 10, turned.append)
+    lesson = Lesson("liveness", TEXT, 1, 10, turned.append, "w says why")
     app = an_app(running(), outside=Outside(lesson=lesson))
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
@@ -186,6 +186,8 @@ async def test_a_lesson_says_on_the_screen_what_to_watch(
         assert screen_lines(app).index(first) == 1
         bar = app.screen.query_one("#lesson")
         assert bar.size.height == lines
+        is_whole = "Try  w says why" in screen_text(app)
+        assert is_whole or screen_lines(app)[lines].rstrip().endswith("…")
         await pilot.press("right_curly_bracket", "left_curly_bracket")
 
     assert turned == [1, -1]

@@ -119,7 +119,9 @@ def _lesson(page: Page, follower: Follower) -> Lesson:
         follower.end(Verdict("another lesson", DONE))
 
     lesson = page.lesson
-    return Lesson(lesson.name, lesson.text, page.number, page.count, turn_page)
+    return Lesson(
+        lesson.name, lesson.text, page.number, page.count, turn_page, lesson.exercise
+    )
 
 
 def _leaves_behind(

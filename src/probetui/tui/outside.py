@@ -25,8 +25,8 @@ class Reread:
 class Lesson:
     """A lesson that is being given.
 
-    `number` counts from 1 to `count`; `turn_page` ends it and begins the one so many
-    places after it.
+    `text` says what to watch and `exercise` what to try. `number` counts from 1 to
+    `count`; `turn_page` ends it and begins the one so many places after it.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Lesson:
     number: int
     count: int
     turn_page: Callable[[int], None]
+    exercise: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ _ORDER = (
     DEFAULT,
     "readiness",
     "startup",
+    "thresholds",
     "on-hold",
     "back-off",
     "errored",
@@ -29,22 +30,27 @@ _ORDER = (
     "grace",
     "prestop",
     "timeout",
+    "sidecar",
 )
 """What comes first is what the others build on."""
 
 _TEXT = "probetui/lesson"
 """The annotation that says what to watch."""
 
+_EXERCISE = "probetui/try"
+"""The annotation that says what to do oneself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One lesson; `text` is a few sentences, `source` its manifest.
+    """One lesson; `source` is its manifest, `script` how it goes in a simulation.
 
-    `script` is how it goes in a simulation.
+    `text` says in a few sentences what to watch, `exercise` what to do on the screen.
     """
 
     name: str
     text: str
+    exercise: str
     source: Source
     script: Source
 
@@ -90,7 +96,8 @@ def load_lesson(name: str) -> Lesson:
     data = folder.joinpath(f"{name}.yaml").read_bytes()
     script = folder.joinpath(f"{name}.sim.yaml").read_bytes()
     annotations = yaml.safe_load(data)["metadata"]["annotations"]
-    text = " ".join(annotations[_TEXT].split())
-    return Lesson(
-        name, text, Source(f"demo {name}", data), Source(f"script of {name}", script)
+    text, exercise = (
+        " ".join(annotations[each].split()) for each in (_TEXT, _EXERCISE)
     )
+    manifest = Source(f"demo {name}", data)
+    return Lesson(name, text, exercise, manifest, Source(f"script of {name}", script))

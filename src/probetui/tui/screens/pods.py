@@ -54,7 +54,7 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         self._log: object = stage.sight.log
         view, is_ascii = stage.sight.view, stage.options.ascii
         self._header, self._banner = HeaderBar(), Banner()
-        self._lesson = LessonBar(stage.outside.lesson, is_ascii=is_ascii)
+        self._lesson = LessonBar(stage.outside.lesson)
         self._containers = ContainerTable(view, is_ascii=is_ascii)
         self._detail = DetailPane(view, is_ascii=is_ascii)
         self._trace = DecisionTrace(view, is_ascii=is_ascii)
