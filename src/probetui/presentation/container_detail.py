@@ -26,15 +26,19 @@ def labelled(label: str, *parts: str | Span) -> Line:
 def stopping_words(container: ContainerSnapshot, view: View) -> str:
     """Return signals, their times, what is left of the grace, and its source.
 
-    Empty unless the container is being stopped.
+    When SIGTERM comes after a preStop hook, only the runtime knows. Empty unless the
+    container is being stopped.
     """
     stopping = container.stopping
     if stopping is None:
         return ""
     grace = stopping.grace_period_seconds
     ends_at = stopping.since + grace * _SECOND
+    begins = f"SIGTERM {view.times.clock(stopping.since)}"
+    if container.container.pre_stop is not None:
+        begins = "preStop, then SIGTERM"
     return (
-        f"SIGTERM {view.times.clock(stopping.since)}, "
+        f"{begins}, "
         f"SIGKILL {view.times.clock(ends_at)}, "
         f"{countdown(ends_at - view.now)} of {grace}s grace left "
         f"({stopping.grace_source})"
