@@ -56,7 +56,7 @@ def an_exit(exit_code: int, by: By = By.ITSELF, **fields: Any) -> ContainerEntry
         ),
         pytest.param(
             an_exit(137),
-            "exit 137 (SIGKILL from outside, no OOM flag), "
+            "exit 137 (as by SIGKILL, not from here, no OOM flag), "
             "ended by itself, no probe asked for it",
             id="killed by somebody else",
         ),

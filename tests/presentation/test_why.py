@@ -40,7 +40,7 @@ from probetui.presentation.timeline import Timeline
 from probetui.presentation.view import View
 from probetui.presentation.why import Case, answers, tick_by_tick, why_tick, why_waits
 from probetui.presentation.why_report import report
-from tests.builders import START, a_container, a_pod, a_probe
+from tests.builders import START, a_container, a_pod, a_probe, at
 from tests.drive.stage import FAILS, Stage, always, probing
 from tests.tui.states import DEMO, DEMO_KEY, LIVENESS, NOW, history
 
@@ -94,7 +94,7 @@ class TestKill:
         assert (
             "Its liveness probe asked for it: failure 3 of 3 in a row, tick #" in text
         )
-        assert "and printed: not well" in text
+        assert "The probe failed after 0ms: not well" in text
 
     def test_the_grace_of_the_pod_is_told_as_such(self) -> None:
         pod = a_failing_pod(termination_grace_period_seconds=20)
@@ -148,8 +148,10 @@ class TestKill:
 
         text = told(played(pod, 6, lives=lives), pod)
 
-        assert "Nobody asked for it: the container ended by itself." in text
-        assert "It came from outside, nobody here sent it." in text
+        assert "Nobody here asked for it: the container ended by itself." in text
+        assert "Nobody here sent it: it came from elsewhere, or the program" in text
+        assert "or the program itself ended with that code" in text
+        assert "It was not out of memory: the runtime set no OOM flag." in text
 
     def test_a_sigkill_sooner_than_the_grace_came_from_elsewhere(self) -> None:
         pod = a_failing_pod()
@@ -201,7 +203,7 @@ class TestKill:
         [
             pytest.param(By.LIVENESS, "Its liveness probe asked for it: f", id="L"),
             pytest.param(By.STARTUP, "Its startup probe asked for it: f", id="S"),
-            pytest.param(By.ITSELF, "Nobody asked for it: the container", id="itself"),
+            pytest.param(By.ITSELF, "Nobody here asked for it", id="itself"),
             pytest.param(By.USER, "Somebody asked for it by hand.", id="user"),
             pytest.param(By.DELETE, "Its pod was deleted.", id="delete"),
             pytest.param(By.DEFINITION, "Its definition was changed", id="definition"),
@@ -285,6 +287,19 @@ class TestBackOff:
             "the window is 10s, reckoned from the end of an instance at 12:00" in text
         )
 
+    def test_a_wait_that_is_over_is_told_as_such_though_nothing_was_started(
+        self,
+    ) -> None:
+        pod = a_failing_pod()
+        journal = played(pod, 12, lives={"app": CRASHES})
+        case = case_of(past_of(journal), pod)
+        later = replace(case, view=View(Times(at(300), START, zone=UTC)))
+
+        text = "\n".join(answers(later, None)[0].sentences)
+
+        assert "It had to wait in back-off until 12:00:1" in text
+        assert "It has not been started again." in text
+
     def test_while_the_last_instance_still_stops_a_wait_is_told_apart(self) -> None:
         pod = a_failing_pod()
         past = past_of(played(pod, 60, probing=FAILING))
@@ -336,6 +351,20 @@ class TestTick:
 
         assert "It gave exit 1 after 34ms and printed: cat: can't open" in text
         assert "That was failure 2 of 3 in a row: too few, so that nothing was" in text
+
+    def test_a_run_that_is_longer_than_it_has_to_be(self) -> None:
+        text = self.sentences("ssss", threshold=1, stored_before=Result.SUCCESS)
+
+        assert "That was success 4 (of 1 that are needed) in a row, and" in text
+
+    def test_a_failure_that_has_no_status_is_told_by_what_it_said(self) -> None:
+        refused = Attempt(
+            ProbeResult.FAILURE, "dial tcp 10.0.0.2:80: connect: connection refused"
+        )
+
+        text = self.sentences("f", attempts=(refused,))
+
+        assert "It failed after 0ms: dial tcp 10.0.0.2:80: connect: conn" in text
 
     def test_three_attempts_of_an_errored_tick_are_listed(self) -> None:
         text = self.sentences("e")
@@ -580,6 +609,17 @@ class TestWithLittleToGoOn:
 
         assert "skipped: initial delay" in lines[0]
         assert len(lines) == 3
+
+    def test_what_has_no_status_is_in_brackets_alone(self) -> None:
+        refused = Attempt(ProbeResult.FAILURE, "connection refused")
+        entries = [
+            each._replace(sequence=number + 1, attempts=(refused,))
+            for number, each in enumerate(history(DEMO_KEY, LIVENESS, "sf", NOW))
+        ]
+
+        lines = list(tick_by_tick(Timeline.of(entries), entries[-1], VIEW))
+
+        assert lines[-1].endswith("unchanged (connection refused)")
 
     def test_a_refused_connection_without_ports_declares_none(self) -> None:
         attempt = Attempt(ProbeResult.FAILURE, "connect: connection refused")

@@ -86,7 +86,7 @@ def _ended(
     if signal != _NAMES[_SIGKILL]:
         return f"exit {code} ({signal})"
     if by is By.ITSELF:
-        return f"exit {code} (SIGKILL from outside, no OOM flag)"
+        return f"exit {code} (as by SIGKILL, not from here, no OOM flag)"
     if grace_seconds is None:
         return f"exit {code} (SIGKILL after the grace, not OOM)"
     return f"exit {code} (SIGKILL after {grace_seconds}s grace, not OOM)"

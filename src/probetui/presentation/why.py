@@ -12,7 +12,7 @@ from probetui.k8s.pod import Container, Pod
 from probetui.kubelet.gates import short_id
 from probetui.kubelet.journal import Action, Exit, Skip, TickEntry, Trigger
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, Result
-from probetui.presentation.durations import took
+from probetui.presentation.attempts import came_to
 from probetui.presentation.hints import hints
 from probetui.presentation.lives import ContainerPast, Life
 from probetui.presentation.marks import is_warning
@@ -194,7 +194,7 @@ def attempt_sentences(tick: TickEntry, view: View) -> Iterator[str]:
     many = len(tick.attempts)
     for number, each in enumerate(tick.attempts, start=1):
         which = f"Attempt {number} of {many}" if many > 1 else "It"
-        yield f"{which} {_ended(each, view)}."
+        yield f"{which} {came_to(each, view)}."
         yield from _answered(each, view)
     if tick.result is None:
         yield (
@@ -228,19 +228,6 @@ def location_of(answer: HTTPAnswer) -> str:
     return next(places, "nowhere")
 
 
-def _ended(attempt: Attempt, view: View) -> str:
-    duration = took(attempt.duration)
-    if attempt.error is not None:
-        return f"could not be run ({duration}): {view.safe(attempt.error)}"
-    how = view.safe(attempt.detail)
-    came = f"{how} after {duration}" if how else f"took {duration}"
-    printed = view.safe(attempt.output)
-    says = f"gave {came}" if how else came
-    return (
-        f"{says} and printed: {printed}" if printed else f"{says} and printed nothing"
-    )
-
-
 def run_sentences(tick: TickEntry) -> Iterator[str]:
     """Yield how a tick moved the run, and what that led to."""
     if tick.result is None:
@@ -249,7 +236,7 @@ def run_sentences(tick: TickEntry) -> Iterator[str]:
     word = "failure" if tick.result is Result.FAILURE else "success"
     if is_warning(tick):
         word = "success (with a warning)"
-    run = f"That was {word} {tick.run} of {tick.threshold} in a row"
+    run = f"That was {word} {_so_many(tick)} in a row"
     if tick.run < tick.threshold:
         yield f"{run}: too few, so that nothing was done."
         yield f"The stored result stays {tick.stored_after}."
@@ -263,6 +250,12 @@ def run_sentences(tick: TickEntry) -> Iterator[str]:
         yield f"{run}: the stored result, {tick.stored_before}, became {tick.result}."
     if tick.action in _FOLLOWED:
         yield f"What followed: {_FOLLOWED[tick.action]}."
+
+
+def _so_many(tick: TickEntry) -> str:
+    if tick.run > tick.threshold:
+        return f"{tick.run} (of {tick.threshold} that are needed)"
+    return f"{tick.run} of {tick.threshold}"
 
 
 def tick_by_tick(
@@ -287,4 +280,5 @@ def _said(tick: TickEntry, view: View) -> str:
         return ""
     last = tick.attempts[-1]
     said = view.safe(last.output if last.error is None else last.error)
-    return f" ({view.safe(last.detail)}: {said})" if said else ""
+    how = f"{view.safe(last.detail)}: " if last.detail else ""
+    return f" ({how}{said})" if said else ""

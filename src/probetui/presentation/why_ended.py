@@ -9,7 +9,8 @@ from probetui.k8s.pod import Container
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.grace_period import GraceSource
 from probetui.kubelet.journal import BackoffEntry, By, ContainerEntry
-from probetui.presentation.durations import age, took
+from probetui.presentation.attempts import came_to
+from probetui.presentation.durations import age
 from probetui.presentation.exits import signal_of
 from probetui.presentation.lives import ContainerPast, Life
 from probetui.presentation.view import View
@@ -18,12 +19,13 @@ _SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 _DEFAULT_GRACE = 30
 _BY_A_PROBE = {By.LIVENESS, By.STARTUP}
 _WHO = {
-    By.ITSELF: "Nobody asked for it: the container ended by itself.",
+    By.ITSELF: "Nobody here asked for it: the container ended by itself.",
     By.USER: "Somebody asked for it by hand.",
     By.DELETE: "Its pod was deleted.",
     By.DEFINITION: "Its definition was changed, so that it had to be made anew.",
     By.POD: "Its whole pod was stopped.",
 }
+_NOT_STARTED = "It has not been started again."
 _SOURCES: Mapping[str, str] = {
     GraceSource.LIVENESS_PROBE: "set at the liveness probe itself",
     GraceSource.STARTUP_PROBE: "set at the startup probe itself",
@@ -61,11 +63,7 @@ def _who(life: Life, view: View) -> Iterator[str]:
     if kill.injected:
         yield "The last of these results was chosen by somebody, not by the container."
     if kill.attempts:
-        last = kill.attempts[-1]
-        printed = view.safe(last.output)
-        says = f"printed: {printed}" if printed else "printed nothing"
-        how = view.safe(last.detail) or "no exit status"
-        yield f"The probe came back with {how} after {took(last.duration)} and {says}"
+        yield f"The probe {came_to(kill.attempts[-1], view)}"
 
 
 def _grace(
@@ -118,7 +116,10 @@ def _exit(exited: ContainerEntry, stopping: ContainerEntry | None, view: View) -
 def _killed(exited: ContainerEntry, stopping: ContainerEntry | None) -> str:
     not_memory = "It was not out of memory: the runtime set no OOM flag."
     if stopping is None or stopping.grace_period_seconds is None:
-        return f"It came from outside, nobody here sent it. {not_memory}"
+        return (
+            "Nobody here sent it: it came from elsewhere, or the program itself ended "
+            f"with that code, which look the same. {not_memory}"
+        )
     lasted = exited.at - stopping.at
     grace = stopping.grace_period_seconds * _SECOND
     # The end is seen by a look every second, the grace begins with the call.
@@ -136,7 +137,7 @@ def backoff_sentences(past: ContainerPast, life: Life, view: View) -> Iterator[s
     if following is None:
         decision, waited = past.decision, past.waits
         if decision is None:
-            yield "It has not been started again."
+            yield _NOT_STARTED
             return
     else:
         decision, waited = following.allowed, following.waited
@@ -144,19 +145,27 @@ def backoff_sentences(past: ContainerPast, life: Life, view: View) -> Iterator[s
             yield "It was started again; what back-off said is not known."
             return
     if waited is not None:
-        yield _wait(waited, following, view)
+        is_waiting = following is None and _is_to_come(waited, view)
+        yield _wait(waited, view, is_waiting=is_waiting)
         if not decision.waits:
             yield _after_the_wait(decision, view)
+        elif following is None and not is_waiting:
+            yield _NOT_STARTED
     elif not decision.waits:
         yield _no_wait(decision, life, view)
         yield from _of_probes(life)
     yield from _rules(decision)
 
 
-def _wait(waited: BackoffEntry, following: Life | None, view: View) -> str:
+def _is_to_come(waited: BackoffEntry, view: View) -> bool:
+    """Tell whether a wait was not over when the session was looked at."""
+    return waited.until is None or view.now < waited.until
+
+
+def _wait(waited: BackoffEntry, view: View, *, is_waiting: bool) -> str:
     since = _since(waited, view)
     until = "" if waited.until is None else f" until {view.times.stamp(waited.until)}"
-    verb = "has to wait" if following is None else "had to wait"
+    verb = "has to wait" if is_waiting else "had to wait"
     return f"It {verb} in back-off{until}: the window is {age(waited.window)}{since}."
 
 
