@@ -36,12 +36,14 @@ class Attachment:
         acts: kills and restarts are carried out.
         waits: what does not run yet is waited for.
         asks: a person is there to confirm that something may be killed.
+        looks_once: only what runs now is of use.
     """
 
     words: tuple[str, ...] = ()
     acts: bool = False
     waits: bool = True
     asks: bool = False
+    looks_once: bool = False
 
 
 def attachable(pod: Pod) -> Pod:
@@ -107,7 +109,7 @@ async def attach(
         labels = ", ".join(each.target.label for each in missing)
         raise RuntimeUnavailableError(f"not running: {labels} (--no-wait)")
     for each in matches:
-        _tell(each, notes)
+        _tell(each, "" if attachment.looks_once else "; waiting for it", notes)
     if any(each.chosen is None for each in matches):
         _tell_others(await foreign.list(), matches, notes)
     return attached
@@ -150,12 +152,12 @@ def _check_is_one(match: Match) -> None:
         )
 
 
-def _tell(match: Match, notes: Notes) -> None:
+def _tell(match: Match, waiting: str, notes: Notes) -> None:
     target, found = match.target, match.chosen
     if found is None:
-        notes.warning(f"{target.label}: not found; waiting for it")
+        notes.warning(f"{target.label}: not found{waiting}")
         return
-    state = "" if found.is_running else ", which does not run; waiting for it"
+    state = "" if found.is_running else f", which does not run{waiting}"
     notes.note(f"{target.label} is {_name(found)}{state}")
     wanted = target.container.image
     if found.is_named and wanted and found.image and found.image != wanted:

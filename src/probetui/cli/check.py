@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from probetui.cli import complete
 from probetui.cli.options import (
     filename_options,
     namespace_option,
@@ -24,6 +25,16 @@ _OUTPUT = "Output"
 @namespace_option
 @pod_choice_options
 @validate_option("strict")
+@option(
+    "-c",
+    "--container",
+    "containers",
+    section=_OUTPUT,
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete.containers,
+    help="Only findings about pods with such a container. Repeatable.",
+)
 @option(
     "-o",
     "--output",

@@ -11,7 +11,12 @@ import click
 
 from probetui.cli.files import read_sources
 from probetui.cli.notes import Notes
-from probetui.cli.pods import ManifestOptions, select_pods
+from probetui.cli.pods import (
+    ManifestOptions,
+    check_containers,
+    names_of,
+    select_pods,
+)
 from probetui.cli.session_options import pick
 from probetui.errors import NothingToDoError
 from probetui.k8s.pod import Pod
@@ -38,7 +43,7 @@ def check(params: Mapping[str, Any]) -> int:
     """Print what is found and return the exit status.
 
     Raises:
-        UsageError: an option cannot be used.
+        UsageError: an option cannot be used, or names no container.
         ManifestError: files that cannot be read, all of them.
         NothingToDoError: there is nothing to check.
     """
@@ -54,15 +59,19 @@ def check(params: Mapping[str, Any]) -> int:
         host=platform.node(),
     )
     if not (manifests.loaded or manifests.errors):
+        names = names_of(options.filenames)
+        if not manifests.documents:
+            raise NothingToDoError(f"{names}: no YAML received")
         notes = "; ".join(each.message for each in manifests.notes)
-        raise NothingToDoError(f"no pod to check{': ' if notes else ''}{notes}")
+        raise NothingToDoError(f"{names}: no pod to check: {notes}")
     problems = list(manifests.problems)
     if options.validate == Validation.STRICT:
         is_probed = any(map(_has_probe, manifests.pods))
         problems = [_strictly(each, is_probed=is_probed) for each in problems]
     if manifests.loaded:
+        check_containers(params["containers"], manifests.pods)
         pods = select_pods(manifests.loaded, options.selector)
-        problems += _about(pods, params)
+        problems += _about(_with_containers(pods, params["containers"]), params)
     order = {each.name: number for number, each in enumerate(sources)}
 
     def place(problem: Problem) -> tuple[int, int, int]:
@@ -92,6 +101,14 @@ def _has_probe(pod: Pod) -> bool:
         for container in pod.all_containers()
         for each in ProbeType
     )
+
+
+def _with_containers(
+    pods: Iterable[LoadedPod], names: Sequence[str]
+) -> Iterator[LoadedPod]:
+    for each in pods:
+        if not names or any(each.pod.container(name) for name in names):
+            yield each
 
 
 def _about(pods: Iterable[LoadedPod], params: Mapping[str, Any]) -> Iterator[Problem]:

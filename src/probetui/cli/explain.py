@@ -49,6 +49,7 @@ def command(**params: Any) -> int:
         ManifestOptions,
         check_containers,
         load_pods,
+        tell_problems,
     )
     from probetui.cli.session_options import pick  # noqa: PLC0415
     from probetui.drive.masking import Mask, secrets_of  # noqa: PLC0415
@@ -60,8 +61,7 @@ def command(**params: Any) -> int:
 
     manifests = load_pods(pick(ManifestOptions, params))
     notes = Notes(quiet=params["quiet"])
-    for problem in manifests.warnings:
-        notes.warning(str(problem))
+    tell_problems(manifests, notes)
     wanted = params["containers"]
     check_containers(wanted, manifests.pods)
     pods = [

@@ -12,7 +12,12 @@ from probetui.cli.files import STDIN, STDOUT
 from probetui.cli.lessons import Page
 from probetui.cli.log import start_log
 from probetui.cli.notes import Notes
-from probetui.cli.pods import ManifestOptions, check_containers, load_pods
+from probetui.cli.pods import (
+    ManifestOptions,
+    check_containers,
+    load_pods,
+    tell_problems,
+)
 from probetui.cli.recording import open_writer
 from probetui.cli.roster import Wanted
 from probetui.cli.runtimes import SIM, shortcomings_of
@@ -30,7 +35,7 @@ from probetui.headless.output import Selection
 from probetui.k8s.pod import Container, Pod, PullPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.manifest.manifests import LoadedObject, LoadedPod, Manifests
-from probetui.manifest.problem import Problem, Severity
+from probetui.manifest.problem import Severity
 
 if TYPE_CHECKING:
     from probetui.drive.scenario import Scenario
@@ -136,12 +141,12 @@ def make_plan(
     if attachment is None:
         # In a simulation every field is as good as any other.
         is_real = runtime.runtime != SIM
-        _tell_problems(manifests, manifests.unsupported if is_real else (), notes)
+        tell_problems(manifests, notes, unsupported=is_real)
         _tell_shortcomings(manifests, runtime, notes, strict=params.get("strict"))
         pods = [_with_pull_policy(each, options.pull) for each in manifests.pods]
     else:
         # What a container was created with is nothing that is to be carried out.
-        _tell_problems(manifests, (), notes)
+        tell_problems(manifests, notes)
         pods = [attachable(each) for each in manifests.pods]
     check_containers(options.containers, pods)
     watch = _watch(options.until, pods)
@@ -264,17 +269,6 @@ def _tell_shortcomings(
         raise ManifestError(shortcomings)
     for each in shortcomings:
         notes.warning(each)
-
-
-def _tell_problems(
-    manifests: Manifests, unsupported: Sequence[Problem], notes: Notes
-) -> None:
-    for problem in manifests.warnings:
-        notes.warning(str(problem))
-    for problem in unsupported:
-        notes.warning(str(problem))
-    for problem in manifests.notes:
-        notes.note(str(problem))
 
 
 def _with_pull_policy(pod: Pod, pull: str | None) -> Pod:

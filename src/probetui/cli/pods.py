@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from probetui.cli.files import STDIN, read_sources
+from probetui.cli.notes import Notes
 from probetui.cli.selector import parse_selector
 from probetui.errors import ManifestError, NothingToDoError, UsageError
 from probetui.k8s.pod import Pod
@@ -53,9 +54,7 @@ def load_pods(options: ManifestOptions) -> Manifests:
         host=platform.node(),
     )
     manifests.raise_for_errors()
-    names = ", ".join(
-        "standard input" if each == STDIN else each for each in options.filenames
-    )
+    names = names_of(options.filenames)
     if not manifests.documents:
         raise NothingToDoError(f"{names}: no YAML received")
     if not manifests.loaded:
@@ -65,6 +64,23 @@ def load_pods(options: ManifestOptions) -> Manifests:
     if options.strict:
         _be_strict(selected)
     return replace(manifests, loaded=selected)
+
+
+def tell_problems(
+    manifests: Manifests, notes: Notes, *, unsupported: bool = False
+) -> None:
+    """Tell what is odd about manifests that can be used, and what of them is not."""
+    for problem in manifests.warnings:
+        notes.warning(str(problem))
+    for problem in manifests.unsupported if unsupported else ():
+        notes.warning(str(problem))
+    for problem in manifests.notes:
+        notes.note(str(problem))
+
+
+def names_of(filenames: Sequence[str]) -> str:
+    """Return files as people call them."""
+    return ", ".join("standard input" if each == STDIN else each for each in filenames)
 
 
 def select_pods(

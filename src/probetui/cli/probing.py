@@ -13,20 +13,39 @@ import click
 
 from probetui.cli.attachment import Attachment, attach, attachable
 from probetui.cli.notes import Notes
-from probetui.cli.pods import ManifestOptions, check_containers, load_pods
+from probetui.cli.pods import (
+    ManifestOptions,
+    check_containers,
+    load_pods,
+    tell_problems,
+)
 from probetui.cli.runtimes import open_runtime
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.clocks import SystemClock
 from probetui.drive.masking import Mask, secrets_of
-from probetui.errors import NothingToDoError, RuntimeUnavailableError, UsageError
+from probetui.errors import (
+    ContainerRuntimeError,
+    NothingToDoError,
+    RuntimeUnavailableError,
+    UsageError,
+)
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
-from probetui.ports import Clock, DialAddress, ForeignSource, Prober, Runtime
+from probetui.kubelet.sightings import goes_elsewhere, narrowed
+from probetui.ports import (
+    Clock,
+    DialAddress,
+    ForeignSource,
+    ListenerSource,
+    Prober,
+    Runtime,
+)
 from probetui.presentation.durations import took
 from probetui.presentation.probes import handler_words
+from probetui.presentation.refusals import why_refused
 from probetui.presentation.view import View
 from probetui.probers.dispatch import Dispatch
 from probetui.runtimes.attached.addresses import ProbesAtOwnAddress
@@ -44,6 +63,14 @@ class Wanted(NamedTuple):
     container: Container
     probe_type: ProbeType
     probe: Probe
+
+
+class Came(NamedTuple):
+    """What came of it, where, and why a connection was refused if that is known."""
+
+    place: Place
+    outcome: ProbeOutcome
+    hint: str = ""
 
 
 class Place(NamedTuple):
@@ -64,17 +91,16 @@ def probe_once(words: Sequence[str], params: Mapping[str, Any]) -> int:
     """
     manifests = load_pods(pick(ManifestOptions, params))
     notes = Notes(quiet=params["quiet"])
-    for problem in manifests.warnings:
-        notes.warning(str(problem))
+    tell_problems(manifests, notes)
     wanted = choose(manifests.pods, params["container"], params["probe_type"])
     view = View.timeless(Mask(secrets_of(manifests.pods)))
-    place, outcome = asyncio.run(_run(wanted, words, params, notes))
+    came = asyncio.run(_run(wanted, words, params, notes))
     if params["output"] == "json":
-        click.echo(json.dumps(_as_json(wanted, place, outcome, view), indent=2))
+        click.echo(json.dumps(_as_json(wanted, came, view), indent=2))
     else:
-        for line in _lines(wanted, place, outcome, view):
+        for line in _lines(wanted, came, view):
             click.echo(line)
-    return status_of(outcome)
+    return status_of(came.outcome)
 
 
 def choose(
@@ -121,7 +147,7 @@ def status_of(outcome: ProbeOutcome) -> int:
 
 async def _run(
     wanted: Wanted, words: Sequence[str], params: Mapping[str, Any], notes: Notes
-) -> tuple[Place, ProbeOutcome]:
+) -> Came:
     clock = SystemClock()
     runtime = await open_runtime(
         pick(RuntimeOptions, params),
@@ -142,9 +168,23 @@ async def _run(
                 place.pod_ip,
             )
         )
+        return Came(place, outcome, await _hint(wanted, place, outcome))
     finally:
         await runtime.close()
-    return place, outcome
+
+
+async def _hint(wanted: Wanted, place: Place, outcome: ProbeOutcome) -> str:
+    """Return where the container listens if it refused the connection."""
+    refused_at = outcome.last.refused_at
+    if refused_at is None or goes_elsewhere(wanted.container, wanted.probe_type):
+        return ""
+    if not isinstance(place.runtime, ListenerSource):
+        return ""
+    try:
+        found = await place.runtime.listeners(place.container_id)
+    except ContainerRuntimeError as error:
+        return f"where it listens is not known: {error}"
+    return why_refused(refused_at, narrowed(found, wanted.pod))
 
 
 async def find(
@@ -172,7 +212,9 @@ async def find(
         only = replace(
             attachable(wanted.pod), init_containers=(), containers=(wanted.container,)
         )
-        attached = await attach(runtime, [only], Attachment(tuple(words)), clock, notes)
+        attached = await attach(
+            runtime, [only], Attachment(tuple(words), looks_once=True), clock, notes
+        )
         (pod,) = await attached.relist()
         if place := _in(pod, wanted, attached):
             return place
@@ -195,9 +237,8 @@ def _prober(runtime: Runtime, clock: Clock) -> Prober:
     return prober
 
 
-def _lines(
-    wanted: Wanted, place: Place, outcome: ProbeOutcome, view: View
-) -> Iterator[str]:
+def _lines(wanted: Wanted, came: Came, view: View) -> Iterator[str]:
+    place, outcome = came.place, came.outcome
     where = f" at {place.pod_ip}" if place.pod_ip else ""
     words = handler_words(wanted.probe, view)
     yield view.safe(f"{_label(wanted)}: {words} in {place.container_id}{where}")
@@ -207,11 +248,12 @@ def _lines(
         yield f"{attempt}{_word(each)} in {took(each.duration)}{detail}"
         for line in _said(each).splitlines():
             yield f"  {view.safe(line)}"
+    if came.hint:
+        yield f"hint: {view.safe(came.hint)}"
 
 
-def _as_json(
-    wanted: Wanted, place: Place, outcome: ProbeOutcome, view: View
-) -> dict[str, object]:
+def _as_json(wanted: Wanted, came: Came, view: View) -> dict[str, object]:
+    place, outcome = came.place, came.outcome
     return {
         "namespace": wanted.pod.namespace,
         "pod": wanted.pod.name,
@@ -219,6 +261,7 @@ def _as_json(
         "containerID": place.container_id,
         "probe": wanted.probe_type.lower(),
         "result": _word(outcome.last),
+        "hint": view.mask.text(came.hint) or None,
         "attempts": [
             {
                 "result": _word(each),
