@@ -1,13 +1,15 @@
 """What holds for all tests: which engines must be there, how hard hypothesis tries.
 
 `PROBETUI_REQUIRE_ENGINES` names engines, apart by commas, that must be there: their
-tests then fail where they would otherwise be skipped.
+tests then fail where they would otherwise be skipped. tmux counts as one; it must be
+there with any other, and wherever `CI` is set.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable
 from functools import cache
 
@@ -38,6 +40,12 @@ settings.load_profile(
 REQUIRED_ENGINES = frozenset(
     filter(None, os.environ.get("PROBETUI_REQUIRE_ENGINES", "").split(","))
 )
+
+
+def is_required(name: str) -> bool:
+    """Tell whether tests must not go without an engine."""
+    is_checked = bool(REQUIRED_ENGINES or os.environ.get("CI"))
+    return name in REQUIRED_ENGINES or (name == "tmux" and is_checked)
 
 
 @cache
@@ -72,9 +80,15 @@ def _why_no_cri() -> str | None:
     return asyncio.run(look())
 
 
+def _why_no_tmux() -> str | None:
+    """Return why there is no terminal to test with, None if there is one."""
+    return None if shutil.which("tmux") else "tmux is not installed"
+
+
 ENGINES: dict[str, Callable[[], str | None]] = {
     "docker": _why_no_docker,
     "cri": _why_no_cri,
+    "tmux": _why_no_tmux,
 }
 
 
@@ -90,6 +104,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         reason = why_not()
         if reason is None:
             continue
-        if name in REQUIRED_ENGINES:
+        if is_required(name):
             pytest.fail(f"{name} is required, but: {reason}", pytrace=False)
         pytest.skip(f"{name}: {reason}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import uuid
 from collections.abc import Iterator
@@ -98,7 +97,7 @@ def test_told_to_act_it_stops_and_starts_the_same_container(
     assert container.status == "running"
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+@pytest.mark.tmux
 def test_a_person_is_asked_first_and_may_say_no(program: Program, path: str) -> None:
     with (
         subprocess.Popen(["sleep", "60"]) as process,
