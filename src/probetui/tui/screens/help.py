@@ -19,14 +19,16 @@ from probetui.tui.actions import bindings
 from probetui.tui.inks import InkLine, fit, inks, wrapped
 from probetui.tui.key_labels import GROUPS, KeyLabel
 from probetui.tui.widgets.filter_bar import FilterBar
-from probetui.tui.widgets.pane import Pane
+from probetui.tui.widgets.rows_pane import RowsPane
 
 _KEYS_WIDTH = 9
 _TWO_COLUMNS = 72
 
 
-class HelpPane(Pane):
+class HelpPane(RowsPane):
     """Keys in groups, in as many columns as fit, and the marks below them."""
+
+    MARGIN = 0
 
     def __init__(
         self, name: str, labels: Sequence[KeyLabel], marks: Marks, *, is_ascii: bool
@@ -35,7 +37,6 @@ class HelpPane(Pane):
         self._name_of_pane = name
         self._labels = labels
         self._marks = marks
-        self._rows: Sequence[InkLine] = ()
         self.filter = Filter()
 
     @property
@@ -56,13 +57,7 @@ class HelpPane(Pane):
     def badge(self) -> Line:
         return line(muted("press to try  / search  esc closes"))
 
-    def count(self) -> int:
-        return len(self._rows)
-
-    def row(self, index: int) -> InkLine:
-        return self._rows[index]
-
-    def content(self) -> Sequence[InkLine]:
+    def rows(self) -> Sequence[InkLine]:
         columns = 2 if self.inner_width >= _TWO_COLUMNS else 1
         room = self.inner_width // columns
         lines = [
@@ -73,8 +68,7 @@ class HelpPane(Pane):
         ]
         keys = _in_columns(lines, columns, room)
         marks = wrapped(self._legend(), self.inner_width, indent=8)
-        self._rows = keys if self.filter.is_active else [*keys, *marks]
-        return super().content()
+        return keys if self.filter.is_active else [*keys, *marks]
 
     def _found(self) -> list[KeyLabel]:
         return [

@@ -15,16 +15,17 @@ from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.inks import InkLine, inks, wrapped
 from probetui.tui.key_labels import active_labels
-from probetui.tui.widgets.pane import Pane
+from probetui.tui.widgets.rows_pane import RowsPane
 
 
-class QuestionPane(Pane):
+class QuestionPane(RowsPane):
     """The question, and the keys that answer it."""
+
+    MARGIN = 0
 
     def __init__(self, question: Sequence[Line], *, is_ascii: bool) -> None:
         super().__init__(id="question", is_ascii=is_ascii)
         self._question = question
-        self._rows: Sequence[InkLine] = ()
 
     def get_content_height(
         self,
@@ -38,15 +39,8 @@ class QuestionPane(Pane):
     def title(self) -> Line:
         return line(strong("Sure?"))
 
-    def count(self) -> int:
-        return len(self._rows)
-
-    def row(self, index: int) -> InkLine:
-        return self._rows[index]
-
-    def content(self) -> Sequence[InkLine]:
-        self._rows = self._wrapped(self.inner_width)
-        return super().content()
+    def rows(self) -> Sequence[InkLine]:
+        return self._wrapped(self.inner_width)
 
     def _wrapped(self, width: int) -> list[InkLine]:
         return [

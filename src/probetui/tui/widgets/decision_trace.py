@@ -9,7 +9,7 @@ from probetui.presentation.spans import EMPTY, Line, line, muted, strong
 from probetui.presentation.trace import title as tick_title
 from probetui.presentation.trace_lines import TWO_COLUMNS, trace_lines
 from probetui.presentation.view import View
-from probetui.tui.inks import PLAIN, InkLine, inks, wrapped
+from probetui.tui.inks import InkLine
 from probetui.tui.widgets.tick_pane import TickPane
 
 _INDENT, _WIDE_INDENT = 15, 22
@@ -25,46 +25,22 @@ class DecisionTrace(TickPane):
         id: str = "trace",  # noqa: A002  # the framework's
         is_ascii: bool = False,
     ) -> None:
-        super().__init__(id=id, is_ascii=is_ascii)
-        self._view = view
-        self._subject: Subject | None = None
-        self._rows: Sequence[InkLine] = ()
-
-    def show(self, subject: Subject | None, view: View) -> None:
-        """Show the tick that is looked at, or nothing."""
-        self._subject, self._view = subject, view
-        self.repaint()
+        super().__init__(view, id=id, is_ascii=is_ascii)
 
     def title(self) -> Line:
         heading = line("5 ", strong("Decision trace"))
-        tick = None if self._subject is None else self._subject.tick
+        tick = None if self.subject is None else self.subject.tick
         if tick is None:
             return heading
-        return line(*heading, "  ", *tick_title(tick, self._view))
+        return line(*heading, "  ", *tick_title(tick, self.view))
 
     def badge(self) -> Line:
-        if self._subject is None or self._subject.cursor is None:
+        if self.subject is None or self.subject.cursor is None:
             return EMPTY
         return line(muted("not the newest"))
 
-    def count(self) -> int:
-        return len(self._rows)
-
-    def row(self, index: int) -> InkLine:
-        margin = () if self.is_bare else ((" ", PLAIN),)
-        return (*margin, *self._rows[index])
-
-    def content(self) -> Sequence[InkLine]:
-        self._rows = self._lines()
-        return super().content()
-
-    def _lines(self) -> Sequence[InkLine]:
-        if self._subject is None:
-            return [inks(line(muted("nothing is chosen")))]
-        width = self.inner_width - 2
+    def rows_of(self, subject: Subject) -> Sequence[InkLine]:
+        width = self.row_width
         indent = _WIDE_INDENT if width >= TWO_COLUMNS else _INDENT
-        return [
-            part
-            for each in trace_lines(self._subject, self._view, width, self.inner_height)
-            for part in wrapped(inks(each), width, indent=indent)
-        ]
+        lines = trace_lines(subject, self.view, width, self.inner_height)
+        return self.broken(lines, indent)

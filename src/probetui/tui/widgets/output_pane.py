@@ -12,10 +12,10 @@ from probetui.presentation.outputs import output_blocks
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, strong
 from probetui.presentation.view import View
 from probetui.tui.inks import InkLine, inks
-from probetui.tui.widgets.pane import Pane
+from probetui.tui.widgets.rows_pane import RowsPane
 
 
-class OutputPane(Pane):
+class OutputPane(RowsPane):
     """Outputs of the probe, newest first; below them the newest lines of the log."""
 
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:
@@ -24,7 +24,6 @@ class OutputPane(Pane):
         self._subject: Subject | None = None
         self._tail: LogTail | None = None
         self._problem = ""
-        self._rows: Sequence[InkLine] = ()
 
     def show(
         self,
@@ -47,15 +46,8 @@ class OutputPane(Pane):
     def badge(self) -> Line:
         return line(muted("l logs  p previous"))
 
-    def count(self) -> int:
-        return len(self._rows)
-
-    def row(self, index: int) -> InkLine:
-        return self._rows[index]
-
-    def content(self) -> Sequence[InkLine]:
-        self._rows = [inks(line(" ", *each)) for each in self._lines()]
-        return super().content()
+    def rows(self) -> Sequence[InkLine]:
+        return [inks(each) for each in self._lines()]
 
     def _lines(self) -> list[Line]:
         if self._subject is None:

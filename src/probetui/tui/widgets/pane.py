@@ -19,6 +19,9 @@ from probetui.tui.stage import is_allowed
 from probetui.tui.widgets.painted import Painted
 
 _LOWEST_WITH_A_FRAME = 3
+_LEAST_EDGE = 8
+"""Cells of the upper edge that are not for words: corners, spaces, a bit of line."""
+
 _WHEEL_LINES = 3
 
 
@@ -91,6 +94,12 @@ class Pane(Painted, can_focus=True):
     def below(self) -> Sequence[InkLine]:
         """Return lines that stay in place below the content."""
         return ()
+
+    def first_that_fits(self, *titles: Line) -> Line:
+        """Return the first title that has room beside the badge, or the last."""
+        room = self.size.width - _LEAST_EDGE - cells(inks(self.badge()))
+        fitting = (each for each in titles if cells(inks(each)) <= room)
+        return next(fitting, titles[-1])
 
     def show_bare(self, *, is_bare: bool) -> None:
         """Leave the frame away, or put it back."""

@@ -10,16 +10,17 @@ from probetui.presentation.spans import EMPTY, Line, line, muted, strong
 from probetui.presentation.upcoming import queue_lines, step_lines, stop_line
 from probetui.tui.inks import InkLine, inks
 from probetui.tui.sight import Sight
-from probetui.tui.widgets.pane import Pane
+from probetui.tui.widgets.rows_pane import RowsPane
 
 
-class QueuePane(Pane):
+class QueuePane(RowsPane):
     """The queue: ticks that a step would run, and what the clock brings by itself."""
+
+    MARGIN = 0
 
     def __init__(self, *, is_ascii: bool) -> None:
         super().__init__(id="queue", is_ascii=is_ascii)
         self._sight: Sight | None = None
-        self._rows: Sequence[Line] = ()
 
     def show(self, sight: Sight) -> None:
         """Show what comes next now."""
@@ -34,15 +35,8 @@ class QueuePane(Pane):
             return EMPTY
         return stop_line(self._sight.snapshot)
 
-    def count(self) -> int:
-        return len(self._rows)
-
-    def row(self, index: int) -> InkLine:
-        return inks(self._rows[index])
-
-    def content(self) -> Sequence[InkLine]:
-        self._rows = self._lines()
-        return super().content()
+    def rows(self) -> Sequence[InkLine]:
+        return [inks(each) for each in self._lines()]
 
     def _lines(self) -> Sequence[Line]:
         if self._sight is None:
@@ -53,13 +47,12 @@ class QueuePane(Pane):
         return list(queue_lines(snapshot, _names(snapshot), self._sight.view))
 
 
-class StepPane(Pane):
+class StepPane(RowsPane):
     """Before and after of the last step, or run to a change."""
 
     def __init__(self, *, is_ascii: bool) -> None:
         super().__init__(id="last-step", is_ascii=is_ascii)
         self._sight: Sight | None = None
-        self._rows: Sequence[Line] = ()
 
     def show(self, sight: Sight) -> None:
         """Show what the last step did until now."""
@@ -69,18 +62,13 @@ class StepPane(Pane):
     def title(self) -> Line:
         return line("2 ", strong("Before -> after"), " the last step")
 
-    def count(self) -> int:
-        return len(self._rows)
-
-    def row(self, index: int) -> InkLine:
-        return inks(line(" ", *self._rows[index]))
-
-    def content(self) -> Sequence[InkLine]:
-        if self._sight is not None:
-            snapshot, view = self._sight.snapshot, self._sight.view
-            names = _names(snapshot)
-            self._rows = list(step_lines(snapshot, snapshot.entries, names, view))
-        return super().content()
+    def rows(self) -> Sequence[InkLine]:
+        if self._sight is None:
+            return ()
+        snapshot, view = self._sight.snapshot, self._sight.view
+        names = _names(snapshot)
+        lines = step_lines(snapshot, snapshot.entries, names, view)
+        return [inks(each) for each in lines]
 
 
 def _names(snapshot: Snapshot) -> dict[str, str]:
