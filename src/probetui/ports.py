@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from probetui.k8s.image import ImageFilesystem, StoredImage
+from probetui.k8s.listeners import Listeners
 from probetui.k8s.node import Node
 from probetui.k8s.runtime import (
     ContainerID,
@@ -269,6 +270,18 @@ class Disruptor(Protocol):
 
     async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
         """Do it to a running container; returns at once, whatever comes of it."""
+
+
+@runtime_checkable
+class ListenerSource(Protocol):
+    """A runtime that may see where the programs of containers listen."""
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where a running container listens for TCP connections.
+
+        Nothing is run in the container, where it would be seen. Raises
+        `ContainerRuntimeError`, with the reason, where it is not to be seen from here.
+        """
 
 
 @runtime_checkable

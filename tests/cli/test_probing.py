@@ -194,6 +194,32 @@ def test_a_success_comes_as_json_without_secrets(
     assert "hunter2" not in str(found)
 
 
+REFUSED = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers:
+    - name: app
+      image: none
+      livenessProbe: {tcpSocket: {port: 1}}
+"""
+
+
+def test_a_refused_connection_is_told_with_where_the_container_listens(
+    capfd: pytest.CaptureFixture[str], process: subprocess.Popen[bytes], path: str
+) -> None:
+    Path(path).write_text(REFUSED)
+
+    printed = probe(path, process), capfd.readouterr().out
+    as_json = probe(path, process, "-o", "json"), capfd.readouterr().out
+
+    hint = "nothing listens on 1: the container listens on no port at all"
+    assert printed[0] == as_json[0] == 1
+    assert printed[1].splitlines()[-1] == f"hint: {hint}"
+    assert json.loads(as_json[1])["hint"] == hint
+
+
 def test_what_is_not_there_is_told_with_a_status_of_its_own(
     capfd: pytest.CaptureFixture[str], path: str
 ) -> None:

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from probetui.drive.executor import Executor
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.listeners import Endpoint, Extent, Listeners
+from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ExecAction
 from probetui.k8s.runtime import ContainerID, RuntimeState, SandboxStatus
 from probetui.k8s.volume import EmptyDir, Volume
@@ -16,6 +19,7 @@ from probetui.kubelet.effects import (
     Disrupt,
     Disruption,
     Effect,
+    FindListeners,
     GetImageStatus,
     GetImageUser,
     GetPodSandboxStatus,
@@ -37,6 +41,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.kubelet.inputs import (
     Fact,
+    ListenersFound,
     OperationFinished,
     OperationProgress,
     ProbeFinished,
@@ -58,6 +63,8 @@ from tests.fakes import (
 
 POD, APP, KEY = a_pod(), a_container(), a_key()
 NOBODY = ContainerID("fake://nobody")
+SOMEBODY = ContainerID("fake://somebody")
+LISTENERS = Listeners((Endpoint("127.0.0.1", 80),), Extent.CONTAINER)
 SECOND = timedelta(seconds=1)
 SCRATCH = Volume("scratch", EmptyDir())
 
@@ -103,6 +110,9 @@ class FakeDisruptor:
 
     async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
         self.done.append((container_id, disruption))
+
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        return ""
 
 
 class FakeUsers:
@@ -366,6 +376,39 @@ class TestRelists:
         bench.engine.unreachable = "no daemon"
 
         assert await bench.carry_out(Relist()) == RelistFailed("no daemon")
+
+
+class FakeListeners:
+    """`ports.ListenerSource` that knows one container."""
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        if container_id == NOBODY:
+            raise ContainerRuntimeError("it does not run")
+        return LISTENERS
+
+
+class TestListeners:
+    @pytest.mark.parametrize(
+        ("source", "container_id", "expected"),
+        [
+            pytest.param(FakeListeners(), SOMEBODY, (LISTENERS, ""), id="seen"),
+            pytest.param(
+                FakeListeners(), NOBODY, (None, "it does not run"), id="refused"
+            ),
+            pytest.param(None, SOMEBODY, (None, "fake does not tell"), id="nobody"),
+        ],
+    )
+    async def test_where_a_container_listens_is_a_fact(
+        self,
+        source: FakeListeners | None,
+        container_id: ContainerID,
+        expected: tuple[Listeners | None, str],
+    ) -> None:
+        bench = Bench(listeners=source)
+
+        fact = await bench.carry_out(FindListeners(container_id))
+
+        assert fact == ListenersFound(container_id, *expected)
 
 
 class TestProbes:

@@ -23,6 +23,7 @@ from probetui.drive.recording import (
     to_line,
 )
 from probetui.k8s.event import Event, EventType
+from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
@@ -34,8 +35,10 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     Entry,
     EventEntry,
+    FindingEntry,
     Gate,
     Lifecycle,
+    ListenersEntry,
     NoteEntry,
     PodGoneEntry,
     StateEntry,
@@ -313,6 +316,22 @@ def test_any_text_makes_one_harmless_line_and_reads_back_unchanged(text: str) ->
     assert json.loads(line) == {"text": text}
 
 
+def test_where_a_container_listens_is_recorded_beside_what_was_refused() -> None:
+    listeners = Listeners((Endpoint("127.0.0.1", 8080),), Extent.CONTAINER)
+    refused_at = Endpoint("10.1.2.3", 8080)
+    entry = ListenersEntry(
+        42, FAILED_AT, FAILED_TICK.key, FAILED_TICK.container_id, refused_at, listeners,
+        cause=41,
+    )  # fmt: skip
+
+    record = encode_entry(entry, CONTEXT)
+
+    assert record["type"] == "listeners"
+    assert record["refused"] == {"address": "10.1.2.3", "port": 8080}
+    assert record["listeners"] == [{"address": "127.0.0.1", "port": 8080}]
+    assert (record["extent"], record["cause"]) == ("container", 41)
+
+
 def test_text_that_is_not_ascii_stays_readable() -> None:
     assert "é 漢 😀".encode() in to_line({"text": "é 漢 😀"})
 
@@ -328,6 +347,8 @@ JOURNALS = st.lists(
                 BackoffEntry,
                 UserEntry,
                 NoteEntry,
+                ListenersEntry,
+                FindingEntry,
                 PodGoneEntry,
             )
         )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from probetui.k8s.event import Event, EventType
+from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.journal import (
     Action,
@@ -18,6 +19,7 @@ from probetui.kubelet.journal import (
     Entry,
     EventEntry,
     Lifecycle,
+    ListenersEntry,
     NoteEntry,
     PodGoneEntry,
     StateEntry,
@@ -179,6 +181,19 @@ def test_the_first_start_is_no_restart() -> None:
             "backoff",
             "waits 30s of 40s, next window 1m20s",
             id="back-off",
+        ),
+        pytest.param(
+            ListenersEntry(
+                1,
+                NOW,
+                DEMO_KEY,
+                FIRST,
+                Endpoint("10.1.2.3", 8081),
+                Listeners((Endpoint("0.0.0.0", 8080),), Extent.CONTAINER),
+            ),
+            "refused",
+            "nothing listens on 8081; the container listens on 0.0.0.0:8080",
+            id="refused",
         ),
         pytest.param(
             PodGoneEntry(1, NOW, "uid-demo"), "gone", "nothing is left", id="gone"

@@ -10,6 +10,7 @@ import pytest
 
 from probetui.drive.masking import Mask
 from probetui.k8s.event import Event, EventType
+from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import PodStatus
@@ -22,6 +23,7 @@ from probetui.kubelet.journal import (
     EventEntry,
     Exit,
     Lifecycle,
+    ListenersEntry,
     NoteEntry,
     PodGoneEntry,
     StateEntry,
@@ -336,6 +338,19 @@ def test_what_a_probe_prints_is_repeated_only_when_it_changes() -> None:
         ),
         pytest.param(
             UserEntry(1, NOW, "pause", "all probes"), "user pause all probes", id="user"
+        ),
+        pytest.param(
+            ListenersEntry(
+                1,
+                NOW,
+                DEMO_KEY,
+                FIRST,
+                Endpoint("10.1.2.3", 8081),
+                Listeners((Endpoint("0.0.0.0", 8080),), Extent.CONTAINER),
+            ),
+            'demo/liveness liveness refused "nothing listens on 8081; the container '
+            'listens on 0.0.0.0:8080"',
+            id="listeners",
         ),
         pytest.param(PodGoneEntry(1, NOW, DEMO.uid), "demo gone", id="gone"),
         pytest.param(NoteEntry(1, NOW, "a note"), None, id="a note is no data"),

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from probetui.drive.world import Life as Lasting
+from probetui.k8s.listeners import Endpoint
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.kubelet.inputs import DeletePod
-from probetui.kubelet.journal import Action, By, ContainerEntry, Lifecycle
+from probetui.kubelet.journal import (
+    Action,
+    By,
+    ContainerEntry,
+    Lifecycle,
+    ListenersEntry,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.presentation.lives import MOST_LIVES, ContainerPast, Lives
 from probetui.presentation.past import Past
 from tests.builders import START, a_container, a_pod, a_probe, at
@@ -69,6 +80,45 @@ def test_what_back_off_says_of_the_next_life_is_kept_apart() -> None:
     assert past.waits is not None
     assert past.decision is not None
     assert past.decision.waits
+
+
+THERE = Endpoint("10.1.2.3", 8080)
+
+
+def a_refused_tick(sequence: int) -> TickEntry:
+    attempt = Attempt(ProbeResult.FAILURE, refused_at=THERE)
+    return a_tick(DEMO_KEY, START)._replace(sequence=sequence, attempts=(attempt,))
+
+
+def a_look(sequence: int, cause: int, there: Endpoint = THERE) -> ListenersEntry:
+    return ListenersEntry(
+        sequence, START, DEMO_KEY, a_refused_tick(1).container_id, there, None,
+        cause=cause,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        pytest.param((), None, id="nobody-looked"),
+        pytest.param((a_look(11, 10),), 11, id="for-this-tick"),
+        pytest.param((a_look(3, 1), a_look(11, 10)), 11, id="for-this-tick-anew"),
+        pytest.param((a_look(3, 1), a_look(8, 7)), 8, id="said-before"),
+        pytest.param((a_look(12, 11),), None, id="only-later"),
+        pytest.param((a_look(3, 1, Endpoint("h", 1)),), None, id="of-another-port"),
+    ],
+)
+def test_a_refused_tick_knows_where_the_container_listened(
+    looks: tuple[ListenersEntry, ...], expected: int | None
+) -> None:
+    lives = Lives()
+    lives.feed(looks)
+
+    found = lives.of(DEMO_KEY.pod_uid, DEMO_KEY.container_name).listeners(
+        a_refused_tick(10)
+    )
+
+    assert (None if found is None else found.sequence) == expected
 
 
 def test_lives_follow_one_another() -> None:

@@ -17,8 +17,10 @@ from probetui.drive.record_reader import decode_entries
 from probetui.drive.recording import RecordContext, encode_entry, to_line
 from probetui.drive.world import Answer as Met
 from probetui.drive.world import Life as Lasting
+from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Container, ContainerPort, Pod
 from probetui.k8s.probe import ExecAction, HTTPGetAction
+from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.inputs import DeletePod, RestartContainer
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -27,6 +29,7 @@ from probetui.kubelet.journal import (
     Entry,
     Exit,
     Lifecycle,
+    ListenersEntry,
     Skip,
     TickEntry,
     Trigger,
@@ -49,6 +52,13 @@ PROBE = a_probe(ExecAction(("cat", "/tmp/healthy")), period_seconds=5)
 CONTAINER = a_container(liveness_probe=PROBE)
 STUBBORN = (Lasting(stops_after=None),)
 CRASHES = (Lasting(timedelta(seconds=4), exit_code=1),)
+REFUSED = Met(
+    Attempt(
+        ProbeResult.FAILURE,
+        "connection refused",
+        refused_at=Endpoint("10.0.0.2", 8080),
+    )
+)
 FAILING = probing(liveness=always(FAILS))
 
 
@@ -461,6 +471,24 @@ class TestHints:
         assert "or on 127.0.0.1 only" in text
         assert "The container declares: 9090." in text
 
+    def test_what_was_looked_up_takes_the_place_of_a_guess(self) -> None:
+        there = Endpoint("10.0.0.2", 8080)
+        attempt = Attempt(ProbeResult.FAILURE, "connection refused", refused_at=there)
+        tick = history(DEMO_KEY, LIVENESS, "f", NOW)[-1]._replace(attempts=(attempt,))
+        found = Listeners((Endpoint("127.0.0.1", 8080),), Extent.CONTAINER)
+        entry = ListenersEntry(
+            tick.sequence + 1, NOW, tick.key, tick.container_id, there, found,
+            cause=tick.sequence,
+        )  # fmt: skip
+        past = past_of((tick, entry)).container(DEMO_KEY.pod_uid, "liveness")
+
+        text = "".join(hints(tick, a_container(), past))
+
+        assert text == (
+            "The container listens on 127.0.0.1:8080 only: a probe comes to 10.0.0.2, "
+            "so it is refused."
+        )
+
     def test_a_time_limit(self) -> None:
         text = self.hints(self.failing("context deadline exceeded"), CONTAINER)
 
@@ -507,6 +535,14 @@ def through_a_record(journal: Sequence[Entry], pod: Pod) -> tuple[Entry, ...]:
         pytest.param(12, {"lives": {"app": CRASHES}}, id="a wait"),
         pytest.param(100, {"lives": {"app": CRASHES}}, id="many crashes"),
         pytest.param(20, {}, id="nothing"),
+        pytest.param(
+            30,
+            {
+                "probing": probing(liveness=always(REFUSED)),
+                "config": KubeletConfig(finds_listeners=True),
+            },
+            id="a refused connection",
+        ),
         pytest.param(
             30,
             {

@@ -8,7 +8,8 @@ from tests.probers.peers import Peer
 from tests.probers.servers import LOOPBACK, full, refusing, serving
 
 from probetui.errors import GoError
-from probetui.probers.connection import dial
+from probetui.k8s.listeners import Endpoint
+from probetui.probers.connection import RefusedError, dial
 
 
 async def echo(peer: Peer) -> None:
@@ -45,11 +46,12 @@ async def test_a_route_leads_elsewhere() -> None:
 
 
 async def test_a_message_names_what_was_asked_for_and_not_where_it_led() -> None:
-    with refusing() as port, pytest.raises(GoError) as refused:
+    with refusing() as port, pytest.raises(RefusedError) as refused:
         await dial("10.1.2.3", 8080, lambda *_: (LOOPBACK, port))
 
     text = "dial tcp 10.1.2.3:8080: connect: connection refused"
     assert str(refused.value) == text
+    assert refused.value.endpoint == Endpoint("10.1.2.3", 8080)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import contextlib
 import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from tests.probers.grpc_server import (
 from tests.probers.peers import Peer, TLSPeer, server_context
 from tests.probers.servers import LOOPBACK, Serve, answer, refusing, serving
 
+from probetui.k8s.listeners import Endpoint
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.probers.grpc import probe_grpc
 
@@ -197,8 +199,16 @@ async def test_a_refused_connection_costs_all_the_time() -> None:
     with refusing() as port:
         attempt = await probe_grpc(LOOPBACK, port, "svc", SHORT)
 
-    assert attempt == not_connected(port, "50ms")
+    assert replace(attempt, refused_at=None) == not_connected(port, "50ms")
     assert clock() - started_at >= SHORT.total_seconds()
+
+
+@pytest.mark.slow
+async def test_a_connection_that_fails_at_once_says_where() -> None:
+    with refusing() as port:
+        attempt = await probe_grpc(LOOPBACK, port, "svc", timedelta(seconds=1))
+
+    assert attempt.refused_at == Endpoint(LOOPBACK, port)
 
 
 async def say_nothing(peer: Peer) -> None:
@@ -231,7 +241,7 @@ async def test_what_is_no_grpc_server_is_not_connected(
     async with serving(serve) as port:
         attempt = await probe_grpc(LOOPBACK, port, "", SHORT)
 
-    assert attempt == not_connected(port, "50ms")
+    assert replace(attempt, refused_at=None) == not_connected(port, "50ms")
     assert capfd.readouterr() == ("", "")
 
 
@@ -273,7 +283,7 @@ async def test_a_route_changes_where_it_connects_and_nothing_else() -> None:
 
     assert attempt == HEALTHY
     assert server.calls[0].headers[":authority"] == f"{POD_IP}:80"
-    assert refused == not_connected(80, "50ms", POD_IP)
+    assert replace(refused, refused_at=None) == not_connected(80, "50ms", POD_IP)
 
 
 async def test_the_user_agent_begins_as_the_kubelet_s() -> None:

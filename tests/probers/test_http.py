@@ -12,6 +12,7 @@ from tests.probers.peers import Peer, TLSPeer, server_context
 from tests.probers.scripted_server import listening
 from tests.probers.servers import LOOPBACK, full, read_head, refusing, serving
 
+from probetui.k8s.listeners import Endpoint
 from probetui.k8s.probe import HTTPGetAction, HTTPHeader
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
 from probetui.probers import tls
@@ -187,7 +188,11 @@ async def test_a_port_that_refuses_is_a_failure() -> None:
 
     url = f"http://127.0.0.1:{port}/x"
     why = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
-    assert attempt == Attempt(ProbeResult.FAILURE, f'Get "{url}": {why}')
+    assert attempt == Attempt(
+        ProbeResult.FAILURE,
+        f'Get "{url}": {why}',
+        refused_at=Endpoint(LOOPBACK, port),
+    )
 
 
 async def test_a_port_that_does_not_answer_is_a_failure() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.probers.peers import Peer
 from tests.probers.servers import LOOPBACK, full, not_accepting, refusing, serving
 
+from probetui.k8s.listeners import Endpoint
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.probers.tcp import probe_tcp
 
@@ -40,7 +41,8 @@ async def test_a_refused_connection_is_a_failure_and_no_error() -> None:
         attempt = await probe_tcp(LOOPBACK, port, SECOND)
 
     output = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
-    assert attempt == Attempt(ProbeResult.FAILURE, output)
+    there = Endpoint(LOOPBACK, port)
+    assert attempt == Attempt(ProbeResult.FAILURE, output, refused_at=there)
 
 
 @pytest.mark.parametrize(

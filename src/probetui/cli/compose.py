@@ -41,6 +41,7 @@ from probetui.ports import (
     HookRunner,
     ImageStore,
     ImageUsers,
+    ListenerSource,
     LogSource,
     NodeSource,
     Prober,
@@ -233,6 +234,9 @@ class _Live:
         if self._images is not None:
             runtime = self._images.noting_pulls(runtime)
         capable = self._runtime
+        listeners = capable if isinstance(capable, ListenerSource) else None
+        if listeners is not None:
+            self._config = replace(self._config, finds_listeners=True)
         if isinstance(capable, NodeSource):
             self._config = replace(self._config, node=await capable.node())
         dial_address = capable if isinstance(capable, DialAddress) else None
@@ -257,6 +261,7 @@ class _Live:
                 capable if isinstance(capable, VolumeHost) else None,
                 capable if isinstance(capable, ImageUsers) else None,
                 capable if isinstance(capable, Disruptor) else None,
+                listeners,
             ),
             self._clock,
             runtime_name=await self._runtime_name(),

@@ -6,10 +6,12 @@ import logging
 from collections.abc import Callable
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
+from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import (
     CreateContainer,
     Disrupt,
     Effect,
+    FindListeners,
     GetImageStatus,
     GetImageUser,
     GetPodSandboxStatus,
@@ -30,6 +32,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.kubelet.inputs import (
     Fact,
+    ListenersFound,
     OperationFinished,
     OperationProgress,
     OperationValue,
@@ -43,6 +46,7 @@ from probetui.ports import (
     Disruptor,
     HookRunner,
     ImageUsers,
+    ListenerSource,
     Prober,
     Runtime,
     VolumeHost,
@@ -76,6 +80,7 @@ class Executor:
         volumes: where volumes are; None where there are none.
         users: who knows the users of images; None where nobody does.
         disruptor: who can disrupt containers; None where nobody can.
+        listeners: who can tell where containers listen; None where nobody can.
     """
 
     def __init__(
@@ -87,6 +92,7 @@ class Executor:
         volumes: VolumeHost | None = None,
         users: ImageUsers | None = None,
         disruptor: Disruptor | None = None,
+        listeners: ListenerSource | None = None,
     ) -> None:
         self._runtime = runtime
         self._prober = prober
@@ -95,6 +101,7 @@ class Executor:
         self._volumes = volumes
         self._users = users
         self._disruptor = disruptor
+        self._listeners = listeners
 
     async def carry_out(self, effect: Effect, report: Report) -> None:
         """Do what an effect asks and report what came of it.
@@ -116,6 +123,18 @@ class Executor:
                 report(await self._operate(operation_id, operation, report))
             case Relist():
                 report(await self._relist())
+            case FindListeners():
+                report(await self._find_listeners(effect.container_id))
+
+    async def _find_listeners(self, container_id: ContainerID) -> Fact:
+        source = self._listeners
+        if source is None:
+            problem = f"{self._runtime.name} does not tell"
+            return ListenersFound(container_id, None, problem)
+        try:
+            return ListenersFound(container_id, await source.listeners(container_id))
+        except ContainerRuntimeError as error:
+            return ListenersFound(container_id, None, str(error))
 
     async def _relist(self) -> Fact:
         started_at = self._clock.now()
@@ -213,3 +232,5 @@ def _failed(effect: Effect, error: str, clock: Clock) -> Fact:
             return OperationFinished(operation_id, error=error)
         case Relist():
             return RelistFailed(error)
+        case FindListeners(container_id):
+            return ListenersFound(container_id, None, error)

@@ -13,6 +13,7 @@ from probetui.drive.recording import VERSION
 from probetui.drive.status_json import Json, decode_pod_status
 from probetui.errors import RecordError
 from probetui.k8s.event import Event, EventType
+from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.probe import HTTPHeader, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.journal import (
@@ -23,8 +24,10 @@ from probetui.kubelet.journal import (
     Entry,
     EventEntry,
     Exit,
+    FindingEntry,
     Gate,
     Lifecycle,
+    ListenersEntry,
     NoteEntry,
     PodGoneEntry,
     Skip,
@@ -221,6 +224,8 @@ def _attempt(json: Mapping[str, Any]) -> Attempt:
         duration=_from_milliseconds(json["ms"]),
         detail=json["detail"],
         http=_optional(_answer, json.get("http")),
+        refused_at=_optional(_endpoint, json.get("refused")),
+        is_missing=json.get("missing", False),
     )
 
 
@@ -317,6 +322,40 @@ def _note(record: Mapping[str, Any], _ticks: Ticks) -> NoteEntry:
     )
 
 
+def _listeners(record: Mapping[str, Any], _ticks: Ticks) -> ListenersEntry:
+    found = record["listeners"]
+    return ListenersEntry(
+        sequence=record["seq"],
+        at=_instant(record["ts"]),
+        key=_key(record),
+        container_id=ContainerID(record["containerID"]),
+        refused_at=_endpoint(record["refused"]),
+        listeners=(
+            None
+            if found is None
+            else Listeners(tuple(map(_endpoint, found)), Extent(record["extent"]))
+        ),
+        problem=record["problem"],
+        cause=record["cause"],
+    )
+
+
+def _finding(record: Mapping[str, Any], _ticks: Ticks) -> FindingEntry:
+    return FindingEntry(
+        sequence=record["seq"],
+        at=_instant(record["ts"]),
+        key=_key(record),
+        rule=record["rule"],
+        path=record["path"],
+        message=record["message"],
+        cause=record["cause"],
+    )
+
+
+def _endpoint(json: Mapping[str, Any]) -> Endpoint:
+    return Endpoint(json["address"], json["port"])
+
+
 def _gone(record: Mapping[str, Any], _ticks: Ticks) -> PodGoneEntry:
     return PodGoneEntry(record["seq"], _instant(record["ts"]), record["podUID"])
 
@@ -331,6 +370,8 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Ticks], Entry]] = {
     "status": _status,
     "user": _user,
     "note": _note,
+    "listeners": _listeners,
+    "finding": _finding,
     "gone": _gone,
 }
 

@@ -13,6 +13,7 @@ from msgspec import Meta, field
 
 from probetui.drive.recording import VERSION
 from probetui.k8s.event import EventType
+from probetui.k8s.listeners import Extent
 from probetui.kubelet.journal import Action, By, Exit, Lifecycle, Skip, Trigger, What
 from probetui.kubelet.outcome import ProbeResult
 
@@ -101,8 +102,19 @@ class HTTPAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     redirects: list[str]
 
 
+class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where somebody listens, or where a connection was refused."""
+
+    address: str
+    port: int
+
+
 class Attempt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One run of a handler; an `error` says why it could not run."""
+    """One run of a handler; an `error` says why it could not run.
+
+    `refused` is there where a connection was refused, `missing` where the executable
+    of a command is not there.
+    """
 
     result: ProbeResult
     ms: Milliseconds
@@ -110,6 +122,8 @@ class Attempt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: str
     error: str | None
     http: HTTPAnswer | msgspec.UnsetType = msgspec.UNSET
+    refused: Endpoint | msgspec.UnsetType = msgspec.UNSET
+    missing: bool = False
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -263,6 +277,33 @@ class Note(Common, frozen=True, kw_only=True, tag="note"):
     bookmark: bool = False
 
 
+class Listeners(OfPod, frozen=True, kw_only=True, tag="listeners"):
+    """Where a container listens, looked up after a connection was refused.
+
+    `listeners` is null where it cannot be seen, for which `problem` is the reason.
+    """
+
+    container: str
+    probe: ProbeWord
+    container_id: str = field(name="containerID")
+    refused: Endpoint
+    listeners: list[Endpoint] | None
+    extent: Extent | None
+    problem: str
+    cause: int | None
+
+
+class Finding(OfPod, frozen=True, kw_only=True, tag="finding"):
+    """What a probe showed to be likely not meant so; `path` is a field of the pod."""
+
+    container: str
+    probe: ProbeWord
+    rule: str
+    path: str
+    message: str
+    cause: int | None
+
+
 class Gone(OfPod, frozen=True, kw_only=True, tag="gone"):
     """A pod has ended for good."""
 
@@ -299,6 +340,8 @@ AnyRecord = (
     | Status
     | User
     | Note
+    | Listeners
+    | Finding
     | Gone
     | Input
     | Rewind

@@ -21,7 +21,9 @@ from datetime import datetime, timedelta
 
 from probetui.drive.masking import Mask
 from probetui.drive.value_json import encode_value, timestamp
+from probetui.k8s.listeners import Endpoint
 from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.event_recorder import ClusterEvent
@@ -30,6 +32,8 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     Entry,
     EventEntry,
+    FindingEntry,
+    ListenersEntry,
     NoteEntry,
     PodGoneEntry,
     StateEntry,
@@ -183,6 +187,10 @@ def _encode(  # noqa: C901  # one arm per kind
                 "fault": entry.is_fault,
                 "bookmark": entry.is_bookmark,
             }
+        case ListenersEntry():
+            return "listeners", _listeners(entry, context)
+        case FindingEntry():
+            return "finding", _finding(entry, context)
         case PodGoneEntry():
             return "gone", _pod(entry.pod_uid, context)
 
@@ -289,6 +297,10 @@ def _attempt(attempt: Attempt, mask: Mask) -> Record:
     }
     if attempt.http is not None:
         record["http"] = _answer(attempt.http, mask)
+    if attempt.refused_at is not None:
+        record["refused"] = _endpoint(attempt.refused_at)
+    if attempt.is_missing:
+        record["missing"] = True
     return record
 
 
@@ -373,6 +385,43 @@ def _status(entry: StatusEntry, context: RecordContext) -> Record:
         **_pod(entry.pod_uid, context),
         "status": context.status_to_json(entry.status),
     }
+
+
+def _listeners(entry: ListenersEntry, context: RecordContext) -> Record:
+    listeners = entry.listeners
+    return {
+        **_probe(entry.key, context),
+        "containerID": entry.container_id,
+        "refused": _endpoint(entry.refused_at),
+        "listeners": (
+            None if listeners is None else list(map(_endpoint, listeners.endpoints))
+        ),
+        "extent": None if listeners is None else listeners.extent,
+        "problem": entry.problem,
+        "cause": entry.cause,
+    }
+
+
+def _finding(entry: FindingEntry, context: RecordContext) -> Record:
+    return {
+        **_probe(entry.key, context),
+        "rule": entry.rule,
+        "path": entry.path,
+        "message": entry.message,
+        "cause": entry.cause,
+    }
+
+
+def _probe(key: ProbeKey, context: RecordContext) -> Record:
+    return {
+        **_pod(key.pod_uid, context),
+        "container": key.container_name,
+        "probe": key.probe_type.lower(),
+    }
+
+
+def _endpoint(endpoint: Endpoint) -> Record:
+    return {"address": endpoint.address, "port": endpoint.port}
 
 
 def _result(result: Result | None) -> str | None:

@@ -24,6 +24,7 @@ from probetui.kubelet.effects import (
     Disrupt,
     Disruption,
     Effect,
+    FindListeners,
     GetImageStatus,
     GetImageUser,
     GetPodSandboxStatus,
@@ -46,6 +47,7 @@ from probetui.kubelet.effects import (
 from probetui.kubelet.injection import time_out_words
 from probetui.kubelet.inputs import (
     Fact,
+    ListenersFound,
     OperationFinished,
     OperationValue,
     ProbeFinished,
@@ -227,6 +229,9 @@ class World:
                 return at, ProbeFinished(effect.probe_id, outcome)
             case RunOperation(operation_id, pod_uid, operation):
                 return self._operate(operation_id, pod_uid, operation, now)
+            case FindListeners(container_id):
+                problem = "a scripted container has no network"
+                return now, ListenersFound(container_id, None, problem)
 
     def pods(self, now: datetime) -> tuple[RuntimePodStatus, ...]:
         """Return everything there is; a pod that did not change is the same object."""

@@ -14,6 +14,8 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     Entry,
     EventEntry,
+    FindingEntry,
+    ListenersEntry,
     NoteEntry,
     PodGoneEntry,
     StateEntry,
@@ -94,7 +96,12 @@ class Selection:
         match entry:
             case UserEntry() | NoteEntry():
                 return True
-            case TickEntry(key=key) | TryEntry(key=key):
+            case (
+                TickEntry(key=key)
+                | TryEntry(key=key)
+                | ListenersEntry(key=key)
+                | FindingEntry(key=key)
+            ):
                 return self._has(key.container_name) and self._has_type(key.probe_type)
             case EventEntry(event=event, tick=tick):
                 return self._has(event.container_name) and (

@@ -31,6 +31,9 @@ class KubeletConfig:
         creates: a container that is not there is created; else it is waited for.
         restarts: one that has ended is started again; else that is only told.
         kills: one whose probes demand it is stopped; else that is only told.
+        finds_listeners: after a refused connection, it is looked where the container
+            listens.
+        tells_findings: what probes show to be unwise is told, once of each.
         node: what pods are told of the machine they run on.
     """
 
@@ -58,5 +61,8 @@ class KubeletConfig:
     creates: bool = True
     restarts: bool = True
     kills: bool = True
+
+    finds_listeners: bool = False
+    tells_findings: bool = False
 
     node: Node = NOWHERE

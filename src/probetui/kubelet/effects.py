@@ -215,4 +215,11 @@ class Relist:
     """List all pods of ours and answer with `Relisted` or `RelistFailed`."""
 
 
-Effect = RunProbe | RunOperation | Relist
+@dataclass(frozen=True, slots=True)
+class FindListeners:
+    """Look where a container listens and answer with `ListenersFound`."""
+
+    container_id: ContainerID
+
+
+Effect = RunProbe | RunOperation | Relist | FindListeners

@@ -33,6 +33,7 @@ from probetui.kubelet.inputs import (
     DisruptContainer,
     Input,
     KillContainer,
+    ListenersFound,
     OperationFinished,
     OperationProgress,
     ProbeFinished,
@@ -74,6 +75,7 @@ from probetui.kubelet.relists import Relists
 from probetui.kubelet.restraint import Restraint
 from probetui.kubelet.results import Update
 from probetui.kubelet.routine import Runner
+from probetui.kubelet.sightings import Sightings
 from probetui.kubelet.snapshot import PodSnapshot, Snapshot
 from probetui.kubelet.snapshots import SnapshotMaker
 from probetui.kubelet.status_manager import StatusManager
@@ -112,6 +114,7 @@ class Engine:
         self._pods: dict[str, Pod] = {}
         self._interventions = Interventions(self._pods)
         self._tries = Tries(self._ledger, self._interventions)
+        self._sightings = Sightings(self._ledger, config, self._pods)
         self._statuses = StatusManager()
         self._reasons = ReasonCache()
         windows = (config.backoff_initial, config.backoff_max, config.backoff_expiry)
@@ -214,6 +217,8 @@ class Engine:
             case ProbeFinished():
                 if not self._tries.under_way or not self._tries.finish(item, now):
                     self._probes.finish(item, now)
+            case ListenersFound():
+                self._sightings.found(item, now)
             case (
                 OperationFinished()
                 | OperationProgress()
@@ -241,6 +246,8 @@ class Engine:
         if self._probes.paused:
             self._play.tell(now)
         turn = self._ledger.take()
+        self._sightings.look_at(turn.entries, now)
+        turn = turn.followed_by(self._ledger.take())
         self._snapshots.note(turn)
         return turn
 
@@ -622,6 +629,7 @@ class Engine:
         self._lifetimes.forget_pod(pod_uid)
         self._snapshots.forget(pod_uid)
         self._play.forget_pod(pod_uid)
+        self._sightings.forget_pod(pod_uid)
 
     # -- telling people
 

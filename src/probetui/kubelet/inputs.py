@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from probetui.k8s.config import ConfigObject
+from probetui.k8s.listeners import Listeners
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
@@ -287,8 +288,17 @@ class RuntimeChanged:
     """The runtime says that something happened; brings the relist forward."""
 
 
+@dataclass(frozen=True, slots=True)
+class ListenersFound:
+    """A `FindListeners` has come to its end; None is for what cannot be seen."""
+
+    container_id: ContainerID
+    listeners: Listeners | None
+    problem: str = ""
+
+
 RuntimeFact = (
     OperationFinished | OperationProgress | Relisted | RelistFailed | RuntimeChanged
 )
-Fact = ProbeFinished | RuntimeFact
+Fact = ProbeFinished | RuntimeFact | ListenersFound
 Input = Command | Fact

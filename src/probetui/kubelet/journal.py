@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from probetui.k8s.event import Event
+from probetui.k8s.listeners import Endpoint, Listeners
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import PodStatus
@@ -269,6 +270,41 @@ class NoteEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class ListenersEntry:
+    """Where a container listens, looked up because a probe's connection was refused.
+
+    `refused_at` is where the probe went, `cause` the sequence number of its tick or
+    try. `listeners` is None where it cannot be seen, for which `problem` is the reason.
+    """
+
+    sequence: int
+    at: datetime
+    key: ProbeKey
+    container_id: ContainerID
+    refused_at: Endpoint
+    listeners: Listeners | None
+    problem: str = ""
+    cause: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingEntry:
+    """What a probe showed to be likely not meant so; told once of each probe.
+
+    `rule` is the name of the finding, `path` the field of the pod that it is about,
+    `cause` the sequence number of the tick or try that showed it.
+    """
+
+    sequence: int
+    at: datetime
+    key: ProbeKey
+    rule: str
+    path: str
+    message: str
+    cause: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PodGoneEntry:
     """A pod has ended for good: nothing of it runs or will run."""
 
@@ -287,5 +323,7 @@ Entry = (
     | StatusEntry
     | UserEntry
     | NoteEntry
+    | ListenersEntry
+    | FindingEntry
     | PodGoneEntry
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
+from probetui.k8s.listeners import Endpoint
 from probetui.k8s.probe import HTTPHeader
 
 
@@ -56,8 +57,10 @@ class Attempt:
 
     `error` says why the handler could not run; a probe that fails has none.
     `output` is at most 10 KiB and may hold lone surrogates for bytes that are not
-    UTF-8. `detail` is extra for the screen (an exit code, a status line), and so is
-    `http`, which is set if a server answered.
+    UTF-8. `detail` is extra for the screen (an exit code, a status line), and so are
+    `http`, which is set if a server answered, `refused_at`, where a connection was
+    refused (of gRPC also one that broke off before it was one), and `is_missing`: the
+    executable of the command is not there.
     """
 
     result: ProbeResult
@@ -66,6 +69,8 @@ class Attempt:
     duration: timedelta = timedelta()
     detail: str = ""
     http: HTTPAnswer | None = None
+    refused_at: Endpoint | None = None
+    is_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

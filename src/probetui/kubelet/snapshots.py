@@ -34,6 +34,8 @@ from probetui.kubelet.interventions import Interventions
 from probetui.kubelet.journal import (
     Entry,
     EventEntry,
+    FindingEntry,
+    ListenersEntry,
     NoteEntry,
     TickEntry,
     TryEntry,
@@ -364,7 +366,12 @@ def _restarts(status: PodStatus) -> int:
 def _pod_uid(entry: Entry) -> str:
     """Return which pod an entry is about; empty if it is about none."""
     match entry:
-        case TickEntry(key=key) | TryEntry(key=key):
+        case (
+            TickEntry(key=key)
+            | TryEntry(key=key)
+            | ListenersEntry(key=key)
+            | FindingEntry(key=key)
+        ):
             return key.pod_uid
         case EventEntry(event=event):
             return event.pod_uid

@@ -18,6 +18,12 @@ class Turn(NamedTuple):
     effects: tuple[Effect, ...] = ()
     entries: tuple[Entry, ...] = ()
 
+    def followed_by(self, later: Turn) -> Turn:
+        """Return this one, and behind it another one of the same instant."""
+        if not later.effects and not later.entries:
+            return self
+        return Turn(self.effects + later.effects, self.entries + later.entries)
+
 
 NOTHING = Turn()
 

@@ -18,6 +18,7 @@ from probetui.kubelet.journal import (
     Entry,
     EventEntry,
     Lifecycle,
+    ListenersEntry,
     NoteEntry,
     PodGoneEntry,
     StateEntry,
@@ -30,6 +31,7 @@ from probetui.presentation.containers import object_name
 from probetui.presentation.durations import age, took
 from probetui.presentation.exits import asked_by, exit_words
 from probetui.presentation.folding import ClusterView
+from probetui.presentation.refusals import refusal_words
 from probetui.presentation.spans import Role
 
 _ACTED = {
@@ -116,6 +118,18 @@ class EventLog:
                 what = "bookmark" if entry.is_bookmark else ""
                 return EventLine(
                     entry.sequence, entry.at, "note", what, "", entry.text, "", role
+                )
+            case ListenersEntry(key=key):
+                return EventLine(
+                    entry.sequence,
+                    entry.at,
+                    "state",
+                    "refused",
+                    object_name(names, key.pod_uid, key.container_name),
+                    refusal_words(entry),
+                    role=Role.MUTED,
+                    pod_uid=key.pod_uid,
+                    container_name=key.container_name,
                 )
             case PodGoneEntry():
                 return _state_line(

@@ -8,6 +8,8 @@ from probetui.k8s.pod import Container
 from probetui.k8s.probe import ExecAction, HTTPGetAction
 from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.presentation.lives import NO_PAST, ContainerPast
+from probetui.presentation.refusals import refusal_words
 
 _REFUSED = "connection refused"
 _TIMED_OUT = ("deadline exceeded", "timed out", "i/o timeout")
@@ -15,12 +17,22 @@ _NO_COMMAND = ("executable file not found", "no such file or directory")
 _CLIENT_ERROR, _SERVER_ERROR = "HTTP 4", "HTTP 5"
 
 
-def hints(tick: TickEntry, container: Container | None) -> Iterator[str]:
+def hints(
+    tick: TickEntry,
+    container: Container | None,
+    past: ContainerPast = NO_PAST,
+) -> Iterator[str]:
     """Yield what to look at next, judged by what the last attempt said.
 
-    They are guesses for people, told as such; nothing depends on them.
+    Where a container listens is a fact, if it has been looked up. All else is a guess
+    for people, told as such; nothing depends on it.
     """
     if not tick.attempts:
+        return
+    looked = past.listeners(tick)
+    if looked is not None and looked.listeners is not None:
+        words = refusal_words(looked)
+        yield f"{words[0].upper()}{words[1:]}.{_declared(container)}"
         return
     attempt = tick.attempts[-1]
     said = (attempt.error or attempt.output).lower()

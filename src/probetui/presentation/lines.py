@@ -22,7 +22,9 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     Entry,
     EventEntry,
+    FindingEntry,
     Lifecycle,
+    ListenersEntry,
     NoteEntry,
     PodGoneEntry,
     Skip,
@@ -34,11 +36,14 @@ from probetui.kubelet.journal import (
     What,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.manifest.problem import Severity
 from probetui.presentation.containers import object_name, pod_names
 from probetui.presentation.durations import took
 from probetui.presentation.exits import is_after_grace, signal_of
+from probetui.presentation.findings import RULES
 from probetui.presentation.marks import is_warning
 from probetui.presentation.plain_detail import PlainDetail
+from probetui.presentation.refusals import refusal_words
 from probetui.presentation.text_cells import one_line
 
 _SECOND = timedelta(seconds=1)
@@ -72,7 +77,7 @@ def since_stamp(at: datetime, started_at: datetime) -> str:
     return f"+{tenths // 10}.{tenths % 10}s"
 
 
-def entry_line(
+def entry_line(  # noqa: C901  # one arm per kind
     entry: Entry, names: Mapping[str, str], pods: Mapping[str, Pod] = _NO_PODS
 ) -> str | None:
     """Return the fact without its time, or None for an entry that has no line.
@@ -107,6 +112,13 @@ def entry_line(
             return f"{where} {_backoff(entry)}"
         case UserEntry():
             return f"user {entry.command} {entry.target}".rstrip()
+        case ListenersEntry(key=key):
+            where = object_name(names, key.pod_uid, key.container_name)
+            words = refusal_words(entry)
+            return f"{where} {key.probe_type.lower()} refused {go_quote(words)}"
+        case FindingEntry(key=key):
+            where = object_name(names, key.pod_uid, key.container_name)
+            return f"{where} {key.probe_type.lower()} {_finding(entry)}"
         case NoteEntry(is_bookmark=True, text=text):
             return f"bookmark {go_quote(text)}"
         case PodGoneEntry():
@@ -329,6 +341,12 @@ def _try(entry: TryEntry) -> str:
     is_warning = entry.attempts[-1].result is ProbeResult.WARNING
     result = "warning" if is_warning else entry.result.name.lower()
     return f"try {result} {duration} not-counted"
+
+
+def _finding(entry: FindingEntry) -> str:
+    severity = RULES[entry.rule].severity if entry.rule in RULES else Severity.NOTE
+    words = go_quote(f"{entry.path}: {entry.message}")
+    return f"finding {severity} {entry.rule} {words}"
 
 
 def _grace(tick: TickEntry, pod: Pod | None) -> str:

@@ -19,12 +19,16 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     Entry,
     Lifecycle,
+    ListenersEntry,
     StatusEntry,
     TickEntry,
 )
 
 MOST_LIVES = 500
 """Of one container; older ones are dropped."""
+
+MOST_LOOKS = 500
+"""At where one container listens; older ones are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,24 @@ class ContainerPast:
     lives: tuple[Life, ...] = ()
     waits: BackoffEntry | None = None
     decision: BackoffEntry | None = None
+    looks: tuple[ListenersEntry, ...] = ()
+
+    def listeners(self, tick: TickEntry) -> ListenersEntry | None:
+        """Return where the container listened when a tick's connection was refused.
+
+        That is what was looked up for it, else what had been said before: nothing is
+        said again that has not changed. None while it is not known.
+        """
+        there = tick.attempts[-1].refused_at if tick.attempts else None
+        before = None
+        for each in self.looks:
+            if (each.container_id, each.refused_at) != (tick.container_id, there):
+                continue
+            if each.cause == tick.sequence:
+                return each
+            if each.sequence < tick.sequence:
+                before = each
+        return before
 
     def life(self, container_id: ContainerID) -> Life | None:
         """Return the life of an instance, None if it is not known."""
@@ -118,6 +140,9 @@ class _Past:
     lives: deque[Life] = field(default_factory=lambda: deque(maxlen=MOST_LIVES))
     waits: BackoffEntry | None = None
     decision: BackoffEntry | None = None
+    looks: deque[ListenersEntry] = field(
+        default_factory=lambda: deque(maxlen=MOST_LOOKS)
+    )
 
 
 class Lives:
@@ -135,6 +160,8 @@ class Lives:
                     self._container(each)
                 case BackoffEntry():
                     self._backoff(each)
+                case ListenersEntry(key=key):
+                    self._past(key.pod_uid, key.container_name).looks.append(each)
                 case TickEntry(action=Action.KILL):
                     self._kill(each)
                 case StatusEntry(status=PodStatus(pod_ip=address)) if address:
@@ -147,7 +174,9 @@ class Lives:
         past = self._pasts.get((pod_uid, container_name))
         if past is None:
             return NO_PAST
-        return ContainerPast(tuple(past.lives), past.waits, past.decision)
+        return ContainerPast(
+            tuple(past.lives), past.waits, past.decision, tuple(past.looks)
+        )
 
     def containers(self) -> list[tuple[str, str]]:
         """Return pod UID and name of every container that was told of, in order."""

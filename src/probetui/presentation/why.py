@@ -186,7 +186,7 @@ def _probed(tick: TickEntry, case: Case) -> Iterator[str]:
     if (event := event_of(tick)) is not None:
         reason, message = event
         yield f"Its event is Warning {reason}: {case.view.safe(message)}"
-    yield from hints(tick, case.container)
+    yield from hints(tick, case.container, case.past)
 
 
 def attempt_sentences(tick: TickEntry, view: View) -> Iterator[str]:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from probetui.errors import GoError
+from probetui.k8s.listeners import Endpoint
 from probetui.ports import DialAddress
 from probetui.probers.go_address import (
     address_family,
@@ -53,6 +54,19 @@ def route_to(pod_ip: str, dial_address: DialAddress | None) -> Route:
         return host, port
 
     return route
+
+
+class RefusedError(GoError):
+    """Somebody is there, but nobody listens.
+
+    Args:
+        message: in Go's words.
+        endpoint: what was asked for.
+    """
+
+    def __init__(self, message: str, endpoint: Endpoint) -> None:
+        super().__init__(message)
+        self.endpoint = endpoint
 
 
 class Connection(Protocol):
@@ -120,7 +134,9 @@ class TCPConnection:
 async def dial(host: str, port: int, route: Route = straight) -> TCPConnection:
     """Connect to a host and port; an empty host is this machine, as in Go.
 
-    Messages name what was asked for, not where `route` led. Raises `GoError`.
+    Messages name what was asked for, not where `route` led. Raises `GoError`, and
+    `RefusedError` if the first address refused it.
+
     Source: net/dial.go, Dialer.DialContext.
     """
     try:
@@ -130,13 +146,15 @@ async def dial(host: str, port: int, route: Route = straight) -> TCPConnection:
         addresses = await _look_up(host, port, route)
     except GoError as error:
         raise GoError(f"dial tcp: {error}") from error
-    errors = []
+    errors: list[GoError] = []
     for family, address, name in addresses:
         try:
             return TCPConnection(await _connect(family, address), name)
         except OSError as error:
-            text = describe_os_error(error)
-            errors.append(GoError(f"dial tcp {name}: connect: {text}"))
+            text = f"dial tcp {name}: connect: {describe_os_error(error)}"
+            is_refused = isinstance(error, ConnectionRefusedError)
+            there = Endpoint(host or _THIS_MACHINE, port)
+            errors.append(RefusedError(text, there) if is_refused else GoError(text))
     raise errors[0]
 
 

@@ -24,6 +24,7 @@ from urllib.parse import quote
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
 
+from probetui.k8s.listeners import Endpoint
 from probetui.kubelet.go_text import go_duration, go_quote
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.probers.connection import Route, straight
@@ -62,7 +63,8 @@ async def probe_grpc(
     """Connect, ask once, and judge the answer; what goes wrong is a failure.
 
     Connecting is tried again until the time is over, so that a refused connection
-    costs all of it.
+    costs all of it. One that broke off otherwise, as with a server that wants TLS,
+    cannot be told from it.
 
     Args:
         host: a pod's IP; an empty one is this machine, as in Go.
@@ -74,17 +76,22 @@ async def probe_grpc(
     clock = asyncio.get_running_loop().time
     deadline = clock() + time_limit.total_seconds()
     limit = go_duration(time_limit)
+    failed = asyncio.Event()
     try:
         if time_limit <= timedelta():
             raise TimeoutError  # noqa: TRY301  # as if it had been waited for
         async with asyncio.timeout_at(deadline):
-            channel = await _connect(host, port, time_limit, route)
+            channel = await _connect(host, port, time_limit, route, failed)
     except TimeoutError:
+        address = host or _THIS_MACHINE
+        is_refused = failed.is_set() and address_family(address) is not None
+        there = Endpoint(address, port) if is_refused else None
         return Attempt(
             ProbeResult.FAILURE,
             "timeout: failed to connect service "
             f"{go_quote(join_host_port(host, port))} within {limit}: "
             "context deadline exceeded",
+            refused_at=there,
         )
     try:
         return await _check(channel, service, deadline - clock(), limit)
@@ -93,9 +100,17 @@ async def probe_grpc(
 
 
 async def _connect(
-    host: str, port: int, time_limit: timedelta, route: Route
+    host: str,
+    port: int,
+    time_limit: timedelta,
+    route: Route,
+    failed: asyncio.Event,
 ) -> grpc.aio.Channel:
-    """Return a channel that is connected, to be closed; goes on until cancelled."""
+    """Return a channel that is connected, to be closed; goes on until cancelled.
+
+    `failed` is set when a connection failed long before its time was over.
+    """
+    clock = asyncio.get_running_loop().time
     target = _target(*route(host, port))
     if target is None:
         return await asyncio.Future()
@@ -109,6 +124,7 @@ async def _connect(
     )
     # A channel's own retries come up to a fifth earlier or later than the kubelet's.
     for pause in _pauses():
+        began_at = clock()
         channel = grpc.aio.insecure_channel(target, options)
         try:
             if await _is_connected(channel):
@@ -116,6 +132,8 @@ async def _connect(
         except BaseException:
             await channel.close()
             raise
+        if clock() - began_at < time_limit.total_seconds() / 2:
+            failed.set()
         await channel.close()
         await asyncio.sleep(pause.total_seconds())
     raise AssertionError("there is always another pause")

@@ -19,6 +19,7 @@ from probetui.errors import GoError
 from probetui.k8s.probe import HTTPHeader
 from probetui.kubelet.go_text import go_quote, to_text
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
+from probetui.probers.connection import RefusedError
 from probetui.probers.go_url import GoURL
 from probetui.probers.http_request import ProbeRequest, to_httpx
 from probetui.probers.tls import PlainAnswerError
@@ -49,7 +50,10 @@ async def probe_http(
     except httpx.ReadError as error:
         return exchange.body_broke_off(str(error))
     except (GoError, httpx.TransportError) as error:
-        return exchange.no_answer(str(error))
+        failed = exchange.no_answer(str(error))
+        if isinstance(error.__cause__, RefusedError):
+            return replace(failed, refused_at=error.__cause__.endpoint)
+        return failed
     return _judge(exchange.answered(response), to_text(body))
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from probetui.errors import GoError
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.probers.connection import Route, dial, straight
+from probetui.probers.connection import RefusedError, Route, dial, straight
 from probetui.probers.go_address import join_host_port
 
 
@@ -27,6 +27,8 @@ async def probe_tcp(
             (await dial(host, port, route)).close()
     except TimeoutError:
         output = f"dial tcp {join_host_port(host, port)}: i/o timeout"
+    except RefusedError as error:
+        return Attempt(ProbeResult.FAILURE, str(error), refused_at=error.endpoint)
     except GoError as error:
         output = str(error)
     else:

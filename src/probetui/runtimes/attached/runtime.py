@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.listeners import Listeners
 from probetui.k8s.node import NOWHERE, Node
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
@@ -31,6 +32,7 @@ from probetui.ports import (
     ExecResult,
     ForeignContainer,
     ForeignContainers,
+    ListenerSource,
     LogLine,
     LogSource,
     NodeSource,
@@ -148,6 +150,12 @@ class AttachedRuntime:
         return await self._foreign.exec_sync(
             foreign_id(container_id), command, timeout_seconds
         )
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where a container listens, if that can be seen."""
+        if not isinstance(self._foreign, ListenerSource):
+            raise ContainerRuntimeError(f"{self.name} does not tell")
+        return await self._foreign.listeners(foreign_id(container_id))
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield whenever something happened to any container."""

@@ -10,12 +10,14 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.listeners import Listeners
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.labels import DOCKER_TYPE, DOCKER_TYPE_SANDBOX
 from probetui.ports import ExecResult, ForeignContainer, ForeignStatus
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.execution import Executor
 from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
+from probetui.runtimes.docker.listeners import ContainerListeners
 from probetui.runtimes.docker.reach import Publishing
 from probetui.runtimes.docker.translate import (
     HOST,
@@ -46,6 +48,7 @@ class ForeignDocker:
     Args:
         client: the connection to the daemon.
         executor: runs commands in containers.
+        listeners: looks into the networks of containers.
         published: how ports are reached where addresses are not; None where they are.
         host: where the network of the daemon's machine is reached.
     """
@@ -56,11 +59,13 @@ class ForeignDocker:
         self,
         client: Client,
         executor: Executor,
+        listeners: ContainerListeners,
         published: Publishing | None,
         host: str = LOCALHOST,
     ) -> None:
         self._client = client
         self._executor = executor
+        self._listeners = listeners
         self._published = published
         self._host = host
         self._kept: dict[ContainerID, _Kept] = {}
@@ -113,6 +118,10 @@ class ForeignDocker:
         return await self._executor.run(
             to_docker_id(container_id), command, timeout_seconds
         )
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where the network of one is listened."""
+        return await self._listeners.of(to_docker_id(container_id))
 
     async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
         """Stop one; what is gone, or does not run, is fine."""

@@ -11,6 +11,7 @@ import docker.utils
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.image import ImageFilesystem, StoredImage
+from probetui.k8s.listeners import Listeners
 from probetui.k8s.node import Node
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
 from probetui.kubelet.effects import (
@@ -43,6 +44,7 @@ from probetui.runtimes.docker.foreign import ForeignDocker
 from probetui.runtimes.docker.helpers import Helpers
 from probetui.runtimes.docker.image_store import DockerImageStore
 from probetui.runtimes.docker.images import PAUSE_IMAGE, Images, SandboxImage
+from probetui.runtimes.docker.listeners import ContainerListeners
 from probetui.runtimes.docker.listing import Listing
 from probetui.runtimes.docker.messages import Messages
 from probetui.runtimes.docker.mounts import sandbox_mounts
@@ -145,6 +147,7 @@ class DockerRuntime:
         )
         self._reach = Reach(publishing(daemon, self._options.reach))
         processes = HostProcesses() if daemon.is_on_this_kernel else None
+        self._listeners = ContainerListeners(self._client, processes)
         self._executor = Executor(
             self._client,
             processes,
@@ -384,6 +387,10 @@ class DockerRuntime:
         """Freeze or unfreeze a container, signal its main process, cut off its pod."""
         await self._disruptions.disrupt(to_docker_id(container_id), disruption)
 
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where the network of a container's pod is listened."""
+        return await self._listeners.of(to_docker_id(container_id))
+
     async def watch(self) -> AsyncIterator[None]:
         """Yield once per happening; raises when the connection breaks."""
         filters = {
@@ -422,6 +429,7 @@ class DockerRuntime:
         return ForeignDocker(
             self._client,
             self._executor,
+            self._listeners,
             publishing(self._daemon, self._options.reach),
             self._daemon.host or LOCALHOST,
         )

@@ -12,6 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.listeners import Listeners
 from probetui.k8s.node import Node
 from probetui.k8s.runtime import (
     ContainerID,
@@ -29,11 +30,12 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress
+from probetui.runtimes.listening import listeners_of
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.addresses import free_address
 from probetui.runtimes.process.container import ProcessContainer
 from probetui.runtimes.process.foreign import ForeignProcesses
-from probetui.runtimes.process.identity import Process, identify
+from probetui.runtimes.process.identity import Process, identify, marked
 from probetui.runtimes.process.sandbox import (
     FOLDER_MODE,
     ProcessSandbox,
@@ -246,6 +248,15 @@ class ProcessRuntime:
             async with contextlib.aclosing(lines):
                 async for line in lines:
                     yield line
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where the processes of a container listen."""
+        with _refusals():
+            container = self._container(container_id)
+        if container.state is not RuntimeState.RUNNING:
+            raise ContainerRuntimeError("it does not run")
+        marker = translate.marker(container.record.container_id)
+        return await asyncio.to_thread(lambda: listeners_of(marked(marker)))
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield when something happened; what happens at once is one yield."""

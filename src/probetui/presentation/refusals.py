@@ -1,0 +1,55 @@
+"""Why a connection was refused, by what is known of who listens where."""
+
+from __future__ import annotations
+
+from probetui.k8s.listeners import ANYWHERE, Endpoint, Extent, Listeners
+from probetui.kubelet.journal import ListenersEntry
+
+_MOST_NAMED = 4
+"""Of the endpoints of one container; more would fill the line."""
+
+_WHO = {
+    Extent.CONTAINER: "the container",
+    Extent.POD: "the pod",
+    Extent.MACHINE: "this machine, whose network it shares,",
+}
+
+
+def refusal_words(entry: ListenersEntry) -> str:
+    """Return why a connection was refused, in a sentence without its stop."""
+    if entry.listeners is None:
+        return f"where it listens is not known: {entry.problem}"
+    return why_refused(entry.refused_at, entry.listeners)
+
+
+def why_refused(refused_at: Endpoint, listeners: Listeners) -> str:
+    """Return the same of what was found just now."""
+    port = refused_at.port
+    on_port = [each for each in listeners.endpoints if each.port == port]
+    who = _WHO[listeners.extent]
+    if any(_reaches(each, refused_at) for each in on_port):
+        return (
+            f"{who} listens on {_named(on_port)} now: it came up since, or did not "
+            "take the connection"
+        )
+    if on_port:
+        return (
+            f"{who} listens on {_named(on_port)} only: a probe comes to "
+            f"{refused_at.address}, so it is refused"
+        )
+    if listeners.extent is Extent.MACHINE:
+        return f"nothing on this machine, whose network it shares, listens on {port}"
+    if listeners.endpoints:
+        elsewhere = _named(listeners.endpoints)
+        return f"nothing listens on {port}; {who} listens on {elsewhere}"
+    return f"nothing listens on {port}: {who} listens on no port at all"
+
+
+def _reaches(listener: Endpoint, there: Endpoint) -> bool:
+    return listener.address in ANYWHERE or listener.address == there.address
+
+
+def _named(endpoints: tuple[Endpoint, ...] | list[Endpoint]) -> str:
+    named = ", ".join(str(each) for each in endpoints[:_MOST_NAMED])
+    more = len(endpoints) - _MOST_NAMED
+    return f"{named} and {more} more" if more > 0 else named

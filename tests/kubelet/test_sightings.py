@@ -1,0 +1,227 @@
+"""What probes show beside their results (UX-28)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.builders import (
+    START,
+    a_container,
+    a_key,
+    a_pod,
+    a_probe,
+    an_http_probe,
+    at,
+)
+from tests.drive.stage import Stage, always, probing
+
+from probetui.drive.world import Answer
+from probetui.k8s.listeners import Endpoint, Extent, Listeners
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import HTTPGetAction, TCPSocketAction
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import FindListeners
+from probetui.kubelet.inputs import ListenersFound
+from probetui.kubelet.journal import ListenersEntry, TryEntry
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.sightings import Sightings
+from probetui.kubelet.turn import Ledger
+
+LOOKS = KubeletConfig(finds_listeners=True)
+THERE = Endpoint("10.1.2.3", 8080)
+OTHER = Endpoint("10.1.2.3", 9090)
+FIRST, SECOND = ContainerID("fake://1"), ContainerID("fake://2")
+LOOPBACK = Listeners((Endpoint("127.0.0.1", 8080),), Extent.POD)
+APP = a_container(liveness_probe=an_http_probe())
+
+
+class Bench:
+    """Sightings of one pod; `asked` and `told` are what has come of them."""
+
+    def __init__(self, config: KubeletConfig = LOOKS, *containers: Container) -> None:
+        self.pod = a_pod(*(containers or (APP,)))
+        self.ledger = Ledger()
+        self.pods: dict[str, Pod] = {self.pod.uid: self.pod}
+        self.sightings = Sightings(self.ledger, config, self.pods)
+        self.asked: list[ContainerID] = []
+        self.told: list[ListenersEntry] = []
+        self._sequence = 100
+
+    def refuse(self, seconds: float, **fields: Any) -> None:
+        """Let a try be refused at that second."""
+        self._sequence += 1
+        there = fields.pop("there", THERE)
+        attempt = Attempt(ProbeResult.FAILURE, refused_at=there)
+        entry = TryEntry(
+            self._sequence,
+            at(seconds),
+            a_key(),
+            fields.pop("container_id", FIRST),
+            at(seconds),
+            timedelta(),
+            (attempt,),
+            Result.FAILURE,
+        )
+        self.sightings.look_at([replace(entry, **fields)], at(seconds))
+        self._take()
+
+    def find(
+        self, seconds: float, listeners: Listeners | None = LOOPBACK, problem: str = ""
+    ) -> None:
+        """Answer what was asked about the first container."""
+        self.sightings.found(ListenersFound(FIRST, listeners, problem), at(seconds))
+        self._take()
+
+    def _take(self) -> None:
+        turn = self.ledger.take()
+        self.asked += [
+            each.container_id
+            for each in turn.effects
+            if isinstance(each, FindListeners)
+        ]
+        self.told += [each for each in turn.entries if isinstance(each, ListenersEntry)]
+
+
+def test_after_a_refused_connection_it_is_looked_who_listens() -> None:
+    bench = Bench()
+
+    bench.refuse(0)
+    bench.find(0.1)
+
+    own = replace(LOOPBACK, extent=Extent.CONTAINER)
+    assert bench.asked == [FIRST]
+    assert bench.told == [
+        ListenersEntry(1, at(0.1), a_key(), FIRST, THERE, own, "", 101)
+    ]
+
+
+def test_the_network_is_the_pods_where_it_has_several_containers() -> None:
+    bench = Bench(LOOKS, APP, a_container("other"))
+
+    bench.refuse(0)
+    bench.find(0.1)
+
+    assert [each.listeners for each in bench.told] == [LOOPBACK]
+
+
+def test_nobody_looks_where_that_is_not_wanted() -> None:
+    bench = Bench(KubeletConfig())
+
+    bench.refuse(0)
+
+    assert bench.asked == []
+
+
+def test_what_was_not_refused_is_not_looked_at() -> None:
+    bench = Bench()
+
+    bench.refuse(0, there=None)
+
+    assert bench.asked == []
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        pytest.param(HTTPGetAction(8080, host="db.example"), id="http"),
+        pytest.param(TCPSocketAction(8080, host="db.example"), id="tcp"),
+    ],
+)
+def test_a_probe_of_another_host_tells_nothing_of_the_container(
+    handler: HTTPGetAction | TCPSocketAction,
+) -> None:
+    elsewhere = a_container(liveness_probe=a_probe(handler))
+    bench = Bench(LOOKS, elsewhere)
+
+    bench.refuse(0)
+
+    assert bench.asked == []
+
+
+def test_one_look_is_under_way_at_a_time_and_answers_all_who_wait() -> None:
+    bench = Bench()
+
+    bench.refuse(0)
+    bench.refuse(0.05, there=OTHER)
+    bench.find(0.1)
+
+    assert bench.asked == [FIRST]
+    assert [(each.refused_at, each.cause) for each in bench.told] == [
+        (THERE, 101),
+        (OTHER, 102),
+    ]
+
+
+def test_what_is_known_for_three_seconds_is_not_looked_up_again() -> None:
+    bench = Bench()
+    bench.refuse(0)
+    bench.find(0.1)
+
+    bench.refuse(1)
+    bench.refuse(2, there=OTHER)
+    bench.refuse(3.2)
+
+    assert bench.asked == [FIRST, FIRST]
+    assert [each.refused_at for each in bench.told] == [THERE, OTHER]
+
+
+def test_nothing_is_told_again_that_has_not_changed() -> None:
+    bench = Bench()
+    bench.refuse(0)
+    bench.find(0.1)
+
+    bench.refuse(5)
+    bench.find(5.1)
+    bench.refuse(10)
+    bench.find(10.1, Listeners((), Extent.POD))
+
+    assert [each.at for each in bench.told] == [at(0.1), at(10.1)]
+
+
+def test_each_container_instance_is_looked_at_by_itself() -> None:
+    bench = Bench()
+
+    bench.refuse(0)
+    bench.refuse(0, container_id=SECOND)
+
+    assert bench.asked == [FIRST, SECOND]
+
+
+def test_why_it_cannot_be_seen_is_told_once() -> None:
+    bench = Bench()
+    bench.refuse(0)
+
+    bench.find(0.1, None, "another machine")
+    bench.refuse(5)
+    bench.find(5.1, None, "another machine")
+
+    assert [(each.listeners, each.problem) for each in bench.told] == [
+        (None, "another machine")
+    ]
+
+
+def test_an_answer_about_a_pod_that_is_gone_is_nothing() -> None:
+    bench = Bench()
+    bench.refuse(0)
+    bench.sightings.forget_pod(bench.pod.uid)
+
+    bench.find(0.1)
+
+    assert bench.told == []
+
+
+def test_a_refused_probe_of_a_session_is_looked_into_behind_its_result() -> None:
+    refused = Answer(Attempt(ProbeResult.FAILURE, refused_at=THERE))
+    stage = Stage(a_pod(APP), config=LOOKS, probing=probing(liveness=always(refused)))
+
+    stage.run_until(30)
+
+    told = stage.of(ListenersEntry)
+    assert [each.problem for each in told] == ["a scripted container has no network"]
+    assert told[0].at >= START
+    kinds = [type(each).__name__ for each in stage.journal]
+    assert kinds.index("TickEntry") < kinds.index("ListenersEntry")

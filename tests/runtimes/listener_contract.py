@@ -1,0 +1,91 @@
+"""What runtimes must do that see where containers listen (UX-28)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.listeners import Endpoint, Extent, Listeners
+from probetui.k8s.pod import Container
+from probetui.k8s.runtime import ContainerID
+from probetui.ports import ForeignSource, ListenerSource
+from tests.runtimes.bench import POLITE, Bench
+
+Server = Callable[[str], tuple[str, ...]]
+"""How to run a program that listens at an `address:port`."""
+
+
+class ListenerContract:
+    """For runtimes whose containers' networks can be seen from here."""
+
+    extent = Extent.POD
+
+    @pytest.fixture
+    def server(self) -> Server:
+        raise AssertionError("a subclass says which program it is")
+
+    @pytest.mark.parametrize(
+        "endpoint",
+        [Endpoint("127.0.0.1", 18271), Endpoint("0.0.0.0", 18272)],
+        ids=["loopback", "everywhere"],
+    )
+    async def test_a_server_is_seen_where_it_listens(
+        self, bench: Bench, server: Server, endpoint: Endpoint
+    ) -> None:
+        container_id = await self._start(bench, server(str(endpoint)))
+
+        async def is_seen() -> bool:
+            return await self._look(bench, container_id) == Listeners(
+                (endpoint,), self.extent
+            )
+
+        await bench.until(is_seen)
+
+    async def test_who_attaches_sees_the_same(
+        self, bench: Bench, server: Server
+    ) -> None:
+        endpoint = Endpoint("127.0.0.1", 18273)
+        container_id = await self._start(bench, server(str(endpoint)))
+        foreign, foreign_id = await self.attach(bench, container_id)
+
+        async def is_seen() -> bool:
+            found = await foreign.listeners(foreign_id)
+            return found.endpoints == (endpoint,)
+
+        await bench.until(is_seen)
+
+    async def test_a_container_that_does_not_listen_is_said_not_to(
+        self, bench: Bench
+    ) -> None:
+        container_id = await bench.run_ready(POLITE)
+
+        found = await self._look(bench, container_id)
+
+        assert found == Listeners((), self.extent)
+
+    async def test_of_what_does_not_run_nothing_is_known(self, bench: Bench) -> None:
+        container_id = await bench.run_ready(POLITE)
+        await bench.runtime.stop_container(container_id, 0)
+
+        with pytest.raises(ContainerRuntimeError):
+            await self._look(bench, container_id)
+
+    async def attach(
+        self, bench: Bench, container_id: ContainerID
+    ) -> tuple[ListenerSource, ContainerID]:
+        """Return what others see of a container, and the ID by which they know it."""
+        assert isinstance(bench.runtime, ForeignSource)
+        foreign = bench.runtime.foreign()
+        assert isinstance(foreign, ListenerSource)
+        return foreign, container_id
+
+    async def _start(self, bench: Bench, command: tuple[str, ...]) -> ContainerID:
+        created = await bench.create(Container("app", bench.image, command=command))
+        await bench.runtime.start_container(created)
+        return created
+
+    async def _look(self, bench: Bench, container_id: ContainerID) -> Listeners:
+        assert isinstance(bench.runtime, ListenerSource)
+        return await bench.runtime.listeners(container_id)
