@@ -22,6 +22,7 @@ from probetui.errors import (
     ExecTimeoutError,
     ImageNotFoundError,
 )
+from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import (
     ContainerID,
@@ -33,6 +34,7 @@ from probetui.k8s.runtime import (
 from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disruption,
     PulledImage,
     PullImage,
     RunPodSandbox,
@@ -189,7 +191,8 @@ class Image:
 class FakeContainer:
     """A container as the fake engine has it; tests may look, and change what it does.
 
-    `running_execs` are the commands that run in it at this moment.
+    `running_execs` are the commands that run in it at this moment. While it `is_frozen`
+    it prints nothing and heeds no SIGTERM.
     """
 
     container_id: ContainerID
@@ -204,6 +207,7 @@ class FakeContainer:
     running_execs: list[tuple[str, ...]] = field(default_factory=list)
     lines: list[LogLine] = field(default_factory=list)
     wakers: list[asyncio.Event] = field(default_factory=list)
+    is_frozen: bool = False
 
     @property
     def state(self) -> RuntimeState:
@@ -260,7 +264,8 @@ class FakeEngine:
     """What stands behind `FakeRuntime`, as a daemon does; all state is here.
 
     `unreachable` is the error of every call while it is not empty, `answers_after`
-    the time every call takes. Images that `images` does not name are here.
+    the time every call takes. Images that `images` does not name are here. `cut_off`
+    has the sandboxes without a network.
     """
 
     def __init__(self, clock: FakeClock) -> None:
@@ -276,6 +281,7 @@ class FakeEngine:
         self.sandboxes: dict[str, FakeSandbox] = {}
         self.containers: dict[ContainerID, FakeContainer] = {}
         self.watchers: list[asyncio.Event] = []
+        self.cut_off: set[str] = set()
         self._serial = itertools.count(1)
 
     def serial(self) -> int:
@@ -313,8 +319,8 @@ class FakeEngine:
         self.tell()
 
     def print(self, container: FakeContainer, text: str) -> None:
-        """Have a container print a line now, if it runs."""
-        if container.runs():
+        """Have a container print a line now, if it runs and is not frozen."""
+        if container.runs() and not container.is_frozen:
             container.lines.append(LogLine(self.clock.now(), text))
             container.wake()
 
@@ -324,13 +330,15 @@ class FakeEngine:
 
 
 class FakeRuntime:
-    """`ports.Runtime` on a `FakeEngine`; also a source of logs and events."""
+    """`ports.Runtime` on a `FakeEngine`, with logs, events and disruptions."""
 
     name = "fake"
 
     def __init__(self, engine: FakeEngine) -> None:
         self.engine = engine
         self._clock = engine.clock
+        self._frozen: list[FakeContainer] = []
+        self._cut: set[str] = set()
 
     async def version(self) -> str:
         await self._ask()
@@ -446,14 +454,44 @@ class FakeRuntime:
         container = self.engine.containers.get(container_id)
         if container is None or not container.runs():
             return
-        now, run = self._clock.now(), container.run
-        if grace_period_seconds > 0 and run.on_sigterm is not None:
-            exit_code = run.on_sigterm
-            self._clock.call_at(
-                now + run.stops_after, lambda: self.engine.end(container, exit_code)
-            )
+        now = self._clock.now()
+        if grace_period_seconds > 0:
+            self._ask_to_end(container)
         await self._sleep(container, now + timedelta(seconds=grace_period_seconds))
         self.engine.end(container, SIGKILL_EXIT_CODE)
+
+    def _ask_to_end(self, container: FakeContainer) -> None:
+        run, exit_code = container.run, container.run.on_sigterm
+        if exit_code is not None and not container.is_frozen:
+            self._clock.call_at(
+                self._in(run.stops_after),
+                lambda: self.engine.end(container, exit_code),
+            )
+
+    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+        await self._ask()
+        container = self._container(container_id)
+        if not container.runs():
+            raise ContainerRuntimeError(f"container is {container.state}")
+        sandbox_id = container.operation.sandbox_id
+        match disruption:
+            case Disruption.FREEZE:
+                self._frozen.append(container)
+                container.is_frozen = True
+            case Disruption.UNFREEZE:
+                container.is_frozen = False
+            case Disruption.STOP:
+                self._ask_to_end(container)
+            case Disruption.KILL:
+                self.engine.end(container, SIGKILL_EXIT_CODE)
+            case Disruption.CUT_NETWORK:
+                self._cut.add(sandbox_id)
+                self.engine.cut_off.add(sandbox_id)
+            case Disruption.RESTORE_NETWORK:
+                self.engine.cut_off.discard(sandbox_id)
+
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        return ""
 
     async def remove_container(self, container_id: ContainerID) -> None:
         await self._ask()
@@ -473,6 +511,8 @@ class FakeRuntime:
         container = self._container(container_id)
         if not container.runs():
             raise ContainerRuntimeError(f"container is {container.state}")
+        if container.is_frozen:
+            raise ContainerRuntimeError("container is paused")
         answer = self.engine.execs(container, command)
         if answer.error:
             raise ContainerRuntimeError(answer.error)
@@ -521,7 +561,10 @@ class FakeRuntime:
             self.engine.watchers.remove(happened)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Undo what was disrupted here; there is nothing else to let go of."""
+        for each in self._frozen:
+            each.is_frozen = False
+        self.engine.cut_off -= self._cut
 
     async def _ask(self) -> None:
         if self.engine.answers_after:

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from probetui.k8s.image import ImageFilesystem, StoredImage
 from probetui.k8s.listeners import Listeners
 from probetui.k8s.node import Node
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
@@ -265,22 +266,18 @@ class Disruptor(Protocol):
     """A runtime that can do to containers what happens to them in real life.
 
     What it cannot do it refuses with a `ContainerRuntimeError` that says why; nothing
-    else is raised. To freeze what is frozen, and to unfreeze what is not, is no error.
+    else is raised. To freeze what is frozen, and to unfreeze what is not, is no error,
+    and likewise to cut and to restore. Who is closed leaves nothing frozen or cut off
+    that it froze or cut off itself.
     """
 
     async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
         """Do it to a running container; returns at once, whatever comes of it."""
 
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried.
 
-@runtime_checkable
-class ListenerSource(Protocol):
-    """A runtime that may see where the programs of containers listen."""
-
-    async def listeners(self, container_id: ContainerID) -> Listeners:
-        """Return where a running container listens for TCP connections.
-
-        Nothing is run in the container, where it would be seen. Raises
-        `ContainerRuntimeError`, with the reason, where it is not to be seen from here.
+        That is as much as is known without asking; `disrupt` may refuse all the same.
         """
 
 
@@ -333,11 +330,12 @@ class ForeignStatus:
     ip: str = ""
 
 
-class ForeignContainers(Protocol):
+class ForeignContainers(Disruptor, Protocol):
     """The containers on a runtime that probetui did not make.
 
-    Looking at them changes nothing. Stopping and starting one is for who was told to;
-    stopping what is gone, or does not run, is no error. Nothing but
+    Looking at them changes nothing. Stopping, starting and disrupting one is for who
+    was told to; what was disrupted is undone when the runtime is closed. Stopping what
+    is gone, or does not run, is no error. Nothing but
     `ContainerRuntimeError` (and, from `exec_sync`, `ExecTimeoutError`) is raised.
     """
 

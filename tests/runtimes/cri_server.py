@@ -56,6 +56,7 @@ class CriServer:
         self.images = {IMAGE: cri.Image(id=IMAGE_ID, repo_tags=[IMAGE], size=4)}
         self.sandboxes: dict[str, cri.PodSandboxStatus] = {}
         self.containers: dict[str, tuple[str, cri.ContainerStatus]] = {}
+        self.info: dict[str, str] = {}
         self.exec_answer = cri.ExecSyncResponse(stdout=b"out", stderr=b"err")
         self._numbers = itertools.count(1)
         self._server: grpc.aio.Server | None = None
@@ -197,7 +198,8 @@ class CriServer:
         self, request: cri.PodSandboxStatusRequest
     ) -> cri.PodSandboxStatusResponse:
         return cri.PodSandboxStatusResponse(
-            status=self.sandboxes[request.pod_sandbox_id]
+            status=self.sandboxes[request.pod_sandbox_id],
+            info=self._info(request.pod_sandbox_id, request.verbose),
         )
 
     def list_pod_sandbox(
@@ -264,8 +266,12 @@ class CriServer:
         self, request: cri.ContainerStatusRequest
     ) -> cri.ContainerStatusResponse:
         return cri.ContainerStatusResponse(
-            status=self.containers[request.container_id][1]
+            status=self.containers[request.container_id][1],
+            info=self._info(request.container_id, request.verbose),
         )
+
+    def _info(self, cri_id: str, is_verbose: Any) -> dict[str, str]:
+        return {"info": self.info.get(cri_id, "")} if is_verbose else {}
 
     def list_containers(
         self, request: cri.ListContainersRequest

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Container
+from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID, RuntimeState
-from probetui.kubelet.effects import Disruption
-from probetui.ports import Disruptor, LogSource
-from tests.runtimes.bench import COMPLETES, POLITE, UNAWARE, Bench
+from probetui.kubelet.effects import CreateContainer, Disruption, RunProbe
+from probetui.kubelet.outcome import ProbeOutcome, ProbeResult
+from probetui.ports import Disruptor, LogSource, Runtime
+from probetui.probers.dispatch import Dispatch
+from tests.builders import a_pod, an_http_probe
+from tests.runtimes.bench import COMPLETES, POLITE, STUBBORN, UNAWARE, Bench
 
 COUNTS = "while :; do echo on; sleep 0.05; done"
 LONG_ENOUGH = timedelta(seconds=0.5)
 """For a script that counts to have printed again, were it not frozen."""
 
+PORT = 18081
+ANSWERS_WITHIN_SECONDS = 1
+
 
 async def disrupt(
     bench: Bench, container_id: ContainerID, disruption: Disruption
 ) -> None:
-    assert isinstance(bench.runtime, Disruptor)
-    await bench.runtime.disrupt(container_id, disruption)
+    await disrupt_by(bench.runtime, container_id, disruption)
+
+
+async def disrupt_by(
+    runtime: Runtime, container_id: ContainerID, disruption: Disruption
+) -> None:
+    assert isinstance(runtime, Disruptor)
+    await runtime.disrupt(container_id, disruption)
 
 
 async def count(bench: Bench, container_id: ContainerID) -> int:
@@ -38,6 +53,13 @@ async def goes_on(bench: Bench, container_id: ContainerID, before: int) -> None:
         return await count(bench, container_id) > before
 
     await bench.until(has_printed)
+
+
+async def stands_still(bench: Bench, container_id: ContainerID) -> bool:
+    """Tell whether a script that counts prints nothing for a while."""
+    before = await count(bench, container_id)
+    await bench.wait(LONG_ENOUGH)
+    return await count(bench, container_id) == before
 
 
 class DisruptionContract:
@@ -70,13 +92,81 @@ class DisruptionContract:
 
         await goes_on(bench, container_id, 0)
 
-    async def test_a_frozen_container_can_be_stopped(self, bench: Bench) -> None:
+    async def test_another_of_the_pod_is_not_frozen_with_it(self, bench: Bench) -> None:
+        sandbox_id = await bench.sandbox(a_pod())
+        container_id = await bench.run(COUNTS, sandbox_id=sandbox_id)
+        other = await bench.run(COUNTS, name="other", sandbox_id=sandbox_id)
+
+        await disrupt(bench, container_id, Disruption.FREEZE)
+
+        await goes_on(bench, other, await count(bench, other))
+        assert await stands_still(bench, container_id)
+
+    @pytest.mark.parametrize("grace", [pytest.param(1), pytest.param(0)])
+    async def test_a_frozen_container_can_be_stopped(
+        self, bench: Bench, grace: int
+    ) -> None:
         container_id = await bench.run_ready(POLITE)
+        await disrupt(bench, container_id, Disruption.FREEZE)
+
+        await bench.runtime.stop_container(container_id, grace)
+
+        assert await bench.state(container_id) is RuntimeState.EXITED
+
+    async def test_a_frozen_container_that_does_not_care_is_killed_after_its_grace(
+        self, bench: Bench
+    ) -> None:
+        container_id = await bench.run_ready(STUBBORN)
         await disrupt(bench, container_id, Disruption.FREEZE)
 
         await bench.runtime.stop_container(container_id, 1)
 
-        assert await bench.state(container_id) is RuntimeState.EXITED
+        assert (await bench.ended(container_id)).exit_code == 137
+
+    async def test_the_main_process_of_a_frozen_container_can_be_killed(
+        self, bench: Bench
+    ) -> None:
+        container_id = await bench.run_ready(UNAWARE)
+        await disrupt(bench, container_id, Disruption.FREEZE)
+
+        await disrupt(bench, container_id, Disruption.KILL)
+
+        assert (await bench.ended(container_id)).exit_code == 137
+
+    async def test_a_pod_with_a_frozen_container_can_be_removed(
+        self, bench: Bench
+    ) -> None:
+        container_id = await bench.run_ready(STUBBORN)
+        await disrupt(bench, container_id, Disruption.FREEZE)
+        (sandbox,) = (await bench.pod()).sandboxes
+
+        await bench.runtime.stop_pod_sandbox(sandbox.sandbox_id)
+        await bench.runtime.remove_container(container_id)
+        await bench.runtime.remove_pod_sandbox(sandbox.sandbox_id)
+
+        assert await bench.runtime.relist() == ()
+
+    async def test_who_is_closed_leaves_nothing_frozen(self, bench: Bench) -> None:
+        container_id = await bench.run(COUNTS)
+        another = bench.another()
+        await disrupt_by(another, container_id, Disruption.FREEZE)
+        is_still = await stands_still(bench, container_id)
+
+        await another.close()
+
+        assert is_still
+        await goes_on(bench, container_id, await count(bench, container_id))
+
+    async def test_who_is_closed_leaves_alone_what_others_froze(
+        self, bench: Bench
+    ) -> None:
+        container_id = await bench.run(COUNTS)
+        await disrupt(bench, container_id, Disruption.FREEZE)
+        another = bench.another()
+
+        await another.close()
+
+        assert await stands_still(bench, container_id)
 
     async def test_a_main_process_can_be_asked_to_end(self, bench: Bench) -> None:
         container_id = await bench.run_ready(POLITE)
@@ -106,3 +196,211 @@ class DisruptionContract:
 
         with pytest.raises(ContainerRuntimeError):
             await disrupt(bench, container_id, Disruption.FREEZE)
+
+    async def test_freezing_is_no_more_refused_beforehand_than_when_it_is_done(
+        self, bench: Bench
+    ) -> None:
+        assert isinstance(bench.runtime, Disruptor)
+
+        assert bench.runtime.why_not(a_pod(), Disruption.FREEZE) == ""
+
+
+async def is_reached(address: str) -> bool:
+    """Tell whether a server in a pod accepts connections."""
+    try:
+        async with asyncio.timeout(ANSWERS_WITHIN_SECONDS):
+            _, writer = await asyncio.open_connection(address, PORT)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    await writer.wait_closed()
+    return True
+
+
+async def is_reached_soon(bench: Bench, address: str) -> None:
+    """Wait until a server in a pod accepts connections."""
+
+    async def answers() -> bool:
+        return await is_reached(address)
+
+    await bench.until(answers)
+
+
+async def address_of(bench: Bench) -> str:
+    """Return the address of the only pod there is."""
+    (address,) = (await bench.pod()).ips
+    return address
+
+
+def serving(bench: Bench) -> Container:
+    """Return a container that serves its own files."""
+    command = ("httpd", "-f", "-p", str(PORT), "-h", "/")
+    return Container("app", bench.image, command=command)
+
+
+async def a_server(bench: Bench, sandbox_id: str = "") -> tuple[ContainerID, str]:
+    """Run a server and return it with the address at which it answers."""
+    container_id = await bench.create(serving(bench), sandbox_id=sandbox_id)
+    await bench.runtime.start_container(container_id)
+    address = await address_of(bench)
+    await is_reached_soon(bench, address)
+    return container_id, address
+
+
+async def probed(bench: Bench, container_id: ContainerID) -> ProbeOutcome:
+    """Return what an HTTP probe of a server comes to."""
+    probe = an_http_probe(PORT, "/bin/busybox", timeout_seconds=1)
+    pod = a_pod()
+    key = ProbeKey(pod.uid, "app", ProbeType.LIVENESS)
+    return await Dispatch(bench.runtime, bench.clock).probe(
+        RunProbe(
+            1,
+            key,
+            pod,
+            pod.containers[0],
+            probe,
+            container_id,
+            await address_of(bench),
+        )
+    )
+
+
+class NetworkDisruptionContract:
+    """For runtimes whose pods have a network of their own, with busybox in the image:
+    it can be unplugged.
+    """
+
+    async def test_a_pod_that_is_cut_off_keeps_its_address_and_does_not_answer(
+        self, bench: Bench
+    ) -> None:
+        container_id, address = await a_server(bench)
+
+        await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+
+        pod = await bench.pod()
+        assert pod.ips == (address,)
+        assert pod.sandboxes[0].is_ready
+        assert not await is_reached(address)
+
+    async def test_its_containers_still_reach_each_other(self, bench: Bench) -> None:
+        container_id, _ = await a_server(bench)
+
+        await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+
+        asked = f"printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc 127.0.0.1 {PORT}"
+        assert (await bench.sh(container_id, asked)).stdout.startswith(b"HTTP/1")
+
+    async def test_joined_again_it_answers_at_the_address_it_has_then(
+        self, bench: Bench
+    ) -> None:
+        container_id, _ = await a_server(bench)
+        routes = await bench.sh(container_id, "ip route")
+        await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+
+        await disrupt(bench, container_id, Disruption.RESTORE_NETWORK)
+
+        await is_reached_soon(bench, await address_of(bench))
+        gateway, _, _ = routes.stdout.partition(b" dev ")
+        assert gateway.startswith(b"default via ")
+        assert gateway in (await bench.sh(container_id, "ip route")).stdout
+
+    async def test_to_cut_and_to_join_twice_is_no_error(self, bench: Bench) -> None:
+        container_id, _ = await a_server(bench)
+
+        for disruption in (Disruption.CUT_NETWORK, Disruption.RESTORE_NETWORK):
+            await disrupt(bench, container_id, disruption)
+            await disrupt(bench, container_id, disruption)
+
+        await is_reached_soon(bench, await address_of(bench))
+
+    async def test_the_next_container_of_the_pod_is_cut_off_too_until_it_is_joined(
+        self, bench: Bench
+    ) -> None:
+        pod = a_pod()
+        sandbox_id = await bench.sandbox(pod)
+        container_id, _ = await a_server(bench, sandbox_id)
+        await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+        await bench.runtime.stop_container(container_id, 0)
+        image_id = await bench.runtime.image_status(bench.image) or ""
+        next_one = await bench.runtime.create_container(
+            CreateContainer(pod, serving(bench), sandbox_id, 1, image_id)
+        )
+        await bench.runtime.start_container(next_one)
+
+        is_cut = not await is_reached(await address_of(bench))
+        await disrupt(bench, next_one, Disruption.RESTORE_NETWORK)
+
+        assert is_cut
+        await is_reached_soon(bench, await address_of(bench))
+
+    async def test_a_new_sandbox_of_the_pod_has_its_network(self, bench: Bench) -> None:
+        container_id, _ = await a_server(bench)
+        await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+        (sandbox,) = (await bench.pod()).sandboxes
+        await bench.runtime.stop_pod_sandbox(sandbox.sandbox_id)
+
+        next_one = await bench.sandbox(a_pod(), attempt=1)
+
+        await a_server(bench, next_one)
+
+    async def test_a_pod_that_is_cut_off_can_be_removed(self, bench: Bench) -> None:
+        container_id, _ = await a_server(bench)
+        await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+        (sandbox,) = (await bench.pod()).sandboxes
+
+        await bench.runtime.stop_container(container_id, 0)
+        await bench.runtime.stop_pod_sandbox(sandbox.sandbox_id)
+        await bench.runtime.remove_pod_sandbox(sandbox.sandbox_id)
+
+        assert await bench.runtime.relist() == ()
+
+    async def test_who_is_closed_leaves_nothing_cut_off(self, bench: Bench) -> None:
+        container_id, address = await a_server(bench)
+        another = bench.another()
+        await disrupt_by(another, container_id, Disruption.CUT_NETWORK)
+        is_cut = not await is_reached(address)
+
+        await another.close()
+
+        assert is_cut
+        await is_reached_soon(bench, await address_of(bench))
+
+    async def test_the_network_of_the_host_is_not_cut(self, bench: Bench) -> None:
+        pod = a_pod(host_network=True)
+        sandbox_id = await bench.sandbox(pod)
+        container_id = await bench.run(POLITE, sandbox_id=sandbox_id)
+        assert isinstance(bench.runtime, Disruptor)
+
+        with pytest.raises(ContainerRuntimeError, match="in the network of the host"):
+            await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+
+        why_not = bench.runtime.why_not(pod, Disruption.CUT_NETWORK)
+        assert "in the network of the host" in why_not
+
+    async def test_a_frozen_server_lets_http_probes_time_out_until_it_goes_on(
+        self, bench: Bench
+    ) -> None:
+        container_id, _ = await a_server(bench)
+        await disrupt(bench, container_id, Disruption.FREEZE)
+
+        frozen = await probed(bench, container_id)
+        await disrupt(bench, container_id, Disruption.UNFREEZE)
+        after = await probed(bench, container_id)
+
+        assert frozen.last.result is ProbeResult.FAILURE
+        assert frozen.last.output.endswith(
+            "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+        )
+        assert after.last.result is ProbeResult.SUCCESS
+
+    async def test_commands_in_a_frozen_container_are_refused_until_it_goes_on(
+        self, bench: Bench
+    ) -> None:
+        container_id = await bench.run_ready(UNAWARE)
+        await disrupt(bench, container_id, Disruption.FREEZE)
+
+        with pytest.raises(ContainerRuntimeError):
+            await bench.sh(container_id, "true")
+        await disrupt(bench, container_id, Disruption.UNFREEZE)
+
+        assert (await bench.sh(container_id, "true")).exit_code == 0

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
+from probetui.kubelet.effects import Disruption
 from probetui.ports import ExecResult, ForeignContainer, ForeignStatus
 from tests.builders import at
 from tests.fakes import FakeClock, FakeEngine, FakeRuntime
@@ -18,6 +20,7 @@ class FakeForeign:
         self.can_start = can_start
         self.containers: dict[str, ForeignStatus] = {}
         self.labels: dict[str, dict[str, str]] = {}
+        self.disrupted: dict[str, Disruption] = {}
         self._seconds = 0
         for name in names:
             self.run(name)
@@ -72,6 +75,16 @@ class FakeForeign:
 
     async def start(self, container_id: ContainerID) -> None:
         self.run(self._name(container_id))
+
+    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+        self.disrupted[self._name(container_id)] = disruption
+
+    def why_not(
+        self,
+        pod: Pod,
+        disruption: Disruption,
+    ) -> str:
+        return "it has no cable" if disruption is Disruption.CUT_NETWORK else ""
 
     def dial_address(self, ip: str, port: int) -> tuple[str, int]:
         return "127.0.0.1", port + 1

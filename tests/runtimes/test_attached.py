@@ -14,6 +14,7 @@ from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disruption,
     PullImage,
     RunHook,
     RunPodSandbox,
@@ -288,3 +289,40 @@ async def test_pods_do_not_mix(foreign: FakeForeign) -> None:
 
     assert found["blog"].ips == ("10.0.0.9",)
     assert [each.name for each in found["shop"].containers] == ["web"]
+
+
+async def test_a_container_is_disrupted_by_its_life_of_now(
+    foreign: FakeForeign,
+) -> None:
+    runtime = attached(foreign, acts=True)
+    await runtime.relist()
+    await foreign.stop(WEB, 0)
+    await foreign.start(WEB)
+    (pod,) = await runtime.relist()
+    newest, *earlier = (each.container_id for each in pod.containers)
+
+    await runtime.disrupt(newest, Disruption.FREEZE)
+
+    assert foreign.disrupted == {"web": Disruption.FREEZE}
+    with pytest.raises(ContainerRuntimeError, match="is no more"):
+        await runtime.disrupt(earlier[0], Disruption.KILL)
+
+
+async def test_what_is_only_watched_is_not_disrupted(foreign: FakeForeign) -> None:
+    runtime = attached(foreign)
+    await runtime.relist()
+
+    with pytest.raises(ContainerRuntimeError, match="is only watched"):
+        await runtime.disrupt(WEB, Disruption.FREEZE)
+
+    assert foreign.disrupted == {}
+    assert "--act" in runtime.why_not(POD, Disruption.FREEZE)
+
+
+async def test_what_the_runtime_cannot_do_is_said_beforehand(
+    foreign: FakeForeign,
+) -> None:
+    runtime = attached(foreign, acts=True)
+
+    assert runtime.why_not(POD, Disruption.FREEZE) == ""
+    assert runtime.why_not(POD, Disruption.CUT_NETWORK) == "it has no cable"

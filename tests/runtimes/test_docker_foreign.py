@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.kubelet.effects import Disruption
 from probetui.ports import ForeignContainer, ForeignSource, ForeignStatus
 from probetui.runtimes.docker.foreign import ForeignDocker
 from tests.runtimes.bench import POLITE
@@ -173,3 +175,142 @@ async def test_a_restart_by_somebody_else_is_told_of(
     # The event came first; only then the cache may have been filled again.
     second = await look(foreign, container)
     assert second.status != first.status
+
+
+def paused(container: Any) -> bool:
+    container.reload()
+    return bool(container.attrs["State"]["Paused"])
+
+
+def networks(container: Any) -> dict[str, dict[str, Any]]:
+    container.reload()
+    found: dict[str, dict[str, Any]] = container.attrs["NetworkSettings"]["Networks"]
+    return found
+
+
+@pytest.fixture
+def network(bench: DockerBench) -> Iterator[Any]:
+    """Return a network of somebody's own; asked for before what is started in it."""
+    subnet = f"10.214.{secrets.randbelow(256)}.0/24"
+    pool = docker.types.IPAMPool(subnet=subnet)
+    made = bench.sdk.networks.create(
+        f"foreign-{uuid.uuid4().hex[:8]}",
+        ipam=docker.types.IPAMConfig(pool_configs=[pool]),
+    )
+    yield made
+    made.remove()
+
+
+async def test_one_is_frozen_and_let_go(foreign: ForeignDocker, start: Start) -> None:
+    container = start()
+
+    await foreign.disrupt(id_of(container), Disruption.FREEZE)
+    frozen = paused(container)
+    await foreign.disrupt(id_of(container), Disruption.UNFREEZE)
+
+    assert frozen
+    assert not paused(container)
+
+
+async def test_one_is_killed(foreign: ForeignDocker, start: Start) -> None:
+    container = start()
+
+    await foreign.disrupt(id_of(container), Disruption.KILL)
+
+    assert container.wait()["StatusCode"] == 137
+
+
+async def test_what_was_frozen_is_let_go_when_the_session_ends(
+    bench: DockerBench, start: Start
+) -> None:
+    container, theirs, gone = start(), start(), start()
+    theirs.pause()
+    session = bench.another()
+    foreign = session.foreign()
+    for each in (container, theirs, gone):
+        await foreign.disrupt(id_of(each), Disruption.FREEZE)
+    gone.remove(force=True)
+
+    await session.close()
+
+    assert not paused(container)
+    assert paused(theirs), "somebody else froze it"
+
+
+async def test_one_that_is_cut_off_keeps_its_address_until_it_is_joined(
+    foreign: ForeignDocker, network: Any, start: Start
+) -> None:
+    container = start(network=network.name)
+    address = networks(container)[network.name]["IPAddress"]
+    network.disconnect(container)
+    network.connect(container, aliases=["shop"], ipv4_address=address)
+
+    await foreign.disrupt(id_of(container), Disruption.CUT_NETWORK)
+    cut = networks(container)
+    seen = await look(foreign, container)
+    await foreign.disrupt(id_of(container), Disruption.RESTORE_NETWORK)
+
+    joined = networks(container)
+    assert (cut, seen.ip) == ({}, address)
+    assert list(joined) == [network.name]
+    assert joined[network.name]["IPAddress"] == address
+    assert "shop" in joined[network.name]["Aliases"]
+
+
+async def test_what_was_cut_off_is_joined_when_the_session_ends(
+    bench: DockerBench, network: Any, start: Start
+) -> None:
+    container = start()
+    network.connect(container)
+    before = set(networks(container))
+    session = bench.another()
+    await session.foreign().disrupt(id_of(container), Disruption.CUT_NETWORK)
+    cut = networks(container)
+
+    await session.close()
+
+    assert cut == {}
+    assert set(networks(container)) == before
+
+
+async def test_one_that_was_started_again_meanwhile_is_in_all_its_networks_at_last(
+    foreign: ForeignDocker, network: Any, start: Start
+) -> None:
+    container = start()
+    network.connect(container)
+    before = set(networks(container))
+    await foreign.disrupt(id_of(container), Disruption.CUT_NETWORK)
+    await foreign.stop(id_of(container), 0)
+    await foreign.start(id_of(container))
+
+    await foreign.disrupt(id_of(container), Disruption.RESTORE_NETWORK)
+
+    assert set(networks(container)) == before
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        pytest.param("host", "the network of the host", id="host"),
+        pytest.param("none", "no network", id="none"),
+    ],
+)
+async def test_a_network_that_is_not_its_own_is_not_cut(
+    foreign: ForeignDocker, start: Start, mode: str, words: str
+) -> None:
+    container = start(network_mode=mode)
+
+    with pytest.raises(ContainerRuntimeError, match=words):
+        await foreign.disrupt(id_of(container), Disruption.CUT_NETWORK)
+
+
+async def test_the_network_of_another_container_is_not_cut(
+    foreign: ForeignDocker, start: Start
+) -> None:
+    first = start()
+    second = start(network_mode=f"container:{first.id}")
+
+    with pytest.raises(ContainerRuntimeError, match="network of another container"):
+        await foreign.disrupt(id_of(second), Disruption.CUT_NETWORK)
+
+    assert networks(first)

@@ -59,6 +59,7 @@ from tests.runtimes.capability_contract import (
     LogContract,
 )
 from tests.runtimes.contract import RuntimeContract
+from tests.runtimes.disruption_contract import COUNTS, DisruptionContract
 
 NOW = timedelta()
 SECOND = timedelta(seconds=1)
@@ -78,6 +79,7 @@ RUNS = {
     ),
     sh(SPEAKS_AND_STAYS): Run(prints=((NOW, "here"),)),
     sh(MUMBLES): Run(exits_after=NOW, prints=((NOW, "\udcff \x1b[31m"),)),
+    sh(COUNTS): Run(prints=tuple((each * SECOND / 20, "on") for each in range(1200))),
     (NOWHERE,): Run(start_error=f"{NOWHERE}: no such file"),
 }
 """What the scripts of the contract do when they are a container's main program."""
@@ -134,7 +136,9 @@ class FakeBench(Bench):
         return bool(self._foreign)
 
 
-class TestFakeRuntime(RuntimeContract, ImageContract, LogContract, EventContract):
+class TestFakeRuntime(
+    RuntimeContract, ImageContract, LogContract, EventContract, DisruptionContract
+):
     @pytest.fixture
     async def bench(self) -> AsyncIterator[Bench]:
         clock = FakeClock()

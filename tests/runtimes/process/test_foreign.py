@@ -14,7 +14,10 @@ import pytest
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.kubelet.effects import Disruption
+from probetui.runtimes.process.disruptions import Disruptions
 from probetui.runtimes.process.foreign import ForeignProcesses
+from probetui.runtimes.process.identity import Process, identify, is_stopped
 from probetui.runtimes.process.listing import Listed, list_processes, parse_ps
 
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -172,3 +175,106 @@ def test_this_process_is_listed_with_its_birth() -> None:
 
     assert mine.parent == os.getppid()
     assert mine.started_at.tzinfo is UTC
+
+
+FORKS = """
+import os, time
+child = os.fork()
+if child == 0:
+    time.sleep(60)
+    os._exit(0)
+print(child, end="", flush=True)
+"""
+
+
+def stands_still(pid: int) -> bool:
+    process = identify(pid)
+    assert process is not None
+    return is_stopped(process)
+
+
+def children_of(parent: int) -> list[int]:
+    return [each.pid for each in list_processes() if each.parent == parent]
+
+
+async def test_a_process_is_frozen_with_those_it_started_and_let_go(
+    program: Program,
+) -> None:
+    child = program(FORKS)
+    (grandchild,) = children_of(child.pid)
+    foreign = await looked_at(child)
+
+    await foreign.disrupt(id_of(child), Disruption.FREEZE)
+    frozen = [stands_still(each) for each in (child.pid, grandchild)]
+    await foreign.disrupt(id_of(child), Disruption.UNFREEZE)
+
+    assert frozen == [True, True]
+    assert [stands_still(each) for each in (child.pid, grandchild)] == [False, False]
+
+
+async def test_in_the_end_all_goes_on_but_what_stood_still_before(
+    program: Program,
+) -> None:
+    child = program(FORKS)
+    (grandchild,) = children_of(child.pid)
+    os.kill(grandchild, signal.SIGSTOP)
+    process = identify(child.pid)
+    assert process is not None
+    disruptions = Disruptions(list_processes)
+    disruptions.disrupt(process, Disruption.FREEZE)
+    disruptions.disrupt(process, Disruption.FREEZE)
+    frozen = stands_still(child.pid)
+
+    disruptions.undo()
+
+    assert frozen
+    assert [stands_still(each) for each in (child.pid, grandchild)] == [False, True]
+    os.kill(grandchild, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("disruption", "ends_by"),
+    [
+        pytest.param(Disruption.STOP, signal.SIGTERM, id="stop"),
+        pytest.param(Disruption.KILL, signal.SIGKILL, id="kill"),
+    ],
+)
+async def test_a_process_gets_the_signal(
+    program: Program, disruption: Disruption, ends_by: signal.Signals
+) -> None:
+    child = program("")
+    foreign = await looked_at(child)
+
+    await foreign.disrupt(id_of(child), disruption)
+
+    assert child.wait() == -ends_by
+
+
+async def test_who_is_probetui_itself_or_has_started_it_is_not_frozen() -> None:
+    parent = identify(os.getppid())
+    assert isinstance(parent, Process)
+    me = Listed(os.getpid(), parent.pid, ("me",), AT)
+    disruptions = Disruptions(lambda: [me])
+
+    with pytest.raises(ContainerRuntimeError, match="probetui itself"):
+        disruptions.disrupt(parent, Disruption.FREEZE)
+
+    assert not is_stopped(parent)
+
+
+async def test_the_network_of_the_machine_is_not_cut(program: Program) -> None:
+    child = program("")
+    foreign = await looked_at(child)
+
+    with pytest.raises(ContainerRuntimeError, match="share the network"):
+        await foreign.disrupt(id_of(child), Disruption.CUT_NETWORK)
+
+
+async def test_what_has_ended_is_not_disrupted(program: Program) -> None:
+    child = program("")
+    foreign = await looked_at(child)
+    child.kill()
+    child.wait()
+
+    with pytest.raises(ContainerRuntimeError, match="has ended"):
+        await foreign.disrupt(id_of(child), Disruption.FREEZE)

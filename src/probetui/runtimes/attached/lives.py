@@ -54,6 +54,10 @@ class Lives:
         """The ID that the next life will have."""
         return _life(self._current, self._numbers[self._current] + 1)
 
+    def is_now(self, container_id: ContainerID) -> bool:
+        """Tell whether an ID is that of the newest life."""
+        return bool(self.instances) and self.instances[0].container_id == container_id
+
     def see(self, status: RuntimeContainerStatus | None) -> None:
         """Take in what the runtime says now; None for nothing at all."""
         if status is None:

@@ -24,6 +24,7 @@ from probetui.k8s.runtime import (
 )
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disruption,
     PulledImage,
     PullImage,
     RunPodSandbox,
@@ -43,6 +44,8 @@ from probetui.runtimes.attached.lives import Lives, foreign_id
 from probetui.runtimes.attached.matching import Target, candidates, choose
 
 _SANDBOX = "attached-"
+
+ONLY_WATCHED = "it is only watched; --act lets containers be touched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +154,6 @@ class AttachedRuntime:
             foreign_id(container_id), command, timeout_seconds
         )
 
-    async def listeners(self, container_id: ContainerID) -> Listeners:
-        """Return where a container listens, if that can be seen."""
-        if not isinstance(self._foreign, ListenerSource):
-            raise ContainerRuntimeError(f"{self.name} does not tell")
-        return await self._foreign.listeners(foreign_id(container_id))
-
     async def watch(self) -> AsyncIterator[None]:
         """Yield whenever something happened to any container."""
         async for _ in self._foreign.watch():
@@ -185,12 +182,22 @@ class AttachedRuntime:
     ) -> None:
         """Stop a container, if that is allowed; a life that is over needs nothing."""
         for each in self._watched:
-            if not each.lives.instances:
-                continue
-            newest = each.lives.instances[0]
-            if newest.container_id == container_id:
+            if each.lives.is_now(container_id):
                 self._check_allowed(each.target.label)
                 await self._foreign.stop(each.lives.current, grace_period_seconds)
+
+    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+        """Freeze, signal or cut off a container, if that is allowed."""
+        for each in self._watched:
+            if each.lives.is_now(container_id):
+                self._check_allowed(each.target.label)
+                await self._foreign.disrupt(each.lives.current, disruption)
+                return
+        raise ContainerRuntimeError(f"{container_id} is no more")
+
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried."""
+        return self._foreign.why_not(pod, disruption) if self._acts else ONLY_WATCHED
 
     async def create_container(self, operation: CreateContainer) -> ContainerID:
         """Return the ID that a container will have once it is started again."""

@@ -11,11 +11,14 @@ from typing import NamedTuple
 import grpc
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import Disruption
 from probetui.ports import ExecResult, ForeignContainer, ForeignStatus
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import REQUEST_LIMIT, Client
+from probetui.runtimes.cri.disruptions import Disruptions, why_not
 from probetui.runtimes.cri.events import happenings
 from probetui.runtimes.cri.execution import exec_sync
 from probetui.runtimes.cri.faults import RefusedError
@@ -45,6 +48,7 @@ class ForeignCri:
         listing: looks at sandboxes and containers, of whomever.
         runtime_name: the runtime's word in container IDs.
         exec_patience: for how long an answer is waited for after an exec's limit.
+        disruptions: does to containers what happens to them in real life.
     """
 
     can_start = False
@@ -55,11 +59,13 @@ class ForeignCri:
         listing: Listing,
         runtime_name: str,
         exec_patience: timedelta,
+        disruptions: Disruptions,
     ) -> None:
         self._client = client
         self._listing = listing
         self._runtime_name = runtime_name
         self._exec_patience = exec_patience
+        self._disruptions = disruptions
         self._listed: dict[str, _Listed] = {}
         self._kept: dict[str, tuple[_Listed, ForeignStatus]] = {}
 
@@ -126,6 +132,14 @@ class ForeignCri:
             f"{to_cri_id(container_id)[:13]} cannot be started again; who made it, "
             "like a kubelet, makes another one"
         )
+
+    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+        """Freeze, signal or cut off one, by the kernel of this machine."""
+        await self._disruptions.disrupt(to_cri_id(container_id), disruption)
+
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried."""
+        return why_not(pod, disruption)
 
     def dial_address(self, ip: str, port: int) -> tuple[str, int]:
         """Return the address itself: pods are on this machine."""

@@ -24,6 +24,7 @@ from probetui.k8s.runtime import (
 )
 from probetui.kubelet.effects import (
     CreateContainer,
+    Disruption,
     MountVolume,
     PulledImage,
     PullImage,
@@ -37,6 +38,7 @@ from probetui.runtimes.cri import logs, machine
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.bodies import container_config, sandbox_config
 from probetui.runtimes.cri.client import REQUEST_LIMIT, Client
+from probetui.runtimes.cri.disruptions import Disruptions, why_not
 from probetui.runtimes.cri.events import happenings
 from probetui.runtimes.cri.execution import exec_sync
 from probetui.runtimes.cri.faults import RefusedError, system_refusals, text_refusals
@@ -102,6 +104,7 @@ class CriRuntime:
         self._listing = Listing(client, engine.name, options.owner, self._files)
         self._images = Images(client)
         self._rotation = LogRotation(client)
+        self._disruptions = Disruptions(client)
 
     @property
     def name(self) -> str:
@@ -296,8 +299,14 @@ class CriRuntime:
         )
 
     async def close(self) -> None:
-        """Let go of the connection; containers are left as they are."""
-        await self._client.close()
+        """Let go of the connection; containers are left as they are.
+
+        What was frozen or cut off here goes on.
+        """
+        try:
+            await self._disruptions.undo()
+        finally:
+            await self._client.close()
 
     # -- what a runtime may have beyond the core
 
@@ -313,6 +322,17 @@ class CriRuntime:
         """Return all volumes there are, by pod."""
         return self._files.list_volumes()
 
+    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+        """Freeze, signal or cut off a container, by the kernel of this machine."""
+        cri_id = to_cri_id(container_id)
+        if await self._listing.our_container(cri_id) is None:
+            raise ContainerRuntimeError(f"no such container: {container_id}")
+        await self._disruptions.disrupt(cri_id, disruption)
+
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried."""
+        return why_not(pod, disruption)
+
     async def watch(self) -> AsyncIterator[None]:
         """Yield once per happening to us; raises when the connection breaks."""
         owner = self._options.owner
@@ -324,7 +344,11 @@ class CriRuntime:
     def foreign(self) -> ForeignCri:
         """Return the containers that others made."""
         return ForeignCri(
-            self._client, self._listing, self.name, self._options.exec_patience
+            self._client,
+            self._listing,
+            self.name,
+            self._options.exec_patience,
+            self._disruptions,
         )
 
     async def follow_logs(

@@ -42,6 +42,13 @@ class Containers:
             raise ContainerRuntimeError(f"no such container: {docker_id}")
         return found
 
+    async def look_at_ours(self, docker_id: str) -> Seen:
+        """Return what a container of a pod of ours is like; raises for any other."""
+        found = await self.look(docker_id)
+        if found.owner != self._owner or found.container is None:
+            raise _not_ours(docker_id)
+        return found
+
     async def inside(self, sandbox_id: str, *, also_dead: bool) -> list[str]:
         """Return our containers in a sandbox."""
         filters = inside(sandbox_id, self._owner)
@@ -140,7 +147,11 @@ class Containers:
         """Tell whether there is something to act on; raises for what is not ours."""
         is_ours = await self._listing.is_ours(docker_id)
         if is_ours is False:
-            raise ContainerRuntimeError(
-                f"container {docker_id[:12]} was not made by probetui and is left alone"
-            )
+            raise _not_ours(docker_id)
         return bool(is_ours)
+
+
+def _not_ours(docker_id: str) -> ContainerRuntimeError:
+    return ContainerRuntimeError(
+        f"container {docker_id[:12]} was not made by probetui and is left alone"
+    )

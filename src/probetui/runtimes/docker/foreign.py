@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.listeners import Listeners
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import Disruption
 from probetui.kubelet.labels import DOCKER_TYPE, DOCKER_TYPE_SANDBOX
 from probetui.ports import ExecResult, ForeignContainer, ForeignStatus
 from probetui.runtimes.docker.client import Client
+from probetui.runtimes.docker.disruptions import Disruptions, why_not
 from probetui.runtimes.docker.execution import Executor
 from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
 from probetui.runtimes.docker.listeners import ContainerListeners
@@ -22,14 +25,13 @@ from probetui.runtimes.docker.reach import Publishing
 from probetui.runtimes.docker.translate import (
     HOST,
     LOCALHOST,
+    OF_ANOTHER,
     container_status,
+    own_address,
     published_ports,
     to_container_id,
     to_docker_id,
 )
-
-OF_ANOTHER = "container:"
-"""Before the ID of the container whose network one shares."""
 
 GOOD_FOR_SECONDS = 10
 """When to look again at what seems unchanged, should no event have told of it."""
@@ -49,6 +51,7 @@ class ForeignDocker:
         client: the connection to the daemon.
         executor: runs commands in containers.
         listeners: looks into the networks of containers.
+        disruptions: does to containers what happens to them in real life.
         published: how ports are reached where addresses are not; None where they are.
         host: where the network of the daemon's machine is reached.
     """
@@ -60,12 +63,14 @@ class ForeignDocker:
         client: Client,
         executor: Executor,
         listeners: ContainerListeners,
+        disruptions: Disruptions,
         published: Publishing | None,
         host: str = LOCALHOST,
     ) -> None:
         self._client = client
         self._executor = executor
         self._listeners = listeners
+        self._disruptions = disruptions
         self._published = published
         self._host = host
         self._kept: dict[ContainerID, _Kept] = {}
@@ -119,10 +124,6 @@ class ForeignDocker:
             to_docker_id(container_id), command, timeout_seconds
         )
 
-    async def listeners(self, container_id: ContainerID) -> Listeners:
-        """Return where the network of one is listened."""
-        return await self._listeners.of(to_docker_id(container_id))
-
     async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
         """Stop one; what is gone, or does not run, is fine."""
         docker_id = to_docker_id(container_id)
@@ -143,6 +144,20 @@ class ForeignDocker:
             await self._client.call(lambda api: api.start(docker_id))
         finally:
             self._kept.pop(container_id, None)
+
+    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+        """Freeze or unfreeze one, signal its main process, or cut it off."""
+        docker_id = to_docker_id(container_id)
+        try:
+            await self._disruptions.disrupt(
+                docker_id, disruption, in_network_of=docker_id
+            )
+        finally:
+            self._kept.pop(container_id, None)
+
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried."""
+        return why_not(pod, disruption)
 
     def dial_address(self, ip: str, port: int) -> tuple[str, int]:
         """Return where to connect instead of `ip:port`."""
@@ -184,16 +199,8 @@ class ForeignDocker:
         if mode.startswith(OF_ANOTHER):
             other = await self._inspect(mode.removeprefix(OF_ANOTHER))
             return "" if other is None else await self._address(other)
-        return _own_address(inspected)
-
-
-def _own_address(inspected: Mapping[str, Any]) -> str:
-    networks = inspected["NetworkSettings"].get("Networks") or {}
-    found = (
-        each.get("IPAddress") or each.get("GlobalIPv6Address")
-        for each in networks.values()
-    )
-    return next((str(each) for each in found if each), "")
+        cut_off_from = self._disruptions.address_before(inspected["Id"])
+        return own_address(inspected) or cut_off_from
 
 
 def _foreign(listed: Mapping[str, Any]) -> ForeignContainer:

@@ -13,6 +13,7 @@ from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.image import ImageFilesystem, StoredImage
 from probetui.k8s.listeners import Listeners
 from probetui.k8s.node import Node
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
 from probetui.kubelet.effects import (
     CreateContainer,
@@ -33,7 +34,7 @@ from probetui.runtimes.docker.bodies import (
 )
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.containers import Containers
-from probetui.runtimes.docker.disruptions import Disruptions
+from probetui.runtimes.docker.disruptions import Disruptions, why_not
 from probetui.runtimes.docker.execution import ExecErrors, Executor
 from probetui.runtimes.docker.faults import (
     NOT_FOUND,
@@ -136,7 +137,7 @@ class DockerRuntime:
         self._being_made: set[tuple[str, int]] = set()
         owner = self._options.owner
         self._containers = Containers(self._client, self._listing, owner)
-        self._disruptions = Disruptions(self._client, self._listing)
+        self._disruptions = Disruptions(self._client, self._listing.forget)
         knows_parts = docker.utils.version_gte(api.api_version, KNOWS_PARTS_FROM)
         self._messages = Messages(self._client, knows_parts=knows_parts)
         self._volumes = Volumes(
@@ -366,8 +367,14 @@ class DockerRuntime:
         )
 
     async def close(self) -> None:
-        """Let go of connections and threads; containers are left as they are."""
-        await self._client.close()
+        """Let go of connections and threads; containers are left as they are.
+
+        What was frozen or cut off here goes on.
+        """
+        try:
+            await self._disruptions.undo()
+        finally:
+            await self._client.close()
 
     # -- what a runtime may have beyond the core
 
@@ -385,11 +392,15 @@ class DockerRuntime:
 
     async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
         """Freeze or unfreeze a container, signal its main process, cut off its pod."""
-        await self._disruptions.disrupt(to_docker_id(container_id), disruption)
+        docker_id = to_docker_id(container_id)
+        found = await self._containers.look_at_ours(docker_id)
+        await self._disruptions.disrupt(
+            docker_id, disruption, in_network_of=found.sandbox_id
+        )
 
-    async def listeners(self, container_id: ContainerID) -> Listeners:
-        """Return where the network of a container's pod is listened."""
-        return await self._listeners.of(to_docker_id(container_id))
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried."""
+        return why_not(pod, disruption)
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield once per happening; raises when the connection breaks."""
@@ -430,6 +441,7 @@ class DockerRuntime:
             self._client,
             self._executor,
             self._listeners,
+            self._disruptions,
             publishing(self._daemon, self._options.reach),
             self._daemon.host or LOCALHOST,
         )

@@ -41,6 +41,9 @@ ATTEMPT = "dev.probetui.attempt"
 IMAGE = "dev.probetui.image"
 
 HOST = "host"
+OF_ANOTHER = "container:"
+"""Before the ID of the container whose network one shares."""
+
 LOCALHOST = "127.0.0.1"
 LOCALHOST_NAME = "localhost"
 BRIDGE = "bridge"
@@ -151,12 +154,6 @@ def sandbox_status(inspected: Json) -> SandboxStatus:
     """Return the status of a sandbox; its address counts only while it runs."""
     labels = inspected["Config"]["Labels"] or {}
     is_ready = bool(inspected["State"]["Running"])
-    networks = inspected["NetworkSettings"].get("Networks") or {}
-    addresses = [
-        address
-        for each in networks.values()
-        if (address := each.get("IPAddress") or each.get("GlobalIPv6Address"))
-    ]
     attempt = labels.get(ATTEMPT, "")
     return SandboxStatus(
         inspected["Id"],
@@ -164,8 +161,18 @@ def sandbox_status(inspected: Json) -> SandboxStatus:
         attempt=int(attempt) if attempt.isdecimal() else 0,
         created_at=instant(inspected["Created"]),
         host_network=inspected["HostConfig"]["NetworkMode"] == HOST,
-        ip=addresses[0] if is_ready and addresses else "",
+        ip=own_address(inspected) if is_ready else "",
     )
+
+
+def own_address(inspected: Json) -> str:
+    """Return the first address that a container has of its own, empty for none."""
+    networks = inspected["NetworkSettings"].get("Networks") or {}
+    found = (
+        each.get("IPAddress") or each.get("GlobalIPv6Address")
+        for each in networks.values()
+    )
+    return next((str(each) for each in found if each), "")
 
 
 def published_ports(inspected: Json) -> dict[int, int]:

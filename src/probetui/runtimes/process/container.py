@@ -33,6 +33,7 @@ from probetui.runtimes.process.child import (
     would_reach_first,
 )
 from probetui.runtimes.process.command import Command
+from probetui.runtimes.process.disruptions import NETWORK_OF_ALL
 from probetui.runtimes.process.identity import Process, is_alive, kill_marked
 from probetui.runtimes.process.mounts import read_message_file
 from probetui.runtimes.process.records import ContainerRecord
@@ -69,6 +70,7 @@ class ProcessContainer:
         self._is_anothers = is_anothers
         self._on_change = on_change
         self._is_child = False
+        self._is_frozen_here = False
         self._has_ended = asyncio.Event()
         self._stop_watching: Callable[[], None] | None = None
         self._commands: set[Command] = set()
@@ -155,8 +157,10 @@ class ProcessContainer:
             raise ContainerRuntimeError(f"container is {self._cri_state}")
         match disruption:
             case Disruption.FREEZE:
+                self._is_frozen_here = True
                 send_group(process, signal.SIGSTOP)
             case Disruption.UNFREEZE:
+                self._is_frozen_here = False
                 send_group(process, signal.SIGCONT)
             case Disruption.STOP:
                 if would_reach_first(process, signal.SIGTERM) is not False:
@@ -164,9 +168,7 @@ class ProcessContainer:
             case Disruption.KILL:
                 send(process, signal.SIGKILL)
             case Disruption.CUT_NETWORK | Disruption.RESTORE_NETWORK:
-                raise ContainerRuntimeError(
-                    "processes share the network of this machine, which is not cut"
-                )
+                raise ContainerRuntimeError(NETWORK_OF_ALL)
 
     async def exec_sync(
         self, command: tuple[str, ...], timeout_seconds: int
@@ -198,6 +200,9 @@ class ProcessContainer:
     def release(self) -> None:
         """Let go of the container, which goes on; commands in it are killed."""
         self._unfollow()
+        process = self.record.process
+        if self._is_frozen_here and process is not None:
+            send_group(process, signal.SIGCONT)
         for each in self._commands:
             each.kill()
 

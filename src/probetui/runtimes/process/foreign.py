@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.k8s.listeners import Listeners
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
+from probetui.kubelet.effects import Disruption
 from probetui.ports import ExecResult, ForeignContainer, ForeignStatus
 from probetui.runtimes.listening import listeners_of
 from probetui.runtimes.process.addresses import LOCALHOST
 from probetui.runtimes.process.child import send, watch_end
 from probetui.runtimes.process.command import Command
+from probetui.runtimes.process.disruptions import Disruptions, why_not
 from probetui.runtimes.process.identity import Process, identify, is_alive
 from probetui.runtimes.process.listing import Listed, list_processes
 from probetui.runtimes.process.translate import NAME
@@ -32,15 +36,21 @@ class ForeignProcesses:
 
     Args:
         listed: returns the processes there are; for tests.
+        disruptions: does to processes what happens to them in real life.
     """
 
     can_start = False
 
-    def __init__(self, listed: Callable[[], Iterable[Listed]] = list_processes) -> None:
+    def __init__(
+        self,
+        listed: Callable[[], Iterable[Listed]] = list_processes,
+        disruptions: Disruptions | None = None,
+    ) -> None:
         self._listed = listed
         self._found: dict[int, Listed] = {}
         self._looked_at: dict[ContainerID, Process] = {}
         self._commands: set[Command] = set()
+        self._disruptions = disruptions or Disruptions(listed)
 
     async def list(self) -> tuple[ForeignContainer, ...]:
         """Return all there are but this one."""
@@ -92,20 +102,6 @@ class ForeignProcesses:
                 f"command timed out after {timeout_seconds}s", killed=True
             ) from None
 
-    async def listeners(self, container_id: ContainerID) -> Listeners:
-        """Return where a process and those it started listen."""
-        process = self._meant_by(container_id)
-        if process is None:
-            raise ContainerRuntimeError(f"process {_pid(container_id)} has ended")
-        return await asyncio.to_thread(self._listeners_below, process.pid)
-
-    def _listeners_below(self, pid: int) -> Listeners:
-        family = {pid}
-        listed = list(self._listed())
-        while born := {each.pid for each in listed if each.parent in family} - family:
-            family |= born
-        return listeners_of(family)
-
     async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
         """Ask a process to end, kill it after the grace period; its children stay."""
         process = self._meant_by(container_id)
@@ -125,6 +121,18 @@ class ForeignProcesses:
             await has_ended.wait()
         finally:
             stop_watching()
+
+    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+        """Freeze or unfreeze a process and those it started, or signal it."""
+        process = self._meant_by(container_id)
+        if process is None:
+            raise ContainerRuntimeError(f"process {_pid(container_id)} has ended")
+        with _refusals(process):
+            self._disruptions.disrupt(process, disruption)
+
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried."""
+        return why_not(pod, disruption)
 
     async def start(self, container_id: ContainerID) -> None:
         """Refuse: nobody but who started it knows how."""
@@ -172,8 +180,15 @@ def _pid(container_id: ContainerID) -> int:
 
 
 def _send(process: Process, number: signal.Signals) -> None:
-    try:
+    with _refusals(process):
         send(process, number)
+
+
+@contextlib.contextmanager
+def _refusals(process: Process) -> Iterator[None]:
+    """Turn what the system refuses into what a runtime refuses."""
+    try:
+        yield
     except PermissionError as error:
         raise ContainerRuntimeError(
             f"process {process.pid} is somebody else's: {error.strerror}"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 PROC = Path("/proc")
 ZOMBIE_STATES = frozenset({"Z", "X"})
+STOPPED_STATE = "T"
 START_TIME = 19
 """Index of `starttime` in /proc/<pid>/stat, counted from the state (proc(5))."""
 
@@ -44,6 +45,12 @@ def is_alive(process: Process) -> bool:
     return (
         found is not None and found[0] not in ZOMBIE_STATES and found[1] == process.born
     )
+
+
+def is_stopped(process: Process) -> bool:
+    """Tell whether a process stands still because of a signal."""
+    found = _look(process.pid)
+    return found == (STOPPED_STATE, process.born)
 
 
 def _look(pid: int) -> tuple[str, str] | None:
@@ -90,17 +97,6 @@ def kill_marked(marker: str) -> None:
     killed: set[int] = set()
     while fresh := set(_kill_marked_once(marker.encode(), killed)):
         killed |= fresh  # what they have forked meanwhile is found in the next round
-
-
-def marked(marker: str) -> Iterator[int]:
-    """Yield every process that was born with `marker` (NAME=value), as it is found.
-
-    Only those whose environment may be read; none where there is no /proc.
-    """
-    if sys.platform == "linux":
-        for name in os.listdir(PROC):  # noqa: PTH208  # hundreds of names, no paths
-            if name.isdecimal() and _has(marker.encode(), name):
-                yield int(name)
 
 
 def _kill_marked_once(marker: bytes, killed: set[int]) -> Iterator[int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.listeners import Listeners
 from probetui.k8s.node import Node
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimePodStatus,
@@ -34,8 +35,10 @@ from probetui.runtimes.listening import listeners_of
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.addresses import free_address
 from probetui.runtimes.process.container import ProcessContainer
+from probetui.runtimes.process.disruptions import Disruptions, why_not
 from probetui.runtimes.process.foreign import ForeignProcesses
-from probetui.runtimes.process.identity import Process, identify, marked
+from probetui.runtimes.process.identity import Process, identify
+from probetui.runtimes.process.listing import list_processes
 from probetui.runtimes.process.sandbox import (
     FOLDER_MODE,
     ProcessSandbox,
@@ -64,6 +67,7 @@ class ProcessRuntime:
         self._sandboxes: dict[str, ProcessSandbox] = {}
         self._volumes = VolumeFolders(base / VOLUMES_FOLDER)
         self._watchers: set[asyncio.Event] = set()
+        self._disruptions = Disruptions(list_processes)
         self._is_closed = False
 
     async def version(self) -> str:
@@ -213,6 +217,10 @@ class ProcessRuntime:
         with _refusals():
             await self._container(container_id).disrupt(disruption)
 
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried."""
+        return why_not(pod, disruption)
+
     async def remove_container(self, container_id: ContainerID) -> None:
         """Kill a container and remove its folder."""
         with _refusals():
@@ -249,15 +257,6 @@ class ProcessRuntime:
                 async for line in lines:
                     yield line
 
-    async def listeners(self, container_id: ContainerID) -> Listeners:
-        """Return where the processes of a container listen."""
-        with _refusals():
-            container = self._container(container_id)
-        if container.state is not RuntimeState.RUNNING:
-            raise ContainerRuntimeError("it does not run")
-        marker = translate.marker(container.record.container_id)
-        return await asyncio.to_thread(lambda: listeners_of(marked(marker)))
-
     async def watch(self) -> AsyncIterator[None]:
         """Yield when something happened; what happens at once is one yield."""
         happened = asyncio.Event()
@@ -272,11 +271,12 @@ class ProcessRuntime:
 
     def foreign(self) -> ForeignProcesses:
         """Return the processes that others started."""
-        return ForeignProcesses()
+        return ForeignProcesses(list_processes, self._disruptions)
 
     async def close(self) -> None:
-        """Stop looking after containers; they go on."""
+        """Stop looking after containers; they go on, those too that were frozen."""
         self._is_closed = True
+        self._disruptions.undo()
         sandboxes, self._sandboxes = self._sandboxes, {}
         for each in sandboxes.values():
             await each.close()

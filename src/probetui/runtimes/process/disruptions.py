@@ -1,0 +1,95 @@
+"""What happens to programs in real life, done on purpose to processes by signals."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Pod
+from probetui.kubelet.effects import Disruption
+from probetui.runtimes.process.child import send
+from probetui.runtimes.process.identity import Process, identify, is_stopped
+from probetui.runtimes.process.listing import Listed
+
+NETWORK_OF_ALL = "processes share the network of this machine, which is not cut"
+ITSELF = "probetui itself is one of its processes, and would stand still with it"
+
+_ON_NETWORK = {Disruption.CUT_NETWORK, Disruption.RESTORE_NETWORK}
+_SIGNALS = {Disruption.STOP: signal.SIGTERM, Disruption.KILL: signal.SIGKILL}
+
+
+def why_not(
+    pod: Pod,  # noqa: ARG001  # all of them are in one network
+    disruption: Disruption,
+) -> str:
+    """Return why it cannot be done to a pod, empty where it may be tried."""
+    return NETWORK_OF_ALL if disruption in _ON_NETWORK else ""
+
+
+class Disruptions:
+    """Freezes and signals processes that others started.
+
+    Frozen is a process with all that it started, directly or not: a server and its
+    workers. Signals go to the process itself.
+
+    Args:
+        listed: returns the processes there are.
+    """
+
+    def __init__(self, listed: Callable[[], Iterable[Listed]]) -> None:
+        self._listed = listed
+        self._frozen: dict[Process, set[Process]] = {}
+
+    def disrupt(self, process: Process, disruption: Disruption) -> None:
+        """Do it; raises `ContainerRuntimeError`, or `OSError` if it is not allowed."""
+        match disruption:
+            case Disruption.FREEZE:
+                self._freeze(process)
+            case Disruption.UNFREEZE:
+                self._thaw(process)
+            case Disruption.STOP | Disruption.KILL:
+                send(process, _SIGNALS[disruption])
+            case Disruption.CUT_NETWORK | Disruption.RESTORE_NETWORK:
+                raise ContainerRuntimeError(NETWORK_OF_ALL)
+
+    def undo(self) -> None:
+        """Let go on what was frozen here, but for who is another user's by now."""
+        for process in tuple(self._frozen):
+            with contextlib.suppress(PermissionError):
+                self._thaw(process)
+
+    def _freeze(self, process: Process) -> None:
+        stopped = self._frozen.setdefault(process, set())
+        # Again, for what was forked meanwhile.
+        while fresh := [
+            each
+            for each in self._family(process)
+            if each not in stopped and not is_stopped(each)
+        ]:
+            if any(each.pid == os.getpid() for each in fresh):
+                self._thaw(process)
+                raise ContainerRuntimeError(ITSELF)
+            for each in fresh:
+                send(each, signal.SIGSTOP)
+                stopped.add(each)
+
+    def _thaw(self, process: Process) -> None:
+        """Let go on what was stopped here; everything, if it was not done here."""
+        for each in self._frozen.pop(process, None) or set(self._family(process)):
+            send(each, signal.SIGCONT)
+
+    def _family(self, first: Process) -> Iterator[Process]:
+        """Yield a process and all that descend from it."""
+        children: dict[int, list[int]] = {}
+        for each in self._listed():
+            children.setdefault(each.parent, []).append(each.pid)
+        pids = [first.pid]
+        for pid in pids:  # it grows meanwhile
+            pids += children.get(pid, ())
+        yield first
+        for pid in pids[1:]:
+            if found := identify(pid):
+                yield found
