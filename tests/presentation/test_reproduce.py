@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from probetui.drive.masking import Mask
 from probetui.k8s.pod import ContainerPort
 from probetui.k8s.probe import (
     ExecAction,
@@ -18,7 +22,10 @@ from probetui.k8s.probe import (
     TCPSocketAction,
 )
 from probetui.k8s.runtime import ContainerID
-from probetui.presentation.reproduce import reproduce
+from probetui.kubelet.go_text import to_bytes
+from probetui.presentation.reach import Reach
+from probetui.presentation.reproduce import needs, reproduce
+from probetui.presentation.shell_words import shell_line
 from tests.builders import a_container, env
 
 DOCKER = ContainerID("docker://0123456789abcdef0123")
@@ -60,22 +67,24 @@ def test_what_the_kubelet_expands_is_expanded_and_quoted() -> None:
     [
         pytest.param(
             HTTPGetAction("web", "/ready?a=1&b=2"),
-            "curl -sv --max-time 2 'http://10.0.0.2:8080/ready?a=1&b=2'",
+            "curl -sv --max-time 2 --noproxy '*' -A kube-probe/1.32 'http://10.0.0.2:8080/ready?a=1&b=2'",
             id="a named port, and what a shell would take apart",
         ),
         pytest.param(
             HTTPGetAction(443, "healthz", scheme="HTTPS", host="example.org"),
-            "curl -sv --max-time 2 -k https://example.org:443/healthz",
+            "curl -sv --max-time 2 -k --noproxy '*' -A kube-probe/1.32 "
+            "https://example.org:443/healthz",
             id="certificates are not looked at",
         ),
         pytest.param(
             HTTPGetAction(80, http_headers=(HTTPHeader("X-A", "it's; on"),)),
-            "curl -sv --max-time 2 -H 'X-A: it'\"'\"'s; on' http://10.0.0.2:80/",
+            "curl -sv --max-time 2 --noproxy '*' -A kube-probe/1.32 "
+            "-H 'X-A: it'\"'\"'s; on' http://10.0.0.2:80/",
             id="headers",
         ),
         pytest.param(
             HTTPGetAction(80, host="fd00::1"),
-            "curl -sv --max-time 2 'http://[fd00::1]:80/'",
+            "curl -sv --max-time 2 --noproxy '*' -A kube-probe/1.32 'http://[fd00::1]:80/'",
             id="IPv6",
         ),
         pytest.param(
@@ -100,6 +109,103 @@ def test_a_service_of_any_name_is_quoted_as_json_and_for_the_shell() -> None:
     words = shlex.split(command(GRPCAction(9000, "a\"b'c")))
 
     assert json.loads(words[words.index("-d") + 1]) == {"service": "a\"b'c"}
+
+
+def test_a_script_of_several_lines_is_one_that_can_be_pasted() -> None:
+    script = "cd '/tmp' &&\n\techo \x1b[2J\u202e\udcff é\\n"
+
+    line = command(ExecAction(("sh", "-c", script)))
+
+    assert line.isprintable()
+    said = subprocess.run(
+        ["bash", "-c", f"printf '%s' {line.partition('-c ')[2]}"],
+        capture_output=True,
+        check=True,
+    ).stdout
+    assert said == script.encode("utf-8", "surrogateescape")
+
+
+@given(
+    st.lists(
+        st.text(
+            st.characters(exclude_characters="\0", exclude_categories=()), max_size=8
+        )
+    )
+)
+@settings(max_examples=20, deadline=None)
+def test_a_shell_reads_words_back_as_they_were(words: list[str]) -> None:
+    line = shell_line(words)
+
+    said = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' end {line}"], capture_output=True, check=True
+    ).stdout
+    assert line.isprintable()
+    assert said.split(b"\0")[1:-1] == [to_bytes(each) for each in words]
+
+
+@pytest.mark.parametrize(
+    ("handler", "secret"),
+    [
+        pytest.param(
+            ExecAction(("curl", "-H", "$(API_TOKEN)")), "it's", id="variable, quoted"
+        ),
+        pytest.param(
+            HTTPGetAction(80, http_headers=(HTTPHeader("X-Token", "it's"),)),
+            "it's",
+            id="header, quoted",
+        ),
+        pytest.param(ExecAction(("echo", "hunter's")), "hunter", id="known"),
+    ],
+)
+def test_what_is_secret_is_masked_before_it_is_quoted(
+    handler: ProbeHandler, secret: str
+) -> None:
+    container = a_container(env=env(API_TOKEN="it's"))
+
+    line = reproduce(
+        container, Probe(handler), DOCKER, "10.0.0.2", mask=Mask(["hunter's"])
+    )
+
+    assert "***" in line
+    assert secret not in line
+
+
+@pytest.mark.parametrize(
+    ("options", "container_id", "words"),
+    [
+        pytest.param(
+            {"host": "tcp://box:2375", "context": "other"},
+            DOCKER,
+            "docker -H tcp://box:2375 exec 0123456789ab true",
+            id="a daemon elsewhere",
+        ),
+        pytest.param(
+            {"context": "other"},
+            DOCKER,
+            "docker --context other exec 0123456789ab true",
+            id="a context",
+        ),
+        pytest.param(
+            {"runtime_endpoint": "unix:///run/it.sock"},
+            "containerd://0a1b2c",
+            "crictl -r unix:///run/it.sock exec 0a1b2c true",
+            id="a socket of CRI",
+        ),
+    ],
+)
+def test_a_runtime_that_was_chosen_is_named(
+    options: dict[str, str], container_id: ContainerID, words: str
+) -> None:
+    probe = Probe(ExecAction(("true",)))
+
+    line = reproduce(CONTAINER, probe, container_id, "", reach=Reach.by(**options))
+
+    assert line == words
+
+
+def test_what_the_command_needs_is_said_of_grpc_alone() -> None:
+    assert "add -proto with the health.proto" in needs(Probe(GRPCAction(9000)))
+    assert needs(Probe(ExecAction(("true",)))) == ""
 
 
 def test_without_an_address_the_command_says_what_to_put_in() -> None:

@@ -189,8 +189,15 @@ def make_plan(
     )
 
 
-def make_replay_plan(pods: Sequence[Pod], params: Mapping[str, Any]) -> Plan:
+def make_replay_plan(
+    pods: Sequence[Pod], params: Mapping[str, Any], recorded: Mapping[str, Any]
+) -> Plan:
     """Return the plan of a session that was recorded, with these pods.
+
+    Args:
+        pods: all that were in it.
+        params: the command's parameters, by name.
+        recorded: those of the session.
 
     Raises:
         UsageError: an option cannot be used.
@@ -218,7 +225,7 @@ def make_replay_plan(pods: Sequence[Pod], params: Mapping[str, Any]) -> Plan:
         loaded=(),
         pods=pods,
         objects=(),
-        runtime=RuntimeOptions(),
+        runtime=pick(RuntimeOptions, recorded),
         options=options,
         screen=screen,
         form=form,

@@ -40,5 +40,6 @@ def command(*, file: Path | None, **params: Any) -> int:
 
     tape = Tape(file or last_session())
     course = RecordedCourse(tape, pod_status_to_json)
-    plan = make_replay_plan(tape.pods(), params)
+    recorded = tape.session.get("options", {})
+    plan = make_replay_plan(tape.pods(), params, recorded)
     return play_recording(plan, course, str(tape.session.get("runtime", "")))

@@ -86,7 +86,7 @@ async def show_screen(
         leaves_behind=_leaves_behind(plan, roster),
         reread=_rereading(plan, roster),
     )
-    options = _options(plan.screen, looks)
+    options = _options(plan, looks)
     shown = _App(session, options=options, mask=mask, outside=outside)
     shown.job_control = JobControl()
 
@@ -147,7 +147,8 @@ def _rereading(plan: Plan, roster: Roster | None) -> Callable[[], Reread] | None
     return reread
 
 
-def _options(choices: ScreenChoices, looks: Looks) -> ScreenOptions:
+def _options(plan: Plan, looks: Looks) -> ScreenOptions:
+    choices = plan.screen
     return ScreenOptions(
         ascii=choices.ascii,
         motion=not choices.no_motion,
@@ -158,6 +159,7 @@ def _options(choices: ScreenChoices, looks: Looks) -> ScreenOptions:
         read_only=choices.read_only,
         show_secrets=choices.show_secrets,
         screenshot_folder=Path.cwd(),
+        reach=plan.runtime.reach,
     )
 
 

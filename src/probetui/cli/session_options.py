@@ -8,6 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from probetui.presentation.reach import Reach
+
 T = TypeVar("T")
 
 
@@ -28,6 +30,15 @@ class RuntimeOptions:
     context: str | None = None
     host: str | None = None
     runtime_endpoint: str | None = None
+
+    @property
+    def reach(self) -> Reach:
+        """What the runtime's own programs have to be told to reach it."""
+        return Reach.by(
+            host=self.host,
+            context=self.context,
+            runtime_endpoint=self.runtime_endpoint,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import click
 
 from probetui.cli.folders import state_folder
 from probetui.cli.parameters import nearest
+from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.masking import Mask, secrets_of
 from probetui.drive.record_reader import Recording, read_recording
 from probetui.errors import NothingToDoError, UsageError
@@ -103,9 +104,9 @@ def _told(recording: Recording) -> _Told:
         uid: pods.get(uid) or Pod(uid, name, namespace)
         for uid, (namespace, name) in recording.pods.items()
     }
-    return _Told(
-        pods, pod_names(known.values()), past, View(Times(now, started_at), mask=mask)
-    )
+    reach = pick(RuntimeOptions, recording.session.get("options", {})).reach
+    view = View(Times(now, started_at), mask=mask, reach=reach)
+    return _Told(pods, pod_names(known.values()), past, view)
 
 
 def _pods(recording: Recording) -> dict[str, Pod]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from probetui.drive.masking import Mask
 from probetui.presentation.durations import Times
 from probetui.presentation.marks import UNICODE, Marks
+from probetui.presentation.reach import AT_HAND, Reach
 from probetui.presentation.text_cells import one_line
 
 _SHOWN_CHARACTERS = 600
@@ -19,7 +20,7 @@ class View:
     """What words depend on besides the thing they are about.
 
     `mask` takes secrets out of texts that come from manifests and containers. Without
-    `acts` kills and restarts are only told.
+    `acts` kills and restarts are only told. `reach` is for commands to try by hand.
     """
 
     times: Times
@@ -27,6 +28,7 @@ class View:
     is_paused: bool = False
     mask: Mask = field(default_factory=Mask)
     acts: bool = True
+    reach: Reach = AT_HAND
 
     @classmethod
     def timeless(cls, mask: Mask | None = None) -> View:

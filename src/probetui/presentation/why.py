@@ -16,7 +16,7 @@ from probetui.presentation.attempts import came_to
 from probetui.presentation.hints import hints
 from probetui.presentation.lives import ContainerPast, Life
 from probetui.presentation.marks import is_warning
-from probetui.presentation.reproduce import reproduce
+from probetui.presentation.reproduce import needs, reproduce
 from probetui.presentation.sentences import GOES_ON, why
 from probetui.presentation.timeline import Timeline
 from probetui.presentation.trace import cluster_words, event_of, stopped_at
@@ -69,12 +69,13 @@ class Case:
 class Answer:
     """What was asked, the answer, and the command that repeats the probe by hand.
 
-    `command` is empty where there is none.
+    `command` is empty where there is none. `needs` is what to know about it.
     """
 
     question: str
     sentences: tuple[str, ...]
     command: str = ""
+    needs: str = ""
 
 
 def answers(case: Case, tick: TickEntry | None) -> list[Answer]:
@@ -97,7 +98,7 @@ def why_tick(tick: TickEntry, case: Case) -> Answer:
         f"Why did {kind} tick #{tick.n} of {case.shown_name} at {at} do what it did?"
     )
     sentences = (*_tick_sentences(tick, case),)
-    return Answer(question, sentences, command_of(tick, case))
+    return Answer(question, sentences, *_by_hand(tick, case))
 
 
 def why_ended(life: Life, case: Case) -> Answer:
@@ -111,8 +112,8 @@ def why_ended(life: Life, case: Case) -> Answer:
     sentences = [*end_sentences(life, case.container, case.view)]
     if life.exited is not None:
         sentences += backoff_sentences(case.past, life, case.view)
-    command = "" if life.kill is None else command_of(life.kill, case)
-    return Answer(question, tuple(sentences), command)
+    by_hand = () if life.kill is None else _by_hand(life.kill, case)
+    return Answer(question, tuple(sentences), *by_hand)
 
 
 def why_waits(case: Case) -> Answer | None:
@@ -130,13 +131,24 @@ def why_waits(case: Case) -> Answer | None:
     return Answer(f"Why is {case.shown_name} not started again yet?", sentences)
 
 
-def command_of(tick: TickEntry, case: Case) -> str:
-    """Return the command that repeats a probe by hand, empty if there is none."""
+def _by_hand(tick: TickEntry, case: Case) -> tuple[str, str]:
+    """Return the command that repeats a probe, and what it needs; empty if none."""
     container = case.container
     probe = None if container is None else container.probe(tick.key.probe_type)
     if container is None or probe is None:
-        return ""
-    return case.view.safe(reproduce(container, probe, tick.container_id, case.pod_ip))
+        return "", ""
+    answers = (each.http for each in tick.attempts if each.http is not None)
+    redirects = max((len(each.redirects) for each in answers), default=0)
+    command = reproduce(
+        container,
+        probe,
+        tick.container_id,
+        case.pod_ip,
+        mask=case.view.mask,
+        reach=case.view.reach,
+        redirects=redirects,
+    )
+    return command, needs(probe)
 
 
 def _tick_sentences(tick: TickEntry, case: Case) -> Iterator[str]:

@@ -74,6 +74,8 @@ def _to_repeat(answer: Answer) -> Iterator[str]:
     if answer.command:
         yield "To repeat the probe by hand:"
         yield f"{_INDENT}{answer.command}"
+    if answer.needs:
+        yield f"{_INDENT}{answer.needs}"
 
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:

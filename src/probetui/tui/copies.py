@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from probetui.k8s.runtime import ContainerID
 from probetui.presentation.api_json import pod_status_to_json
 from probetui.presentation.describe import describe_pod
 from probetui.presentation.detail import Subject, title
 from probetui.presentation.probe_detail import output_text
-from probetui.presentation.reproduce import reproduce
+from probetui.presentation.reproduce import by_hand
 from probetui.presentation.spans import text_of
 from probetui.presentation.text_cells import all_lines
 from probetui.presentation.view import View
@@ -35,7 +34,7 @@ def _all(subject: Subject, sight: Sight) -> Iterator[Copy]:
     view = sight.view
     yield Copy("its name", title(subject, view))
     yield Copy("the last output of the probe", _last_output(subject, view))
-    yield Copy("the command that repeats the probe", _reproduce(subject, view))
+    yield Copy("the command that repeats the probe", by_hand(subject, view))
     yield Copy("the pod as kubectl describes it", _described(subject, sight))
     yield Copy("the pod's YAML, with defaults and status", _yaml(subject, view))
     yield Copy("the pod's status as JSON", _status(subject, view))
@@ -46,16 +45,6 @@ def _last_output(subject: Subject, view: View) -> str:
     if tick is None or not tick.attempts:
         return ""
     return "\n".join(all_lines(view.mask.text(output_text(tick.attempts[-1]))))
-
-
-def _reproduce(subject: Subject, view: View) -> str:
-    container, probe = subject.container, subject.probe
-    if probe is None:
-        return ""
-    status = container.status
-    container_id = ContainerID(status.container_id if status else "")
-    ip = subject.pod.status.pod_ip
-    return view.safe(reproduce(container.container, probe.probe, container_id, ip))
 
 
 def _described(subject: Subject, sight: Sight) -> str:

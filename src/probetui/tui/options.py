@@ -9,6 +9,8 @@ from pathlib import Path
 
 from textual.theme import Theme
 
+from probetui.presentation.reach import AT_HAND, Reach
+
 Keymap = Mapping[str, str]
 """Keys as Textual names them, with commas, by the ids of actions."""
 
@@ -19,7 +21,8 @@ class ScreenOptions:
 
     `theme` None leaves Textual's default; `themes` are those of the user. `keymap` has
     other keys for actions. `zone` None is the zone of this machine. `show_secrets`
-    shows values whose names say that they are secret.
+    shows values whose names say that they are secret. `reach` is for commands to try by
+    hand.
     """
 
     ascii: bool = False
@@ -33,3 +36,4 @@ class ScreenOptions:
     title: str = "probetui"
     screenshot_folder: Path = Path()
     zone: tzinfo | None = None
+    reach: Reach = AT_HAND

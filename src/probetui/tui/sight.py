@@ -93,6 +93,7 @@ class Onlooker:
             snapshot.is_paused,
             self._mask,
             snapshot.acts,
+            self._options.reach,
         )
 
     def _know(self, snapshot: Snapshot) -> None:

@@ -84,4 +84,6 @@ def _lines(given: Sequence[Answer]) -> Iterator[Line]:
         if answer.command != told:
             told = answer.command
             yield line(muted("  by hand: "), Span(told, Role.ACCENT))
+            if answer.needs:
+                yield line(muted(f"  {answer.needs}"))
         yield EMPTY

@@ -1,0 +1,113 @@
+"""The command that is named to repeat a probe asks the server what the probe asks."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from datetime import timedelta
+
+import pytest
+from tests.probers.scripted_server import listening
+from tests.probers.servers import LOOPBACK
+
+from probetui.k8s.pod import Container
+from probetui.k8s.probe import HTTPGetAction, HTTPHeader, Probe
+from probetui.k8s.runtime import NO_CONTAINER
+from probetui.presentation.reproduce import reproduce
+from probetui.probers.http import probe_http
+from probetui.probers.http_request import build_request
+from probetui.probers.http_transport import OneShotTransport
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("curl") is None, reason="curl is not installed"
+)
+LIMIT = timedelta(seconds=20)
+NO_BODY = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+ELSEWHERE = "HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
+ABROAD = "HTTP/1.1 302 F\r\nLocation: http://127.0.0.9:9/\r\nContent-Length: 0\r\n\r\n"
+
+
+async def by_hand(action: HTTPGetAction, redirects: int = 0) -> None:
+    """Let a shell run the command, in a place where a proxy is set."""
+    probe = Probe(action, timeout_seconds=20)
+    command = reproduce(
+        Container("app"), probe, NO_CONTAINER, LOOPBACK, redirects=redirects
+    )
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-c", command,
+        env={"http_proxy": "http://127.0.0.1:9/"},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    await process.wait()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("/healthz", id="plain"),
+        pytest.param("healthz", id="without its slash"),
+        pytest.param("/a b/it's;$HOME", id="what a shell would take apart"),
+        pytest.param("/?a=1&b={c}[d]|e", id="a query"),
+        pytest.param("?a=1", id="a query alone"),
+        pytest.param("/a/../b/./c", id="dots"),
+        pytest.param("/[1-3]/{a,b}", id="what curl would take for a range"),
+        pytest.param("/%2Fa%20b", id="escaped already"),
+        pytest.param("/100%?a", id="no escape"),
+        pytest.param("/é", id="not ASCII"),
+        pytest.param("/a#b", id="a fragment"),
+    ],
+)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param((), id="no headers"),
+        pytest.param(
+            (
+                HTTPHeader("Host", "app.test"),
+                HTTPHeader("X-Two", "it's"),
+                HTTPHeader("X-Two", "b"),
+                HTTPHeader("X-Empty", ""),
+                HTTPHeader("User-Agent", "me"),
+                HTTPHeader("Accept", ""),
+            ),
+            id="headers",
+        ),
+    ],
+)
+async def test_curl_asks_what_the_probe_asks(
+    path: str, headers: tuple[HTTPHeader, ...]
+) -> None:
+    async with listening(
+        {"server": {"kind": "script", "routes": {"*": [{"send": NO_BODY}]}}}
+    ) as listeners:
+        action = HTTPGetAction(listeners.ports["server"], path, http_headers=headers)
+
+        request = build_request(action, LOOPBACK, int(action.port))
+        await probe_http(request, LIMIT, OneShotTransport())
+        await by_hand(action)
+
+    probed, repeated = listeners.requests
+    assert repeated["requestLine"] == probed["requestLine"]
+    # The kubelet says besides that it will not ask again.
+    rest = as_said(probed["headers"]) - {"connection: close"}
+    assert as_said(repeated["headers"]) == rest
+
+
+def as_said(headers: list[str]) -> set[str]:
+    return {each.lower().strip() for each in headers}
+
+
+async def test_curl_follows_the_redirects_that_the_probe_followed() -> None:
+    routes = {"/": [{"send": ELSEWHERE}], "/there": [{"send": ABROAD}]}
+    async with listening({"server": {"kind": "script", "routes": routes}}) as listeners:
+        action = HTTPGetAction(listeners.ports["server"], "/")
+
+        request = build_request(action, LOOPBACK, int(action.port))
+        attempt = await probe_http(request, LIMIT, OneShotTransport())
+        assert attempt.http is not None
+        await by_hand(action, len(attempt.http.redirects))
+
+    lines = [each["requestLine"] for each in listeners.requests]
+    assert lines == ["GET / HTTP/1.1", "GET /there HTTP/1.1"] * 2
