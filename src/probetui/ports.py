@@ -282,6 +282,18 @@ class Disruptor(Protocol):
 
 
 @runtime_checkable
+class ListenerSource(Protocol):
+    """A runtime that may see where the programs of containers listen."""
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where a running container listens for TCP connections.
+
+        Nothing is run in the container, where it would be seen. Raises
+        `ContainerRuntimeError`, with the reason, where it is not to be seen from here.
+        """
+
+
+@runtime_checkable
 class EventSource(Protocol):
     """A runtime that says when something happened to a container of ours."""
 

@@ -154,6 +154,12 @@ class AttachedRuntime:
             foreign_id(container_id), command, timeout_seconds
         )
 
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where a container listens, if that can be seen."""
+        if not isinstance(self._foreign, ListenerSource):
+            raise ContainerRuntimeError(f"{self.name} does not tell")
+        return await self._foreign.listeners(foreign_id(container_id))
+
     async def watch(self) -> AsyncIterator[None]:
         """Yield whenever something happened to any container."""
         async for _ in self._foreign.watch():

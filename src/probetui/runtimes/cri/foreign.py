@@ -11,6 +11,7 @@ from typing import NamedTuple
 import grpc
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.listeners import Listeners
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import Disruption
@@ -22,6 +23,7 @@ from probetui.runtimes.cri.disruptions import Disruptions, why_not
 from probetui.runtimes.cri.events import happenings
 from probetui.runtimes.cri.execution import exec_sync
 from probetui.runtimes.cri.faults import RefusedError
+from probetui.runtimes.cri.listeners import container_listeners
 from probetui.runtimes.cri.listing import Listing
 from probetui.runtimes.cri.machine import LOCALHOST
 from probetui.runtimes.cri.translate import (
@@ -119,6 +121,10 @@ class ForeignCri:
             timeout_seconds,
             self._exec_patience,
         )
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where the network of one's pod is listened."""
+        return await container_listeners(self._client, to_cri_id(container_id))
 
     async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
         """Stop one; what is gone, or does not run, is fine."""

@@ -14,6 +14,7 @@ import grpc
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.image import ImageFilesystem, StoredImage
+from probetui.k8s.listeners import Listeners
 from probetui.k8s.node import Node
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
@@ -45,6 +46,7 @@ from probetui.runtimes.cri.faults import RefusedError, system_refusals, text_ref
 from probetui.runtimes.cri.files import PodFiles
 from probetui.runtimes.cri.foreign import ForeignCri, stop_container
 from probetui.runtimes.cri.images import Images
+from probetui.runtimes.cri.listeners import container_listeners
 from probetui.runtimes.cri.listing import Listing
 from probetui.runtimes.cri.rotation import LogRotation
 from probetui.runtimes.cri.translate import (
@@ -332,6 +334,10 @@ class CriRuntime:
     def why_not(self, pod: Pod, disruption: Disruption) -> str:
         """Return why it cannot be done to a pod, empty where it may be tried."""
         return why_not(pod, disruption)
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where the network of a container's pod is listened."""
+        return await container_listeners(self._client, to_cri_id(container_id))
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield once per happening to us; raises when the connection breaks."""

@@ -124,6 +124,10 @@ class ForeignDocker:
             to_docker_id(container_id), command, timeout_seconds
         )
 
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where the network of one is listened."""
+        return await self._listeners.of(to_docker_id(container_id))
+
     async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
         """Stop one; what is gone, or does not run, is fine."""
         docker_id = to_docker_id(container_id)

@@ -402,6 +402,10 @@ class DockerRuntime:
         """Return why it cannot be done to a pod, empty where it may be tried."""
         return why_not(pod, disruption)
 
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where the network of a container's pod is listened."""
+        return await self._listeners.of(to_docker_id(container_id))
+
     async def watch(self) -> AsyncIterator[None]:
         """Yield once per happening; raises when the connection breaks."""
         filters = {

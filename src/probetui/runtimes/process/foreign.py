@@ -102,6 +102,20 @@ class ForeignProcesses:
                 f"command timed out after {timeout_seconds}s", killed=True
             ) from None
 
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where a process and those it started listen."""
+        process = self._meant_by(container_id)
+        if process is None:
+            raise ContainerRuntimeError(f"process {_pid(container_id)} has ended")
+        return await asyncio.to_thread(self._listeners_below, process.pid)
+
+    def _listeners_below(self, pid: int) -> Listeners:
+        family = {pid}
+        listed = list(self._listed())
+        while born := {each.pid for each in listed if each.parent in family} - family:
+            family |= born
+        return listeners_of(family)
+
     async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
         """Ask a process to end, kill it after the grace period; its children stay."""
         process = self._meant_by(container_id)

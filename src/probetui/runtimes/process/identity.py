@@ -99,6 +99,17 @@ def kill_marked(marker: str) -> None:
         killed |= fresh  # what they have forked meanwhile is found in the next round
 
 
+def marked(marker: str) -> Iterator[int]:
+    """Yield every process that was born with `marker` (NAME=value), as it is found.
+
+    Only those whose environment may be read; none where there is no /proc.
+    """
+    if sys.platform == "linux":
+        for name in os.listdir(PROC):  # noqa: PTH208  # hundreds of names, no paths
+            if name.isdecimal() and _has(marker.encode(), name):
+                yield int(name)
+
+
 def _kill_marked_once(marker: bytes, killed: set[int]) -> Iterator[int]:
     if sys.platform != "linux":
         return

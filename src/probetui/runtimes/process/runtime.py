@@ -37,7 +37,7 @@ from probetui.runtimes.process.addresses import free_address
 from probetui.runtimes.process.container import ProcessContainer
 from probetui.runtimes.process.disruptions import Disruptions, why_not
 from probetui.runtimes.process.foreign import ForeignProcesses
-from probetui.runtimes.process.identity import Process, identify
+from probetui.runtimes.process.identity import Process, identify, marked
 from probetui.runtimes.process.listing import list_processes
 from probetui.runtimes.process.sandbox import (
     FOLDER_MODE,
@@ -256,6 +256,15 @@ class ProcessRuntime:
             async with contextlib.aclosing(lines):
                 async for line in lines:
                     yield line
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where the processes of a container listen."""
+        with _refusals():
+            container = self._container(container_id)
+        if container.state is not RuntimeState.RUNNING:
+            raise ContainerRuntimeError("it does not run")
+        marker = translate.marker(container.record.container_id)
+        return await asyncio.to_thread(lambda: listeners_of(marked(marker)))
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield when something happened; what happens at once is one yield."""
