@@ -3,6 +3,9 @@
 `PROBETUI_REQUIRE_ENGINES` names engines, apart by commas, that must be there: their
 tests then fail where they would otherwise be skipped. tmux counts as one; it must be
 there with any other, and wherever `CI` is set.
+
+The whole suite runs in two processes: one for all that waits (for engines, for the
+installed program, for the clock), one for what computes. A part of it runs in one.
 """
 
 from __future__ import annotations
@@ -11,10 +14,14 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable
+from enum import StrEnum
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.engines import CRI_ENDPOINT
 
@@ -35,6 +42,10 @@ settings.register_profile("nightly", deadline=None, max_examples=2000)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE")
     or ("ci" if os.environ.get("CI") else "default")
+)
+
+WAITING_FOLDERS = tuple(
+    f"tests/{each}/" for each in ("conformance", "e2e", "runtimes", "traces")
 )
 
 REQUIRED_ENGINES = frozenset(
@@ -90,6 +101,76 @@ ENGINES: dict[str, Callable[[], str | None]] = {
     "cri": _why_no_cri,
     "tmux": _why_no_tmux,
 }
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run the whole suite in two processes, unless something else was asked for."""
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    # What xdist started has no processes of its own.
+    is_first = not hasattr(config, "workerinput")
+    if is_whole and is_first and config.getoption("numprocesses", 0) is None:
+        config.option.numprocesses = len(Lane)
+        config.option.dist = "loadscope"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests against the clock last: what computes is over by then."""
+    items.sort(key=lambda each: each.get_closest_marker("live") is not None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(
+    config: pytest.Config, log: Producer
+) -> LoadScopeScheduling | None:
+    """Give each process its kind of tests."""
+    return Lanes(config, log) if config.option.dist == "loadscope" else None
+
+
+TOLD = pytest.StashKey[dict[str, str]]()
+
+
+def told_at_the_end(config: pytest.Config) -> dict[str, str]:
+    """Return what is printed when all is over, by its heading; to be added to."""
+    output = getattr(config, "workeroutput", None)
+    if output is not None:  # it is another process that prints
+        told: dict[str, str] = output.setdefault("told", {})
+        return told
+    return config.stash.setdefault(TOLD, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what another process has to tell."""
+    told_at_the_end(node.config).update(
+        getattr(node, "workeroutput", {}).get("told", {})
+    )
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print what is to be told."""
+    for heading, text in told_at_the_end(config).items():
+        terminalreporter.section(heading)
+        terminalreporter.write_line(text)
+
+
+class Lane(StrEnum):
+    """Kinds of tests: one computes while the other waits."""
+
+    WAITING = "waiting"
+    COMPUTING = "computing"
+
+
+class Lanes(LoadScopeScheduling):  # type: ignore[misc]  # it comes without types
+    """Hands out tests a lane at a time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        """Return the lane of a test; its base class has no other name for that."""
+        is_waiting = nodeid.startswith(WAITING_FOLDERS)
+        return Lane.WAITING if is_waiting else Lane.COMPUTING
 
 
 @pytest.hookimpl(tryfirst=True)

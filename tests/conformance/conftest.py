@@ -6,15 +6,13 @@ import pytest
 
 from tests.conformance.background import BackgroundRun
 from tests.conformance.observe import summary
+from tests.conftest import told_at_the_end
 
 RUN = pytest.StashKey[BackgroundRun]()
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Print what came of each case."""
-    run = config.stash.get(RUN, None)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell what came of each case."""
+    run = session.config.stash.get(RUN, None)
     if run is not None:
-        terminalreporter.section("conformance")
-        terminalreporter.write_line(summary(run.outcomes()))
+        told_at_the_end(session.config)["conformance"] = summary(run.outcomes())
