@@ -459,3 +459,9 @@ def test_the_next_failure_of_a_readiness_probe_kills_nothing() -> None:
     words = PlainDetail().next_failure(tick, replace(DEMO, containers=(container,)))
 
     assert words == "next-failure not-ready"
+
+
+def test_the_next_failure_of_a_muted_probe_does_nothing() -> None:
+    tick = failed("08:21:05", 1, 2, 34)._replace(muted=True)
+
+    assert PlainDetail().next_failure(tick, DEMO) == "next-failure none: muted"

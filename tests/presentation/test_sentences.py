@@ -182,6 +182,15 @@ def a_container(
             id="readiness, not ready already",
         ),
         pytest.param(
+            a_container(muted=True), DEMO, "none: muted, nothing is done", id="muted"
+        ),
+        pytest.param(
+            a_container("s", muted=True),
+            DEMO,
+            "run 0->1 of 3, nothing else happens",
+            id="muted and far away",
+        ),
+        pytest.param(
             a_container(on_hold=True),
             DEMO,
             "none: on hold, nothing is probed",

@@ -129,6 +129,8 @@ def next_failure_words(
         return "next-failure none: on hold"
     if run + 1 < probe.failure_threshold:
         return f"next-failure run {run}->{run + 1} of {probe.failure_threshold}"
+    if tick.muted:
+        return "next-failure none: muted"
     kind = tick.key.probe_type
     if kind is ProbeType.READINESS:
         return "next-failure not-ready"

@@ -137,6 +137,8 @@ def next_failure(
     run = probe.result_run if probe.last_result is Result.FAILURE else 0
     if run + 1 < most:
         return NextFailure(f"run {run}->{run + 1} of {most}, nothing else happens")
+    if probe.muted:
+        return NextFailure("none: muted, nothing is done")
     if probe.key.probe_type is ProbeType.READINESS:
         if probe.believed is Result.FAILURE:
             return NextFailure("stays not ready, is never killed for it")
