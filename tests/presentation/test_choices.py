@@ -45,7 +45,7 @@ def chosen(**fields: Any) -> tuple[Subject, ProbeSnapshot]:
         pytest.param(
             {"muted": True, "injections": TWO},
             "NEXT 3.1s  MUTED  INJECTED 2",
-            "✗✗· 2/3M*",
+            "✗ 2/3M*",
             id="both",
         ),
     ],

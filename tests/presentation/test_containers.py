@@ -25,6 +25,7 @@ from probetui.kubelet.snapshot import (
     StoppingSnapshot,
 )
 from probetui.presentation.containers import (
+    backoff_words,
     container_cells,
     object_name,
     pod_cells,
@@ -110,6 +111,11 @@ def test_what_comes_next(fields: dict[str, Any], words: str) -> None:
     pod = one(**fields)
 
     assert text_of(container_cells(pod, pod.containers[0], VIEW).next) == words
+
+
+def test_a_container_that_waits_says_in_which_window() -> None:
+    assert backoff_words(one(backoff=BACKOFF).containers[0]) == "back-off 20s"
+    assert backoff_words(one().containers[0]) == ""
 
 
 def test_a_sidecar_is_called_one() -> None:

@@ -26,13 +26,16 @@ from probetui.presentation.detail import (
     title,
     why_in_short,
 )
-from probetui.presentation.spans import text_of
+from probetui.presentation.lives import ContainerPast, Life
+from probetui.presentation.spans import EMPTY, text_of
 from probetui.presentation.view import View
 from tests.presentation.looking import VIEW
 from tests.tui.states import (
     DEMO,
+    FIRST,
     NO_FILE,
     NOW,
+    SECOND,
     a_container_snapshot,
     a_pod_snapshot,
     clock,
@@ -162,6 +165,7 @@ def test_everything_there_is_to_say() -> None:
         "stored": "Success  since 08:20:30.1 (initial value)",
         "on hold": "no",
         "initial delay": "over (5s, started 41s ago)",
+        "next tick": "3.1s  at 08:21:10",
         "counted": "12 succeeded, 5 failed, 0 errored, 6 skipped",
         "latency": "last 34ms   median 28ms   max 34ms   timeout 1.0s",
         "noticed after": "10s to 16s   period 5s x failures 3 + timeout",
@@ -223,6 +227,38 @@ def test_everything_there_is_to_say() -> None:
 )  # fmt: skip
 def test_a_line_of_the_detail(pod: PodSnapshot, label: str, words: str) -> None:
     assert full(pod)[label].startswith(words)
+
+
+def test_a_hold_that_is_over_says_when_it_was_released() -> None:
+    pod = demo()
+    container = pod.containers[0]
+    probe = container.probes[0]
+    released = probe.history[-3]._replace(hold_before=True)
+    history = (*probe.history[:-3], released, *probe.history[-2:])
+    container = replace(container, probes=(replace(probe, history=history),))
+
+    shown = full(replace(pod, containers=(container,)))
+
+    assert shown["on hold"] == "no  released 08:20:55.1 by a new container id"
+
+
+def test_in_little_room_there_are_no_empty_lines() -> None:
+    subject = the_subject(demo())
+
+    assert EMPTY in full_detail(subject, VIEW, 64, 24)
+    assert EMPTY not in full_detail(subject, VIEW, 64, 23)
+
+
+def test_with_much_room_each_life_has_a_strip_of_its_own() -> None:
+    pod, past = demo(), ContainerPast((Life(FIRST, 0), Life(SECOND, 1)))
+    subject = replace(the_subject(pod), past=past)
+
+    wide = [text_of(each)[:5] for each in full_detail(subject, VIEW, 74, 27)]
+    narrow = [text_of(each)[:5] for each in full_detail(subject, VIEW, 64, 27)]
+
+    assert "gen 1" in wide
+    assert "gen 2" in wide
+    assert "gen 1" not in narrow
 
 
 def test_without_a_restart_the_kill_is_the_end() -> None:

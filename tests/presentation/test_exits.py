@@ -10,6 +10,7 @@ from probetui.kubelet.journal import By, ContainerEntry, Lifecycle
 from probetui.kubelet.snapshot import LastExit
 from probetui.presentation.exits import (
     asked_by,
+    exit_in_short,
     exit_words,
     is_after_grace,
     last_exit_words,
@@ -124,3 +125,25 @@ def test_the_signal_behind_an_exit_code(exit_code: int, name: str) -> None:
 @pytest.mark.parametrize("by", [pytest.param(each, id=each) for each in By])
 def test_everybody_who_can_ask_for_an_end_has_words(by: By) -> None:
     assert asked_by(by)
+
+
+def ended(exit_code: int, by: By, *, oom_killed: bool = False) -> LastExit:
+    return LastExit(NOW, exit_code, by, "", oom_killed=oom_killed, container_id=FIRST)
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        pytest.param(ended(137, By.LIVENESS), "137 probe", id="liveness"),
+        pytest.param(ended(0, By.STARTUP), "0 probe", id="startup"),
+        pytest.param(ended(1, By.ITSELF), "1 itself", id="itself"),
+        pytest.param(ended(137, By.ITSELF, oom_killed=True), "137 OOM", id="memory"),
+        pytest.param(ended(143, By.USER), "143 user", id="user"),
+        pytest.param(ended(143, By.DELETE), "143 pod", id="pod deleted"),
+        pytest.param(ended(143, By.DEFINITION), "143 spec", id="definition"),
+        pytest.param(ended(255, By.POD), "255 pod", id="pod stopped"),
+    ],
+)
+def test_an_end_in_nine_cells(known: LastExit, words: str) -> None:
+    assert exit_in_short(known) == words
+    assert len(words) <= 9

@@ -72,6 +72,8 @@ FACTS: dict[str, list[Told]] = {
     ],
     "on hold": [pattern("no", ""), pattern("yes", "liveness hold off->on")],
     "initial delay": [pattern(r"(\d+)s", "delay={0}s ")],
+    # A line has the time of its tick, and the period is told at the start.
+    "next tick": [pattern("(.+)", r"period=\d+s ")],
     "why": [
         pattern("below threshold", "no-action"),
         pattern("agrees with the stored result", "no-action"),

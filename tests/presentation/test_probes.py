@@ -28,6 +28,7 @@ from probetui.presentation.probes import (
     gauge,
     handler_words,
     next_tick,
+    standing_in_a_word,
     timing_letters,
     timing_words,
 )
@@ -122,6 +123,16 @@ def test_bar(probe: ProbeSnapshot, shown: str) -> None:
             "delay 3s",
             id="delay, rounded up",
         ),
+        pytest.param(
+            a_probe(
+                "d",
+                upcoming_skip=Skip.INITIAL_DELAY,
+                delay_until=NOW + 12 * _SECOND,
+            ),
+            "d 12s",
+            id="long delay",
+        ),
+        pytest.param(a_probe("sff", muted=True), "✗✗· 2/3M", id="a run and a choice"),
         pytest.param(
             a_probe("n", upcoming_skip=Skip.NOT_RUNNING), "down", id="not running"
         ),
@@ -224,3 +235,26 @@ def test_the_timing_in_full_and_in_short() -> None:
         "period 5s  timeout 1s  delay 5s  failures 3  successes 2"
     )
     assert timing_letters(probe) == "p5 t1 f3 s2 d5"
+
+
+@pytest.mark.parametrize(
+    ("probe", "words"),
+    [
+        pytest.param(a_probe("ss"), "", id="well"),
+        pytest.param(a_probe("sf"), "failing", id="failing"),
+        pytest.param(a_probe("", worker_alive=False), "", id="no worker"),
+        pytest.param(a_probe("s", key=STARTUP_KEY), "done", id="startup done"),
+        pytest.param(a_probe("fffK", on_hold=True), "on hold", id="on hold"),
+        pytest.param(
+            a_probe("g", upcoming_skip=Skip.NOT_STARTED), "gated by startup", id="gate"
+        ),
+        pytest.param(
+            a_probe("d", upcoming_skip=Skip.INITIAL_DELAY), "initial delay", id="delay"
+        ),
+        pytest.param(
+            a_probe("n", upcoming_skip=Skip.NOT_RUNNING), "not running", id="down"
+        ),
+    ],
+)
+def test_how_a_probe_stands_in_a_word(probe: ProbeSnapshot, words: str) -> None:
+    assert standing_in_a_word(probe) == words

@@ -124,8 +124,8 @@ class TestGenerations:
         lines = self.lines(40)
 
         assert [" ".join(each.split()) for each in lines][1:] == [
-            "gen 1 ✗✗✗K 12:00:00-12:00:16 killed by liveness, exit 0",
-            "gen 2 ✗✗✗K 12:00:15-12:00:31 killed by liveness, exit 0",
+            "gen 1 ✗✗✗K 12:00:00-12:00:15 killed by liveness, exit 0",
+            "gen 2 ✗✗✗K 12:00:15-12:00:30 killed by liveness, exit 0",
             "gen 3 ✗✗ 12:00:30-now",
         ]
         assert lines[1].index("12:00:00") == lines[2].index("12:00:15")
@@ -136,8 +136,11 @@ class TestGenerations:
     def test_earlier_lives_are_counted(self) -> None:
         lines = self.lines(40, most=2)
 
-        assert lines[0] == "2 earlier lives"
+        assert lines[0] == "1 earlier life"
         assert len(lines) == 3
+
+    def test_ticks_before_the_first_container_are_no_earlier_life(self) -> None:
+        assert len(self.lines(40, most=3)) == 3
 
     @pytest.mark.parametrize("width", [40, 60, 76])
     def test_a_long_strip_loses_its_oldest_marks_and_says_how_many(

@@ -51,7 +51,6 @@ def test_a_failure_below_the_threshold() -> None:
     next_at = NOW + timedelta(seconds=5)
 
     assert facts(a_tick("sff"), next_at=next_at) == {
-        "trigger": "on schedule",
         "attempt 1/3": "exit 1 in 34ms -> failure"
         "  (only errored attempts are tried again)",
         "result run": "failure 1 -> 2   threshold 3   below it",
@@ -61,6 +60,38 @@ def test_a_failure_below_the_threshold() -> None:
         "next tick": "08:21:12.0",
         "cluster shows": "the same event for 1/3 and 3/3",
     }
+
+
+def test_what_changes_nothing_is_no_news() -> None:
+    shown = trace_of(a_tick("sff"))
+
+    assert [each.label for each in shown.facts if not each.is_news] == [
+        "stored result",
+        "effect",
+    ]
+
+
+def test_the_start_of_the_container_and_its_age_stand_behind_the_answers() -> None:
+    tick = a_tick("s")
+    started_at = tick.started_at - timedelta(seconds=39.9)
+    asked = {each.label: text_of(each.words) for each in trace_of(tick).gates}
+    known = trace_of(tick, started_at=started_at).gates
+
+    told = {each.label: text_of(each.words) for each in known}
+
+    assert asked["container running"] == "yes"
+    assert told["container running"] == "yes  started 08:20:27.1, 39s before"
+    assert told["initial delay"] == "5s, over  40s since 08:20:27.0"
+    assert told["startup gate"] == "started  no startupProbe"
+
+
+def test_a_container_with_a_startup_probe_has_started_by_it() -> None:
+    container = replace(DEMO.containers[0], startup_probe=LIVENESS)
+    pod = replace(DEMO, containers=(container,))
+
+    gates = trace_of(a_tick("s"), pod=pod).gates
+
+    assert text_of(gates[-1].words) == "started"
 
 
 def test_a_kill_says_what_grace_it_gives_and_from_where() -> None:

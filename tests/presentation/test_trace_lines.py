@@ -24,13 +24,19 @@ def lines(snapshot: Any, width: int, height: int = 30, **fields: Any) -> list[st
 def test_with_room_questions_stand_side_by_side() -> None:
     shown = lines(steady(), 116)
 
-    assert [" ".join(each.split()) for each in shown[:4]] == [
-        "pod status known yes container running yes",
-        "phase Running pod being deleted no",
-        "container id d71cb34f0e11, same as last tick initial delay 5s, over",
-        "on hold no startup gate started",
+    assert [" ".join(each[:58].split()) for each in shown[:4]] == [
+        "pod status known yes",
+        "phase Running",
+        "container id d71cb34f0e11, same as last tick",
+        "on hold no",
     ]
-    assert shown[4].startswith("trigger ")
+    assert [" ".join(each[58:].split()) for each in shown[:4]] == [
+        "container running yes started 08:20:25.2, 39s before",
+        "pod being deleted no",
+        "initial delay 5s, over 40s since 08:20:25.0",
+        "startup gate started no startupProbe",
+    ]
+    assert shown[4].startswith("attempt 1/3 ")
 
 
 def test_the_question_that_stopped_a_tick_has_a_line_of_its_own() -> None:
@@ -53,10 +59,24 @@ def test_in_a_narrow_pane_every_question_has_a_line() -> None:
 
 
 def test_in_little_room_the_questions_that_were_passed_share_a_line() -> None:
-    shown = lines(stopping(), 76, height=9)
+    shown = lines(stopping(), 76, height=8)
 
-    assert shown[0].startswith("passed         pod status known yes; phase Running; ")
+    assert shown[0] == (
+        "passed         pod known; phase Running; d71cb34f0e11, same as last tick"
+    )
     assert shown[1].startswith("stopped by     on hold: yes")
+
+
+def test_what_is_as_before_shares_a_line() -> None:
+    shown = lines(steady(), 76)
+
+    assert "as before      stored result stays Success, effect none" in shown
+
+
+def test_the_command_that_repeats_the_probe_comes_last() -> None:
+    shown = lines(stopping(), 76)
+
+    assert shown[-1] == "by hand        docker exec d71cb34f0e11 cat /tmp/healthy"
 
 
 def test_of_the_newest_tick_the_next_one_is_known() -> None:

@@ -35,7 +35,8 @@ def test_defaults_and_status_are_there() -> None:
     probe = read["spec"]["containers"][0]["livenessProbe"]
     assert probe["successThreshold"] == 1
     assert read["spec"]["restartPolicy"] == "Always"
-    assert read["status"] == {"phase": "Running"}
+    assert read["status"]["phase"] == "Running"
+    assert read["status"]["conditions"][1] == {"type": "Ready", "status": "True"}
     assert list(read) == ["apiVersion", "kind", "metadata", "spec", "status"]
 
 

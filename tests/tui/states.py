@@ -23,8 +23,10 @@ from probetui.k8s.probe import (
 )
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import (
+    ConditionStatus,
     ContainerState,
     ContainerStatus,
+    PodCondition,
     PodPhase,
     PodStatus,
     Running,
@@ -345,7 +347,21 @@ def demo(
     shown = a_container_snapshot(
         DEMO.containers[0], probe, **{**defaults, **(container or {})}
     )
-    return a_pod_snapshot(DEMO, shown, **(pod or {}))
+    status = PodStatus(PodPhase.RUNNING, conditions(is_ready=True))
+    return a_pod_snapshot(DEMO, shown, **{"status": status, **(pod or {})})
+
+
+def conditions(*, is_ready: bool) -> tuple[PodCondition, ...]:
+    """Return the conditions of a pod that runs."""
+    ready, why = ConditionStatus.TRUE, ""
+    if not is_ready:
+        ready, why = ConditionStatus.FALSE, "ContainersNotReady"
+    return (
+        PodCondition("Initialized", ConditionStatus.TRUE),
+        PodCondition("Ready", ready, why),
+        PodCondition("ContainersReady", ready, why),
+        PodCondition("PodScheduled", ConditionStatus.TRUE),
+    )
 
 
 # shop: every other thing that a container can be doing
@@ -473,4 +489,5 @@ def shop() -> PodSnapshot:
             container_id=FIRST,
         ),
     )
-    return a_pod_snapshot(SHOP, proxy, web, cache, worker)
+    status = PodStatus(PodPhase.RUNNING, conditions(is_ready=False))
+    return a_pod_snapshot(SHOP, proxy, web, cache, worker, status=status)

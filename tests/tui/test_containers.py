@@ -248,11 +248,62 @@ async def test_a_container_that_begins_to_match_comes_into_sight() -> None:
         assert chosen(screen_lines(app)) == "pod-002/app"
 
 
+async def test_with_room_there_is_how_the_instance_before_ended() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(200, 50)) as pilot:
+        await pilot.pause()
+
+        assert "RST LAST EXIT NEXT" in screen_text(app)
+        assert "2 137 probe 3.1s" in line_with(app, "> ")
+        assert "6 1 itself  71s" in line_with(app, "worker  ")
+
+
+async def test_the_window_that_a_container_waits_in_stands_below_it() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(200, 50)) as pilot:
+        await pilot.pause()
+
+        assert "S -         back-off 1m20s" in line_with(app, "back-off 1m20s")
+
+
+async def test_conditions_of_pods_stand_below_a_list_that_leaves_room() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(200, 50)) as pilot:
+        await pilot.pause()
+
+        line = line_with(app, "Initialized")
+        assert "conditions of demo" in screen_text(app)
+        assert line.count("Initialized     True") == 2
+
+
+async def test_a_long_list_has_the_conditions_of_the_chosen_pod_or_none() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("z", "j")
+        await pilot.pause()
+
+        assert "conditions of shop" in screen_text(app)
+
+        await pilot.press("z")
+        await pilot.pause()
+
+        assert "conditions of" not in screen_text(app)
+
+
+async def test_names_and_lengths_of_delays_are_whole_at_80_columns() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+
+        assert "shop/proxy sidecar no" in screen_text(app)
+        assert "delay 3s" in line_with(app, "shop/proxy")
+
+
 @pytest.mark.parametrize(
     ("width", "words"),
     [
-        pytest.param(80, "> shop/proxy sidecar  no  Running 9s", id="one line"),
-        pytest.param(120, ">   proxy sidecar    no  Running 9s", id="two lines"),
+        pytest.param(80, "> shop/proxy sidecar no  Running 9s", id="one line"),
+        pytest.param(120, ">   proxy sidecar     no  Running 9s", id="two lines"),
         pytest.param(50, "> shop/proxy ", id="tiny"),
     ],
 )
@@ -265,3 +316,25 @@ async def test_a_choice_is_marked_with_a_sign_at_every_width(
         await pilot.pause()
 
         assert words in screen_text(app)
+
+
+async def test_n_goes_to_the_next_hit_when_nothing_is_filtered_any_more() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("slash", *"shop/(web|worker)", "enter", "escape", "g")
+        places = []
+        for key in ("n", "n", "n", "N"):
+            await pilot.press(key)
+            await pilot.pause()
+            places.append(chosen(screen_lines(app)))
+
+    assert places == ["shop/web", "shop/worker", "shop/web", "shop/worker"]
+
+
+async def test_n_stays_where_nothing_was_looked_for() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("n", "N")
+        await pilot.pause()
+
+        assert chosen(screen_lines(app)) == "demo/liveness"

@@ -27,6 +27,7 @@ from probetui.presentation.probe_detail import (
     count_line,
     last_words,
     limit_words,
+    next_tick_words,
     outlook_lines,
     output_text,
     run_words,
@@ -34,7 +35,7 @@ from probetui.presentation.probe_detail import (
     standing_lines,
 )
 from probetui.presentation.sentences import next_failure
-from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted
+from probetui.presentation.spans import EMPTY, Line, Role, Span, muted
 from probetui.presentation.strips import strip_lines
 from probetui.presentation.view import View
 
@@ -125,20 +126,9 @@ def _delay(probe: ProbeSnapshot, view: View) -> Line:
     delay = f"{seconds}s after each start" if seconds else "none"
     if probe.upcoming_skip is Skip.INITIAL_DELAY and probe.delay_until is not None:
         delay = f"{countdown(probe.delay_until - view.now)} left of {seconds}s"
-    return labelled("delay", delay, muted("   next tick  "), *_next_tick(probe, view))
-
-
-def _next_tick(probe: ProbeSnapshot, view: View) -> Line:
-    if probe.in_flight_since is not None:
-        return line("when the one in flight is over")
-    if probe.next_tick_at is None:
-        return line("none")
-    when = countdown(probe.next_tick_at - view.now)
-    if probe.is_held_back and probe.next_tick_at <= view.now:
-        when = "held back by the pause"
-    if probe.upcoming_skip is None:
-        return line(when)
-    return line(when, muted(f"  (will be skipped: {probe.upcoming_skip})"))
+    return labelled(
+        "delay", delay, muted("   next tick  "), *next_tick_words(probe, view)
+    )
 
 
 def _last(probe: ProbeSnapshot, view: View) -> Line:

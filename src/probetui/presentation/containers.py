@@ -17,6 +17,7 @@ from probetui.kubelet.snapshot import (
     ProbeSnapshot,
 )
 from probetui.presentation.durations import age, countdown
+from probetui.presentation.exits import exit_in_short
 from probetui.presentation.probes import cell, next_tick
 from probetui.presentation.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.view import View
@@ -63,6 +64,7 @@ class ContainerCells:
     restarts: Line
     probes: tuple[Line, Line, Line]
     next: Line
+    last_exit: Line
 
 
 def pod_names(pods: Iterable[Pod]) -> dict[str, str]:
@@ -143,6 +145,7 @@ def container_cells(
         line(_restarts(status.restart_count if status else 0)),
         (liveness, readiness, startup),
         line(_next(container, view)),
+        line(_last_exit(container)),
     )
 
 
@@ -183,6 +186,21 @@ def _terminated(exit_code: int, reason: str) -> Span:
     if exit_code == 0:
         return muted(reason or "Completed")
     return Span(f"{reason or 'Error'} {exit_code}", Role.ERROR)
+
+
+def backoff_words(container: ContainerSnapshot) -> str:
+    """Return the back-off window that a container waits in, empty if it does not."""
+    backoff = container.backoff
+    if backoff is None or backoff.until is None:
+        return ""
+    return f"back-off {age(backoff.window)}"
+
+
+def _last_exit(container: ContainerSnapshot) -> Span:
+    """Return how the instance before ended, and who asked for it: `137 probe`."""
+    if container.last_exit is None:
+        return muted("-")
+    return Span(exit_in_short(container.last_exit))
 
 
 def _restarts(count: int) -> Span:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from probetui.k8s.probe import ProbeType
@@ -9,11 +10,13 @@ from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.presentation.container_detail import (
     container_lines,
+    labelled,
     stopping_words,
     under_way,
     waiting_words,
 )
 from probetui.presentation.containers import probe_of
+from probetui.presentation.generations import generation_lines
 from probetui.presentation.latency import latency_line, timing_lines
 from probetui.presentation.lives import NO_PAST, ContainerPast
 from probetui.presentation.marks import PROBE_LETTERS
@@ -45,6 +48,10 @@ from probetui.presentation.view import View
 _STORED_COLUMN = 38
 _HOLD_COLUMN = 65
 _MOST_OUTPUT_LINES = 4
+_TALL = 24
+"""Lines from which on there is room for more than what matters."""
+_WIDE = 70
+_SEVERAL, _LIVES = 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +161,13 @@ def short_detail(subject: Subject, view: View, width: int) -> list[Line]:
     ]
 
 
-def full_detail(subject: Subject, view: View, width: int) -> list[Line]:
+def full_detail(
+    subject: Subject, view: View, width: int, height: int = _TALL
+) -> list[Line]:
     """Return everything there is to say, the whole last output too.
 
-    A long output comes last, so that it hides nothing.
+    A long output comes last, so that it hides nothing. Where there is little room
+    there are no empty lines; where there is much, each life has its own strip.
     """
     pod, container, probe = subject.pod, subject.container, subject.probe
     if probe is None:
@@ -172,12 +182,10 @@ def full_detail(subject: Subject, view: View, width: int) -> list[Line]:
     ]
     taken = sum(1 + len(text_of(each)) // max(width, 1) for each in output)
     is_long = taken > _MOST_OUTPUT_LINES
-    return [
+    lines = [
         *settings_lines(probe, view),
         EMPTY,
-        *strip_lines(
-            subject.ticks, subject.cursor, probe.probe.period_seconds, view, width
-        ),
+        *_ticks(subject, probe, view, width, height),
         EMPTY,
         *under_way(pod, container, view),
         *standing_lines(container, probe, view),
@@ -187,6 +195,20 @@ def full_detail(subject: Subject, view: View, width: int) -> list[Line]:
         *about_it,
         *((EMPTY, *output) if is_long else ()),
     ]
+    return lines if height >= _TALL else [each for each in lines if each]
+
+
+def _ticks(
+    subject: Subject, probe: ProbeSnapshot, view: View, width: int, height: int
+) -> Iterator[Line]:
+    """Yield all ticks in a row; with room each life of the container has its own."""
+    period = probe.probe.period_seconds
+    has_room = width >= _WIDE and height >= _TALL
+    if subject.cursor is not None or not has_room or len(subject.past.lives) < _SEVERAL:
+        yield from strip_lines(subject.ticks, subject.cursor, period, view, width)
+        return
+    yield from generation_lines(subject.ticks, subject.past, view, width, _LIVES)
+    yield labelled("", muted(f"one mark = {period}s"))
 
 
 def _without_probe(subject: Subject, view: View) -> list[Line]:

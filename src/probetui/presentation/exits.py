@@ -29,6 +29,15 @@ _ASKED = {
     By.POD: "its pod was stopped",
 }
 
+_IN_SHORT = {
+    By.LIVENESS: "probe",
+    By.STARTUP: "probe",
+    By.USER: "user",
+    By.DELETE: "pod",
+    By.DEFINITION: "spec",
+    By.POD: "pod",
+}
+
 
 def signal_of(exit_code: int, signal: int | None = None) -> str:
     """Return the name of the signal behind an exit code, empty if there is none."""
@@ -64,6 +73,12 @@ def last_exit_words(last_exit: LastExit) -> str:
         code, signal_of(code), last_exit.by, None, oom_killed=last_exit.oom_killed
     )
     return f"{ended}, {asked_by(last_exit.by)}"
+
+
+def exit_in_short(last_exit: LastExit) -> str:
+    """Return exit code and who asked for the end, in nine cells: `137 probe`."""
+    by = "OOM" if last_exit.oom_killed else _IN_SHORT.get(last_exit.by, "itself")
+    return f"{last_exit.exit_code} {by}"
 
 
 def is_after_grace(entry: ContainerEntry) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from probetui.k8s.runtime import NO_CONTAINER
 from probetui.kubelet.journal import By
@@ -24,8 +25,11 @@ _LEAST_STRIP = 12
 _GAP = "  "
 
 
-def life_words(life: Life, view: View) -> str:
-    """Return times and end of a life: `08:19:10-08:20:25  ended by itself, exit 1`."""
+def life_words(life: Life, view: View, following: Life | None = None) -> str:
+    """Return times and end of a life: `08:19:10-08:20:25  ended by itself, exit 1`.
+
+    An end is seen a little late: one that another life follows came before that.
+    """
     started_at = life.started_at or life.created_at
     start = "before" if started_at is None else view.times.clock(started_at)
     exited = life.exited
@@ -35,7 +39,10 @@ def life_words(life: Life, view: View) -> str:
     by = _KILLED.get(exited.by or By.ITSELF, "ended by itself")
     code = f"exit {exited.exit_code or 0}"
     memory = ", out of memory" if exited.oom_killed else ""
-    return f"{start}-{view.times.clock(exited.at)}{_GAP}{by}, {code}{memory}"
+    ended_at = exited.at
+    if following is not None and following.created_at is not None:
+        ended_at = min(ended_at, following.created_at)
+    return f"{start}-{view.times.clock(ended_at)}{_GAP}{by}, {code}{memory}"
 
 
 def generation_lines(
@@ -44,17 +51,23 @@ def generation_lines(
     """Yield the last lives of a container, at most so many, the newest one last."""
     rows = _rows(timeline.generations(), past)
     shown = rows[-most:]
-    if len(rows) > len(shown):
-        yield line(muted(f"{len(rows) - len(shown)} earlier lives"))
-    words = [_words(life, generation, view) for life, generation in shown]
-    room = width - max((len(text_of(each)) for each in words), default=0) - 10
-    for (life, generation), told in zip(shown, words, strict=True):
-        number = "gen -" if life is None else f"gen {life.number}"
+    if earlier := sum(_is_a_life(each) for each in rows[:-most]):
+        yield line(muted(f"{earlier} earlier li{'fe' if earlier == 1 else 'ves'}"))
+    followers = [life for life, _ in shown[1:]]
+    words = [
+        _words(life, generation, view, following)
+        for (life, generation), following in zip_longest(shown, followers)
+    ]
+    numbers = ["gen -" if life is None else f"gen {life.number}" for life, _ in shown]
+    label = max(map(len, numbers), default=0) + 1
+    longest = max((len(text_of(each)) for each in words), default=0)
+    room = width - longest - label - len(_GAP)
+    for (_, generation), number, told in zip(shown, numbers, words, strict=True):
         ticks, left = _strip(timeline, generation, view, max(room, _LEAST_STRIP))
         more = f"+{left} " if left else ""
         padding = " " * max(room - len(text_of(ticks)) - len(more), 0)
         yield line(
-            muted(f"{number} ".ljust(8)), muted(more), *ticks, padding, _GAP, *told
+            muted(number.ljust(label)), muted(more), *ticks, padding, _GAP, *told
         )
 
 
@@ -72,6 +85,14 @@ def _rows(
     return rows
 
 
+def _is_a_life(row: tuple[Life | None, Generation | None]) -> bool:
+    """Tell whether there was a container; ticks may come before the first one."""
+    life, generation = row
+    return life is not None or (
+        generation is not None and generation.container_id != NO_CONTAINER
+    )
+
+
 def _strip(
     timeline: Timeline, generation: Generation | None, view: View, width: int
 ) -> tuple[Line, int]:
@@ -83,9 +104,11 @@ def _strip(
     return generation_strip(timeline, generation.ticks, view, width - len(f"+{left} "))
 
 
-def _words(life: Life | None, generation: Generation | None, view: View) -> Line:
+def _words(
+    life: Life | None, generation: Generation | None, view: View, following: Life | None
+) -> Line:
     if life is None:
         known = NO_CONTAINER if generation is None else generation.container_id
         return line(muted("there from before" if known else "no container yet"))
     role = Role.PLAIN if life.exited is None else Role.MUTED
-    return line(Span(life_words(life, view), role))
+    return line(Span(life_words(life, view, following), role))

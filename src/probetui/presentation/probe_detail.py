@@ -46,18 +46,19 @@ def standing_lines(
         run += (muted("   threshold "), *bar(probe, view.marks, _BAR))
     yield run
     yield labelled("stored", believed(probe), muted(_stored_since(probe, view)))
-    yield labelled("on hold", *_hold_words(probe))
+    yield labelled("on hold", *_hold_words(probe, view))
     yield labelled("initial delay", _delay_words(container, probe, view))
+    yield labelled("next tick", *next_tick_words(probe, view), _next_at(probe, view))
 
 
 def outlook_lines(
     tick: TickEntry | None, failure: NextFailure, view: View
 ) -> Iterator[Line]:
-    """Yield why a tick did what it did, and what comes next."""
-    yield labelled("why", why_words(tick, view))
+    """Yield what the next failure would do, and why a tick did what it did."""
     yield labelled("next failure", failure.words + _times_of_kill(failure, view))
     if failure.backoff is not None:
         yield labelled("", failure.backoff.words)
+    yield labelled("why", why_words(tick, view))
 
 
 def count_line(probe: ProbeSnapshot) -> Line:
@@ -151,10 +152,34 @@ def _stored_since(probe: ProbeSnapshot, view: View) -> str:
     return ""
 
 
-def _hold_words(probe: ProbeSnapshot) -> tuple[Span, ...]:
-    if not probe.on_hold:
-        return (Span("no"),)
-    return Span("yes", Role.HOLD), Span("  until a tick sees a new container id")
+def next_tick_words(probe: ProbeSnapshot, view: View) -> Line:
+    """Return how long it is to the next tick, and whether that will be skipped."""
+    if probe.in_flight_since is not None:
+        return line("when the one in flight is over")
+    if probe.next_tick_at is None:
+        return line("none")
+    when = countdown(probe.next_tick_at - view.now)
+    if probe.is_held_back and probe.next_tick_at <= view.now:
+        when = "held back by the pause"
+    if probe.upcoming_skip is None:
+        return line(when)
+    return line(when, muted(f"  (will be skipped: {probe.upcoming_skip})"))
+
+
+def _next_at(probe: ProbeSnapshot, view: View) -> str:
+    if probe.in_flight_since is not None or probe.next_tick_at is None:
+        return ""
+    return f"  at {view.times.wall(probe.next_tick_at)}"
+
+
+def _hold_words(probe: ProbeSnapshot, view: View) -> Line:
+    if probe.on_hold:
+        return line(Span("yes", Role.HOLD), "  until a tick sees a new container id")
+    for tick in reversed(probe.history):
+        if tick.hold_before and not tick.hold_after:
+            at = view.times.stamp(tick.at)
+            return line("no", muted(f"  released {at} by a new container id"))
+    return line("no")
 
 
 def _delay_words(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> str:

@@ -18,13 +18,14 @@ from probetui.kubelet.outcome import Result
 from probetui.kubelet.snapshot import ContainerSnapshot, ProbeSnapshot
 from probetui.presentation.durations import age, countdown
 from probetui.presentation.marks import Marks, result_mark
-from probetui.presentation.spans import Line, Role, Span, line, muted
+from probetui.presentation.spans import Line, Role, Span, line, muted, text_of
 from probetui.presentation.view import View
 
 MOST_PLACES = 10
 """A gauge has a place for each count up to here; above it is a number."""
 
 PLACES_IN_A_TABLE = 3
+_CELLS_IN_A_TABLE = 8
 
 _SECOND = timedelta(seconds=1)
 _WAITS_FOR_STARTUP = {Skip.NOT_STARTED, Skip.ALREADY_STARTED}
@@ -77,10 +78,12 @@ def cell(probe: ProbeSnapshot | None, view: View) -> Line:
     """Return a probe in the eight cells that a table has for it."""
     if probe is None:
         return line(muted("-"))
-    return (*_cell(probe, view), *choice_marks(probe))
+    marks = choice_marks(probe)
+    room = _CELLS_IN_A_TABLE - len(text_of(marks))
+    return (*_cell(probe, view, room), *marks)
 
 
-def _cell(probe: ProbeSnapshot, view: View) -> Line:
+def _cell(probe: ProbeSnapshot, view: View, room: int) -> Line:
     if not probe.worker_alive:
         return line(muted("ended" if probe.ticks else view.marks.empty))
     if is_startup_done(probe):
@@ -91,13 +94,17 @@ def _cell(probe: ProbeSnapshot, view: View) -> Line:
         case Skip.NOT_STARTED | Skip.ALREADY_STARTED:
             return line(muted("gated"))
         case Skip.INITIAL_DELAY:
-            return line(muted(f"delay {_delay_left(probe, view.now)}"))
+            left = _delay_left(probe, view.now)
+            words = f"delay {left}"
+            return line(muted(words if len(words) <= room else f"d {left}"))
         case Skip.NOT_RUNNING:
             return line(muted("down"))
         case Skip.NO_STATUS | Skip.CONTAINER_MISSING:
             return line(muted(view.marks.empty))
         case _:
-            return gauge(probe, view.marks, PLACES_IN_A_TABLE)
+            shown = gauge(probe, view.marks, PLACES_IN_A_TABLE)
+            is_long = len(text_of(shown)) > room
+            return gauge(probe, view.marks, 0) if is_long else shown
 
 
 def is_startup_done(probe: ProbeSnapshot) -> bool:
@@ -136,6 +143,27 @@ def badge(probe: ProbeSnapshot, container: ContainerSnapshot, view: View) -> Spa
     if probe.next_tick_at > view.now:
         when = countdown(probe.next_tick_at - view.now)
     return Span(f"NEXT {when}", Role.STRONG)
+
+
+def standing_in_a_word(probe: ProbeSnapshot) -> str:
+    """Return what keeps a probe from probing, or what failed last; else nothing."""
+    if not probe.worker_alive:
+        return ""
+    if is_startup_done(probe):
+        return "done"
+    if probe.on_hold:
+        return "on hold"
+    match probe.upcoming_skip:
+        case Skip.NOT_STARTED:
+            return "gated by startup"
+        case Skip.INITIAL_DELAY:
+            return "initial delay"
+        case Skip.NOT_RUNNING:
+            return "not running"
+        case _ if probe.last_run is not None and probe.last_result is Result.FAILURE:
+            return "failing"
+        case _:
+            return ""
 
 
 def choices(probe: ProbeSnapshot) -> Line:

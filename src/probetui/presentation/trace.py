@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from probetui.kubelet.grace_period import termination_grace_period
 from probetui.kubelet.journal import Action, Gate, Skip, TickEntry, Trigger
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
 from probetui.kubelet.prober import judge_outcome
-from probetui.presentation.durations import took
+from probetui.presentation.durations import countdown, took
 from probetui.presentation.marks import is_warning, tick_mark
 from probetui.presentation.sentences import GOES_ON, KILL_REASONS
 from probetui.presentation.spans import Line, Role, Span, line, muted, strong
@@ -21,18 +21,21 @@ from probetui.presentation.view import View
 MAX_ATTEMPTS = 3
 _SECOND = timedelta(seconds=1)
 _TRIGGERS = {
-    Trigger.PERIODIC: "on schedule",
     Trigger.READINESS: "out of schedule: the container is not ready",
     Trigger.USER: "out of schedule: asked for by hand",
 }
 
 
 class Fact(NamedTuple):
-    """One line of the trace; `passed` is set for a question that a tick asked."""
+    """One line of the trace; `passed` is set for a question that a tick asked.
+
+    What is no news is as it mostly is: nothing changed.
+    """
 
     label: str
     words: Line
     passed: bool | None = None
+    is_news: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +64,17 @@ def trace(
     view: View,
     *,
     ticks_lost: int = 0,
+    started_at: datetime | None = None,
 ) -> Trace:
     """Return everything about a tick.
 
     Without the `pod`, the grace period of a kill is left out. `next_at` is when the
     tick after it was or will be due, None if that is not known; `ticks_lost` of those
-    in between never came.
+    in between never came. `started_at` is when the container that it saw was started,
+    None if that is not known.
     """
-    gates = tuple(_gate(tick, each, view) for each in tick.gates)
+    notes = _notes(tick, pod, started_at, view)
+    gates = tuple(_gate(tick, each, notes, view) for each in tick.gates)
     return Trace(gates, tuple(_facts(tick, pod, next_at, view, ticks_lost)))
 
 
@@ -79,10 +85,34 @@ def stopped_at(tick: TickEntry) -> Gate | None:
     return tick.gates[-1]
 
 
-def _gate(tick: TickEntry, gate: Gate, view: View) -> Fact:
+def _notes(
+    tick: TickEntry, pod: Pod | None, started_at: datetime | None, view: View
+) -> dict[str, str]:
+    """Return what there is to add to answers of a tick that passed them, by question.
+
+    The initial delay counts from the whole second: a pod's status has no more.
+    """
+    notes = {}
+    container = pod.container(tick.key.container_name) if pod is not None else None
+    if container is not None and container.startup_probe is None:
+        notes["startup gate"] = "no startupProbe"
+    if started_at is not None and started_at <= tick.started_at:
+        passed = countdown(tick.started_at - started_at)
+        notes["container running"] = (
+            f"started {view.times.stamp(started_at)}, {passed} before"
+        )
+        whole = started_at.replace(microsecond=0)
+        seconds = (tick.started_at - whole) // _SECOND
+        counted = f"{seconds}s since {view.times.stamp(whole)}"
+        notes["initial delay"] = counted
+    return notes
+
+
+def _gate(tick: TickEntry, gate: Gate, notes: Mapping[str, str], view: View) -> Fact:
     value = view.safe(gate.value)
     if gate is not stopped_at(tick):
-        return Fact(gate.name, line(value), gate.passed)
+        note = f"  {notes[gate.name]}" if gate.name in notes else ""
+        return Fact(gate.name, line(value, muted(note)), gate.passed)
     role = Role.HOLD if tick.skip is Skip.ON_HOLD else Role.WARNING
     return Fact(
         gate.name,
@@ -98,12 +128,13 @@ def _facts(
     view: View,
     ticks_lost: int,
 ) -> Iterator[Fact]:
-    yield Fact("trigger", line(_TRIGGERS[tick.trigger]))
+    if tick.trigger is not Trigger.PERIODIC:
+        yield Fact("trigger", line(_TRIGGERS[tick.trigger]))
     if tick.attempts:
         yield from _attempts(tick, view)
         yield Fact("result run", _run(tick))
-    yield Fact("stored result", _stored(tick))
-    yield Fact("effect", _effect(tick, pod))
+    yield Fact("stored result", _stored(tick), is_news=_is_stored_anew(tick))
+    yield Fact("effect", _effect(tick, pod), is_news=_has_effect(tick))
     if tick.attempts:
         yield Fact("event", _event(tick, view))
     if tick.skip is not None:
@@ -175,6 +206,16 @@ def _stored(tick: TickEntry) -> Line:
         return line(f"stays {after}")
     role = Role.ERROR if tick.stored_after is Result.FAILURE else Role.SUCCESS
     return line(f"{before} -> ", Span(after, role))
+
+
+def _is_stored_anew(tick: TickEntry) -> bool:
+    is_initial = tick.new_container and tick.result is None
+    return is_initial or tick.stored_before is not tick.stored_after
+
+
+def _has_effect(tick: TickEntry) -> bool:
+    released = tick.hold_before and not tick.hold_after
+    return tick.action is not Action.NONE or released
 
 
 def _effect(tick: TickEntry, pod: Pod | None) -> Line:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
+from probetui.k8s.status import ContainerStatus, Running
+from probetui.kubelet.journal import TickEntry
 from probetui.presentation.detail import Subject
+from probetui.presentation.reproduce import by_hand
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, text_of
 from probetui.presentation.trace import Fact, Trace, next_due, ticks_lost, trace
 from probetui.presentation.view import View
@@ -15,6 +19,15 @@ TWO_COLUMNS = 100
 _LABEL = 22
 _NARROW_LABEL = 15
 _ANSWER = 4
+_PASSED = {
+    "pod status known": "pod known",
+    "phase": "phase {}",
+    "on hold": "not on hold",
+    "container running": "running",
+    "pod being deleted": "not being deleted",
+    "initial delay": "delay {}",
+}
+"""What there is to say of a question that was passed; of others the answer."""
 _LONG_AGO = "this tick is too long ago: only its mark is kept"
 
 
@@ -29,8 +42,30 @@ def subject_trace(subject: Subject, view: View) -> Trace | None:
     else:
         following = subject.ticks.tick(subject.cursor + 1)
         next_at = next_due(tick, following, period)
-    lost = ticks_lost(tick, next_at, period)
-    return trace(tick, subject.pod.pod, next_at, view, ticks_lost=lost)
+    found = trace(
+        tick,
+        subject.pod.pod,
+        next_at,
+        view,
+        ticks_lost=ticks_lost(tick, next_at, period),
+        started_at=_started_at(subject, tick),
+    )
+    if not (command := by_hand(subject, view)):
+        return found
+    shown = Fact("by hand", line(Span(command, Role.ACCENT)))
+    return Trace(found.gates, (*found.facts, shown))
+
+
+def _started_at(subject: Subject, tick: TickEntry) -> datetime | None:
+    """Return when the instance that a tick saw was started, None if unknown."""
+    life = subject.past.life(tick.container_id)
+    if life is not None and life.started_at is not None:
+        return life.started_at
+    match subject.container.status:
+        case ContainerStatus(container_id=tick.container_id, state=Running(started_at)):
+            return started_at
+        case _:
+            return None
 
 
 def trace_lines(subject: Subject, view: View, width: int, height: int) -> list[Line]:
@@ -45,16 +80,26 @@ def trace_lines(subject: Subject, view: View, width: int, height: int) -> list[L
     if width >= TWO_COLUMNS:
         passed = [_gate_with_label(each) for each in shown.gates if each.passed]
         stopped = [_gate_with_label(each) for each in shown.gates if not each.passed]
-        facts = _labelled(shown.facts, _LABEL)
+        facts = _labelled(_in_short(shown.facts), _NARROW_LABEL)
         return [*_side_by_side(passed, width), *stopped, *facts]
-    facts = _labelled(shown.facts, _NARROW_LABEL)
+    facts = _labelled(_in_short(shown.facts), _NARROW_LABEL)
     if len(shown.gates) + len(facts) < height:
         return [*(_gate_with_answer(each) for each in shown.gates), EMPTY, *facts]
     return [*_gates_in_short(shown.gates), *facts]
 
 
+def _in_short(facts: Sequence[Fact]) -> list[Fact]:
+    """Return facts with those that are no news on one line, where the first was."""
+    news = [each for each in facts if each.is_news]
+    others = [each for each in facts if not each.is_news]
+    if others:
+        words = ", ".join(f"{each.label} {text_of(each.words)}" for each in others)
+        news.insert(facts.index(others[0]), Fact("as before", line(words)))
+    return news
+
+
 def _gates_in_short(gates: Sequence[Fact]) -> list[Line]:
-    passed = [f"{each.label} {text_of(each.words)}" for each in gates if each.passed]
+    passed = [_passed_in_short(each) for each in gates if each.passed]
     stopped = [
         line(muted("stopped by".ljust(_NARROW_LABEL)), f"{each.label}: ", *each.words)
         for each in gates
@@ -64,6 +109,10 @@ def _gates_in_short(gates: Sequence[Fact]) -> list[Line]:
         return stopped
     words = "; ".join(passed)
     return [line(muted("passed".ljust(_NARROW_LABEL)), words), *stopped]
+
+
+def _passed_in_short(gate: Fact) -> str:
+    return _PASSED.get(gate.label, "{}").format(gate.words[0].text)
 
 
 def _labelled(facts: Sequence[Fact], width: int) -> list[Line]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
+from itertools import chain, zip_longest
 from operator import is_
 from typing import ClassVar, NamedTuple
 
@@ -12,54 +13,38 @@ from textual.geometry import Size
 
 from probetui.k8s.pod import Pod
 from probetui.kubelet.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.presentation.conditions import condition_lines
 from probetui.presentation.containers import (
-    ContainerCells,
     container_cells,
     object_name,
-    pod_cells,
     pod_names,
     state,
 )
 from probetui.presentation.filters import Filter
-from probetui.presentation.marks import PROBE_LETTERS
 from probetui.presentation.sorting import Order, Places, sorted_places
-from probetui.presentation.spans import Line, Role, Span, line, muted, strong, text_of
+from probetui.presentation.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+    text_of,
+)
 from probetui.presentation.view import View
 from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.container_keys import ContainerKey
-from probetui.tui.inks import CURSOR, Column, InkLine, headings, inks, row
+from probetui.tui.inks import PLAIN, InkLine, fit, inks
 from probetui.tui.messages import ContainerChosen, CopyWanted
+from probetui.tui.widgets.container_rows import ContainerRows, has_exits, is_in_one_line
 from probetui.tui.widgets.list_pane import ListPane
 
-_WIDE_ENOUGH_FOR_ONE_LINE = 74
 _LINES_AROUND = 3
 """Two edges and the headings."""
-_ONE_LINE = (
-    Column("", 1),
-    Column("POD/CONTAINER"),
-    Column("RDY", 3),
-    Column("STATE", 17, keeps_end=True),
-    Column("RST", 3, is_right=True),
-    Column("LIVE", 8),
-    Column("READY", 7),
-    Column("START", 7),
-    Column("NEXT", 5),
-)
-_TWO_LINES = (
-    Column("", 1),
-    Column("POD/CONTAINER"),
-    Column("RDY", 3),
-    Column("STATE", 17, keeps_end=True),
-    Column("RST", 3, is_right=True),
-    Column("NEXT", 5),
-)
-_BARE = (
-    Column("", 1),
-    Column(""),
-    Column("", 17, keeps_end=True),
-    Column("", 5, is_right=True),
-)
+_MOST_CONDITIONS_SIDE_BY_SIDE = 2
+_LEAST_ROOM_FOR_CONDITIONS = 3
 
 
 class Kind(Enum):
@@ -92,12 +77,14 @@ class ContainerTable(ListPane):
         self._names: dict[str, str] = {}
         self._lines: list[ListLine] = []
         self._index: dict[ContainerKey, int] = {}
-        self._layout: tuple[bool, Filter, Places] | None = None
+        self._layout: tuple[tuple[bool, bool], Filter, Places] | None = None
         self._laid_out: list[Pod] = []
         self._wanted: ContainerKey | None = None
         self._total = 0
         self._searchable: dict[ContainerKey, tuple[PodSnapshot, bool]] = {}
         self.filter = Filter()
+        self.sought = Filter()
+        """What was typed last; to be found again when nothing is filtered any more."""
         self.order = Order.MANIFEST
         self.is_reversed = False
 
@@ -140,6 +127,8 @@ class ContainerTable(ListPane):
     def show_filter(self, wanted: Filter) -> None:
         """Keep only containers that a filter keeps."""
         self.filter = wanted
+        if wanted.is_active:
+            self.sought = wanted
         self._searchable.clear()
         # What is chosen now comes back when the filter lets it.
         self._wanted = self._wanted or self.chosen_key
@@ -179,12 +168,12 @@ class ContainerTable(ListPane):
     def above(self) -> Sequence[InkLine]:
         if self.is_bare:
             return ()
-        columns = self._columns()
-        return [row(headings(columns), columns, self.inner_width)]
+        return [self._rows.heading()]
 
     def below(self) -> Sequence[InkLine]:
+        """Return the conditions of pods where the list leaves room for them."""
         if self._lines:
-            return ()
+            return self._conditions()
         why = "the filter keeps nothing" if self._total else "there is no pod"
         return [inks(line(muted(f"  {why}")))]
 
@@ -201,21 +190,15 @@ class ContainerTable(ListPane):
 
     def row(self, index: int) -> InkLine:
         """Return one line of the list, as the room allows."""
-        entry = self._lines[index]
+        entry, rows = self._lines[index], self._rows
         pod = self._pods[entry.pod_index]
         if entry.kind is Kind.POD:
-            return self._pod_row(pod)
-        is_chosen = index == self.cursor or (
-            entry.kind is Kind.PROBES and index - 1 == self.cursor
-        )
-        also = CURSOR if is_chosen else ""
+            return rows.of_pod(pod)
         container = pod.containers[entry.container_index]
-        cells = container_cells(pod, container, self._view)
         if entry.kind is Kind.PROBES:
-            return self._probes_row(cells, also)
-        if self.is_bare:
-            return self._bare_row(pod, cells, also)
-        return self._container_row(pod, cells, also)
+            is_chosen = index - 1 == self.cursor
+            return rows.of_probes(pod, container, is_chosen=is_chosen)
+        return rows.of_container(pod, container, is_chosen=index == self.cursor)
 
     def action_copy_pane(self) -> None:
         """Copy the line of the chosen container."""
@@ -234,6 +217,15 @@ class ContainerTable(ListPane):
         self._arrange()
         self.repaint()
 
+    def action_hit(self, step: int) -> None:
+        """Go to the next hit of what was looked for, or the one before; in a circle."""
+        count = len(self._lines) if self.sought.is_active else 0
+        for distance in range(1, count + 1):
+            index = (self.cursor + step * distance) % count
+            if self.is_choice(index) and self.sought.keeps(self._text_of(index)):
+                self._choose_nearest(index, step)
+                return
+
     def action_reverse(self) -> None:
         self.is_reversed = not self.is_reversed
         self._arrange()
@@ -243,18 +235,53 @@ class ContainerTable(ListPane):
         self._wanted = self.chosen_key
         self.post_message(ContainerChosen(self.chosen_key))
 
-    def _columns(self) -> tuple[Column, ...]:
-        return _ONE_LINE if self._is_in_one_line else _TWO_LINES
+    @property
+    def _rows(self) -> ContainerRows:
+        return ContainerRows(
+            self._view, self._names, self.inner_width, self.is_bare, self.ellipsis
+        )
 
     @property
-    def _is_in_one_line(self) -> bool:
-        return self.is_bare or self.inner_width >= _WIDE_ENOUGH_FOR_ONE_LINE
+    def _layout_now(self) -> tuple[bool, bool]:
+        """Whether containers take one line, and whether all of them take two."""
+        width = self.inner_width
+        is_one = is_in_one_line(width, is_bare=self.is_bare)
+        return is_one, not is_one and has_exits(width)
+
+    def _conditions(self) -> Sequence[InkLine]:
+        """Return the conditions of all pods, or else of the chosen one, or nothing."""
+        room = self.inner_height - len(self.above()) - len(self._lines)
+        chosen = self.chosen_container
+        if self.is_bare or chosen is None or room < _LEAST_ROOM_FOR_CONDITIONS:
+            return ()
+        for pods in (self._pods, (chosen[0],)):
+            lines = self._side_by_side(pods)
+            if lines and len(lines) < room:
+                return lines
+        return ()
+
+    def _side_by_side(self, pods: Sequence[PodSnapshot]) -> list[InkLine]:
+        blocks = [
+            condition_lines(each, self._names.get(each.pod.uid, ""), self._view)
+            for each in pods
+        ]
+        blocks = [each for each in blocks if each]
+        count = min(len(blocks), _MOST_CONDITIONS_SIDE_BY_SIDE)
+        width = (self.inner_width - 1) // max(count, 1) - 1
+        lines: list[InkLine] = []
+        for start in range(0, len(blocks), max(count, 1)):
+            for parts in zip_longest(*blocks[start : start + count], fillvalue=EMPTY):
+                texts = [
+                    fit(inks(each), width, ellipsis=self.ellipsis) for each in parts
+                ]
+                lines.append(((" ", PLAIN), *chain.from_iterable(texts)))
+        return lines
 
     def _arrange(self) -> None:
         """Lay out the lines again if need be; keep cursor and scroll on their row."""
         pods = [each.pod for each in self._pods]
         places = self._places()
-        layout = (self._is_in_one_line, self.filter, places)
+        layout = (self._layout_now, self.filter, places)
         is_known = len(pods) == len(self._laid_out) and all(
             map(is_, pods, self._laid_out)
         )
@@ -277,7 +304,7 @@ class ContainerTable(ListPane):
     def _lay_out(self, places: Places) -> None:
         self._lines, self._index = [], {}
         self._total = sum(len(each.containers) for each in self._pods)
-        is_in_one_line = self._is_in_one_line
+        is_in_one_line, has_two_lines = self._layout_now
         headed = None
         for pod_index, index in places or self._all_places():
             pod = self._pods[pod_index]
@@ -290,7 +317,7 @@ class ContainerTable(ListPane):
                 headed = pod_index
             self._index[key] = len(self._lines)
             self._lines.append(ListLine(Kind.CONTAINER, key, pod_index, index))
-            if container.probes and not is_in_one_line:
+            if has_two_lines or (container.probes and not is_in_one_line):
                 self._lines.append(ListLine(Kind.PROBES, key, pod_index, index))
 
     @property
@@ -306,7 +333,7 @@ class ContainerTable(ListPane):
             self.order,
             self._view,
             is_reversed=self.is_reversed,
-            keeps_pods=not self._is_in_one_line,
+            keeps_pods=not self._layout_now[0],
         )
 
     def _all_places(self) -> Iterator[tuple[int, int]]:
@@ -319,6 +346,16 @@ class ContainerTable(ListPane):
         first = next(iter(self._index.values()), 0)
         return self._index.get(key, first) if key is not None else first
 
+    def _text_of(self, index: int) -> str:
+        entry = self._lines[index]
+        pod = self._pods[entry.pod_index]
+        return self._text(pod, pod.containers[entry.container_index])
+
+    def _text(self, pod: PodSnapshot, container: ContainerSnapshot) -> str:
+        """Return a container as a filter looks at it."""
+        name = object_name(self._names, pod.pod.uid, container.container.name)
+        return f"{name} {state(pod, container, self._view).text}"
+
     def _keeps(self, pod: PodSnapshot, container: ContainerSnapshot) -> bool:
         """Ask the filter, but only for pods that have changed since the last time."""
         if not self.filter.is_active:
@@ -327,74 +364,6 @@ class ContainerTable(ListPane):
         known = self._searchable.get(key)
         if known is not None and known[0] is pod:
             return known[1]
-        name = object_name(self._names, *key)
-        words = state(pod, container, self._view).text
-        kept = self.filter.keeps(f"{name} {words}")
+        kept = self.filter.keeps(self._text(pod, container))
         self._searchable[key] = (pod, kept)
         return kept
-
-    def _pod_row(self, pod: PodSnapshot) -> InkLine:
-        cells = pod_cells(pod, self._view)
-        texts = (line(), cells.name, cells.ready, cells.state, cells.restarts, line())
-        return self._row(texts, _TWO_LINES, "")
-
-    def _container_row(
-        self, pod: PodSnapshot, cells: ContainerCells, also: str
-    ) -> InkLine:
-        tag = muted(f" {cells.kind}") if cells.kind else Span("")
-        marker = line(strong(">")) if also else line()
-        common = (cells.ready, cells.state, cells.restarts)
-        if not self._is_in_one_line:
-            name = line(f"  {cells.name}", tag)
-            return self._row((marker, name, *common, cells.next), _TWO_LINES, also)
-        pod_name = self._view.safe(self._names.get(pod.pod.uid, ""))
-        name = line(f"{pod_name}/{cells.name}", tag)
-        texts = (marker, name, *common, *cells.probes, cells.next)
-        return self._row(texts, _ONE_LINE, also)
-
-    def _probes_row(self, cells: ContainerCells, also: str) -> InkLine:
-        parts: list[InkLine] = [()]
-        columns = [Column("", 4)]
-        for letter, each in zip(PROBE_LETTERS.values(), cells.probes, strict=True):
-            parts += [inks(line(muted(letter)), also), inks(each, also)]
-            columns += [Column("", 1), Column("", 9)]
-        parts.append(())
-        return row(parts, [*columns, Column("")], self.inner_width, also=also)
-
-    def _bare_row(
-        self,
-        pod: PodSnapshot,
-        cells: ContainerCells,
-        also: str,
-    ) -> InkLine:
-        """Return name and the one probe or state that matters most."""
-        pod_name = self._view.safe(self._names.get(pod.pod.uid, ""))
-        shown = [
-            line(muted(f"{letter} "), *each)
-            for letter, each in zip(PROBE_LETTERS.values(), cells.probes, strict=True)
-            if text_of(each) != "-"
-        ]
-        has_trouble = any(each.role is Role.ERROR for each in cells.state)
-        what = cells.state if has_trouble or not shown else _most_telling(shown)
-        marker = line(strong(">")) if also else line()
-        texts = (marker, line(f"{pod_name}/{cells.name}"), what, cells.next)
-        return self._row(texts, _BARE, also)
-
-    def _row(
-        self, texts: Sequence[Line], columns: Sequence[Column], also: str
-    ) -> InkLine:
-        return row(
-            [inks(each, also) for each in texts],
-            columns,
-            self.inner_width,
-            also=also,
-            ellipsis=self.ellipsis,
-        )
-
-
-def _most_telling(shown: Sequence[Line]) -> Line:
-    """Return the first probe that says something is wrong, else the first one."""
-    for each in shown:
-        if any(span.role is Role.ERROR for span in each):
-            return each
-    return shown[0]

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from probetui.presentation.detail import Subject
 from probetui.presentation.spans import EMPTY, Line, line, muted, strong
 from probetui.presentation.trace import title as tick_title
-from probetui.presentation.trace_lines import TWO_COLUMNS, trace_lines
+from probetui.presentation.trace_lines import trace_lines
 from probetui.presentation.view import View
 from probetui.tui.inks import InkLine
 from probetui.tui.widgets.tick_pane import TickPane
 
-_INDENT, _WIDE_INDENT = 15, 22
+_INDENT = 15
 
 
 class DecisionTrace(TickPane):
@@ -41,6 +41,5 @@ class DecisionTrace(TickPane):
 
     def rows_of(self, subject: Subject) -> Sequence[InkLine]:
         width = self.row_width
-        indent = _WIDE_INDENT if width >= TWO_COLUMNS else _INDENT
         lines = trace_lines(subject, self.view, width, self.inner_height)
-        return self.broken(lines, indent)
+        return self.broken(lines, _INDENT)

@@ -41,7 +41,7 @@ class DetailPane(ProbePane):
             return [inks(line(muted("why "), why_in_short(subject)))]
         if self.inner_height < _MOST_SHORT_LINES:
             return [inks(each) for each in short_detail(subject, view, width)]
-        return self.broken(full_detail(subject, view, width), LABEL)
+        return self.broken(full_detail(subject, view, width, self.inner_height), LABEL)
 
 
 def _identity(subject: Subject | None) -> object:
