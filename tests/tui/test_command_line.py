@@ -293,8 +293,47 @@ async def test_every_action_of_the_line_is_in_the_palette_if_it_makes_sense() ->
         rows = list(Actions(app.screen).rows())
 
     assert "Go to: shop/cache" in [each.title for each in rows]
+    assert rows[0].title.startswith("Probe now: demo/liveness liveness")
+    assert rows[-1].action.id.startswith("move.")
     assert {each.action.id for each in rows} >= {
         "time.pause",
         "app.quit",
         "look.filter",
     }
+
+
+@pytest.mark.parametrize(
+    ("keys", "title"),
+    [
+        pytest.param("", "Inject failure x3: demo/liveness liveness   i", id="inject"),
+        pytest.param("", "Inject: demo/liveness liveness   i", id="menu"),
+        pytest.param("", "Go to: demo/liveness", id="one probe"),
+        pytest.param("", "Go to: shop/web liveness (gated by startup)", id="gated"),
+        pytest.param("", "Go to: shop/web startup (failing)", id="failing"),
+        pytest.param("", "Go to: shop/cache startup (done)", id="done"),
+        pytest.param("", "Go to: shop/cache readiness", id="nothing to say"),
+        pytest.param("", "Why was demo/liveness killed last time?   w", id="killed"),
+        pytest.param("j", "Why: the last decision about shop/proxy   w", id="no end"),
+        pytest.param("jjjj", "Why did shop/worker end last time?   w", id="itself"),
+        pytest.param("", "Explain: liveness timing of demo/liveness", id="explain"),
+        pytest.param("jjjj", "Explain: shop/worker, which has no probe", id="no probe"),
+        pytest.param("", "Help: what does liveness mean here", id="meaning"),
+    ],
+)
+async def test_rows_of_the_palette_say_what_they_act_on(keys: str, title: str) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        titles = [each.title for each in Actions(app.screen).rows()]
+
+    assert title in titles
+
+
+async def test_the_line_goes_to_a_probe_as_the_palette_does() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("colon", *"go to shop/web startup", "enter")
+        await pilot.pause()
+
+        assert "[startup]" in screen_text(app)

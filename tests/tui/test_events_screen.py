@@ -456,3 +456,40 @@ async def test_ticks_are_held_back_while_one_reads() -> None:
 
     assert session.sent == [PauseProbes()]
     assert "spc resume" in footer
+
+
+async def test_w_asks_why_about_the_tick_behind_the_chosen_line() -> None:
+    story = stopping()
+    ticks = [each for each in story.entries if isinstance(each, TickEntry)]
+    killer = next(each for each in ticks if each.action is Action.KILL)
+    session = FakeSession(story)
+    app = an_app(session)
+    async with app.run_test(size=TALL) as pilot:
+        session.publish(story, unhealthy(killer))
+        await pilot.press("v", "w")
+        await pilot.pause()
+
+        assert f"Why did liveness tick #{killer.n} of demo" in screen_text(app)
+
+
+async def test_w_on_a_line_without_a_container_asks_about_the_chosen_one() -> None:
+    app = an_app(with_events(0))
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("v", "w")
+        await pilot.pause()
+
+        assert "Why  demo/liveness" in screen_text(app)
+
+
+async def test_home_and_end_go_to_the_first_line_and_follow() -> None:
+    app = an_app(with_events(100))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "home")
+        await pilot.pause()
+        first = numbers(app)[0]
+        await pilot.press("end")
+        await pilot.pause()
+
+        assert first == 0
+        assert numbers(app)[-1] == 99
+        assert "follow on" in screen_text(app)

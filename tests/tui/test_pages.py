@@ -160,3 +160,15 @@ async def test_there_is_no_page_without_a_pod() -> None:
         await pilot.pause()
 
         assert "there is no pod" in screen_text(app)
+
+
+async def test_probes_are_explained_in_words_and_numbers() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("colon", *"explain", "enter")
+        await pilot.pause()
+
+        shown = screen_text(app)
+        assert "explain demo" in screen_lines(app)[0]
+        assert "10s to 16s after the app fails" in shown
+        assert "what liveness means here" in shown

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from typing import NamedTuple
 
 from probetui.kubelet.inputs import Command
 from probetui.kubelet.snapshot import (
@@ -114,9 +115,19 @@ class Circumstances:
 
 
 Words = Sequence[str]
+
+
+class Offer(NamedTuple):
+    """A row of the palette: what it says, and the words after the action's name."""
+
+    title: str
+    words: tuple[str, ...] = ()
+
+
 Condition = Callable[[Circumstances], bool]
 Giving = Callable[[Circumstances, Words], Command]
 Choices = Callable[[Circumstances], Sequence[str]]
+Offering = Callable[[Circumstances], Iterable[Offer]]
 
 
 def always(_now: Circumstances) -> bool:
@@ -166,6 +177,8 @@ class Action:
             same keys; a key map changes both.
         is_priority: works whatever has the focus; never for printable keys.
         has_line: False for what makes no sense as `:` command or in the palette.
+        aliases: other names for it.
+        offers: rows of the palette, where its name and what it acts on say too little.
     """
 
     id: str
@@ -186,6 +199,7 @@ class Action:
     is_priority: bool = False
     has_line: bool = True
     aliases: tuple[str, ...] = ()
+    offers: Offering | None = None
 
     @property
     def group(self) -> Group:
@@ -209,3 +223,17 @@ class Action:
         if self.on is On.PROBE and (now.subject is None or now.subject.probe is None):
             return False
         return self.when(now)
+
+
+def acted_on(what: On, now: Circumstances) -> str:
+    """Return in words what an action would be done to."""
+    match what:
+        case On.POD:
+            return now.pod.pod.name
+        case On.CONTAINER:
+            return f"{now.pod.pod.name}/{now.container.container.name}"
+        case On.PROBE:
+            kind = now.probe.key.probe_type.lower()
+            return f"{now.pod.pod.name}/{now.container.container.name} {kind}"
+        case _:
+            return what.value

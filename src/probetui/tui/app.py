@@ -28,6 +28,7 @@ from probetui.tui.messages import (
     KeyClicked,
     SnapshotPublished,
     TickWanted,
+    WhyWanted,
 )
 from probetui.tui.objects import objects
 from probetui.tui.options import ScreenOptions
@@ -184,6 +185,11 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
         self.choose(message.key, None if tick is None else tick.key.probe_type)
         if tick is not None and self.stage.look_at(tick):
             self._main.show_subject()
+
+    @on(WhyWanted)
+    def _answer(self, message: WhyWanted) -> None:
+        self._go_to_tick(message)
+        self.action_show_screen("why")
 
     @on(KeyClicked)
     def _press(self, message: KeyClicked) -> None:

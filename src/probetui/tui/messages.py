@@ -58,6 +58,10 @@ class TickWanted(Message):
         self.tick = tick
 
 
+class WhyWanted(TickWanted):
+    """The same, and it is to be told why things came to it."""
+
+
 class LogGrown(Message):
     """A container has printed something; whoever shows it looks then."""
 

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from probetui.tui.acting import offered, perform
-from probetui.tui.action import Action, Circumstances, On
+from probetui.tui.action import Action, Circumstances, Group, Offer, acted_on
 from probetui.tui.key_labels import key_label
 from probetui.tui.keymap import keys_of
 from probetui.tui.stage import StagedApp
 
 _MOST_CHOICES_UNASKED = 20
+
+
+_BY_USE = (
+    Group.PROBE,
+    Group.CONTAINER,
+    Group.TIME,
+    Group.LOOK,
+    Group.FILES,
+    Group.APP,
+    Group.MOVE,
+)
+"""What is looked for most comes first; to move about there are keys."""
 
 
 class Row(NamedTuple):
@@ -53,30 +66,30 @@ class Actions(Provider):
         if not isinstance(app, StagedApp):
             return
         now = app.stage.now
-        for action in offered(self.screen):
-            first = action.arguments[0] if action.arguments else None
-            if first is None or not first.is_required:
-                title = f"{action.title}: {acted_on(action, now)}"
-                keys = keys_of(action, now.options.keymap)
-                shown = f"{title}   {key_label(keys[0])}" if keys else title
-                yield Row(shown, action)
-            else:
-                for each in first.words(now)[:most_choices]:
-                    yield Row(f"{action.title}: {each}", action, (each,))
+        for action in sorted(offered(self.screen), key=_use):
+            keys = keys_of(action, now.options.keymap)
+            key = f"   {key_label(keys[0])}" if keys else ""
+            for title, words in islice(_offers(action, now), most_choices):
+                yield Row(f"{title}{key}", action, words)
 
     def _doing(self, row: Row) -> partial[Coroutine[Any, Any, None]]:
         return partial(perform, self.screen, row.action, row.words)
 
 
-def acted_on(action: Action, now: Circumstances) -> str:
-    """Return in words what an action would be done to."""
-    match action.on:
-        case On.POD:
-            return now.pod.pod.name
-        case On.CONTAINER:
-            return f"{now.pod.pod.name}/{now.container.container.name}"
-        case On.PROBE:
-            kind = now.probe.key.probe_type.lower()
-            return f"{now.pod.pod.name}/{now.container.container.name} {kind}"
-        case _:
-            return action.on.value
+def _use(action: Action) -> tuple[bool, int]:
+    """Return how early an action comes: going to a container before all moving."""
+    return action.group is Group.MOVE and action.offers is None, _BY_USE.index(
+        action.group
+    )
+
+
+def _offers(action: Action, now: Circumstances) -> Iterator[Offer]:
+    """Yield the rows of an action: one, or one for each word that it may need."""
+    first = action.arguments[0] if action.arguments else None
+    if action.offers is not None:
+        yield from action.offers(now)
+    elif first is None or not first.is_required:
+        yield Offer(f"{action.title}: {acted_on(action.on, now)}")
+    else:
+        for each in first.words(now):
+            yield Offer(f"{action.title}: {each}", (each,))

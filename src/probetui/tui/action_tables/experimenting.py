@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from probetui.errors import UsageError
@@ -23,7 +24,16 @@ from probetui.kubelet.inputs import (
 )
 from probetui.kubelet.scope import EVERYTHING, Scope
 from probetui.kubelet.timing import Timing
-from probetui.tui.action import Action, Argument, Circumstances, On, Where, Words
+from probetui.tui.action import (
+    Action,
+    Argument,
+    Circumstances,
+    Offer,
+    On,
+    Where,
+    Words,
+    acted_on,
+)
 
 _HERE = (Where.MAIN,)
 _HERE_AND_IN_STEPS = (Where.MAIN, Where.STEPS)
@@ -77,6 +87,15 @@ def _inject(now: Circumstances, words: Words) -> Command:
     if not 1 <= times <= _MOST_TIMES:
         raise UsageError(f"times: is {times}, must be 1 to {_MOST_TIMES}")
     return InjectResults(now.probe.key, (Injected(word),) * times)
+
+
+def _injections(now: Circumstances) -> Iterator[Offer]:
+    probe = now.probe
+    where = acted_on(On.PROBE, now)
+    times = min(probe.probe.failure_threshold, _MOST_TIMES)
+    yield Offer(f"Inject failure x{times}: {where}", (Injected.FAILURE, str(times)))
+    yield Offer(f"Inject success: {where}", (Injected.SUCCESS,))
+    yield Offer(f"Inject: {where}")
 
 
 def _edit(now: Circumstances, words: Words) -> Command:
@@ -164,6 +183,7 @@ EXPERIMENTING = (
         on=On.PROBE,
         changes=True,
         arguments=(Argument("result", (*Injected, _REAL)), Argument("times")),
+        offers=_injections,
         footer=54,
     ),
     Action(

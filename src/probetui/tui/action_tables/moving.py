@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from probetui.k8s.probe import ProbeType
-from probetui.tui.action import Action, Argument, Circumstances, On, Where
+from probetui.presentation.probes import standing_in_a_word
+from probetui.tui.action import Action, Argument, Circumstances, Offer, On, Where
+from probetui.tui.container_keys import ContainerKey
 from probetui.tui.objects import objects
+
+_SEVERAL = 2
 
 
 def _names(now: Circumstances) -> list[str]:
     return list(objects(now))
+
+
+def _everywhere(now: Circumstances) -> Iterator[Offer]:
+    """Offer every container, and each probe of those that have several."""
+    names = {key: name for name, key in objects(now).items()}
+    for pod in now.snapshot.pods:
+        for container in pod.containers:
+            name = names[ContainerKey(pod.pod.uid, container.container.name)]
+            yield Offer(f"Go to: {name}", (name,))
+            if len(container.probes) < _SEVERAL:
+                continue
+            for probe in container.probes:
+                kind = probe.key.probe_type.lower()
+                words = standing_in_a_word(probe)
+                state = f" ({words})" if words else ""
+                yield Offer(f"Go to: {name} {kind}{state}", (name, kind))
 
 
 def _kinds(_now: Circumstances) -> list[str]:
@@ -63,6 +85,16 @@ MOVING = (
         "top",
         "To the first line",
         (Where.PANE,),
+        "first",
+        on=On.PANE,
+    ),
+    Action(
+        "move.first",
+        "home",
+        "first",
+        "first",
+        "To the first line",
+        (Where.FOLLOWING,),
         "first",
         on=On.PANE,
     ),
@@ -133,5 +165,6 @@ MOVING = (
             Argument("container", _names, is_required=True),
             Argument("probe", _kinds),
         ),
+        offers=_everywhere,
     ),
 )

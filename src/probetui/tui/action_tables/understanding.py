@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from probetui.tui.action import Action, Circumstances, On, Where
+from collections.abc import Iterator
+
+from probetui.kubelet.journal import By
+from probetui.tui.action import Action, Circumstances, Offer, On, Where, acted_on
 
 
 def _has_ticks(now: Circumstances) -> bool:
@@ -11,6 +14,28 @@ def _has_ticks(now: Circumstances) -> bool:
 
 def _has_output(now: Circumstances) -> bool:
     return now.probe.last_run is not None
+
+
+def _questions(now: Circumstances) -> Iterator[Offer]:
+    where = acted_on(On.CONTAINER, now)
+    last_exit = now.container.last_exit
+    if last_exit is None:
+        yield Offer(f"Why: the last decision about {where}")
+    elif last_exit.by is By.ITSELF:
+        yield Offer(f"Why did {where} end last time?")
+    else:
+        yield Offer(f"Why was {where} killed last time?")
+
+
+def _explanations(now: Circumstances) -> Iterator[Offer]:
+    where = acted_on(On.CONTAINER, now)
+    kinds = [each.key.probe_type.lower() for each in now.container.probes]
+    if not kinds:
+        yield Offer(f"Explain: {where}, which has no probe")
+    for each in kinds:
+        yield Offer(f"Explain: {each} timing of {where}")
+    for each in kinds:
+        yield Offer(f"Help: what does {each} mean here")
 
 
 UNDERSTANDING = (
@@ -24,6 +49,29 @@ UNDERSTANDING = (
         "app.show_screen('why')",
         on=On.CONTAINER,
         footer=56,
+        offers=_questions,
+    ),
+    Action(
+        "look.why-line",
+        "w",
+        "why",
+        "why this line",
+        "Why: the tick behind the line, the last end",
+        (Where.EVENT_LOG,),
+        "why",
+        on=On.CONTAINER,
+        footer=28,
+    ),
+    Action(
+        "look.explain",
+        "",
+        "explain",
+        "explain",
+        "What its probes come to, in words and numbers",
+        (Where.MAIN,),
+        "app.show_screen('explain')",
+        on=On.CONTAINER,
+        offers=_explanations,
     ),
     Action(
         "look.container",

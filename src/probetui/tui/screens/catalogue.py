@@ -27,6 +27,7 @@ SCREENS: Mapping[str, Callable[..., Screen[None]]] = {
     "events": _screen("events", "EventsScreen"),
     "logs": _screen("logs", "LogsScreen"),
     "previous-logs": _screen("logs", "LogsScreen", is_previous=True),
+    "explain": _screen("explain", "ExplainScreen"),
     "describe": _screen("describe", "DescribeScreen"),
     "yaml": _screen("yaml", "YamlScreen"),
     "container": _screen("container", "ContainerScreen"),

@@ -10,7 +10,8 @@ from probetui.presentation.spans import Line, line, muted, strong
 from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.container_keys import ContainerKey
-from probetui.tui.messages import TickWanted
+from probetui.tui.messages import TickWanted, WhyWanted
+from probetui.tui.screens.catalogue import SCREENS
 from probetui.tui.screens.reading import ReadingScreen
 from probetui.tui.sight import Sight
 from probetui.tui.stage import Stage
@@ -78,6 +79,15 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
         key = ContainerKey(chosen.pod_uid, chosen.container_name)
         self.post_message(TickWanted(key, chosen.tick))
         self.action_leave()
+
+    def action_why(self) -> None:
+        """Say why, of the tick behind the chosen line or else of its container."""
+        chosen = None if self._is_folded else self._log.chosen_line
+        if chosen is None or not chosen.container_name:
+            self.app.push_screen(SCREENS["why"](self.stage))
+            return
+        key = ContainerKey(chosen.pod_uid, chosen.container_name)
+        self.post_message(WhyWanted(key, chosen.tick))
 
     def heading(self, sight: Sight) -> Line:
         view = sight.view
