@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from textual.pilot import Pilot
 
 from probetui.errors import ManifestError, UsageError
 from probetui.k8s.pod import Pod
+from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.inputs import DeletePod
 from probetui.presentation.changes import pod_changes
+from probetui.tui import shell
+from probetui.tui.acting import offered
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.outside import Outside, Reread
 from probetui.tui.screens.choice import ChoiceScreen
@@ -328,3 +334,88 @@ async def test_without_files_there_is_nothing_to_reload() -> None:
         await pilot.pause()
 
         assert messages(app) == []
+
+
+# a shell
+
+
+def a_shell(_container: ContainerID) -> tuple[str, ...]:
+    return ("sh", "-c", "exit 0")
+
+
+async def test_where_there_is_no_shell_its_key_does_nothing() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("s")
+        await pilot.pause()
+
+        assert not messages(app)
+        assert "container.shell" not in {each.id for each in offered(app.screen)}
+
+
+async def test_a_container_that_does_not_run_has_no_shell() -> None:
+    app = an_app(failing(), outside=Outside(shell=a_shell))
+    async with app.run_test(size=SIZE) as pilot:
+        here = {each.id for each in offered(app.screen)}
+        await pilot.press("G")
+        await pilot.pause()
+        of_the_crashed = {each.id for each in offered(app.screen)}
+
+    assert "container.shell" in here
+    assert "container.shell" not in of_the_crashed
+
+
+async def test_a_read_only_screen_has_no_shell() -> None:
+    app = an_app(failing(), outside=Outside(shell=a_shell), read_only=True)
+    async with app.run_test(size=SIZE):
+        assert "container.shell" not in {each.id for each in offered(app.screen)}
+
+
+async def test_a_terminal_that_cannot_be_left_says_so() -> None:
+    app = an_app(failing(), outside=Outside(shell=a_shell))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("s")
+        await pilot.pause()
+
+        assert messages(app) == ["no shell: this terminal cannot be left"]
+
+
+async def test_a_program_that_is_not_there_is_named() -> None:
+    outside = Outside(shell=lambda _container: ("no-such-program",))
+    app = an_app(failing(), outside=outside)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("s")
+        await pilot.pause()
+
+        assert messages(app) == ["no shell: no-such-program is not on the PATH"]
+
+
+class Driverless:
+    """An app whose terminal can be left."""
+
+    def batch_update(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def suspend(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        pytest.param(0, "", id="well"),
+        pytest.param(1, "", id="as its last command"),
+        pytest.param(
+            127,
+            "sh ended with exit code 127: is there a shell in the image?",
+            id="no shell",
+        ),
+    ],
+)
+async def test_a_shell_that_could_not_be_started_says_so(
+    code: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell, "_TERMINAL", os.devnull)
+    app = cast("ProbetuiApp", Driverless())
+
+    assert await shell.open_shell(app, ("sh", "-c", f"exit {code}")) == words

@@ -16,6 +16,7 @@ from probetui.cli.notes import Weight
 from probetui.cli.plan import Plan
 from probetui.cli.roster import Roster
 from probetui.cli.session_options import ScreenChoices
+from probetui.cli.shells import shells
 from probetui.drive.masking import Mask
 from probetui.drive.session import LogKeeper, Session
 from probetui.headless.follow import Follower
@@ -83,6 +84,7 @@ async def show_screen(
         logs=session if isinstance(session, LogKeeper) else None,
         lesson=None if plan.page is None else _lesson(plan.page, follower),
         save=save,
+        shell=None if session.playback is not None else shells(plan.runtime),
         leaves_behind=_leaves_behind(plan, roster),
         reread=_rereading(plan, roster),
     )

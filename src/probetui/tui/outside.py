@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from probetui.drive.session import LogKeeper
+from probetui.k8s.runtime import ContainerID
 from probetui.presentation.changes import PodChange
 
 
@@ -50,6 +51,7 @@ class Outside:
         logs: reads what containers print.
         lesson: what is being taught.
         save: writes the session's record to a file of its own, and returns its name.
+        shell: gives the command for a shell in a container, empty if there is none.
     """
 
     leaves_behind: Callable[[], Sequence[str]] | None = None
@@ -57,3 +59,4 @@ class Outside:
     logs: LogKeeper | None = None
     lesson: Lesson | None = None
     save: Callable[[], str] | None = None
+    shell: Callable[[ContainerID], Sequence[str]] | None = None

@@ -14,6 +14,7 @@ from probetui.errors import ManifestError, ProbetuiError
 from probetui.presentation.changes import change_lines
 from probetui.presentation.spans import EMPTY, Line, line, strong
 from probetui.tui.outside import Reread
+from probetui.tui.shell import open_shell, shell_command
 from probetui.tui.stage import StagedApp
 
 # What is not to be seen at the start is imported when it is wanted.
@@ -85,6 +86,13 @@ class ProgramActions(StagedApp, inherit_bindings=False):
         copied = await copy(text, os.environ, write)
         severity = "error" if copied.is_refused else "information"
         self.notify(copied.words, severity=severity, markup=False)  # type: ignore[arg-type]  # one of its words
+
+    async def action_shell(self) -> None:
+        """Open a shell in the chosen container; the screen is back when it ends."""
+        if not (command := shell_command(self.stage.now)):
+            return
+        if trouble := await open_shell(self, command):
+            self.notify(trouble, severity="error", markup=False)
 
     def action_copy_menu(self) -> None:
         """Offer what there is to copy of the chosen container."""

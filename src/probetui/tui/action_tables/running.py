@@ -14,6 +14,7 @@ from probetui.kubelet.inputs import (
 )
 from probetui.kubelet.snapshot import PodWorkerState
 from probetui.tui.action import Action, Circumstances, On, Where
+from probetui.tui.shell import shell_command
 
 _HERE = (Where.MAIN, Where.STEPS)
 
@@ -21,6 +22,10 @@ _HERE = (Where.MAIN, Where.STEPS)
 def _is_running(now: Circumstances) -> bool:
     status = now.container.status
     return status is not None and isinstance(status.state, Running)
+
+
+def _has_shell(now: Circumstances) -> bool:
+    return _is_running(now) and bool(shell_command(now))
 
 
 def _is_wanted(now: Circumstances) -> bool:
@@ -106,6 +111,19 @@ RUNNING = (
         on=On.CONTAINER,
         when=_is_running,
         changes=True,
+    ),
+    Action(
+        "container.shell",
+        "s",
+        "shell",
+        "shell",
+        "A shell in the container",
+        (Where.MAIN,),
+        "app.shell",
+        on=On.CONTAINER,
+        when=_has_shell,
+        changes=True,
+        footer=101,
     ),
     Action(
         "container.restart",

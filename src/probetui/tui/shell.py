@@ -1,0 +1,58 @@
+"""A shell in front of the screen, which goes on behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+
+from textual.app import App, SuspendNotSupported
+
+from probetui.k8s.runtime import ContainerID
+from probetui.tui.action import Circumstances
+
+_TERMINAL = "/dev/tty"
+_NOT_STARTED = frozenset({125, 126, 127})
+"""Exit codes of a shell that there is not, or that the runtime could not start."""
+
+
+def shell_command(now: Circumstances) -> Sequence[str]:
+    """Return the command for a shell in the chosen container, empty if none."""
+    status, shell = now.container.status, now.outside.shell
+    if status is None or shell is None:
+        return ()
+    return shell(ContainerID(status.container_id))
+
+
+async def open_shell(app: App[None], command: Sequence[str]) -> str:
+    """Run a command on the terminal until it ends; return what went wrong, if anything.
+
+    Events and probes go on meanwhile, but nothing is painted.
+    """
+    program = command[0]
+    if shutil.which(program) is None:
+        return f"no shell: {program} is not on the PATH"
+    try:
+        # The end of the batch paints, so it has to come after the screen is back.
+        with app.batch_update(), app.suspend():
+            code = await _in_front(command)
+    except SuspendNotSupported:
+        return "no shell: this terminal cannot be left"
+    except OSError as error:
+        return f"no shell: {error}"
+    if code in _NOT_STARTED:
+        return f"{program} ended with exit code {code}: is there a shell in the image?"
+    return ""
+
+
+async def _in_front(command: Sequence[str]) -> int:
+    """Run a command on the terminal, wherever our own output goes."""
+    terminal = os.open(_TERMINAL, os.O_RDWR)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=terminal, stdout=terminal, stderr=terminal
+        )
+        return await process.wait()
+    finally:
+        os.close(terminal)
