@@ -45,7 +45,13 @@ def command(handler: ProbeHandler | None, container_id: ContainerID = DOCKER) ->
         pytest.param(DOCKER, "docker exec 0123456789ab true", id="docker"),
         pytest.param("containerd://0a1b2c", "crictl exec 0a1b2c true", id="containerd"),
         pytest.param("cri-o://0a1b2c", "crictl exec 0a1b2c true", id="CRI-O"),
-        pytest.param("process://7", "true", id="a plain process"),
+        pytest.param(
+            "process://0a1b2c", "probetui exec 0a1b2c true", id="a plain process"
+        ),
+        pytest.param(
+            "process://77@2", "probetui exec 77 true", id="a process of others"
+        ),
+        pytest.param("sim://container-1", "true", id="a simulation"),
     ],
 )
 def test_a_command_runs_where_the_container_is(

@@ -40,6 +40,7 @@ COMMANDS = {
     "check": _Entry("check", "Check manifests, and their probes for what is unwise."),
     "explain": _Entry("explain", "Say what probes come to, in words and numbers."),
     "probe": _Entry("probe", "Run one probe once and print what came of it."),
+    "exec": _Entry("exec_", "Run a command where a plain process of a pod runs."),
     "sim": _Entry("sim", "Simulate pods by a script, on a clock of its own."),
     "replay": _Entry("replay", "Play a session's record again; the last one's."),
     "demo": _Entry("demo", "Run a built-in lesson; needs no engine and no files."),

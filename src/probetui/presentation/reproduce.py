@@ -119,6 +119,8 @@ def _prefix(container_id: ContainerID, reach: Reach) -> tuple[str, ...]:
             return ("docker", *reach.docker, "exec", short_id(container_id))
         case "containerd" | "cri-o":
             return ("crictl", *reach.cri, "exec", short_id(container_id))
+        case "process":
+            return ("probetui", "exec", short_id(container_id).partition("@")[0])
         case _:
             return ()
 

@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.k8s.listeners import Listeners
@@ -16,6 +15,7 @@ from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeSta
 from probetui.kubelet.effects import Disruption
 from probetui.ports import ExecResult, ForeignContainer, ForeignStatus
 from probetui.runtimes.listening import listeners_of
+from probetui.runtimes.process import surroundings
 from probetui.runtimes.process.addresses import LOCALHOST
 from probetui.runtimes.process.child import send, watch_end
 from probetui.runtimes.process.command import Command
@@ -88,12 +88,8 @@ class ForeignProcesses:
         process = self._meant_by(container_id)
         if process is None:
             raise ContainerRuntimeError(f"process {_pid(container_id)} has ended")
-        running = Command(
-            command,
-            _environment(process.pid),
-            _folder(process.pid),
-            self._commands.discard,
-        )
+        place = surroundings.of_process(process.pid)
+        running = Command(command, place.env, place.folder, self._commands.discard)
         self._commands.add(running)
         try:
             return await running.wait(timeout_seconds)
@@ -207,23 +203,3 @@ def _refusals(process: Process) -> Iterator[None]:
         raise ContainerRuntimeError(
             f"process {process.pid} is somebody else's: {error.strerror}"
         ) from error
-
-
-def _environment(pid: int) -> Mapping[str, str]:
-    try:
-        text = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return os.environ
-    pairs = (
-        each.decode("utf-8", "surrogateescape").partition("=")
-        for each in text.split(b"\0")
-        if each
-    )
-    return {name: value for name, _, value in pairs if name}
-
-
-def _folder(pid: int) -> Path:
-    try:
-        return Path(f"/proc/{pid}/cwd").readlink()
-    except OSError:
-        return Path("/")
