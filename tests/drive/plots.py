@@ -20,6 +20,7 @@ from probetui.kubelet.inputs import (
     BreakPoint,
     ClearBackoff,
     Command,
+    DelayProbes,
     DeletePod,
     DisruptContainer,
     EditProbe,
@@ -169,6 +170,7 @@ USUAL: list[st.SearchStrategy[Command]] = [
 INJECTIONS = st.builds(InjectResults, KEYS, INJECTED)
 PLAYFUL: list[st.SearchStrategy[Command]] = [
     INJECTIONS,
+    st.builds(DelayProbes, SCOPES, lengths(4)),
     st.builds(MuteProbes, SCOPES),
     st.builds(UnmuteProbes, SCOPES),
     st.builds(SetBreakPoints, st.frozensets(st.sampled_from(BreakPoint)), SCOPES),

@@ -18,6 +18,7 @@ from probetui.kubelet.inputs import (
     Bookmark,
     BreakPoint,
     ClearBackoff,
+    DelayProbes,
     DeletePod,
     DisruptContainer,
     EditProbe,
@@ -292,6 +293,116 @@ class TestInjectedResults:
         assert event.event.message == "Liveness probe failed: injected failure"
         assert event.tick is not None
         assert event.tick.injected
+
+
+class TestDelays:
+    """Probes that are answered late because somebody wants to see that."""
+
+    def test_every_run_takes_longer_until_the_delay_is_taken_back(self) -> None:
+        stage = staged(probed(liveness={"timeout_seconds": 3, "period_seconds": 4}), 5)
+        before = len(runs(stage))
+
+        stage.send(DelayProbes(Scope.of(LIVE), timedelta(seconds=1.5)))
+        stage.run_until(13)
+        stage.send(DelayProbes(Scope.of(LIVE), timedelta()))
+        stage.run_until(20)
+
+        ticks = runs(stage)[before:]
+        assert [each.duration / timedelta(seconds=1) for each in ticks[:3]] == [
+            1.5, 1.5, 0
+        ]  # fmt: skip
+        assert [each.delay.total_seconds() for each in ticks[:3]] == [1.5, 1.5, 0]
+        assert {each.result for each in ticks} == {Result.SUCCESS}
+        assert user_words(stage) == [
+            ("delay", "web/app liveness: 1.5s"),
+            ("delay", "web/app liveness: nothing"),
+        ]
+
+    def test_a_delay_as_long_as_the_limit_makes_time_outs_that_kill(self) -> None:
+        pod = probed(liveness={"timeout_seconds": 2, "failure_threshold": 2,
+                               "period_seconds": 5})  # fmt: skip
+        stage = staged(pod, 6)
+
+        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=2)))
+        stage.run_until(18)
+
+        first, second = runs(stage)[1:3]
+        assert first.duration == second.duration == timedelta(seconds=2)
+        assert not first.injected
+        assert second.action is Action.KILL
+        events = [text for _, text in stage.events("Unhealthy")]
+        assert events[0] == (
+            'Liveness probe failed: command timed out: "true" timed out after 2s'
+        )
+
+    def test_a_probe_is_in_flight_until_its_answer_is_let_through(self) -> None:
+        stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 1}), 1)
+        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=8)))
+
+        stage.run_until(5)
+
+        assert stage.probe(LIVENESS).in_flight_since == at(2)
+        assert stage.probe(LIVENESS).delay == timedelta(seconds=8)
+        assert runs(stage) == []
+
+    def test_a_delay_taken_back_leaves_the_answer_that_is_held_where_it_is(
+        self,
+    ) -> None:
+        stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6)
+        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=8)))
+        stage.run_until(11)
+
+        stage.send(DelayProbes(EVERYTHING, timedelta()))
+        stage.run_until(30)
+
+        lengths = [each.duration.total_seconds() for each in runs(stage)]
+        assert lengths[:4] == [0, 8, 0, 0]
+
+    def test_an_answer_that_is_held_comes_while_probes_are_paused(self) -> None:
+        stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6)
+        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=3)))
+        stage.run_until(11)
+
+        stage.send(PauseProbes())
+        stage.run_until(20)
+
+        assert [seconds(each.at) for each in runs(stage)] == [5, 13]
+
+    def test_injected_results_and_tries_are_not_delayed(self) -> None:
+        stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6)
+        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=3)))
+
+        stage.send(InjectResults(LIVE, (FAILURE,)))
+        stage.send(TryProbe(LIVE))
+        stage.run_until(12)
+
+        assert [each.delay for each in runs(stage)] == [timedelta()] * 2
+        assert [each.duration for each in stage.of(TryEntry)] == [timedelta()]
+
+    def test_a_restart_does_not_end_a_delay_but_the_pods_end_does(self) -> None:
+        stage = staged(probed(liveness={"timeout_seconds": 1, "failure_threshold": 1,
+                                        "period_seconds": 2}), 1)  # fmt: skip
+        stage.send(DelayProbes(Scope(POD_UID), timedelta(seconds=5)))
+        stage.run_until(40)
+        kills = len(stage.lives(Lifecycle.STOPPING))
+
+        stage.send(DeletePod(POD_UID))
+        stage.run_until(120)
+        stage.send(DelayProbes(Scope(POD_UID), -timedelta(seconds=1)))
+
+        assert kills > 1
+        assert not stage.engine._interventions.delays
+        assert "not delayed" in stage.of(NoteEntry)[-1].text
+
+    def test_a_delayed_failure_can_be_held_back_before_a_kill(self) -> None:
+        stage = staged(probed(liveness={"failure_threshold": 1}), 1)
+        stage.send(SetBreakPoints(frozenset({BreakPoint.BEFORE_KILL})))
+
+        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=5)))
+        stage.run_until(9)
+
+        assert stage.probe(LIVENESS).is_result_held
+        assert not is_killed(stage)
 
 
 class TestMuting:

@@ -22,6 +22,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.kubelet.inputs import (
     BreakPoint,
     Command,
+    DelayProbes,
     DeletePod,
     Injected,
     InjectResults,
@@ -35,7 +36,7 @@ from probetui.kubelet.inputs import (
     UnmuteProbes,
 )
 from probetui.kubelet.journal import TickEntry
-from probetui.kubelet.scope import EVERYTHING
+from probetui.kubelet.scope import EVERYTHING, Scope
 from probetui.kubelet.snapshot import Snapshot
 from tests.builders import a_container, a_key, a_pod, a_probe, at
 from tests.drive.playing import Recorded, opened
@@ -102,6 +103,7 @@ def test_a_replay_shows_at_every_instant_what_the_session_showed(
 def test_what_people_did_is_done_again(recorded: Recorded) -> None:
     key = a_key(ProbeType.LIVENESS, pod="sickly")
     commands: tuple[tuple[float, Command], ...] = (
+        (2, DelayProbes(EVERYTHING, timedelta(seconds=0.7))),
         (4, InjectResults(key, (Injected.FAILURE, Injected.ERRORED))),
         (5, TriggerProbe(key)),
         (8, MuteProbes(EVERYTHING)),
@@ -110,6 +112,7 @@ def test_what_people_did_is_done_again(recorded: Recorded) -> None:
         (15, ResumeProbes()),
         (18, UnmuteProbes(EVERYTHING)),
         (20, RestartContainer("uid-of-sickly", "app")),
+        (22, DelayProbes(Scope.of(key), timedelta())),
         (25, SetBreakPoints(frozenset({BreakPoint.BEFORE_KILL}))),
         (40, DeletePod("uid-of-loop")),
         (41, ResumeProbes()),

@@ -8,6 +8,7 @@ from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from probetui.k8s.pod import ContainerPort
 from probetui.k8s.probe import HTTPGetAction, Probe, TCPSocketAction
 from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.answers import Answers
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.injection import Injections, injected_outcome
 from probetui.kubelet.inputs import Injected
@@ -60,10 +61,10 @@ def test_every_outcome_says_that_it_was_injected(injected: Injected) -> None:
 
 class TestInjections:
     def test_without_any_the_probe_is_run(self) -> None:
-        assert not Injections().begin(a_run(), START)
+        assert not Injections(Answers()).begin(a_run(), START)
 
     def test_one_is_used_up_by_each_run(self) -> None:
-        injections = Injections()
+        injections = Injections(Answers())
         injections.set(KEY, (Injected.FAILURE, Injected.SUCCESS))
 
         begun = [injections.begin(a_run(number), START) for number in range(3)]
@@ -72,21 +73,22 @@ class TestInjections:
         assert injections.left(KEY) == ()
 
     def test_it_comes_back_when_the_probe_would_have_ended(self) -> None:
-        injections = Injections()
+        answers = Answers()
+        injections = Injections(answers)
         injections.set(KEY, (Injected.TIMED_OUT,))
         injections.begin(a_run(5, a_probe(timeout_seconds=2)), START)
 
-        early = injections.pop_due(at(1.9))
-        due = injections.next_deadline()
-        finished = injections.pop_due(at(2))
+        early = answers.pop_due(at(1.9))
+        due = answers.next_deadline()
+        finished = answers.pop_due(at(2))
 
         assert (early, due) == (None, at(2))
         assert finished is not None
         assert (finished.probe_id, finished.outcome.duration) == (5, TWO_SECONDS)
-        assert injections.next_deadline() is None
+        assert answers.next_deadline() is None
 
     def test_those_of_a_pod_that_is_gone_are_forgotten(self) -> None:
-        injections = Injections()
+        injections = Injections(Answers())
         injections.set(KEY, (Injected.FAILURE,))
 
         injections.forget_pod(KEY.pod_uid)

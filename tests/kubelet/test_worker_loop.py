@@ -7,13 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.journal import Trigger
 from probetui.kubelet.worker import Worker
 from probetui.kubelet.worker_loop import STOP, InFlight, Stop, WorkerLoop
 
 PERIODIC, READINESS, USER = Trigger
 IN_FLIGHT = InFlight(
-    1,
+    RunProbe(
+        1, a_key(), a_pod(), a_container(), a_probe(), ContainerID("x://1"), "::1"
+    ),
     PERIODIC,
     START,
     gates=(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -38,6 +39,12 @@ def chosen(**fields: Any) -> tuple[Subject, ProbeSnapshot]:
         pytest.param({"muted": True}, "NEXT 3.1s  MUTED", "✗✗· 2/3M", id="muted"),
         pytest.param(
             {"injections": TWO}, "NEXT 3.1s  INJECTED 2", "✗✗· 2/3*", id="injected"
+        ),
+        pytest.param(
+            {"delay": timedelta(seconds=2)},
+            "NEXT 3.1s  DELAYED 2.0s",
+            "✗✗· 2/3D",
+            id="delayed",
         ),
         pytest.param(
             {"manifest_probe": LIVENESS}, "NEXT 3.1s  EDITED", "✗✗· 2/3E", id="edited"

@@ -176,6 +176,7 @@ def with_choices(**fields: Any) -> Snapshot:
     [
         pytest.param({"muted": True}, "muted 1  ", id="muted"),
         pytest.param({"injections": (Injected.FAILURE,) * 3}, "injected 1  ", id="one"),
+        pytest.param({"delay": timedelta(seconds=2)}, "delayed 1  ", id="delayed"),
     ],
 )
 @pytest.mark.parametrize("level", range(LEVELS))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
 from probetui.kubelet.journal import Exit, TickEntry
@@ -75,8 +78,17 @@ def test_out_of_schedule_is_underlined_where_it_can_be() -> None:
     assert [each.is_underlined for each in spans] == [False, True, False]
 
 
-def test_an_injected_result_is_starred() -> None:
-    tick = ticks("f")[0]._replace(injected=True)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"injected": True}, id="injected"),
+        pytest.param({"delay": timedelta(seconds=2)}, id="delayed"),
+    ],
+)
+def test_a_result_that_a_person_had_a_hand_in_is_starred(
+    fields: dict[str, Any],
+) -> None:
+    tick = ticks("f")[0]._replace(**fields)
 
     assert text_of(strip([tick], UNICODE, 60)) == "✗*"
 

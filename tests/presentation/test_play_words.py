@@ -41,6 +41,9 @@ from tests.tui.states import (
 NAMES = {DEMO.uid: "demo"}
 
 
+LATE = timedelta(seconds=2)
+
+
 def a_try(attempt: Attempt, result: Result | None, times: int = 1) -> TryEntry:
     took = timedelta(milliseconds=34)
     return TryEntry(1, NOW, DEMO_KEY, FIRST, NOW, took, (attempt,) * times, result)
@@ -91,6 +94,7 @@ class TestLines:
         [
             pytest.param({"injected": True}, "no-action injected", id="injected"),
             pytest.param({"muted": True}, "no-action muted", id="muted"),
+            pytest.param({"delay": LATE}, "no-action delayed=2.0s", id="delayed"),
             pytest.param(
                 {"muted": True, "action": Action.MUTED, "run": 4}, " muted", id="acts"
             ),
@@ -143,6 +147,11 @@ class TestEventLog:
 
         assert verdict(tick) == words
 
+    def test_what_was_delayed_is_told_beside_the_event(self) -> None:
+        tick = a_tick(DEMO_KEY, NOW, "f", run=1, threshold=3, delay=LATE)
+
+        assert verdict(tick) == "1/3 ignored, delayed"
+
 
 def upcoming(*what: Upcoming, **fields: Any) -> Snapshot:
     return replace(paused(), upcoming=what, **fields)
@@ -179,6 +188,11 @@ class TestQueue:
             ),
             pytest.param(
                 {"injections": (Injected.FAILURE,)}, "injected: failure", id="injected"
+            ),
+            pytest.param(
+                {"delay": LATE},
+                "exec cat /tmp/healthy, answered 2.0s late",
+                id="delayed",
             ),
         ],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from tests.tui.scenes import SCENES
 from tests.tui.states import (
     DEMO,
     DEMO_KEY,
+    NOW,
     a_container_snapshot,
     a_pod_snapshot,
     a_probe_snapshot,
@@ -50,6 +52,20 @@ def test_every_state_has_the_shape_that_the_schema_says(
     read = msgspec.convert(state_of(scene()), SessionState)
 
     assert read.kind == "SessionState"
+
+
+def test_a_late_answer_is_told_in_seconds() -> None:
+    late = timedelta(seconds=1.5)
+    tick = a_tick(DEMO_KEY, NOW, "f", delay=late)
+    probe = a_probe_snapshot(
+        DEMO_KEY, DEMO.containers[0].liveness_probe or Probe(None), delay=late,
+        last_run=tick,
+    )  # fmt: skip
+    pod = a_pod_snapshot(DEMO, a_container_snapshot(DEMO.containers[0], probe))
+
+    (told,) = state_of(a_snapshot(pod))["pods"][0]["containers"][0]["probes"]
+
+    assert told["delay"] == told["lastRun"]["delay"] == 1.5
 
 
 def test_the_schema_names_every_field_and_lets_no_other_pass() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from probetui.drive.session_journal import Limits, SessionJournal
@@ -58,6 +60,7 @@ def test_the_marks_of_a_tick_are_kept_beside_the_journal(letter: str) -> None:
         pytest.param({"new_container": True}, id="new container"),
         pytest.param({"trigger": Trigger.USER}, id="out of schedule"),
         pytest.param({"injected": True}, id="injected"),
+        pytest.param({"delay": timedelta(seconds=2)}, id="delayed"),
         pytest.param({"action": Action.KILL}, id="kill"),
     ],
 )

@@ -169,6 +169,12 @@ def test_an_injected_result_is_told_as_such() -> None:
     assert told["attempt 1/3"].endswith("(injected by hand, nothing was run)")
 
 
+def test_a_late_answer_is_told_as_such() -> None:
+    told = facts(a_tick("s", delay=timedelta(milliseconds=300)))
+
+    assert told["attempt 1/3"].endswith("(answered 300ms late by hand)")
+
+
 @pytest.mark.parametrize(
     ("action", "effect"),
     [

@@ -240,6 +240,16 @@ class TestKill:
 
         assert "was chosen by somebody, not by the container." in told(journal, pod)
 
+    def test_a_result_that_somebody_delayed_is_told_as_such(self) -> None:
+        pod = a_failing_pod()
+        late = timedelta(seconds=2)
+        journal = [
+            each._replace(delay=late) if isinstance(each, TickEntry) else each
+            for each in played(pod, 20, probing=FAILING)
+        ]
+
+        assert "answers back: the last of them came 2.0s later." in told(journal, pod)
+
     def test_without_the_tick_the_probe_is_still_named(self) -> None:
         pod = a_failing_pod()
         journal = [
@@ -403,6 +413,11 @@ class TestTick:
 
     def test_an_injected_result(self) -> None:
         assert "Somebody chose the result" in self.sentences("f", injected=True)
+
+    def test_a_late_answer(self) -> None:
+        text = self.sentences("f", delay=timedelta(seconds=2))
+
+        assert "Somebody held its answers back: each came 2.0s later." in text
 
     @pytest.mark.parametrize("trigger", [pytest.param(e, id=e) for e in Trigger])
     def test_what_made_it_happen(self, trigger: Trigger) -> None:

@@ -195,6 +195,7 @@ def _tick(record: Mapping[str, Any], _ticks: Ticks) -> TickEntry:
         hold_after=record["hold"]["after"],
         action=Action(record["action"]),
         muted=record.get("muted", False),
+        delay=_from_milliseconds(record.get("delayMs", 0)),
     )
 
 

@@ -170,6 +170,7 @@ class Tick(OfPod, frozen=True, kw_only=True, tag="tick"):
     hold: Hold
     action: Action
     muted: bool = False
+    delay_ms: Milliseconds = field(default=0, name="delayMs")
 
 
 class Try(OfPod, frozen=True, kw_only=True, tag="try"):

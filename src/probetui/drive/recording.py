@@ -271,6 +271,7 @@ def _tick(entry: TickEntry, context: RecordContext) -> Record:
         "hold": {"before": entry.hold_before, "after": entry.hold_after},
         "action": entry.action,
         "muted": entry.muted,
+        **({"delayMs": _milliseconds(entry.delay)} if entry.delay else {}),
     }
 
 

@@ -13,11 +13,11 @@ from probetui.k8s.probe import (
     ProbeKey,
     TCPSocketAction,
 )
+from probetui.kubelet.answers import Answers
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.go_text import go_duration, go_quote
 from probetui.kubelet.inputs import Injected, ProbeFinished
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
-from probetui.kubelet.timers import Timers
 
 ATTEMPTS = 3
 """How often the kubelet tries a probe that cannot be run; prober.go, maxProbeRetries.
@@ -104,18 +104,17 @@ def _join(host: str, port: int | str) -> str:
 
 
 class Injections:
-    """Results that are still to come, and the probes that they are the outcome of.
+    """Results that are still to come; owned by the engine.
 
-    Owned by the engine; the probe manager takes from it.
+    Args:
+        answers: where what probes come to instead of a run is kept until their end.
     """
 
-    __slots__ = ("_ends", "_left", "under_way")
+    __slots__ = ("_answers", "_left")
 
-    def __init__(self) -> None:
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
         self._left: dict[ProbeKey, tuple[Injected, ...]] = {}
-        self._ends: Timers[int] = Timers()
-        self.under_way: dict[int, ProbeFinished] = {}
-        """What probes that were begun will come to, by their ID."""
 
     def set(self, key: ProbeKey, results: tuple[Injected, ...]) -> None:
         """Let the next runs of a probe come to these results."""
@@ -137,18 +136,9 @@ class Injections:
         outcome = injected_outcome(
             left[0], effect.probe, effect.container, effect.pod_ip, now
         )
-        self.under_way[effect.probe_id] = ProbeFinished(effect.probe_id, outcome)
-        self._ends.set(effect.probe_id, now + outcome.duration)
+        finished = ProbeFinished(effect.probe_id, outcome)
+        self._answers.set(finished, now + outcome.duration)
         return True
-
-    def next_deadline(self) -> datetime | None:
-        """Return when a probe that was begun ends, None if there is none."""
-        return self._ends.next_deadline()
-
-    def pop_due(self, now: datetime) -> ProbeFinished | None:
-        """Take what a probe came to that has ended by now, None if none has."""
-        probe_id = self._ends.pop_due(now)
-        return None if probe_id is None else self.under_way.pop(probe_id)
 
     def forget_pod(self, pod_uid: str) -> None:
         """Drop what is still to come of a pod that is gone."""

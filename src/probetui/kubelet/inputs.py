@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from probetui.k8s.config import ConfigObject
@@ -120,6 +120,19 @@ class InjectResults:
 
 
 @dataclass(frozen=True, slots=True)
+class DelayProbes:
+    """Let every attempt of these probes be answered so much later; zero takes it back.
+
+    The container is asked all the same. An attempt that is not answered within the
+    probe's limit is over then. A probe whose answer is held already keeps its delay;
+    tries and injected results have none.
+    """
+
+    scope: Scope
+    delay: timedelta
+
+
+@dataclass(frozen=True, slots=True)
 class MuteProbes:
     """Go on probing, but let results have no consequences.
 
@@ -221,6 +234,7 @@ PlayCommand = (
     | StepProbe
     | RunToChange
     | InjectResults
+    | DelayProbes
     | MuteProbes
     | UnmuteProbes
     | TryProbe

@@ -75,7 +75,8 @@ class TickEntry(NamedTuple):
     results in a row, `threshold` is the one that applies to `result`. `n` counts the
     ticks of this worker from 1. `new_container` says that this tick was the first to
     see its container. `muted` says that the result had no consequences because a person
-    said so; the action is `MUTED` where it would have had some.
+    said so; the action is `MUTED` where it would have had some. `delay` is how much
+    later each attempt was answered, because a person said so.
     """
 
     sequence: int
@@ -101,6 +102,7 @@ class TickEntry(NamedTuple):
     hold_after: bool
     action: Action
     muted: bool = False
+    delay: timedelta = timedelta()
 
 
 @dataclass(frozen=True, slots=True)

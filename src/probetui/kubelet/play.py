@@ -7,14 +7,17 @@ session in which people played is lived again from its inputs like any other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
+from probetui.kubelet.delay import NO_DELAY
+from probetui.kubelet.go_text import go_duration
 from probetui.kubelet.inputs import (
     Bookmark,
     BreakPoint,
+    DelayProbes,
     EditProbe,
     Injected,
     InjectResults,
@@ -74,7 +77,9 @@ class Play:
         self._look = look
         self._told: StopReason | None = None
 
-    def take(self, command: PlayCommand, now: datetime) -> None:  # noqa: C901  # one arm per command
+    def take(  # noqa: C901, PLR0912  # one arm per command
+        self, command: PlayCommand, now: datetime
+    ) -> None:
         """Do what a person asks for."""
         match command:
             case TriggerProbe(key):
@@ -94,6 +99,8 @@ class Play:
                 self._run_to_change(scope, now)
             case InjectResults(key, results):
                 self._inject(key, results, now)
+            case DelayProbes(scope, delay):
+                self._delay(scope, delay, now)
             case MuteProbes(scope):
                 self._mute("mute", scope, now, muted=True)
             case UnmuteProbes(scope):
@@ -154,6 +161,17 @@ class Play:
         self._write_user(now, "inject", f"{self._probe(key)}: {words or 'nothing'}")
         self._interventions.injections.set(key, results)
         self._probes.changed_pods.add(key.pod_uid)
+
+    def _delay(self, scope: Scope, delay: timedelta, now: datetime) -> None:
+        target = self._where(scope)
+        if delay < NO_DELAY:
+            self._note(now, f"{target}: not delayed: less than nothing", is_fault=True)
+            return
+        self._write_user(
+            now, "delay", f"{target}: {go_duration(delay) if delay else 'nothing'}"
+        )
+        self._interventions.delays.set(scope, delay)
+        self._probes.changed_pods.update(self._pods)
 
     def _mute(self, word: str, scope: Scope, now: datetime, *, muted: bool) -> None:
         self._write_user(now, word, self._where(scope))

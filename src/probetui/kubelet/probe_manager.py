@@ -16,6 +16,7 @@ from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID, parse_container_id
 from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
 from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.delay import delayed_outcome
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.inputs import ProbeFinished
 from probetui.kubelet.interventions import Interventions
@@ -80,6 +81,7 @@ class ProbeManager:
         self._interventions = interventions or Interventions()
         self._breaker = self._interventions.breaker
         self._injections = self._interventions.injections
+        self._answers = self._interventions.answers
         self._loops: dict[ProbeKey, WorkerLoop] = {}
         self._timers: Timers[ProbeKey] = Timers()
         self._in_flight: dict[int, WorkerLoop] = {}
@@ -161,19 +163,19 @@ class ProbeManager:
     def next_deadline(self) -> datetime | None:
         """Return when a worker next has something to do; no tick while paused."""
         ticks_at = None if self.paused else self._timers.next_deadline()
-        if not self._injections.under_way:
+        if not self._answers:
             return ticks_at
-        ends_at = self._injections.next_deadline()
+        ends_at = self._answers.next_deadline()
         return min(
             (each for each in (ticks_at, ends_at) if each is not None), default=None
         )
 
     def run_due(self, now: datetime) -> None:
-        """Step every worker that is due or was woken, and end what is injected."""
-        injections = self._injections
+        """Step every worker that is due or was woken; take in answers that are due."""
+        answers = self._answers
         while True:
-            if injections.under_way and (finished := injections.pop_due(now)):
-                self.finish(finished, now)
+            if answers and (finished := answers.pop_due(now)):
+                self._answered(finished, now)
             elif (key := self._pop_ready(now)) is not None:
                 self._select(key, now)
             else:
@@ -262,6 +264,19 @@ class ProbeManager:
     # -- one probe
 
     def finish(self, finished: ProbeFinished, now: datetime) -> None:
+        """Take in what a probe came to in the world, now or once it is to be known."""
+        loop = self._in_flight[finished.probe_id]
+        delay = self._interventions.delay(loop.worker.key)
+        flight = loop.in_flight
+        if not delay or flight is None:
+            self._answered(finished, now)
+            return
+        loop.in_flight = flight._replace(delay=delay)
+        outcome = delayed_outcome(finished.outcome, delay, flight.asked)
+        at = max(now, flight.started_at + outcome.duration)
+        self._answers.set(replace(finished, outcome=outcome), at)
+
+    def _answered(self, finished: ProbeFinished, now: datetime) -> None:
         """Take in what a probe came to, or hold it back at a break-point.
 
         Source: worker.go, v1.32.10, doProbe (after the probe); prober.go, probe.
@@ -323,6 +338,7 @@ class ProbeManager:
             worker.on_hold,
             self._action(key.probe_type, result, recorded, flight.stored_before),
             worker.muted,
+            flight.delay,
         )
         self._write(loop, entry)
         loop.last_run = entry
@@ -498,17 +514,6 @@ class ProbeManager:
         if isinstance(decision, Run):
             probe_id = self._ledger.next_id()
             gates = loop.gates.gates_of(worker.considered, None)
-            loop.in_flight = InFlight(
-                probe_id,
-                trigger,
-                now,
-                gates,
-                worker.new_container,
-                results.get(worker.container_id),
-                hold_before,
-            )
-            self._timers.cancel(key)
-            self._in_flight[probe_id] = loop
             effect = RunProbe(
                 probe_id,
                 key,
@@ -518,6 +523,17 @@ class ProbeManager:
                 decision.container_id,
                 "" if status is None else status.pod_ip,
             )
+            loop.in_flight = InFlight(
+                effect,
+                trigger,
+                now,
+                gates,
+                worker.new_container,
+                results.get(worker.container_id),
+                hold_before,
+            )
+            self._timers.cancel(key)
+            self._in_flight[probe_id] = loop
             if not self._injections.begin(effect, now):
                 self._ledger.emit(effect)
             return

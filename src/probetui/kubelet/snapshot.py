@@ -41,6 +41,7 @@ class ProbeSnapshot:
     come. `manifest_probe` is set while `probe` has another timing than the manifest's.
     `last_try` is the newest try, `trying_since` when the one under way began.
     `is_result_held` says that a break-point holds back a result that would kill.
+    `delay` is how much later it is answered because a person said so.
     """
 
     key: ProbeKey
@@ -68,6 +69,7 @@ class ProbeSnapshot:
     last_try: TryEntry | None = None
     trying_since: datetime | None = None
     is_result_held: bool = False
+    delay: timedelta = timedelta()
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,6 +276,7 @@ class SnapshotMaker:
                 manifest_probe=manifest_probe,
                 last_try=self._tries.last(key),
                 trying_since=self._tries.since(key),
+                delay=interventions.delay(key),
             )
         worker = loop.worker
         next_at = None if loop.in_flight is not None else loop.next_tick_at
@@ -308,6 +309,7 @@ class SnapshotMaker:
             last_try=self._tries.last(key),
             trying_since=self._tries.since(key),
             is_result_held=key in interventions.breaker.held,
+            delay=interventions.delay(key),
         )
 
     def _operation_words(self, pod_uid: str) -> str:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import NamedTuple
 
+from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.gates import GateMemory
 from probetui.kubelet.journal import Gate, TickEntry, Trigger
 from probetui.kubelet.outcome import Result
@@ -24,16 +25,18 @@ HISTORY = 60
 class InFlight(NamedTuple):
     """A probe that has been asked for and not been answered yet.
 
-    `hold_before` is from before the tick looked at its container.
+    `hold_before` is from before the tick looked at its container. `delay` is what
+    somebody adds to its answer, once there is one.
     """
 
-    probe_id: int
+    asked: RunProbe
     trigger: Trigger
     started_at: datetime
     gates: tuple[Gate, ...]
     new_container: bool
     stored_before: Result | None
     hold_before: bool
+    delay: timedelta = timedelta()
 
 
 class Stop:

@@ -201,6 +201,7 @@ class EventLog:
 def verdict(tick: TickEntry) -> str:
     """Return what came of a tick's result: `2/3 ignored`, `3/3 acted`, `discarded`."""
     injected = ", injected" if tick.injected else ""
+    injected += ", delayed" if tick.delay else ""
     if tick.result is None:
         return f"discarded{injected}"
     counted = f"{tick.run}/{tick.threshold}"

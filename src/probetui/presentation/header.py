@@ -119,7 +119,7 @@ def stopped(snapshot: Snapshot, view: View) -> Line:
 
 
 def _chosen(snapshot: Snapshot) -> str:
-    """Return how many probes are muted, and how many have injected results to come."""
+    """Return for how many probes people chose something: mute, results, a delay."""
     probes = [
         probe
         for pod in snapshot.pods
@@ -129,6 +129,7 @@ def _chosen(snapshot: Snapshot) -> str:
     counts = {
         "muted": sum(each.muted for each in probes),
         "injected": sum(bool(each.injections) for each in probes),
+        "delayed": sum(bool(each.delay) for each in probes),
     }
     return "".join(f"{word} {count}  " for word, count in counts.items() if count)
 

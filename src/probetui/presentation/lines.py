@@ -330,7 +330,8 @@ def _tick(tick: TickEntry, pod: Pod | None) -> str:
 def _unusual(tick: TickEntry) -> str:
     trigger = "" if tick.trigger is Trigger.PERIODIC else f" trigger={tick.trigger}"
     muted = " muted" if tick.muted and tick.action is not Action.MUTED else ""
-    return trigger + (" injected" if tick.injected else "") + muted
+    delayed = f" delayed={took(tick.delay)}" if tick.delay else ""
+    return trigger + (" injected" if tick.injected else "") + delayed + muted
 
 
 def _try(entry: TryEntry) -> str:

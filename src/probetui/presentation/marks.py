@@ -107,7 +107,7 @@ def looks_of(tick: TickEntry) -> Looks:
         _code(tick),
         is_new_container=tick.new_container,
         is_out_of_schedule=tick.trigger is not Trigger.PERIODIC,
-        is_injected=tick.injected,
+        is_injected=tick.injected or bool(tick.delay),
         is_kill=tick.action in {Action.KILL, Action.WOULD_KILL},
     )
 
@@ -238,7 +238,7 @@ def legend(marks: Marks) -> tuple[tuple[str, str], ...]:
         (marks.hold, "skipped: on hold"),
         (marks.not_running, "skipped: no running container"),
         (marks.kill, "this tick caused a kill"),
-        (marks.injected, "after a mark: the result was injected"),
+        (marks.injected, "after a mark: injected or delayed by hand"),
         (marks.new_container, "new container from here on"),
         (marks.last_tick, "the worker's last tick"),
         (out_of_schedule, "probed out of schedule"),

@@ -16,7 +16,7 @@ from probetui.k8s.probe import (
 from probetui.kubelet.journal import Skip
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.snapshot import ContainerSnapshot, ProbeSnapshot
-from probetui.presentation.durations import age, countdown
+from probetui.presentation.durations import age, countdown, took
 from probetui.presentation.marks import Marks, result_mark
 from probetui.presentation.spans import Line, Role, Span, line, muted, text_of
 from probetui.presentation.view import View
@@ -173,15 +173,18 @@ def choices(probe: ProbeSnapshot) -> Line:
         words.append("MUTED")
     if probe.injections:
         words.append(f"INJECTED {len(probe.injections)}")
+    if probe.delay:
+        words.append(f"DELAYED {took(probe.delay)}")
     if probe.manifest_probe is not None:
         words.append("EDITED")
     return tuple(Span(each, Role.ACCENT) for each in words)
 
 
 def choice_marks(probe: ProbeSnapshot) -> Line:
-    """Return the same in one character each, for a table: `M`, `*`, `E`."""
+    """Return the same in one character each, for a table: `M`, `*`, `D`, `E`."""
     marks = "M" if probe.muted else ""
     marks += "*" if probe.injections else ""
+    marks += "D" if probe.delay else ""
     marks += "E" if probe.manifest_probe is not None else ""
     return line(Span(marks, Role.ACCENT))
 

@@ -125,6 +125,7 @@ def _probe(probe: ProbeSnapshot, mask: Mask) -> shape.Probe:
         on_hold=probe.on_hold,
         muted=probe.muted,
         injections=list(probe.injections),
+        delay=probe.delay.total_seconds(),
         in_flight_since=_optional(probe.in_flight_since),
         next_tick_at=_optional(probe.next_tick_at),
         next_skip=probe.upcoming_skip,
@@ -151,6 +152,7 @@ def _last_run(tick: TickEntry, mask: Mask) -> shape.LastRun:
         ),
         action=tick.action,
         injected=tick.injected,
+        delay=tick.delay.total_seconds(),
         attempts=[_attempt(each, mask) for each in tick.attempts],
     )
 

@@ -73,6 +73,7 @@ class LastRun(Shape, frozen=True):
     run: Run
     action: Action
     injected: bool
+    delay: Seconds
     attempts: list[Attempt]
 
 
@@ -98,6 +99,7 @@ class Probe(Shape, frozen=True):
     on_hold: bool
     muted: bool
     injections: list[Injected]
+    delay: Annotated[Seconds, Meta(description="added to every answer by a person")]
     in_flight_since: Instant | None
     next_tick_at: Instant | None
     next_skip: Annotated[

@@ -163,6 +163,8 @@ def _attempts(tick: TickEntry, view: View) -> Iterator[Fact]:
 def _why_no_other(tick: TickEntry) -> str:
     if tick.injected:
         return "  (injected by hand, nothing was run)"
+    if tick.delay:
+        return f"  (answered {took(tick.delay)} late by hand)"
     if tick.result is not Result.FAILURE:
         return ""
     return "  (only errored attempts are tried again)"

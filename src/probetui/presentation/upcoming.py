@@ -16,7 +16,7 @@ from probetui.kubelet.snapshot import (
     Upcoming,
 )
 from probetui.presentation.containers import object_name
-from probetui.presentation.durations import countdown
+from probetui.presentation.durations import countdown, took
 from probetui.presentation.probes import handler_words, threshold
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.view import View
@@ -216,7 +216,8 @@ def _what(each: Upcoming, snapshot: Snapshot, view: View) -> str:
         return f"will be skipped: {probe.upcoming_skip.replace('-', ' ')}"
     if probe.injections:
         return f"injected: {probe.injections[0]}"
-    return handler_words(probe.probe, view)
+    late = f", answered {took(probe.delay)} late" if probe.delay else ""
+    return f"{handler_words(probe.probe, view)}{late}"
 
 
 def _fixed(text: str, cells: int) -> str:

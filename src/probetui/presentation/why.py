@@ -13,6 +13,7 @@ from probetui.kubelet.gates import short_id
 from probetui.kubelet.journal import Action, Exit, Skip, TickEntry, Trigger
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, Result
 from probetui.presentation.attempts import came_to
+from probetui.presentation.durations import took
 from probetui.presentation.hints import hints
 from probetui.presentation.lives import ContainerPast, Life
 from probetui.presentation.marks import is_warning
@@ -193,6 +194,8 @@ def _who_put_it_on_hold(tick: TickEntry, case: Case) -> Iterator[str]:
 def _probed(tick: TickEntry, case: Case) -> Iterator[str]:
     if tick.injected:
         yield "Somebody chose the result: the container was not asked."
+    if tick.delay:
+        yield f"Somebody held its answers back: each came {took(tick.delay)} later."
     yield from attempt_sentences(tick, case.view)
     yield from run_sentences(tick)
     if (event := event_of(tick)) is not None:

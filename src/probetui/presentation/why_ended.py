@@ -10,7 +10,7 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.grace_period import GraceSource
 from probetui.kubelet.journal import BackoffEntry, By, ContainerEntry
 from probetui.presentation.attempts import came_to
-from probetui.presentation.durations import age
+from probetui.presentation.durations import age, took
 from probetui.presentation.exits import signal_of
 from probetui.presentation.lives import ContainerPast, Life
 from probetui.presentation.view import View
@@ -62,6 +62,9 @@ def _who(life: Life, view: View) -> Iterator[str]:
     yield f"Its {by} probe asked for it: {times}, tick #{kill.n} at {at}."
     if kill.injected:
         yield "The last of these results was chosen by somebody, not by the container."
+    if kill.delay:
+        late = took(kill.delay)
+        yield f"Somebody held its answers back: the last of them came {late} later."
     if kill.attempts:
         yield f"The probe {came_to(kill.attempts[-1], view)}"
 
