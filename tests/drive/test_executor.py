@@ -11,7 +11,6 @@ from probetui.drive.executor import Executor
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Pod
-from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ExecAction
 from probetui.k8s.runtime import ContainerID, RuntimeState, SandboxStatus
 from probetui.k8s.volume import EmptyDir, Volume
@@ -111,9 +110,6 @@ class FakeDisruptor:
 
     async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
         self.done.append((container_id, disruption))
-
-    def why_not(self, pod: Pod, disruption: Disruption) -> str:
-        return ""
 
     def why_not(self, pod: Pod, disruption: Disruption) -> str:
         return ""

@@ -802,7 +802,19 @@ class TestContainers:
         stage.run_until(30)
 
         assert cut == [Result.SUCCESS, Result.FAILURE]
+        assert stage.container().cut_off_since is None
         assert stage.probe(READINESS).last_result is Result.SUCCESS
+
+    def test_a_container_that_is_restarted_is_still_cut_off(self) -> None:
+        stage = staged(a_pod(), 5)
+        stage.send(DisruptContainer(POD_UID, "app", Disruption.CUT_NETWORK))
+        stage.run_until(6)
+
+        stage.send(KillContainer(POD_UID, "app"))
+        stage.run_until(20)
+
+        assert stage.lives(Lifecycle.STARTED)[-1].restart_count == 1
+        assert stage.container().cut_off_since == at(5)
 
     def test_a_pod_that_is_not_known_is_no_matter(self) -> None:
         stage = Stage(a_pod())

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from probetui.k8s.probe import SleepAction
 from probetui.kubelet.journal import By
 from probetui.kubelet.snapshot import StoppingSnapshot
-from probetui.presentation.container_detail import stopping_words
+from probetui.presentation.container_detail import container_lines, stopping_words
+from probetui.presentation.containers import state
+from probetui.presentation.spans import text_of
 from tests.presentation.looking import VIEW
 from tests.tui.states import clock, demo
 
@@ -31,3 +36,32 @@ def test_a_container_with_a_hook_gets_sigterm_after_it() -> None:
     assert words == (
         "preStop, then SIGTERM, SIGKILL 08:21:30, 23s of 30s grace left (pod)"
     )
+
+
+@pytest.mark.parametrize(
+    ("fields", "in_short", "in_words"),
+    [
+        pytest.param(
+            {"frozen_since": clock("08:20:55")},
+            "Frozen 12s",
+            "frozen        for 12s, by you: nothing in it moves (x lets it go)",
+            id="frozen",
+        ),
+        pytest.param(
+            {"cut_off_since": clock("08:21:00")},
+            "Cut off 7s",
+            "cut off       for 7s, by you: nobody reaches it (x joins it)",
+            id="cut off",
+        ),
+    ],
+)
+def test_what_a_person_did_to_it_is_said_instead_of_that_it_runs(
+    fields: dict[str, Any], in_short: str, in_words: str
+) -> None:
+    pod = demo(container=fields)
+    container = pod.containers[0]
+
+    lines = [text_of(each).strip() for each in container_lines(pod, container, VIEW)]
+
+    assert state(pod, container, VIEW).text == in_short
+    assert in_words in lines

@@ -189,6 +189,27 @@ def test_what_people_chose_is_counted_at_every_size(
     assert words in right
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        pytest.param({"frozen_since": NOW}, "frozen 1  ", id="frozen"),
+        pytest.param({"cut_off_since": NOW}, "cut off 1  ", id="cut off"),
+    ],
+)
+@pytest.mark.parametrize("level", range(LEVELS))
+def test_what_people_did_to_containers_is_counted_at_every_size(
+    level: int, fields: dict[str, Any], words: str
+) -> None:
+    """UX-24: a frozen container is never taken for one that hangs by itself."""
+    pod = demo()
+    (container,) = pod.containers
+    changed = replace(pod, containers=(replace(container, **fields),))
+
+    _, right = shown(level, a_snapshot(changed, shop()))
+
+    assert words in right
+
+
 def test_a_run_to_a_change_is_said() -> None:
     left, _ = shown(3, replace(a_snapshot(demo()), is_running_to_change=True))
 

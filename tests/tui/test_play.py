@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from probetui.k8s.pod import Pod
 from probetui.kubelet.effects import Disruption
 from probetui.kubelet.inputs import (
     BreakPoint,
@@ -25,6 +28,7 @@ from probetui.kubelet.snapshot import (
     Snapshot,
 )
 from probetui.kubelet.timing import Timing
+from probetui.tui.outside import Outside
 from tests.tui.fake_session import FakeSession
 from tests.tui.playthings import stopped, with_container, with_probe
 from tests.tui.scenes import failing
@@ -35,10 +39,12 @@ SIZE = (100, 30)
 FAILURE = Injected.FAILURE
 
 
-async def press_on(snapshot: Snapshot, *keys: str) -> tuple[FakeSession, str]:
+async def press_on(
+    snapshot: Snapshot, *keys: str, outside: Outside | None = None
+) -> tuple[FakeSession, str]:
     """Press keys; return the session and what stood on the screen then, toasts too."""
     session = FakeSession(snapshot)
-    app = an_app(session)
+    app = an_app(session, outside=outside)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press(*keys)
         await pilot.pause()
@@ -127,12 +133,52 @@ class TestBreaking:
             DisruptContainer(DEMO.uid, "liveness", Disruption.UNFREEZE)
         ]
 
+    async def test_a_pod_is_cut_off_and_joined_again(self) -> None:
+        session, _ = await press_on(failing(), "x", "4")
+        cut = with_container(failing(), "liveness", cut_off_since=NOW)
+        again, _ = await press_on(cut, "x", "4")
+
+        assert session.sent == [
+            DisruptContainer(DEMO.uid, "liveness", Disruption.CUT_NETWORK)
+        ]
+        assert again.sent == [
+            DisruptContainer(DEMO.uid, "liveness", Disruption.RESTORE_NETWORK)
+        ]
+
+    async def test_what_cannot_be_done_is_off_and_says_why(self) -> None:
+        def why_not(pod: Pod, disruption: Disruption) -> str:
+            is_cut = disruption is Disruption.CUT_NETWORK
+            return f"{pod.name} has no cable" if is_cut else ""
+
+        session, screen = await press_on(
+            failing(), "x", "4", outside=Outside(why_not=why_not)
+        )
+
+        assert session.sent == []
+        assert "not now: demo has no cable" in screen
+
+    async def test_what_is_only_watched_is_left_alone(self) -> None:
+        watched = replace(failing(), acts=False)
+
+        session, screen = await press_on(watched, "x", "1", "2", "3", "4")
+
+        assert session.sent == []
+        assert "--act lets containers be touched" in screen
+
+    async def test_what_does_not_run_is_left_alone(self) -> None:
+        waiting = with_container(failing(), "liveness", status=None)
+
+        session, screen = await press_on(waiting, "x", "1")
+
+        assert session.sent == []
+        assert "the container does not run" in screen
+
     async def test_a_break_point_is_set_beside_those_that_are(self) -> None:
         some = with_container(
             failing(), "liveness", break_points=frozenset({BreakPoint.READINESS})
         )
 
-        session, screen = await press_on(some, "x", "6")
+        session, screen = await press_on(some, "x", "5")
 
         scope = Scope(DEMO.uid, "liveness")
         points = frozenset({BreakPoint.READINESS, BreakPoint.BEFORE_KILL})

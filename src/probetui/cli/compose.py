@@ -267,6 +267,7 @@ class _Live:
             runtime_name=await self._runtime_name(),
             events=capable if isinstance(capable, EventSource) else None,
             logs=capable if isinstance(capable, LogSource) else None,
+            disruptor=capable if isinstance(capable, Disruptor) else None,
             on_input=lambda item, now: self._outputs.hear(
                 item, now, len(session.journal)
             ),

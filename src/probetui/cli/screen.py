@@ -18,7 +18,7 @@ from probetui.cli.roster import Roster
 from probetui.cli.session_options import ScreenChoices
 from probetui.cli.shells import shells
 from probetui.drive.masking import Mask
-from probetui.drive.session import LogKeeper, Session
+from probetui.drive.session import Disruptable, LogKeeper, Session
 from probetui.headless.follow import Follower
 from probetui.headless.verdict import DONE, Verdict
 from probetui.presentation.changes import pod_changes
@@ -85,6 +85,7 @@ async def show_screen(
         lesson=None if plan.page is None else _lesson(plan.page, follower),
         save=save,
         shell=None if session.playback is not None else shells(plan.runtime),
+        why_not=session.why_not if isinstance(session, Disruptable) else None,
         leaves_behind=_leaves_behind(plan, roster),
         reread=_rereading(plan, roster),
     )

@@ -18,14 +18,15 @@ from typing import Any, Protocol
 from probetui.drive.logs import LogState, LogTail, read_log
 from probetui.drive.session_journal import SessionJournal
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.effects import Effect
+from probetui.kubelet.effects import Disruption, Effect
 from probetui.kubelet.engine import Engine
 from probetui.kubelet.inputs import Command, DeletePod, Fact, Input, RuntimeChanged
 from probetui.kubelet.journal import Entry
 from probetui.kubelet.snapshot import Snapshot
 from probetui.kubelet.turn import Turn
-from probetui.ports import Clock, EventSource, LogSource
+from probetui.ports import Clock, Disruptor, EventSource, LogSource
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ class RealtimeSession:
         on_input: told of every input with its instant, before the engine sees it; of
             an instant at which nothing but time passes, with None.
         logs: what containers print, if the runtime keeps it.
+        disruptor: who can disrupt containers; None where nobody can.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class RealtimeSession:
         events: EventSource | None = None,
         on_input: Callable[[Input | None, datetime], None] | None = None,
         logs: LogSource | None = None,
+        disruptor: Disruptor | None = None,
     ) -> None:
         self._engine = engine
         self._executor = executor
@@ -78,6 +81,7 @@ class RealtimeSession:
         self._events = events
         self._on_input = on_input
         self._logs = logs
+        self._disruptor = disruptor
         self._inbox: deque[Input] = deque()
         self._wake = asyncio.Event()
         self._journal = SessionJournal()
@@ -141,6 +145,12 @@ class RealtimeSession:
             reading = self._spawn(read_log(self._logs, tail, self._clock))
             tail.read_by(reading.cancel)
         return tail
+
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried."""
+        if self._disruptor is None:
+            return f"{self._runtime_name} cannot do it"
+        return self._disruptor.why_not(pod, disruption)
 
     # -- running
 

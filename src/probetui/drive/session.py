@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from probetui.drive.logs import LogTail
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import Disruption
 from probetui.kubelet.inputs import Command
 from probetui.kubelet.journal import Entry
 from probetui.kubelet.snapshot import Snapshot
@@ -88,3 +90,11 @@ class LogKeeper(Protocol):
         The callback is called on the event loop after something changed, at most 20
         times a second.
         """
+
+
+@runtime_checkable
+class Disruptable(Protocol):
+    """A session in which not everything may be done to containers."""
+
+    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried."""

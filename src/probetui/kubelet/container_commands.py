@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from probetui.k8s.pod import Pod
-from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
+from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
 from probetui.kubelet.backoff import Backoff
 from probetui.kubelet.container_hash import stable_key
+from probetui.kubelet.disrupted import Disrupted
 from probetui.kubelet.effects import Disrupt, Disruption, StopContainer
 from probetui.kubelet.images import pull_key
 from probetui.kubelet.inputs import (
@@ -48,6 +49,7 @@ class ContainerCommands:
         killer: the normal way to stop a container.
         lifetimes: who asked for which end.
         cache: what the runtime has.
+        disrupted: told of what was frozen and cut off.
         backoffs: those of containers, and of images.
         pods: the pods that are known, by UID.
         sync: lets a pod be synced.
@@ -62,6 +64,7 @@ class ContainerCommands:
         killer: Killer,
         lifetimes: Lifetimes,
         cache: PodCache,
+        disrupted: Disrupted,
         backoffs: tuple[Backoff, Backoff],
         pods: Mapping[str, Pod],
         sync: Callable[[str, datetime], None],
@@ -69,13 +72,12 @@ class ContainerCommands:
         *,
         acts: bool,
     ) -> None:
-        self.frozen: dict[ContainerID, datetime] = {}
-        """Since when instances stand still."""
         self._ledger = ledger
         self._runner = runner
         self._killer = killer
         self._lifetimes = lifetimes
         self._cache = cache
+        self._disrupted = disrupted
         self._backoff, self._image_backoff = backoffs
         self._pods = pods
         self._sync = sync
@@ -153,10 +155,8 @@ class ContainerCommands:
 
         def done(error: str | None, at: datetime) -> None:
             self._tell_failed(words)(error, at)
-            if error is None and disruption is Disruption.FREEZE:
-                self.frozen[instance.container_id] = at
-            if error is None and disruption is Disruption.UNFREEZE:
-                self.frozen.pop(instance.container_id, None)
+            if error is None:
+                self._disrupted.note(disruption, pod.uid, instance.container_id, at)
             self._changed(pod.uid)
 
         operation = Disrupt(instance.container_id, instance.name, disruption)

@@ -24,6 +24,7 @@ from probetui.kubelet.backoff import Backoff
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.container_commands import ContainerCommands
 from probetui.kubelet.disposal import Disposer
+from probetui.kubelet.disrupted import Disrupted
 from probetui.kubelet.images import ImageManager
 from probetui.kubelet.inputs import (
     AddPod,
@@ -187,12 +188,14 @@ class Engine:
             self._interventions,
             self._tries,
         )
+        self._disrupted = Disrupted(self._cache, shares_network=config.creates)
         self._containers = ContainerCommands(
             self._ledger,
             self._runner,
             self._killer,
             self._lifetimes,
             self._cache,
+            self._disrupted,
             (self._backoff, self._image_backoff),
             self._pods,
             self._sync,
@@ -266,7 +269,7 @@ class Engine:
             lost_since=self._relists.lost_since,
             lost_error=self._relists.lost_error,
             acts=self.config.kills,
-            frozen=self._containers.frozen,
+            disrupted=self._disrupted,
             last_step=self._play.last_step,
         )
 

@@ -112,7 +112,8 @@ class ContainerSnapshot:
     """One container of a pod, with its probes in the order liveness, readiness,
     startup (only those that are defined).
 
-    `frozen_since` is set while it stands still because a person said so. `break_points`
+    `frozen_since` is set while it stands still because a person said so,
+    `cut_off_since` while its pod is without a network for that reason. `break_points`
     are those that are set for it.
     """
 
@@ -125,6 +126,7 @@ class ContainerSnapshot:
     last_exit: LastExit | None
     frozen_since: datetime | None = None
     break_points: frozenset[BreakPoint] = frozenset()
+    cut_off_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -11,6 +11,7 @@ from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import ContainerStatus, PodStatus, Running
+from probetui.kubelet.disrupted import Disrupted
 from probetui.kubelet.effects import (
     CreateContainer,
     Disrupt,
@@ -93,7 +94,7 @@ class SnapshotMaker:
         self._runner = runner
         self._interventions = interventions
         self._tries = tries
-        self._frozen: Mapping[ContainerID, datetime] = {}
+        self._disrupted: Disrupted | None = None
         self._entries: deque[Entry] = deque(maxlen=ENTRIES_SHOWN)
         self._sequence = 0
         self._faults = 0
@@ -156,11 +157,11 @@ class SnapshotMaker:
         lost_since: datetime | None,
         lost_error: str,
         acts: bool = True,
-        frozen: Mapping[ContainerID, datetime] | None = None,
+        disrupted: Disrupted | None = None,
         last_step: LastStep | None = None,
     ) -> Snapshot:
         """Return what there is to see."""
-        self._frozen = frozen or {}
+        self._disrupted = disrupted
         breaker = self._interventions.breaker
         changed = self._changed | self._probes.changed_pods
         made = tuple(self._pod(each, changed) for each in pods)
@@ -220,6 +221,7 @@ class SnapshotMaker:
     ) -> ContainerSnapshot:
         own = status.container(container.name)
         container_id = ContainerID("" if own is None else own.container_id)
+        frozen, cut_off = self._done_to_it(pod.uid, container_id, own)
         return ContainerSnapshot(
             container,
             is_init,
@@ -232,16 +234,21 @@ class SnapshotMaker:
             self._lifetimes.stopping_of(container_id),
             self._backoff(pod, container, own),
             self._lifetimes.last_exit(pod.uid, container.name),
-            self._frozen_since(container_id, own),
+            frozen,
             self._interventions.breaker.points.of(Scope(pod.uid, container.name)),
+            cut_off,
         )
 
-    def _frozen_since(
-        self, container_id: ContainerID, status: ContainerStatus | None
-    ) -> datetime | None:
-        if status is None or not isinstance(status.state, Running):
-            return None
-        return self._frozen.get(container_id)
+    def _done_to_it(
+        self, pod_uid: str, container_id: ContainerID, status: ContainerStatus | None
+    ) -> tuple[datetime | None, datetime | None]:
+        """Return since when an instance that runs is frozen, and is cut off."""
+        if self._disrupted is None or not _runs(status):
+            return None, None
+        return (
+            self._disrupted.frozen_since(container_id),
+            self._disrupted.cut_off_since(pod_uid, container_id),
+        )
 
     def _backoff(
         self, pod: Pod, container: Container, status: ContainerStatus | None
@@ -411,3 +418,7 @@ def _words(operation: Operation) -> str:  # noqa: C901, PLR0912  # one arm each
             return "removing a container"
         case RunHook(container=container):
             return f"running a hook of {container.name}"
+
+
+def _runs(status: ContainerStatus | None) -> bool:
+    return status is not None and isinstance(status.state, Running)

@@ -77,6 +77,16 @@ def under_way(
         yield labelled("doing", Span(view.safe(pod.operation), Role.ACCENT))
 
 
+def _done_by_you(container: ContainerSnapshot, view: View) -> Iterator[Line]:
+    """Yield what a person has done to it that lasts."""
+    if container.frozen_since is not None:
+        since = Span(f"for {age(view.now - container.frozen_since)}", Role.ACCENT)
+        yield labelled("frozen", since, ", by you: nothing in it moves (x lets it go)")
+    if container.cut_off_since is not None:
+        since = Span(f"for {age(view.now - container.cut_off_since)}", Role.ACCENT)
+        yield labelled("cut off", since, ", by you: nobody reaches it (x joins it)")
+
+
 def container_lines(
     pod: PodSnapshot, container: ContainerSnapshot, view: View
 ) -> Iterator[Line]:
@@ -86,6 +96,7 @@ def container_lines(
     ready = "yes" if status and status.ready else "no"
     now = state(pod, container, view)
     yield labelled("state", now, f"   ready {ready}   restarts {count}")
+    yield from _done_by_you(container, view)
     if container.last_exit is not None:
         at = view.times.stamp(container.last_exit.at)
         yield labelled("last exit", f"{at} {last_exit_words(container.last_exit)}")

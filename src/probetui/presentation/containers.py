@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
@@ -150,9 +150,14 @@ def container_cells(
 
 
 def state(pod: PodSnapshot, container: ContainerSnapshot, view: View) -> Span:
-    """Return a container's state in a few words: `Running 41s`, `CrashLoopBackOff`."""
+    """Return a container's state in a few words: `Running 41s`, `CrashLoopBackOff`.
+
+    What a person did to it comes before that it runs.
+    """
     if container.stopping is not None:
         return Span("Stopping", Role.WARNING)
+    for words, since in _done_to_it(container):
+        return Span(f"{words} {age(view.now - since)}", Role.ACCENT)
     match container.status:
         case ContainerStatus(state=Running(started_at)):
             if started_at is None:
@@ -167,6 +172,13 @@ def state(pod: PodSnapshot, container: ContainerSnapshot, view: View) -> Span:
         case _:
             words = pod.operation or "Pending"
     return muted(view.safe(words))
+
+
+def _done_to_it(container: ContainerSnapshot) -> Iterator[tuple[str, datetime]]:
+    if container.frozen_since is not None:
+        yield "Frozen", container.frozen_since
+    if container.cut_off_since is not None:
+        yield "Cut off", container.cut_off_since
 
 
 def is_init_done(container: ContainerSnapshot) -> bool:

@@ -119,14 +119,12 @@ def stopped(snapshot: Snapshot, view: View) -> Line:
 
 
 def _chosen(snapshot: Snapshot) -> str:
-    """Return for how many probes people chose something: mute, results, a delay."""
-    probes = [
-        probe
-        for pod in snapshot.pods
-        for container in pod.containers
-        for probe in container.probes
-    ]
+    """Return how much is not left to itself: frozen, cut off, muted, and so on."""
+    containers = [each for pod in snapshot.pods for each in pod.containers]
+    probes = [probe for each in containers for probe in each.probes]
     counts = {
+        "frozen": sum(each.frozen_since is not None for each in containers),
+        "cut off": sum(each.cut_off_since is not None for each in containers),
         "muted": sum(each.muted for each in probes),
         "injected": sum(bool(each.injections) for each in probes),
         "delayed": sum(bool(each.delay) for each in probes),

@@ -104,6 +104,7 @@ def _container(container: ContainerSnapshot, mask: Mask) -> shape.Container:
         backoff=_backoff(container.backoff) if container.backoff else None,
         last_exit=_last_exit(container.last_exit) if container.last_exit else None,
         frozen_since=_optional(container.frozen_since),
+        cut_off_since=_optional(container.cut_off_since),
         break_points=sorted(container.break_points),
         probes=[_probe(each, mask) for each in container.probes],
     )

@@ -149,6 +149,7 @@ class Container(Shape, frozen=True):
     backoff: Backoff | None
     last_exit: LastExit | None
     frozen_since: Instant | None
+    cut_off_since: Instant | None
     break_points: list[BreakPoint]
     probes: list[Probe]
 

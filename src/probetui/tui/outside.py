@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from probetui.drive.session import LogKeeper
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import Disruption
 from probetui.presentation.changes import PodChange
 
 
@@ -52,6 +54,8 @@ class Outside:
         lesson: what is being taught.
         save: writes the session's record to a file of its own, and returns its name.
         shell: gives the command for a shell in a container, empty if there is none.
+        why_not: says why something cannot be done to the containers of a pod, and
+            nothing where it may be tried; None where everything can.
     """
 
     leaves_behind: Callable[[], Sequence[str]] | None = None
@@ -60,3 +64,4 @@ class Outside:
     lesson: Lesson | None = None
     save: Callable[[], str] | None = None
     shell: Callable[[ContainerID], Sequence[str]] | None = None
+    why_not: Callable[[Pod, Disruption], str] | None = None

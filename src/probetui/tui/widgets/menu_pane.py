@@ -19,11 +19,15 @@ _WORDS_CELLS = 24
 
 
 class MenuRow(NamedTuple):
-    """One thing to choose; `note` says what it means. Without a name: a heading."""
+    """One thing to choose; `note` says what it means. Without a name: a heading.
+
+    One that `is_off` keeps its number, but cannot be chosen.
+    """
 
     name: str
     words: str
     note: str = ""
+    is_off: bool = False
 
 
 class MenuPane(ListPane):
@@ -71,7 +75,8 @@ class MenuPane(ListPane):
         return len(self._rows)
 
     def is_choice(self, index: int) -> bool:
-        return super().is_choice(index) and bool(self._rows[index].name)
+        row = self._rows[index] if super().is_choice(index) else None
+        return row is not None and bool(row.name) and not row.is_off
 
     def row(self, index: int) -> InkLine:
         row = self._rows[index]
@@ -80,6 +85,8 @@ class MenuPane(ListPane):
         is_here = index == self.cursor
         number = self._numbers().get(index, "")
         words = row.words.ljust(_WORDS_CELLS)
+        if row.is_off:
+            return inks(line(muted(f" {number:>2} {words} {row.note}")))
         return inks(
             line(
                 Span(">" if is_here else " ", Role.ACCENT),
@@ -94,8 +101,9 @@ class MenuPane(ListPane):
         for index, number in self._numbers().items():
             if event.key == number:
                 event.stop()
-                self.choose(index)
-                self.action_pick()
+                if self.is_choice(index):
+                    self.choose(index)
+                    self.action_pick()
 
     def action_pick(self) -> None:
         if self.is_choice(self.cursor):
