@@ -18,6 +18,7 @@ from probetui.presentation.spans import line
 from probetui.tui.acting import is_offered, perform
 from probetui.tui.action import Where
 from probetui.tui.actions import BY_ID, bindings
+from probetui.tui.brake import Brake
 from probetui.tui.command_words import Typed
 from probetui.tui.container_keys import ContainerKey
 from probetui.tui.inks import INK_CLASSES
@@ -83,6 +84,7 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
         self._unsubscribe: Callable[[], None] = _nothing
         self.has_mouse = options.mouse
         self._history: list[str] = []
+        self._brake = Brake(self)
 
     async def on_mount(self) -> None:
         await self.push_screen(self._main)
@@ -166,6 +168,7 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
 
     @on(SnapshotPublished)
     def _show(self) -> None:
+        self._brake.check()
         sight = self.stage.sight = self._onlooker.look()
         for screen in self.screen_stack:
             if isinstance(screen, StagedScreen):

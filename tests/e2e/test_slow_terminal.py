@@ -1,0 +1,108 @@
+"""A terminal that takes nothing for a while: `^s`, or a connection that hangs."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.e2e.program import PATIENCE_SECONDS, PROGRAM, Program, wait_until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+PODS = 20
+ENOUGH_SECONDS = 15
+"""Of the session; frames that queue up, and the terminal's own buffer, last for two."""
+
+POD = """
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: pod-{number}}}
+spec:
+  containers:
+  - name: app
+    image: none
+    livenessProbe: {{exec: {{command: ["true"]}}, periodSeconds: 1}}
+    readinessProbe: {{exec: {{command: ["true"]}}, periodSeconds: 1}}
+"""
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    path = tmp_path / "pods.yaml"
+    path.write_text("".join(POD.format(number=each) for each in range(PODS)))
+    return path
+
+
+@contextlib.contextmanager
+def on_a_terminal(
+    program: Program, *args: str
+) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """Run it on a terminal whose other side is returned."""
+    here, there = pty.openpty()
+    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    process = subprocess.Popen(
+        [PROGRAM, *args],
+        env={**program.environment, "TERM": "xterm-256color"},
+        stdin=there,
+        stdout=there,
+        stderr=there,
+        start_new_session=True,
+    )
+    os.close(there)
+    try:
+        yield here, process
+    finally:
+        process.kill()
+        process.wait()
+        os.close(here)
+
+
+def read_up_to(text: bytes, terminal: int) -> None:
+    """Read what is painted until a text is there."""
+    painted = b""
+    while text not in painted:
+        painted += os.read(terminal, 1 << 16)
+
+
+def read_on(terminal: int) -> None:
+    """Read whatever is painted until there is no more."""
+    with contextlib.suppress(OSError):  # the other side is closed
+        while os.read(terminal, 1 << 16):
+            pass
+
+
+def last_tick(record: Path) -> float:
+    """Return the second of the session that the last whole record of a tick is of."""
+    lines = record.read_text().splitlines(keepends=True) if record.exists() else []
+    whole = (json.loads(each) for each in lines if each.endswith("\n"))
+    return max((each["t"] for each in whole if each["type"] == "tick"), default=0)
+
+
+def test_probes_go_on_while_nothing_can_be_painted(
+    program: Program, manifest: Path, tmp_path: Path
+) -> None:
+    record = tmp_path / "record.jsonl"
+    given = ("sim", "-f", str(manifest), "--record", str(record))
+
+    with on_a_terminal(program, *given) as (terminal, process):
+        read_up_to(b"pod-0", terminal)
+        begin = last_tick(record)
+        wait_until(lambda: last_tick(record) - begin > ENOUGH_SECONDS, "more ticks")
+
+        reading = Thread(target=read_on, args=(terminal,))
+        reading.start()
+        os.write(terminal, b"q")
+        assert process.wait(PATIENCE_SECONDS) == 0
+        reading.join()
