@@ -307,6 +307,23 @@ class TestBackOff:
             "the window is 10s, reckoned from the end of an instance at 12:00" in text
         )
 
+    def test_the_end_of_the_killed_instance_moves_the_window(self) -> None:
+        pod = a_failing_pod()
+        journal = played(pod, 64, probing=FAILING)
+
+        text = told(journal, pod)
+
+        untils = [
+            each.until
+            for each in journal
+            if isinstance(each, BackoffEntry) and each.waits
+        ]
+        assert untils == [at(65), at(80)]
+        assert (
+            "It has to wait in back-off until 12:01:20.0: the window is 20s, "
+            "reckoned from the end of an instance at 12:01:00.0." in text
+        )
+
     def test_a_wait_that_is_over_is_told_as_such_though_nothing_was_started(
         self,
     ) -> None:
@@ -348,7 +365,7 @@ class TestBackOff:
 
         text = told(played(pod, 100, probing=FAILING), pod)
 
-        assert "It had to wait in back-off until 12:01:05.0: the window is 20s" in text
+        assert "It had to wait in back-off until 12:01:20.0: the window is 20s" in text
         assert "by a sync of its pod after the wait: 29s after the end at" in text
 
     def test_a_window_that_was_forgotten(self) -> None:

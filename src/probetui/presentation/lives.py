@@ -42,7 +42,7 @@ class Life:
         started_at: the same.
         allowed: what back-off said when it was about to start, None if it was not
             asked.
-        waited: the first time that back-off made it wait, None if it never did.
+        waited: what back-off made it wait for last, None if for nothing.
         kill: the tick that asked for its end.
         stopping: the first time it was told to stop.
         exited: how it ended; None while it runs.
@@ -78,7 +78,8 @@ class Life:
 class ContainerPast:
     """A container's lives, oldest first, and what back-off says of the next one.
 
-    `waits` is the first wait since the last life ended, `decision` the last word.
+    `waits` is what is waited for since the last life ended, as it was first told;
+    `decision` is the last word.
     """
 
     lives: tuple[Life, ...] = ()
@@ -213,7 +214,9 @@ class Lives:
     def _backoff(self, entry: BackoffEntry) -> None:
         past = self._past(entry.pod_uid, entry.container_name)
         past.decision = entry
-        if entry.waits and past.waits is None:
+        # The end of the killed instance moves the window that was reckoned without it.
+        is_another = past.waits is None or past.waits.until != entry.until
+        if entry.waits and is_another:
             past.waits = entry
 
     def _kill(self, tick: TickEntry) -> None:
