@@ -153,7 +153,8 @@ async def test_a_person_is_asked_before_anything_may_be_killed(
     assert allowed is answer
     assert question == (
         "As its probes demand, this will be stopped and started again: web (web1), "
-        "whatever becomes shop/db. Go on?"
+        "whatever becomes shop/db. By hand it may also be frozen and cut off the "
+        "network, while the session lasts. Go on?"
     )
 
 

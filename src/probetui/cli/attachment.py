@@ -126,7 +126,10 @@ async def is_allowed(
         for each in await attached.matches()
     )
     does = "stopped and started again" if attached.can_start else "stopped"
-    text = f"As its probes demand, this will be {does}: {names}. Go on?"
+    text = (
+        f"As its probes demand, this will be {does}: {names}. By hand it may also be "
+        "frozen and cut off the network, while the session lasts. Go on?"
+    )
     if not attachment.asks:
         notes.warning(f"--act: as its probes demand, this will be {does}: {names}")
         return True
