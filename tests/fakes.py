@@ -42,6 +42,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.ports import ExecResult, LogLine, Progress
+from probetui.runtimes.missing import refused_command
 from tests.builders import START
 
 NO_TIME = timedelta()
@@ -515,7 +516,7 @@ class FakeRuntime:
             raise ContainerRuntimeError("container is paused")
         answer = self.engine.execs(container, command)
         if answer.error:
-            raise ContainerRuntimeError(answer.error)
+            raise refused_command(answer.error)
         limit = timedelta(seconds=timeout_seconds) if timeout_seconds else None
         is_late = limit is not None and (answer.takes is None or answer.takes > limit)
         takes = limit if is_late else answer.takes

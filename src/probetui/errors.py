@@ -6,7 +6,8 @@
     ├── NothingToDoError              no pod, no probe, selector matched nothing (5)
     ├── RuntimeUnavailableError       no daemon or socket answers; what was tried (3)
     ├── ContainerRuntimeError         a runtime refused one call
-    │   └── ImageNotFoundError        the image is not there and was not pulled
+    │   ├── ImageNotFoundError        the image is not there and was not pulled
+    │   └── ExecutableMissingError    the command of an exec is not there
     ├── ExecTimeoutError              an exec ran longer than its limit
     ├── GoError                       a prober's step failed; in the kubelet's words
     └── RecordError                   a record cannot be written or read (2)
@@ -86,6 +87,10 @@ class ContainerRuntimeError(ProbetuiError):
 
 class ImageNotFoundError(ContainerRuntimeError):
     """The image does not exist, here or where it was pulled from."""
+
+
+class ExecutableMissingError(ContainerRuntimeError):
+    """The executable of a command does not exist in the container."""
 
 
 class ExecTimeoutError(ProbetuiError):

@@ -53,11 +53,16 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """What a command in a container did."""
+    """What a command in a container did.
+
+    `is_missing` says that it never ran, because its executable is not there; only of a
+    runtime for which that is a result, and no error.
+    """
 
     exit_code: int
     stdout: bytes
     stderr: bytes
+    is_missing: bool = False
 
 
 Progress = Callable[[str], None]
@@ -144,7 +149,8 @@ class Runtime(Protocol):
         Raises:
             ExecTimeoutError: it ran longer than the limit; says whether it was killed.
             ContainerRuntimeError: it could not be run at all, because the container
-                does not run or the executable does not exist.
+                does not run or the executable does not exist; if the latter is
+                certain, `ExecutableMissingError`.
         """
 
     async def close(self) -> None:

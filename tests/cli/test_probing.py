@@ -175,7 +175,7 @@ def test_a_probe_that_cannot_be_run_is_tried_three_times(
 
     lines = capfd.readouterr().out.splitlines()
     assert status == 125
-    assert [each.partition(" in ")[0] for each in lines[1::2]] == [
+    assert [each.partition(" in ")[0] for each in lines[1:-1:2]] == [
         "attempt 1: errored",
         "attempt 2: errored",
         "attempt 3: errored",
@@ -218,6 +218,26 @@ def test_a_refused_connection_is_told_with_where_the_container_listens(
     assert printed[0] == as_json[0] == 1
     assert printed[1].splitlines()[-1] == f"hint: {hint}"
     assert json.loads(as_json[1])["hint"] == hint
+
+
+def test_a_command_that_is_not_there_is_a_finding(
+    capfd: pytest.CaptureFixture[str], process: subprocess.Popen[bytes], path: str
+) -> None:
+    probe(path, process, "-t", "readiness")
+    told = capfd.readouterr().out.splitlines()[-1]
+    probe(path, process, "-t", "readiness", "-o", "json")
+    as_json = json.loads(capfd.readouterr().out)["finding"]
+    probe(path, process, "-t", "readiness", "--no-findings")
+    untold = capfd.readouterr().out
+
+    field = "spec.containers[0].readinessProbe.exec.command"
+    words = '"/no/such/program" is not in the container: '
+    assert told.startswith(f"finding: warning: {path}:10:")
+    assert f": {field}: {words}" in told
+    assert told.endswith("(exec-missing-in-image)")
+    assert (as_json["rule"], as_json["path"]) == ("exec-missing-in-image", field)
+    assert as_json["severity"] == "warning"
+    assert "finding" not in untold
 
 
 def test_what_is_not_there_is_told_with_a_status_of_its_own(

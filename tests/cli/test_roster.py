@@ -31,6 +31,16 @@ def test_objects_are_told_of_before_the_pods_that_need_them() -> None:
     assert heard == ["config", "web"]
 
 
+def test_places_change_with_the_pods_and_before_anybody_hears() -> None:
+    roster = Roster(Wanted((WEB,), places={"web a": "web.yaml:1:1"}))
+    heard: list[dict[str, str]] = []
+
+    roster.tell(lambda _pods: heard.append(dict(roster.places)))
+    roster.change(Wanted((DB,), places={"db a": "db.yaml:2:1"}))
+
+    assert heard == [{"web a": "web.yaml:1:1"}, {"db a": "db.yaml:2:1"}]
+
+
 def test_pods_that_were_there_once_are_remembered() -> None:
     roster = Roster(Wanted((WEB,)))
 

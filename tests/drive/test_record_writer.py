@@ -17,9 +17,17 @@ from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
 from probetui.errors import RecordError
 from probetui.k8s.event import Event, EventType
+from probetui.k8s.listeners import Endpoint
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.kubelet.inputs import PauseProbes
-from probetui.kubelet.journal import EventEntry, NoteEntry, StateEntry, What
+from probetui.kubelet.journal import (
+    EventEntry,
+    FindingEntry,
+    ListenersEntry,
+    NoteEntry,
+    StateEntry,
+    What,
+)
 from tests.drive.test_record_schema import TICK as FIRST_TICK
 
 START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
@@ -90,6 +98,22 @@ def test_a_cause_is_the_number_of_a_line(tmp_path: Path) -> None:
     assert read_recording(path).entries == (
         note(1), TICK, EventEntry(3, START, event, TICK), RESULT,
     )  # fmt: skip
+
+
+def test_what_a_tick_showed_names_the_line_of_the_tick(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT)
+    there = Endpoint("10.1.2.3", 80)
+    looked = ListenersEntry(3, START, KEY, TICK.container_id, there, None, cause=2)
+    finding = FindingEntry(4, START, KEY, "redirect-seen", "spec", "is so", cause=2)
+
+    recorder.begin(HEADER)
+    recorder.hear(PauseProbes(), START, 0)
+    recorder.take([note(1), TICK, looked, finding])
+
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [each["cause"] for each in records[4:]] == [3, 3]
+    assert read_recording(path).entries == (note(1), TICK, looked, finding)
 
 
 def test_numbers_go_on_where_a_session_goes_back_in_time(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What probes show beside their results (UX-28)."""
+"""What probes show beside their results (UX-28, UX-35)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.builders import (
     a_key,
     a_pod,
     a_probe,
+    an_exec_probe,
     an_http_probe,
     at,
 )
@@ -21,13 +22,18 @@ from tests.drive.stage import Stage, always, probing
 from probetui.drive.world import Answer
 from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import HTTPGetAction, TCPSocketAction
+from probetui.k8s.probe import HTTPGetAction, HTTPHeader, TCPSocketAction
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import FindListeners
-from probetui.kubelet.inputs import ListenersFound
-from probetui.kubelet.journal import ListenersEntry, TryEntry
-from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.inputs import (
+    Injected,
+    InjectResults,
+    ListenersFound,
+    SetPods,
+)
+from probetui.kubelet.journal import FindingEntry, ListenersEntry, TryEntry
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Result
 from probetui.kubelet.sightings import Sightings
 from probetui.kubelet.turn import Ledger
 
@@ -225,3 +231,116 @@ def test_a_refused_probe_of_a_session_is_looked_into_behind_its_result() -> None
     assert told[0].at >= START
     kinds = [type(each).__name__ for each in stage.journal]
     assert kinds.index("TickEntry") < kinds.index("ListenersEntry")
+
+
+class TestFindings:
+    """What only a running container shows (UX-35)."""
+
+    FINDS = KubeletConfig(tells_findings=True)
+    MISSING = Attempt(ProbeResult.UNKNOWN, error="not there", is_missing=True)
+    EXEC = a_container(liveness_probe=an_exec_probe("nope", "-x"))
+    HTTP = a_container(liveness_probe=an_http_probe())
+
+    def redirect(self, status: int, location: str = "", *followed: str) -> Attempt:
+        headers = (HTTPHeader("Location", location),) if location else ()
+        answer = HTTPAnswer(status, headers, redirects=followed)
+        return Attempt(ProbeResult.WARNING, http=answer)
+
+    def told(self, container: Container, attempt: Attempt) -> list[FindingEntry]:
+        stage = Stage(
+            a_pod(container),
+            config=self.FINDS,
+            probing=probing(liveness=always(Answer(attempt))),
+        )
+        stage.run_until(60)
+        return stage.of(FindingEntry)
+
+    def test_a_missing_executable_is_told_once(self) -> None:
+        (told,) = self.told(self.EXEC, self.MISSING)
+
+        assert told.rule == "exec-missing-in-image"
+        assert told.path == "spec.containers[0].livenessProbe.exec.command"
+        assert told.message == (
+            '"nope" is not in the container: the probe errors, and what errors never '
+            "counts"
+        )
+
+    def test_where_it_is_a_failure_that_is_said(self) -> None:
+        fails = Attempt(ProbeResult.FAILURE, detail="exit 126", is_missing=True)
+
+        (told,) = self.told(self.EXEC, fails)
+
+        assert told.message == (
+            '"nope" is not in the container: as on Docker it is a failure; a CRI '
+            "runtime makes it an error"
+        )
+
+    def test_a_redirect_elsewhere_is_told_once(self) -> None:
+        (told,) = self.told(self.HTTP, self.redirect(302, "http://other/"))
+
+        assert told.rule == "redirect-seen"
+        assert told.path == "spec.containers[0].livenessProbe.httpGet"
+        assert told.message == (
+            'is redirected to "http://other/", another host: not followed, and '
+            "counted as a success"
+        )
+
+    def test_a_redirect_that_was_followed_is_told_too(self) -> None:
+        (told,) = self.told(self.HTTP, self.redirect(200, "", "/login", "/form"))
+
+        assert told.message == (
+            'is redirected to "/login", which is followed on the same host'
+        )
+
+    @pytest.mark.parametrize(
+        ("container", "attempt"),
+        [
+            pytest.param(EXEC, Attempt(ProbeResult.FAILURE), id="a failure"),
+            pytest.param(
+                EXEC, Attempt(ProbeResult.UNKNOWN, error="no"), id="another error"
+            ),
+            pytest.param(
+                HTTP,
+                Attempt(ProbeResult.SUCCESS, http=HTTPAnswer(200)),
+                id="an answer",
+            ),
+            pytest.param(
+                HTTP,
+                Attempt(ProbeResult.WARNING, http=HTTPAnswer(304)),
+                id="no location",
+            ),
+        ],
+    )
+    def test_all_else_is_no_finding(
+        self, container: Container, attempt: Attempt
+    ) -> None:
+        assert self.told(container, attempt) == []
+
+    def test_without_being_asked_nothing_is_told(self) -> None:
+        stage = Stage(
+            a_pod(self.EXEC), probing=probing(liveness=always(Answer(self.MISSING)))
+        )
+
+        stage.run_until(30)
+
+        assert stage.of(FindingEntry) == []
+
+    def test_its_place_in_the_manifest_is_named_where_it_is_known(self) -> None:
+        pod = a_pod(self.EXEC)
+        path = "spec.containers[0].livenessProbe.exec.command"
+        stage = Stage(
+            config=self.FINDS, probing=probing(liveness=always(Answer(self.MISSING)))
+        )
+
+        stage.send(SetPods((pod,), {f"{pod.uid} {path}": "pod.yaml:12:9"}))
+        stage.run_until(30)
+
+        assert [each.place for each in stage.of(FindingEntry)] == ["pod.yaml:12:9"]
+
+    def test_a_chosen_result_shows_nothing(self) -> None:
+        stage = Stage(a_pod(self.HTTP), config=self.FINDS)
+        stage.send(InjectResults(a_key(), (Injected.WARNING, Injected.ERRORED)))
+
+        stage.run_until(30)
+
+        assert stage.of(FindingEntry) == []

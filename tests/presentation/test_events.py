@@ -18,6 +18,7 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     Entry,
     EventEntry,
+    FindingEntry,
     Lifecycle,
     ListenersEntry,
     NoteEntry,
@@ -29,6 +30,7 @@ from probetui.kubelet.journal import (
     What,
 )
 from probetui.presentation.events import EventLog, backoff_words, verdict
+from probetui.presentation.spans import Role
 from tests.tui.states import DEMO_KEY, FIRST, LIVENESS, NOW, history
 
 NAMES = {"uid-demo": "demo"}
@@ -287,3 +289,22 @@ def test_warnings_and_normal_events_are_counted() -> None:
         log.feed(entry, NAMES)
 
     assert (log.warnings, log.normals) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "role"),
+    [
+        pytest.param("redirect-seen", Role.WARNING, id="warning"),
+        pytest.param("timeout-at-default", Role.MUTED, id="note"),
+        pytest.param("of-a-newer-probetui", Role.MUTED, id="unknown"),
+    ],
+)
+def test_a_finding_is_a_line_of_its_own_with_its_place(rule: str, role: Role) -> None:
+    entry = FindingEntry(1, NOW, DEMO_KEY, rule, "spec.x", "is so", "pod.yaml:9:7")
+
+    line = EventLog().feed(entry, NAMES)
+
+    assert line is not None
+    assert (line.type, line.reason, line.role) == ("finding", rule, role)
+    assert line.message == "pod.yaml:9:7: spec.x: is so"
+    assert not line.is_of_a_cluster

@@ -22,6 +22,7 @@ from probetui.kubelet.journal import (
     Entry,
     EventEntry,
     Exit,
+    FindingEntry,
     Lifecycle,
     ListenersEntry,
     NoteEntry,
@@ -351,6 +352,20 @@ def test_what_a_probe_prints_is_repeated_only_when_it_changes() -> None:
             'demo/liveness liveness refused "nothing listens on 8081; the container '
             'listens on 0.0.0.0:8080"',
             id="listeners",
+        ),
+        pytest.param(
+            FindingEntry(
+                1,
+                NOW,
+                DEMO_KEY,
+                "redirect-seen",
+                "spec.containers[0].livenessProbe.httpGet",
+                "is redirected",
+                "pod.yaml:9:7",
+            ),
+            "demo/liveness liveness finding warning redirect-seen "
+            '"pod.yaml:9:7: spec.containers[0].livenessProbe.httpGet: is redirected"',
+            id="finding",
         ),
         pytest.param(PodGoneEntry(1, NOW, DEMO.uid), "demo gone", id="gone"),
         pytest.param(NoteEntry(1, NOW, "a note"), None, id="a note is no data"),

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.errors import ContainerRuntimeError, ExecTimeoutError
+from probetui.errors import (
+    ContainerRuntimeError,
+    ExecTimeoutError,
+    ExecutableMissingError,
+)
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.ports import ExecResult
@@ -89,3 +93,13 @@ async def test_a_command_that_cannot_be_run_is_an_error_and_no_failure() -> None
     attempt = await probe(ContainerRuntimeError("no such executable"))
 
     assert attempt == Attempt(ProbeResult.UNKNOWN, error="no such executable")
+
+
+async def test_a_command_that_is_not_there_is_known_as_such() -> None:
+    errored = await probe(ExecutableMissingError("not found"))
+    failed = await probe(ExecResult(126, b"not found", b"", is_missing=True))
+
+    assert errored == Attempt(ProbeResult.UNKNOWN, error="not found", is_missing=True)
+    assert failed == Attempt(
+        ProbeResult.FAILURE, "not found", detail="exit 126", is_missing=True
+    )

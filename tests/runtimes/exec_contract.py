@@ -10,6 +10,7 @@ import pytest
 from probetui.errors import (
     ContainerRuntimeError,
     ExecTimeoutError,
+    ExecutableMissingError,
 )
 from probetui.k8s.runtime import (
     RuntimeState,
@@ -117,7 +118,7 @@ class ExecContract:
     ) -> None:
         container_id = await bench.run_ready(POLITE)
 
-        with pytest.raises(ContainerRuntimeError, match=NOWHERE):
+        with pytest.raises(ExecutableMissingError, match=NOWHERE):
             await bench.runtime.exec_sync(container_id, (NOWHERE,), 10)
 
     async def test_no_command_runs_in_a_container_that_does_not(

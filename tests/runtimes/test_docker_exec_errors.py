@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ExecutableMissingError
 from tests.runtimes.bench import POLITE
 from tests.runtimes.docker_bench import DockerBench
 
@@ -30,7 +30,7 @@ async def test_it_is_an_error_as_on_cri_runtimes() -> None:
     async with a_bench("cri") as bench:
         container_id = await bench.run(POLITE)
 
-        with pytest.raises(ContainerRuntimeError, match="no-such-command"):
+        with pytest.raises(ExecutableMissingError, match="no-such-command"):
             await bench.runtime.exec_sync(container_id, MISSING, 10)
 
 
@@ -41,4 +41,5 @@ async def test_it_is_a_failure_as_dockershim_had_it_when_that_is_asked_for() -> 
         result = await bench.runtime.exec_sync(container_id, MISSING, 10)
 
         assert result.exit_code in CANNOT_START
+        assert result.is_missing
         assert "no-such-command" in (result.stdout + result.stderr).decode()

@@ -103,7 +103,9 @@ def answer(container: FakeContainer, command: tuple[str, ...]) -> Exec:
         sh(BEATS): Exec(takes=None),
         sh(HAS_BEATEN): Exec(0 if beats else 1),
         sh(BEATS_NO_MORE): Exec(1 if beats else 0),
-        (NOWHERE,): Exec(error=f"{NOWHERE}: no such file"),
+        (NOWHERE,): Exec(
+            error=f'exec: "{NOWHERE}": stat {NOWHERE}: no such file or directory'
+        ),
     }
     return answers[command]
 

@@ -171,6 +171,7 @@ class _Live:
         if options.kubelet_age == "fresh":
             self._config = replace(self._config, age=timedelta())
         self._config = replace(self._config, kills=options.act, restarts=options.act)
+        self._config = replace(self._config, tells_findings=not options.no_findings)
         self._attached = attached
         if attached is not None:
             self._config = replace(
@@ -277,7 +278,9 @@ class _Live:
         self._roster.tell_objects(
             lambda objects: session.send(SetObjects(tuple(objects)))
         )
-        self._roster.tell(lambda pods: session.send(SetPods(tuple(pods))))
+        self._roster.tell(
+            lambda pods: session.send(SetPods(tuple(pods), dict(self._roster.places)))
+        )
         return session
 
     def _watch(self, tasks: asyncio.TaskGroup) -> asyncio.Task[None] | None:

@@ -309,8 +309,16 @@ exec_errors_option = setting(
     "consequence (cri), or a failure (docker, as dockershim had it).",
 )
 
+findings_option = setting(
+    "--no-findings",
+    section=_OUTPUT,
+    is_flag=True,
+    help="Say nothing of what probes show to be unwise: facts only.",
+)
+
 kubelet_options = _group(
     exec_errors_option,
+    findings_option,
     setting(
         "--kubelet-age",
         section=_KUBELET,

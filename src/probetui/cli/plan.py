@@ -35,6 +35,7 @@ from probetui.headless.output import Selection
 from probetui.k8s.pod import Container, Pod, PullPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.manifest.manifests import LoadedObject, LoadedPod, Manifests
+from probetui.manifest.probe_places import places_of_probes
 from probetui.manifest.problem import Severity
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Plan:
     def wanted(self) -> Wanted:
         """What the manifests ask for."""
         objects = tuple(each.value for each in self.objects)
-        return Wanted(tuple(self.pods), objects)
+        return Wanted(tuple(self.pods), objects, places_of_probes(self.loaded))
 
     def reload(self) -> Wanted:
         """Read the manifests again and return what they ask for.
@@ -104,7 +105,8 @@ class Plan:
         manifests = load_pods(self.source)
         pull = self.options.pull
         pods = tuple(_with_pull_policy(each, pull) for each in manifests.pods)
-        return Wanted(pods, manifests.config_objects)
+        places = places_of_probes(manifests.loaded)
+        return Wanted(pods, manifests.config_objects, places)
 
 
 def make_plan(

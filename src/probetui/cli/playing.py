@@ -57,6 +57,7 @@ async def _simulate(plan: Plan) -> int:
     if options.kubelet_age == "fresh":
         config = replace(config, age=timedelta())
     config = replace(config, kills=options.act, restarts=options.act)
+    config = replace(config, tells_findings=not options.no_findings)
     outputs = Outputs(plan, roster, mask, scenario.start)
 
     def begin() -> Simulation:
@@ -66,7 +67,7 @@ async def _simulate(plan: Plan) -> int:
         wanted = plan.wanted
         if wanted.objects:
             simulation.schedule(SetObjects(wanted.objects), scenario.start)
-        simulation.schedule(SetPods(wanted.pods), scenario.start)
+        simulation.schedule(SetPods(wanted.pods, dict(wanted.places)), scenario.start)
         for at, command in scenario.commands(wanted.pods):
             simulation.schedule(command, at)
         return simulation

@@ -9,6 +9,7 @@ import click
 from probetui.cli import complete
 from probetui.cli.options import (
     exec_errors_option,
+    findings_option,
     manifest_options,
     program_options,
     runtime_options,
@@ -39,6 +40,7 @@ _WHICH = "Probe"
 )
 @runtime_options
 @exec_errors_option
+@findings_option
 @option(
     "-o",
     "--output",

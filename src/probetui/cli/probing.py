@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -34,7 +34,9 @@ from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
-from probetui.kubelet.sightings import goes_elsewhere, narrowed
+from probetui.kubelet.sightings import finding_of, goes_elsewhere, narrowed
+from probetui.manifest.manifests import LoadedPod
+from probetui.manifest.problem import Problem
 from probetui.ports import (
     Clock,
     DialAddress,
@@ -44,6 +46,7 @@ from probetui.ports import (
     Runtime,
 )
 from probetui.presentation.durations import took
+from probetui.presentation.findings import RULES
 from probetui.presentation.probes import handler_words
 from probetui.presentation.refusals import why_refused
 from probetui.presentation.view import View
@@ -66,11 +69,15 @@ class Wanted(NamedTuple):
 
 
 class Came(NamedTuple):
-    """What came of it, where, and why a connection was refused if that is known."""
+    """What came of it, where, and why a connection was refused if that is known.
+
+    `finding` is what it showed to be unwise.
+    """
 
     place: Place
     outcome: ProbeOutcome
     hint: str = ""
+    finding: Problem | None = None
 
 
 class Place(NamedTuple):
@@ -95,6 +102,8 @@ def probe_once(words: Sequence[str], params: Mapping[str, Any]) -> int:
     wanted = choose(manifests.pods, params["container"], params["probe_type"])
     view = View.timeless(Mask(secrets_of(manifests.pods)))
     came = asyncio.run(_run(wanted, words, params, notes))
+    if not params["no_findings"]:
+        came = came._replace(finding=_finding(manifests.loaded, wanted, came.outcome))
     if params["output"] == "json":
         click.echo(json.dumps(_as_json(wanted, came, view), indent=2))
     else:
@@ -171,6 +180,25 @@ async def _run(
         return Came(place, outcome, await _hint(wanted, place, outcome))
     finally:
         await runtime.close()
+
+
+def _finding(
+    loaded: Iterable[LoadedPod], wanted: Wanted, outcome: ProbeOutcome
+) -> Problem | None:
+    """Return what a probe showed to be unwise, as `check` would have it."""
+    key = ProbeKey(wanted.pod.uid, wanted.container.name, wanted.probe_type)
+    found = finding_of(outcome.last, wanted.pod, key)
+    if found is None:
+        return None
+    severity = RULES[found.rule].severity
+    return next(
+        (
+            each.object.problem(found.path, found.message, severity, found.rule)
+            for each in loaded
+            if each.pod.uid == wanted.pod.uid
+        ),
+        None,
+    )
 
 
 async def _hint(wanted: Wanted, place: Place, outcome: ProbeOutcome) -> str:
@@ -250,6 +278,8 @@ def _lines(wanted: Wanted, came: Came, view: View) -> Iterator[str]:
             yield f"  {view.safe(line)}"
     if came.hint:
         yield f"hint: {view.safe(came.hint)}"
+    if (found := came.finding) is not None:
+        yield view.safe(f"finding: {found.severity}: {found} ({found.rule})")
 
 
 def _as_json(wanted: Wanted, came: Came, view: View) -> dict[str, object]:
@@ -262,6 +292,7 @@ def _as_json(wanted: Wanted, came: Came, view: View) -> dict[str, object]:
         "probe": wanted.probe_type.lower(),
         "result": _word(outcome.last),
         "hint": view.mask.text(came.hint) or None,
+        "finding": None if came.finding is None else _problem(came.finding, view),
         "attempts": [
             {
                 "result": _word(each),
@@ -272,6 +303,16 @@ def _as_json(wanted: Wanted, came: Came, view: View) -> dict[str, object]:
             }
             for each in outcome.attempts
         ],
+    }
+
+
+def _problem(problem: Problem, view: View) -> dict[str, object]:
+    return {
+        "rule": problem.rule,
+        "severity": problem.severity,
+        "place": str(problem.position),
+        "path": problem.path,
+        "message": view.mask.text(problem.message),
     }
 
 

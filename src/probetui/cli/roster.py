@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from probetui.k8s.config import ConfigObject
@@ -13,10 +14,14 @@ LearnObjects = Callable[[Sequence[ConfigObject]], None]
 
 
 class Wanted(NamedTuple):
-    """What manifests ask for: pods, and the objects that they may refer to."""
+    """What manifests ask for: pods, and the objects that they may refer to.
+
+    `places` says where fields stand in the files, as `SetPods` has it.
+    """
 
     pods: tuple[Pod, ...] = ()
     objects: tuple[ConfigObject, ...] = ()
+    places: Mapping[str, str] = MappingProxyType({})
 
 
 class Roster:
@@ -29,6 +34,7 @@ class Roster:
     def __init__(self, wanted: Wanted) -> None:
         self.pods = wanted.pods
         self.objects = wanted.objects
+        self.places = wanted.places
         self._seen = {each.uid: each for each in wanted.pods}
         self._learners: list[Learn] = []
         self._object_learners: list[LearnObjects] = []
@@ -53,7 +59,7 @@ class Roster:
 
     def change(self, wanted: Wanted) -> None:
         """Take over what manifests that were read again ask for."""
-        self.pods, self.objects = wanted
+        self.pods, self.objects, self.places = wanted
         self._seen.update((each.uid, each) for each in wanted.pods)
         for learn_objects in self._object_learners:
             learn_objects(self.objects)

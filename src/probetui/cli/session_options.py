@@ -85,3 +85,4 @@ class SessionOptions:
     time_scale: float | None = None
     play_for: timedelta | None = None
     autosave: bool = False
+    no_findings: bool = False

@@ -131,7 +131,7 @@ def _without_secrets(item: Input, mask: Mask) -> Input:
         case AddPod(pod):
             return AddPod(_masked_pod(pod))
         case SetPods(pods):
-            return SetPods(tuple(map(_masked_pod, pods)))
+            return replace(item, pods=tuple(map(_masked_pod, pods)))
         case SetObjects(objects):
             return SetObjects(tuple(map(_masked_object, objects)))
         case OperationFinished(value=str(value)):

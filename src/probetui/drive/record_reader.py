@@ -349,6 +349,7 @@ def _finding(record: Mapping[str, Any], _ticks: Ticks) -> FindingEntry:
         rule=record["rule"],
         path=record["path"],
         message=record["message"],
+        place=record["place"],
         cause=record["cause"],
     )
 

@@ -295,12 +295,16 @@ class Listeners(OfPod, frozen=True, kw_only=True, tag="listeners"):
 
 
 class Finding(OfPod, frozen=True, kw_only=True, tag="finding"):
-    """What a probe showed to be likely not meant so; `path` is a field of the pod."""
+    """What a probe showed to be likely not meant so.
+
+    `path` is a field of the pod, `place` where it stands in the manifest.
+    """
 
     container: str
     probe: ProbeWord
     rule: str
     path: str
+    place: str
     message: str
     cause: int | None
 

@@ -29,7 +29,13 @@ from probetui.errors import RecordError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.event_recorder import EventCorrelator
 from probetui.kubelet.inputs import Input
-from probetui.kubelet.journal import Entry, EventEntry, StateEntry
+from probetui.kubelet.journal import (
+    Entry,
+    EventEntry,
+    FindingEntry,
+    ListenersEntry,
+    StateEntry,
+)
 
 
 class _Heard(NamedTuple):
@@ -221,7 +227,7 @@ class Recorder:
         record = encode_entry(entry, self._context)
         record["seq"] = line = self._next_line()
         self._lines_of_entries.append(line)
-        if isinstance(entry, StateEntry):
+        if isinstance(entry, StateEntry | ListenersEntry | FindingEntry):
             record["cause"] = self._line_of(entry.cause)
         if isinstance(entry, EventEntry):
             tick = entry.tick

@@ -408,6 +408,7 @@ def _finding(entry: FindingEntry, context: RecordContext) -> Record:
         **_probe(entry.key, context),
         "rule": entry.rule,
         "path": entry.path,
+        "place": entry.place,
         "message": entry.message,
         "cause": entry.cause,
     }

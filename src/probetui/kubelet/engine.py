@@ -293,7 +293,8 @@ class Engine:
         match command:
             case AddPod(pod):
                 self._add_pod(pod, now, waits_for_name=False)
-            case SetPods(pods):
+            case SetPods(pods, places):
+                self._sightings.know_places(places)
                 self._set_pods(pods, now)
             case SetObjects(objects):
                 self._objects.replace(objects)

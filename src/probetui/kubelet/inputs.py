@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -28,10 +29,13 @@ class AddPod:
 class SetPods:
     """These are all the pods of the manifests now: run what is new, end the others.
 
-    A pod that takes the name of another one begins when that one is gone.
+    A pod that takes the name of another one begins when that one is gone. `places`
+    says where fields of probes stand in the manifests (`pod.yaml:12:9`), by the UID of
+    the pod, a blank and the field's path.
     """
 
     pods: tuple[Pod, ...]
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

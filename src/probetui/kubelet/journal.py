@@ -293,8 +293,9 @@ class ListenersEntry:
 class FindingEntry:
     """What a probe showed to be likely not meant so; told once of each probe.
 
-    `rule` is the name of the finding, `path` the field of the pod that it is about,
-    `cause` the sequence number of the tick or try that showed it.
+    `rule` is the name of the finding, `path` the field of the pod that it is about and
+    `place` where that stands in its manifest, empty if that is not known. `cause` is
+    the sequence number of the tick or try that showed it.
     """
 
     sequence: int
@@ -303,6 +304,7 @@ class FindingEntry:
     rule: str
     path: str
     message: str
+    place: str = ""
     cause: int | None = None
 
 

@@ -8,20 +8,41 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import HTTPGetAction, Probe, ProbeType, TCPSocketAction
+from probetui.k8s.probe import (
+    ExecAction,
+    HTTPGetAction,
+    Probe,
+    ProbeKey,
+    ProbeType,
+    TCPSocketAction,
+)
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import FindListeners
+from probetui.kubelet.go_text import go_quote
 from probetui.kubelet.inputs import ListenersFound
-from probetui.kubelet.journal import Entry, ListenersEntry, TickEntry, TryEntry
+from probetui.kubelet.journal import (
+    Entry,
+    FindingEntry,
+    ListenersEntry,
+    TickEntry,
+    TryEntry,
+)
+from probetui.kubelet.outcome import Attempt, HTTPAnswer
 from probetui.kubelet.turn import Ledger
 
 GOOD_FOR = timedelta(seconds=3)
 """For so long it is not looked again where a container listens."""
 
+EXEC_MISSING = "exec-missing-in-image"
+REDIRECT = "redirect-seen"
+
+_REDIRECTION = 3
+_LONGEST_NAME = 80
 _Asked = TickEntry | TryEntry
 
 
@@ -63,16 +84,25 @@ class Sightings:
         self._ledger = ledger
         self._pods = pods
         self._finds_listeners = config.finds_listeners
+        self._tells_findings = config.tells_findings
+        self._findings: set[tuple[ProbeKey, str]] = set()
         self._looks: dict[ContainerID, _Looks] = {}
+        self._places: dict[str, str] = {}
+
+    def know_places(self, places: Mapping[str, str]) -> None:
+        """Take note of where fields stand, as `SetPods` has it."""
+        self._places.update(places)
 
     def look_at(self, entries: Iterable[Entry], now: datetime) -> None:
         """Write, and ask for, what some entries call for."""
         for each in entries:
             if not isinstance(each, TickEntry | TryEntry) or not each.attempts:
                 continue
-            there = each.attempts[-1].refused_at
-            if there is not None and self._finds_listeners:
-                self._was_refused(each, there, now)
+            last = each.attempts[-1]
+            if last.refused_at is not None and self._finds_listeners:
+                self._was_refused(each, last.refused_at, now)
+            if self._tells_findings:
+                self._find(each, last, now)
 
     def found(self, found: ListenersFound, now: datetime) -> None:
         """Take in where a container listens, and tell whoever was refused."""
@@ -89,6 +119,24 @@ class Sightings:
         """Forget what is known of a pod that is gone."""
         for each in [key for key, it in self._looks.items() if it.pod_uid == pod_uid]:
             del self._looks[each]
+        self._findings = {it for it in self._findings if it[0].pod_uid != pod_uid}
+
+    def _find(self, asked: _Asked, attempt: Attempt, now: datetime) -> None:
+        pod = self._pods.get(asked.key.pod_uid)
+        finding = None if pod is None else finding_of(attempt, pod, asked.key)
+        if finding is None or (asked.key, finding.rule) in self._findings:
+            return
+        self._findings.add((asked.key, finding.rule))
+        self._ledger.write(
+            FindingEntry(
+                self._ledger.next_sequence(),
+                now,
+                asked.key,
+                *finding,
+                self._places.get(f"{asked.key.pod_uid} {finding.path}", ""),
+                asked.sequence,
+            )
+        )
 
     def _was_refused(self, asked: _Asked, there: Endpoint, now: datetime) -> None:
         key = asked.key
@@ -132,6 +180,66 @@ class Sightings:
                 asked.sequence,
             )
         )
+
+
+class Found(NamedTuple):
+    """What an attempt showed to be likely not meant so, as `FindingEntry` has it."""
+
+    rule: str
+    path: str
+    message: str
+
+
+def finding_of(attempt: Attempt, pod: Pod, key: ProbeKey) -> Found | None:
+    """Return what an attempt of a probe showed to be unwise, None if nothing."""
+    if not attempt.is_missing and attempt.http is None:
+        return None
+    found = next(
+        (it for it in pod.containers_with_paths() if it[1].name == key.container_name),
+        None,
+    )
+    if found is None:
+        return None
+    path, container = found
+    field_path = f"{path}.{key.probe_type.lower()}Probe"
+    probe = container.probe(key.probe_type)
+    match None if probe is None else probe.handler:
+        case ExecAction(command) if attempt.is_missing:
+            return Found(
+                EXEC_MISSING,
+                f"{field_path}.exec.command",
+                f"{_program(command)} is not in the container: {_reading(attempt)}",
+            )
+        case HTTPGetAction() if attempt.http is not None:
+            words = _redirect(attempt.http)
+            return Found(REDIRECT, f"{field_path}.httpGet", words) if words else None
+        case _:
+            return None
+
+
+def _program(command: tuple[str, ...]) -> str:
+    return go_quote(command[0][:_LONGEST_NAME]) if command else "nothing"
+
+
+def _reading(attempt: Attempt) -> str:
+    """Return what comes of it, by how commands that cannot start are read."""
+    if attempt.error is None:
+        return "as on Docker it is a failure; a CRI runtime makes it an error"
+    return "the probe errors, and what errors never counts"
+
+
+def _redirect(answer: HTTPAnswer) -> str:
+    """Return what became of a redirect, empty if there was none."""
+    if answer.redirects:
+        first = go_quote(answer.redirects[0])
+        return f"is redirected to {first}, which is followed on the same host"
+    where = [each.value for each in answer.headers if each.name.lower() == "location"]
+    if answer.status // 100 != _REDIRECTION or not where:
+        return ""
+    return (
+        f"is redirected to {go_quote(where[0])}, another host: not followed, and "
+        "counted as a success"
+    )
 
 
 def narrowed(listeners: Listeners, pod: Pod) -> Listeners:

@@ -17,6 +17,7 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     Entry,
     EventEntry,
+    FindingEntry,
     Lifecycle,
     ListenersEntry,
     NoteEntry,
@@ -27,9 +28,11 @@ from probetui.kubelet.journal import (
     UserEntry,
     What,
 )
+from probetui.manifest.problem import Severity
 from probetui.presentation.containers import object_name
 from probetui.presentation.durations import age, took
 from probetui.presentation.exits import asked_by, exit_words
+from probetui.presentation.findings import seen_words, severity_of
 from probetui.presentation.folding import ClusterView
 from probetui.presentation.refusals import refusal_words
 from probetui.presentation.spans import Role
@@ -42,13 +45,20 @@ _ACTED = {
 _KEPT_TO_ITSELF = {What.READY, What.STARTED, What.HOLD, What.RESULT, What.PHASE}
 
 
+_ROLES = {
+    Severity.ERROR: Role.ERROR,
+    Severity.WARNING: Role.WARNING,
+    Severity.NOTE: Role.MUTED,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class EventLine:
     """One line of the log, in cells; texts are as they came, not yet made safe.
 
-    `type` is Normal, Warning, or `state`, `user`, `note` for what a cluster does not
-    show. `note` is probetui's own addition. `tick` is the tick behind it, `event` what
-    a cluster is told. Without a pod it is about all of them.
+    `type` is Normal, Warning, or `state`, `user`, `note`, `finding` for what a cluster
+    does not show. `note` is probetui's own addition. `tick` is the tick behind it,
+    `event` what a cluster is told. Without a pod it is about all of them.
     """
 
     sequence: int
@@ -93,7 +103,9 @@ class EventLog:
         self.warnings = 0
         self.normals = 0
 
-    def feed(self, entry: Entry, names: Mapping[str, str]) -> EventLine | None:
+    def feed(  # noqa: C901  # one arm per kind
+        self, entry: Entry, names: Mapping[str, str]
+    ) -> EventLine | None:
         """Return the line for an entry, or None if it has none.
 
         `names` says what to call each pod, by UID.
@@ -128,6 +140,18 @@ class EventLog:
                     object_name(names, key.pod_uid, key.container_name),
                     refusal_words(entry),
                     role=Role.MUTED,
+                    pod_uid=key.pod_uid,
+                    container_name=key.container_name,
+                )
+            case FindingEntry(key=key):
+                return EventLine(
+                    entry.sequence,
+                    entry.at,
+                    "finding",
+                    entry.rule,
+                    object_name(names, key.pod_uid, key.container_name),
+                    seen_words(entry),
+                    role=_ROLES[severity_of(entry.rule)],
                     pod_uid=key.pod_uid,
                     container_name=key.container_name,
                 )

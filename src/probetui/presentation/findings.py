@@ -18,6 +18,8 @@ from probetui.k8s.probe import (
     TCPSocketAction,
 )
 from probetui.kubelet.grace_period import GraceSource
+from probetui.kubelet.journal import FindingEntry
+from probetui.kubelet.sightings import EXEC_MISSING, REDIRECT
 from probetui.manifest.problem import Severity, clipped
 from probetui.presentation.durations import age
 from probetui.presentation.timing import timing_of
@@ -71,17 +73,26 @@ RULES: Mapping[str, Rule] = MappingProxyType({
     "exec-needs-shell": Rule(
         Severity.WARNING, "A command has words for a shell, and is not run by one."
     ),
+    EXEC_MISSING: Rule(
+        Severity.WARNING, "A command is not in the container, seen when it was run."
+    ),
     "grpc-tls": Rule(
         Severity.WARNING, "A gRPC probe speaks plain text, to a port meant for TLS."
     ),
     "host-set": Rule(
         Severity.WARNING, "A probe goes to a host of its own instead of the pod."
     ),
+    REDIRECT: Rule(
+        Severity.WARNING, "A probe was redirected, seen when it was answered."
+    ),
     "liveness-grace-long": Rule(
         Severity.NOTE, "An app that hangs is given a long time to end by itself."
     ),
 })  # fmt: skip
-"""Every kind of finding, in the order in which they are looked for."""
+"""Every kind of finding, in the order in which they are looked for.
+
+Two of them take a running container, and are told by sessions alone.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,16 @@ class Finding:
     def severity(self) -> Severity:
         """How much it matters."""
         return RULES[self.rule].severity
+
+
+def severity_of(rule: str) -> Severity:
+    """Return how much a finding matters; one of a newer probetui is a note."""
+    return RULES[rule].severity if rule in RULES else Severity.NOTE
+
+
+def seen_words(entry: FindingEntry) -> str:
+    """Return what a probe showed, with its place, as `check` writes a finding."""
+    return ": ".join(filter(None, (entry.place, entry.path, entry.message)))
 
 
 def findings_for(pod: Pod) -> Iterator[Finding]:

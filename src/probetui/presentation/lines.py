@@ -36,11 +36,10 @@ from probetui.kubelet.journal import (
     What,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.manifest.problem import Severity
 from probetui.presentation.containers import object_name, pod_names
 from probetui.presentation.durations import took
 from probetui.presentation.exits import is_after_grace, signal_of
-from probetui.presentation.findings import RULES
+from probetui.presentation.findings import seen_words, severity_of
 from probetui.presentation.marks import is_warning
 from probetui.presentation.plain_detail import PlainDetail
 from probetui.presentation.refusals import refusal_words
@@ -345,9 +344,8 @@ def _try(entry: TryEntry) -> str:
 
 
 def _finding(entry: FindingEntry) -> str:
-    severity = RULES[entry.rule].severity if entry.rule in RULES else Severity.NOTE
-    words = go_quote(f"{entry.path}: {entry.message}")
-    return f"finding {severity} {entry.rule} {words}"
+    words = go_quote(seen_words(entry))
+    return f"finding {severity_of(entry.rule)} {entry.rule} {words}"
 
 
 def _grace(tick: TickEntry, pod: Pod | None) -> str:

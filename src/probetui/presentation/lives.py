@@ -18,6 +18,7 @@ from probetui.kubelet.journal import (
     By,
     ContainerEntry,
     Entry,
+    FindingEntry,
     Lifecycle,
     ListenersEntry,
     StatusEntry,
@@ -86,6 +87,7 @@ class ContainerPast:
     waits: BackoffEntry | None = None
     decision: BackoffEntry | None = None
     looks: tuple[ListenersEntry, ...] = ()
+    findings: tuple[FindingEntry, ...] = ()
 
     def listeners(self, tick: TickEntry) -> ListenersEntry | None:
         """Return where the container listened when a tick's connection was refused.
@@ -141,6 +143,7 @@ class _Past:
     lives: deque[Life] = field(default_factory=lambda: deque(maxlen=MOST_LIVES))
     waits: BackoffEntry | None = None
     decision: BackoffEntry | None = None
+    findings: list[FindingEntry] = field(default_factory=list)
     looks: deque[ListenersEntry] = field(
         default_factory=lambda: deque(maxlen=MOST_LOOKS)
     )
@@ -163,6 +166,8 @@ class Lives:
                     self._backoff(each)
                 case ListenersEntry(key=key):
                     self._past(key.pod_uid, key.container_name).looks.append(each)
+                case FindingEntry(key=key):
+                    self._past(key.pod_uid, key.container_name).findings.append(each)
                 case TickEntry(action=Action.KILL):
                     self._kill(each)
                 case StatusEntry(status=PodStatus(pod_ip=address)) if address:
@@ -176,7 +181,11 @@ class Lives:
         if past is None:
             return NO_PAST
         return ContainerPast(
-            tuple(past.lives), past.waits, past.decision, tuple(past.looks)
+            tuple(past.lives),
+            past.waits,
+            past.decision,
+            tuple(past.looks),
+            tuple(past.findings),
         )
 
     def containers(self) -> list[tuple[str, str]]:

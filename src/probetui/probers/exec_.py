@@ -8,7 +8,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Protocol
 
-from probetui.errors import ContainerRuntimeError, ExecTimeoutError
+from probetui.errors import (
+    ContainerRuntimeError,
+    ExecTimeoutError,
+    ExecutableMissingError,
+)
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.go_text import go_duration, go_quote, to_text
 from probetui.kubelet.outcome import Attempt, ProbeResult
@@ -58,9 +62,11 @@ async def probe_exec(
         detail = "timed out, killed" if error.killed else "timed out, still running"
         return Attempt(ProbeResult.FAILURE, text, detail=detail)
     except ContainerRuntimeError as error:
-        return Attempt(ProbeResult.UNKNOWN, error=str(error))
+        is_missing = isinstance(error, ExecutableMissingError)
+        return Attempt(ProbeResult.UNKNOWN, error=str(error), is_missing=is_missing)
     return Attempt(
         ProbeResult.FAILURE if done.exit_code else ProbeResult.SUCCESS,
         to_text((done.stdout + done.stderr)[:MAX_OUTPUT_BYTES]),
         detail=f"exit {done.exit_code}",
+        is_missing=done.is_missing,
     )

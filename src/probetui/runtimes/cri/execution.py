@@ -11,6 +11,7 @@ from probetui.ports import ExecResult
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import EXEC_SYNC, Client
 from probetui.runtimes.cri.faults import NoAnswerError, RefusedError, text_refusals
+from probetui.runtimes.missing import is_missing, refused_command
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 """How much of each stream is kept; the kubelet looks at 10 KiB."""
@@ -39,6 +40,8 @@ async def exec_sync(
     try:
         answer = await client.call(EXEC_SYNC, request, limit=limit)
     except RefusedError as error:
+        if is_missing(str(error)):
+            raise refused_command(str(error)) from error
         if error.code is not grpc.StatusCode.DEADLINE_EXCEEDED:
             raise
         raise ExecTimeoutError(_timed_out(command), killed=True) from error

@@ -18,6 +18,7 @@ from probetui.runtimes.docker.faults import refuse_undecodable
 from probetui.runtimes.docker.hijack import HijackedStream
 from probetui.runtimes.docker.processes import HostProcesses
 from probetui.runtimes.docker.streams import Outputs
+from probetui.runtimes.missing import is_missing, refused_command
 
 State = dict[str, Any]
 """What Docker says of an exec: Running, ExitCode, Pid."""
@@ -165,12 +166,13 @@ class Executor:
     def _result(self, state: State, outputs: Outputs) -> ExecResult:
         # A process that ran had a number. A failed start answers with exit code 126 or
         # 127 and its reason as output, as a command could do by itself.
-        if self._exec_errors == "cri" and not has_run(
-            state, keeps_numbers=self._keeps_numbers
-        ):
-            reason = (outputs.stdout + outputs.stderr).decode(errors="replace").strip()
-            raise ContainerRuntimeError(reason or "the command could not be started")
-        return ExecResult(state["ExitCode"] or 0, outputs.stdout, outputs.stderr)
+        code, stdout, stderr = state["ExitCode"] or 0, outputs.stdout, outputs.stderr
+        if has_run(state, keeps_numbers=self._keeps_numbers):
+            return ExecResult(code, stdout, stderr)
+        reason = (stdout + stderr).decode(errors="replace").strip()
+        if self._exec_errors == "cri":
+            raise refused_command(reason or "the command could not be started")
+        return ExecResult(code, stdout, stderr, is_missing=is_missing(reason))
 
     # -- killing
 

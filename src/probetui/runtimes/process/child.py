@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
+from probetui.runtimes.missing import refused_command
 from probetui.runtimes.process.identity import PROC, Process, identify, is_alive
 
 POLL_SECONDS = 0.05
@@ -60,9 +61,7 @@ def spawn(
         )
     except (OSError, ValueError) as error:
         reason = _reason(error, command[0], cwd)
-        raise ContainerRuntimeError(
-            f"unable to start container process: {reason}"
-        ) from error
+        raise refused_command(f"unable to start container process: {reason}") from error
     # Popen would warn of a child that outlives it and reap it at its own time.
     child.returncode = 0
     process = identify(child.pid)

@@ -20,6 +20,7 @@ from probetui.kubelet.termination_message import (
     wants_log,
 )
 from probetui.ports import Clock, ExecResult
+from probetui.runtimes.missing import refused_command
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.child import (
     POLL_SECONDS,
@@ -186,9 +187,7 @@ class ProcessContainer:
                 self._commands.discard,
             )
         except ContainerRuntimeError as error:
-            raise ContainerRuntimeError(
-                f"failed to exec in container: {error}"
-            ) from error
+            raise refused_command(f"failed to exec in container: {error}") from error
         self._commands.add(running)
         try:
             return await running.wait(timeout_seconds)
