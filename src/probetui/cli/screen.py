@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from probetui.cli import collector
+from probetui.cli.edited_copy import copy_edited
 from probetui.cli.job_control import JobControl
 from probetui.cli.lessons import Page
 from probetui.cli.looks import Looks, read_looks
@@ -24,7 +26,7 @@ from probetui.headless.verdict import DONE, Verdict
 from probetui.presentation.changes import pod_changes
 from probetui.tui import app
 from probetui.tui.options import ScreenOptions
-from probetui.tui.outside import Lesson, Outside, Reread
+from probetui.tui.outside import Lesson, ManifestCopy, Outside, Reread, Timings
 
 _INTRO_SECONDS = 30
 _SEVERITIES: dict[Weight, Literal["information", "warning", "error"]] = {
@@ -88,6 +90,7 @@ async def show_screen(
         why_not=session.why_not if isinstance(session, Disruptable) else None,
         leaves_behind=_leaves_behind(plan, roster),
         reread=_rereading(plan, roster),
+        copy_edited=_copying(plan),
     )
     options = _options(plan, looks)
     shown = _App(session, options=options, mask=mask, outside=outside)
@@ -134,6 +137,11 @@ def _leaves_behind(
     if roster is None or not plan.options.keep:
         return None
     return lambda: [each.name for each in roster.pods]
+
+
+def _copying(plan: Plan) -> Callable[[str, Timings], ManifestCopy] | None:
+    """Return what writes copies of the manifests, None if there are none."""
+    return partial(copy_edited, plan.loaded, plan.source) if plan.loaded else None
 
 
 def _rereading(plan: Plan, roster: Roster | None) -> Callable[[], Reread] | None:

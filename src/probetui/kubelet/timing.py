@@ -43,6 +43,11 @@ class Timing:
         """Return the probe with this timing; what it does stays the same."""
         return replace(probe, **{name: getattr(self, name) for name in _LEAST})
 
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The numbers by their names in the API."""
+        return {api: getattr(self, name) for name, api in _API_NAMES.items()}
+
     def problems(self, probe_type: ProbeType) -> tuple[str, ...]:
         """Return what is wrong with it, one text per field; empty if nothing is.
 

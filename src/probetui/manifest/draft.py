@@ -169,6 +169,7 @@ def finish(made: Draft) -> LoadedPod | None:
         document=found.document.text,
         manifest=render.as_yaml(made.pod),
         object=own,
+        source=found.source,
         unsupported=(*fields, *supported.unsupported_claims(own.node, own.path)),
     )
 

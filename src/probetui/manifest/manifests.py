@@ -9,6 +9,7 @@ from probetui.errors import ManifestError
 from probetui.k8s.config import ConfigObject
 from probetui.k8s.pod import Pod
 from probetui.manifest.objects import PodObject
+from probetui.manifest.parse import Source
 from probetui.manifest.problem import Position, Problem, Severity
 
 
@@ -45,8 +46,8 @@ class LoadedPod:
 
     `document` is the text that was read, before `--set`; `manifest` the whole pod as
     YAML with `--set`, defaults, name and uid in it: loaded again it is the same pod.
-    `object` knows where its fields stand. `unsupported` warns of each field that
-    probetui does not carry out.
+    `object` knows where its fields stand in `source`. `unsupported` warns of each field
+    that probetui does not carry out.
     """
 
     pod: Pod
@@ -55,6 +56,7 @@ class LoadedPod:
     document: str
     manifest: str
     object: PodObject
+    source: Source
     unsupported: tuple[Problem, ...] = ()
 
 

@@ -44,6 +44,7 @@ class Where(Enum):
     STEPS = "the queue"
     MENU = "the lines of a menu of deeds"
     MENU_SCREEN = "a menu of deeds"
+    TIMING = "the numbers of a probe"
     HELP = "the help"
     TICKS = "the ticks of a probe"
     ANSWER = "answers"

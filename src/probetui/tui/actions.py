@@ -88,7 +88,7 @@ TOGETHER: tuple[tuple[Where, ...], ...] = (
     (Where.PANE, Where.QUESTION),
     (Where.PANE, Where.CHOICE),
     (Where.PANE, Where.STEPS, Where.PROGRAM),
-    (Where.PANE, Where.MENU, Where.MENU_SCREEN),
+    (Where.PANE, Where.MENU, Where.MENU_SCREEN, Where.TIMING),
     (Where.PANE, Where.HELP),
 )
 """Places whose keys work at the same time; no two of those may mean two things."""

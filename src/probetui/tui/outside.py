@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 from probetui.drive.session import LogKeeper
 from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import Disruption
+from probetui.kubelet.timing import Timing
 from probetui.presentation.changes import PodChange
+
+Timings = Mapping[ProbeKey, Timing]
+"""What the timing of some probes is to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,13 @@ class Reread:
     changes: Sequence[PodChange]
     apply: Callable[[], None]
     changes_objects: bool = False
+
+
+class ManifestCopy(NamedTuple):
+    """A copy of a manifest that was written, and how many fields differ in it."""
+
+    path: Path
+    fields: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +66,8 @@ class Outside:
         reread: reads the manifests again; raises `ProbetuiError` for what is wrong.
         logs: reads what containers print.
         lesson: what is being taught.
+        copy_edited: writes a copy of the manifest that a pod (by its UID) is from, with
+            these timings; raises `ProbetuiError` where that cannot be.
         save: writes the session's record to a file of its own, and returns its name.
         shell: gives the command for a shell in a container, empty if there is none.
         why_not: says why something cannot be done to the containers of a pod, and
@@ -65,3 +81,4 @@ class Outside:
     save: Callable[[], str] | None = None
     shell: Callable[[ContainerID], Sequence[str]] | None = None
     why_not: Callable[[Pod, Disruption], str] | None = None
+    copy_edited: Callable[[str, Timings], ManifestCopy] | None = None

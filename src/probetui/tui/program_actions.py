@@ -13,7 +13,8 @@ from textual.strip import Strip
 from probetui.errors import ManifestError, ProbetuiError
 from probetui.presentation.changes import change_lines
 from probetui.presentation.spans import EMPTY, Line, line, strong
-from probetui.tui.outside import Reread
+from probetui.tui.edits import edited_timings
+from probetui.tui.outside import Reread, Timings
 from probetui.tui.shell import open_shell, shell_command
 from probetui.tui.stage import StagedApp
 
@@ -152,6 +153,31 @@ class ProgramActions(StagedApp, inherit_bindings=False):
             self.notify(str(error), severity="error", markup=False)
         else:
             self._show_changes(read)
+
+    def action_write_manifest(self) -> None:
+        """Write a copy of the chosen pod's manifest with the timings in force."""
+        self.write_manifest({})
+
+    def write_manifest(self, shown: Timings) -> None:
+        """Write that copy, with timings that are shown but not in force, too."""
+        write, subject = self.stage.outside.copy_edited, self.stage.subject
+        if write is None or subject is None:
+            return
+        timings = {**edited_timings(self.stage.sight.snapshot.pods), **shown}
+        try:
+            copy = write(subject.pod.pod.uid, timings)
+        except ManifestError as error:
+            for problem in error.problems:
+                self.notify(problem, severity="error", markup=False)
+        except ProbetuiError as error:
+            self.notify(str(error), severity="error", markup=False)
+        else:
+            fields = (
+                "1 field differs"
+                if copy.fields == 1
+                else f"{copy.fields} fields differ"
+            )
+            self.notify(f"saved {copy.path}: {fields} from the manifest", markup=False)
 
     def ask(self, question: Sequence[Line], do: Callable[[], None]) -> None:
         """Ask, and do it if the answer is yes."""

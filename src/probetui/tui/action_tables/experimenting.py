@@ -134,6 +134,10 @@ def _break_at(now: Circumstances, words: Words) -> Command:
     return SetBreakPoints(points, _scope(now, where[0] if where else "container"))
 
 
+def _can_write_manifest(now: Circumstances) -> bool:
+    return now.outside.copy_edited is not None
+
+
 EXPERIMENTING = (
     Action(
         "time.run-to-change",
@@ -228,6 +232,28 @@ EXPERIMENTING = (
         changes=True,
         arguments=(Argument("fields", takes_rest=True),),
         footer=97,
+    ),
+    Action(
+        "files.write-edits",
+        "",
+        "write",
+        "write manifest",
+        "A copy of the manifest with edited timing",
+        _HERE_AND_IN_STEPS,
+        "app.write_manifest",
+        on=On.POD,
+        when=_can_write_manifest,
+    ),
+    Action(
+        "files.write-shown",
+        "ctrl+s",
+        "write copy",
+        "write shown timing",
+        "A copy of the manifest with these numbers",
+        (Where.TIMING,),
+        "write",
+        when=_can_write_manifest,
+        has_line=False,
     ),
     Action(
         "container.break",

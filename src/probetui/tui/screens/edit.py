@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
+from textual.binding import BindingType
 from textual.events import Key
 
 from probetui.kubelet.inputs import EditProbe
 from probetui.kubelet.timing import Timing
 from probetui.presentation.detail import title
 from probetui.presentation.spans import Line, Role, Span, line, muted
+from probetui.tui.action import Where
+from probetui.tui.actions import bindings
+from probetui.tui.program_actions import ProgramActions
 from probetui.tui.screens.menu import MenuScreen
 from probetui.tui.stage import Stage
 from probetui.tui.widgets.menu_pane import MenuRow
@@ -31,6 +36,8 @@ class EditScreen(MenuScreen):
 
     HEADING = "Edit timing"
     HAS_NUMBERS = False
+    PLACES: ClassVar[tuple[Where, ...]] = (Where.MENU_SCREEN, Where.TIMING)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
@@ -57,6 +64,8 @@ class EditScreen(MenuScreen):
         last = [line(Span(each, Role.ERROR)) for each in problems]
         last += [] if problems else _diff_lines(manifest, timing)
         last.append(line(muted("left and right, or digits, change a number")))
+        if self.stage.outside.copy_edited is not None:
+            last.append(line(muted("^s writes a copy of the manifest with these")))
         self.menu.show(about, (*rows, _APPLY, _RESET), last)
 
     def picked(self, name: str) -> None:
@@ -70,6 +79,15 @@ class EditScreen(MenuScreen):
         elif not timing.problems(probe.key.probe_type):
             self.give(EditProbe(probe.key, timing))
             self.dismiss()
+
+    def action_write(self) -> None:
+        """Write a copy of the manifest with the numbers as they are shown."""
+        subject, timing, app = self.stage.subject, self._timing, self.app
+        if subject is None or subject.probe is None or timing is None:
+            return
+        key = subject.probe.key
+        if not timing.problems(key.probe_type) and isinstance(app, ProgramActions):
+            app.write_manifest({key: timing})
 
     def action_change(self, step: int) -> None:
         field = self.menu.name_at_cursor

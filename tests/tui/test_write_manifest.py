@@ -1,0 +1,117 @@
+"""A timing that was found on the screen goes into a copy of the manifest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from probetui.errors import ManifestError, UsageError
+from probetui.kubelet.snapshot import Snapshot
+from probetui.kubelet.timing import Timing
+from probetui.tui.app import ProbetuiApp
+from probetui.tui.outside import ManifestCopy, Outside, Timings
+from tests.tui.playthings import with_probe
+from tests.tui.scenes import failing
+from tests.tui.seeing import an_app, screen_text
+from tests.tui.states import DEMO, DEMO_KEY, LIVENESS
+
+SIZE = (80, 24)
+EDITED = with_probe(
+    failing(),
+    DEMO_KEY,
+    probe=replace(LIVENESS, period_seconds=9),
+    manifest_probe=LIVENESS,
+)
+Asked = list[tuple[str, Timings]]
+
+
+def writing(snapshot: Snapshot, fields: int = 2) -> tuple[ProbetuiApp, Asked]:
+    asked: Asked = []
+
+    def copy(pod_uid: str, timings: Timings) -> ManifestCopy:
+        asked.append((pod_uid, timings))
+        return ManifestCopy(Path("/pods/demo.edited.yaml"), fields)
+
+    return an_app(snapshot, outside=Outside(copy_edited=copy)), asked
+
+
+def told(app: ProbetuiApp) -> list[str]:
+    return [each.message for each in app._notifications]
+
+
+async def test_the_numbers_that_are_shown_are_written_though_not_applied() -> None:
+    app, asked = writing(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("e", "right", "right", "ctrl+s")
+        await pilot.pause()
+
+        assert asked == [(DEMO.uid, {DEMO_KEY: Timing(5, 1, 7, 1, 3)})]
+        assert "saved /pods/demo.edited.yaml: 2 fields differ" in told(app)[0]
+        assert "^s writes a copy of the manifest" in screen_text(app)
+
+
+async def test_they_go_before_those_in_force_of_the_same_probe() -> None:
+    app, asked = writing(EDITED, fields=1)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("e", "left", "ctrl+s")
+        await pilot.pause()
+
+        assert asked == [(DEMO.uid, {DEMO_KEY: Timing(5, 1, 8, 1, 3)})]
+        assert told(app)[0].endswith(": 1 field differs from the manifest")
+
+
+async def test_numbers_that_would_be_refused_are_not_written() -> None:
+    app, asked = writing(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("e", "0", "ctrl+s")
+        await pilot.pause()
+
+        assert asked == []
+
+
+async def test_all_timings_in_force_are_written_by_name() -> None:
+    app, asked = writing(EDITED)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("colon", *"write", "space", *"manifest", "enter")
+        await pilot.pause()
+
+        assert asked == [(DEMO.uid, {DEMO_KEY: Timing(5, 1, 9, 1, 3)})]
+        assert told(app)[0].startswith("saved /pods/demo.edited.yaml")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        pytest.param(
+            ManifestError(["pod.yaml:8:20: livenessProbe: is shared"]),
+            "pod.yaml:8:20: livenessProbe: is shared",
+            id="the text",
+        ),
+        pytest.param(UsageError("no copy is written"), "no copy is written", id="disk"),
+    ],
+)
+async def test_why_it_could_not_be_written_is_said(
+    error: Exception, words: str
+) -> None:
+    def refuse(_pod_uid: str, _timings: Timings) -> ManifestCopy:
+        raise error
+
+    app = an_app(EDITED, outside=Outside(copy_edited=refuse))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("e", "ctrl+s")
+        await pilot.pause()
+
+        assert told(app) == [words]
+        assert {each.severity for each in app._notifications} == {"error"}
+
+
+async def test_without_a_manifest_nothing_offers_to_write_one() -> None:
+    app = an_app(EDITED)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("e", "ctrl+s")
+        await pilot.pause()
+
+        assert told(app) == []
+        assert "writes a copy" not in screen_text(app)
