@@ -150,6 +150,30 @@ def test_another_runtime_may_be_able_to(capsys: pytest.CaptureFixture[str]) -> N
     assert "tty" not in capsys.readouterr().err
 
 
+NAMING = POD.replace("spec:", "spec:\n  dnsConfig: {nameservers: [192.0.2.9]}")
+"""What a CRI runtime carries out, and Docker does not."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_told"),
+    [pytest.param("docker", True), pytest.param("cri", False)],
+)
+def test_where_it_is_not_known_which_runtime_it_is_that_is_said_when_it_is(
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    is_told: bool,  # noqa: FBT001  # a column
+) -> None:
+    context = command.make_context("run", ["--runtime", "auto"])
+    made = make_plan(load_manifests([Source("pod.yaml", NAMING)]), context.params)
+    told_before = capsys.readouterr().err
+    assert made.told_later is not None
+
+    made.told_later(kind)
+
+    assert "dnsConfig" not in told_before
+    assert ("dnsConfig.nameservers" in capsys.readouterr().err) is is_told
+
+
 def test_those_who_are_strict_are_told_of_an_error() -> None:
     context = command.make_context("run", ["--runtime", "process", "--strict"])
 

@@ -20,6 +20,7 @@ from probetui.cli.runtimes import (
     SIM,
     OwnPods,
     all_pods,
+    kind_of,
     open_runtime,
     remove_pods,
 )
@@ -67,6 +68,7 @@ def run_session(plan: Plan) -> int:
         RuntimeUnavailableError: no container runtime answers.
         ContainerRuntimeError: what an earlier run left cannot be removed.
         UsageError: another probetui runs one of the pods.
+        ManifestError: the runtime cannot carry out some fields, and is to be strict.
     """
     if plan.runtime.runtime == SIM:
         # Late: whoever has a runtime needs none of it.
@@ -82,6 +84,8 @@ async def _live(plan: Plan) -> int:
         plan.runtime, clock, exec_errors=plan.options.exec_errors
     )
     try:
+        if plan.told_later is not None:
+            plan.told_later(kind_of(runtime))
         roster = Roster(plan.wanted)
         if plan.attachment is not None:
             return await _attached(plan, roster, runtime, clock)

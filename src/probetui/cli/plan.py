@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from probetui.cli.attachment import Attachment, attachable
@@ -20,7 +21,7 @@ from probetui.cli.pods import (
 )
 from probetui.cli.recording import open_writer
 from probetui.cli.roster import Wanted
-from probetui.cli.runtimes import SIM, shortcomings_of
+from probetui.cli.runtimes import SIM, engines, shortcomings_of
 from probetui.cli.session_options import (
     RuntimeOptions,
     ScreenChoices,
@@ -64,7 +65,8 @@ class Plan:
     `pods` are the loaded ones with what the command line changes of them, `objects`
     what they may refer to. `scenario` is how a simulated world goes, if anybody said
     so. `arguments` are the options as they go into the record. `intro` is said before
-    anything else; on a screen, a lesson's `page` is open instead.
+    anything else; on a screen, a lesson's `page` is open instead. `told_later` tells
+    what the runtime does not carry out, by its kind, where that was not known before.
     """
 
     loaded: Sequence[LoadedPod]
@@ -85,6 +87,7 @@ class Plan:
     attachment: Attachment | None = None
     scenario: Scenario | None = None
     page: Page | None = None
+    told_later: Callable[[str], None] | None = None
 
     @property
     def wanted(self) -> Wanted:
@@ -140,11 +143,17 @@ def make_plan(
     notes = Notes(quiet=options.quiet)
     runtime = pick(RuntimeOptions, params)
     _check_time(options, runtime)
+    told_later = None
     if attachment is None:
         # In a simulation every field is as good as any other.
         is_real = runtime.runtime != SIM
         tell_problems(manifests, notes, unsupported=is_real)
-        _tell_shortcomings(manifests, runtime, notes, strict=params.get("strict"))
+        tell = partial(_tell_shortcomings, manifests, notes, bool(params.get("strict")))
+        kind, *others = engines(runtime)
+        if others:
+            told_later = tell
+        else:
+            tell(kind)
         pods = [_with_pull_policy(each, options.pull) for each in manifests.pods]
     else:
         # What a container was created with is nothing that is to be carried out.
@@ -188,6 +197,7 @@ def make_plan(
         intro=intro,
         source=source,
         attachment=_asking(attachment, form),
+        told_later=told_later,
     )
 
 
@@ -265,10 +275,13 @@ def _asking(attachment: Attachment | None, form: Form) -> Attachment | None:
 
 
 def _tell_shortcomings(
-    manifests: Manifests, runtime: RuntimeOptions, notes: Notes, *, strict: object
+    manifests: Manifests,
+    notes: Notes,
+    strict: bool,  # noqa: FBT001  # bound long before it is called
+    kind: str,
 ) -> None:
-    """Warn of each field that the runtime does not carry out, or refuse it."""
-    look = shortcomings_of(runtime)
+    """Warn of each field that such a runtime does not carry out, or refuse it."""
+    look = shortcomings_of(kind)
     shortcomings = [
         str(loaded.object.problem(*each, Severity.WARNING, "runtime"))
         for loaded in manifests.loaded

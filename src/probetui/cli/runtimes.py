@@ -92,17 +92,22 @@ def _all_of(problems: Sequence[RuntimeUnavailableError]) -> RuntimeUnavailableEr
     return RuntimeUnavailableError("; ".join(map(str, problems)), tried=tried)
 
 
-def shortcomings_of(options: RuntimeOptions) -> Callable[[Pod], Iterator[Shortcoming]]:
-    """Return what tells which fields of a pod the runtime does not carry out."""
-    if options.runtime == SIM:
+def kind_of(runtime: Runtime) -> str:
+    """Return which of the kinds a runtime is that `--runtime` can name."""
+    return runtime.name if runtime.name in {DOCKER, PROCESS} else CRI
+
+
+def shortcomings_of(kind: str) -> Callable[[Pod], Iterator[Shortcoming]]:
+    """Return what tells which fields of a pod such a runtime does not carry out."""
+    if kind == SIM:
         return lambda _pod: iter(())
-    if options.runtime == PROCESS:
+    if kind == PROCESS:
         from probetui.runtimes.process.shortcomings import (  # noqa: PLC0415
             shortcomings,
         )
 
         return shortcomings
-    if engines(options) == (CRI,):
+    if kind == CRI:
         from probetui.runtimes.cri import shortcomings as of_cri  # noqa: PLC0415
 
         return of_cri.shortcomings
