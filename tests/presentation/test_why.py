@@ -21,7 +21,7 @@ from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Container, ContainerPort, Pod
 from probetui.k8s.probe import ExecAction, HTTPGetAction
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.inputs import DeletePod, RestartContainer
+from probetui.kubelet.inputs import DeletePod, KillContainer, RestartContainer
 from probetui.kubelet.journal import (
     BackoffEntry,
     By,
@@ -195,6 +195,18 @@ class TestKill:
         stage.run_until(45)
 
         assert "Somebody asked for it by hand." in told(stage.journal, pod)
+
+    def test_a_kill_by_hand_leaves_no_grace(self) -> None:
+        pod = a_failing_pod()
+        stage = Stage(pod, lives={"app": STUBBORN})
+        stage.run_until(10)
+        stage.send(KillContainer(pod.uid, "app"))
+        stage.run_until(20)
+
+        text = told(stage.journal, pod)
+
+        assert "given 0s of grace, as was asked for: to be killed at once." in text
+        assert "It was given no time to end by itself." in text
 
     def test_by_deletion_the_end_before_is_told_too(self) -> None:
         pod = a_failing_pod()
@@ -387,6 +399,7 @@ class TestTick:
         text = self.sentences("sff")
 
         assert "It gave exit 1 after 34ms and printed: cat: can't open" in text
+        assert "No such file or directory\n" in text
         assert "That was failure 2 of 3 in a row: too few, so that nothing was" in text
 
     def test_a_run_that_is_longer_than_it_has_to_be(self) -> None:

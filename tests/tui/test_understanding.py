@@ -124,6 +124,12 @@ class TestFindingOutWhyAContainerWasKilled:
 
             assert app.clipboard == "docker exec d71cb34f0e11 cat /tmp/healthy"
 
+    async def test_an_end_that_no_probe_asked_for_has_no_command(self) -> None:
+        text = await seen_after(waiting(), "w", size=(120, 40))
+
+        by_hand = [each.strip("┃█ ") for each in text.splitlines() if "by hand" in each]
+        assert by_hand == ["by hand: docker exec d71cb34f0e11 cat /tmp/healthy"]
+
     async def test_why_it_waits(self) -> None:
         text = await seen_after(waiting(), "w", "G")
 

@@ -11,6 +11,7 @@ from probetui.kubelet.backoff import Backoff
 from probetui.kubelet.container_hash import stable_key
 from probetui.kubelet.disrupted import Disrupted
 from probetui.kubelet.effects import Disrupt, Disruption, StopContainer
+from probetui.kubelet.grace_period import GraceSource
 from probetui.kubelet.images import pull_key
 from probetui.kubelet.inputs import (
     ClearBackoff,
@@ -25,9 +26,6 @@ from probetui.kubelet.lifetimes import Lifetimes
 from probetui.kubelet.pleg import PodCache
 from probetui.kubelet.routine import Routine, Runner
 from probetui.kubelet.turn import Ledger
-
-KILL_SOURCE = "kill"
-"""Where the grace period of a kill by a person is from: there is none."""
 
 _WORDS = {
     Disruption.FREEZE: "freeze",
@@ -128,7 +126,7 @@ class ContainerCommands:
     def _kill(self, pod: Pod, instance: RuntimeContainerStatus, now: datetime) -> None:
         """Kill a container; the kubelet itself gives two seconds at least."""
         self._write_user(now, "kill", pod, instance.name)
-        self._lifetimes.stopping(pod, instance, By.USER, 0, KILL_SOURCE, now)
+        self._lifetimes.stopping(pod, instance, By.USER, 0, GraceSource.KILL.value, now)
         stop = StopContainer(instance.container_id, instance.name, 0)
         self._runner.start(pod.uid, _once(stop), self._tell_failed("kill"), now)
 

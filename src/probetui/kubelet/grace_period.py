@@ -37,6 +37,8 @@ class GraceSource(StrEnum):
     STARTUP_PROBE = "startup probe"
     POD = "pod"
     MINIMUM = "minimum"
+    KILL = "kill"
+    """By a person, who leaves none."""
 
 
 class GracePeriod(NamedTuple):

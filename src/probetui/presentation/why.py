@@ -209,7 +209,9 @@ def attempt_sentences(tick: TickEntry, view: View) -> Iterator[str]:
     many = len(tick.attempts)
     for number, each in enumerate(tick.attempts, start=1):
         which = f"Attempt {number} of {many}" if many > 1 else "It"
-        yield f"{which} {came_to(each, view)}."
+        # What a program printed has no stop of ours at its end.
+        stop = "" if each.output or each.error else "."
+        yield f"{which} {came_to(each, view)}{stop}"
         yield from _answered(each, view)
     if tick.result is None:
         yield (

@@ -31,6 +31,7 @@ _SOURCES: Mapping[str, str] = {
     GraceSource.STARTUP_PROBE: "set at the startup probe itself",
     GraceSource.DELETION: "asked for with the deletion",
     GraceSource.MINIMUM: "the kubelet's least, as the pod says nothing",
+    GraceSource.KILL: "as was asked for: to be killed at once",
 }
 
 
@@ -123,6 +124,8 @@ def _killed(exited: ContainerEntry, stopping: ContainerEntry | None) -> str:
             "Nobody here sent it: it came from elsewhere, or the program itself ended "
             f"with that code, which look the same. {not_memory}"
         )
+    if not stopping.grace_period_seconds:
+        return f"It was given no time to end by itself. {not_memory}"
     lasted = exited.at - stopping.at
     grace = stopping.grace_period_seconds * _SECOND
     # The end is seen by a look every second, the grace begins with the call.

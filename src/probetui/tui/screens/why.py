@@ -81,7 +81,7 @@ def _lines(given: Sequence[Answer]) -> Iterator[Line]:
         yield line(Span(answer.question, Role.STRONG))
         for each in answer.sentences:
             yield line(f"  {each}")
-        if answer.command != told:
+        if answer.command and answer.command != told:
             told = answer.command
             yield line(muted("  by hand: "), Span(told, Role.ACCENT))
             if answer.needs:
