@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -12,6 +13,7 @@ from probetui.kubelet.inputs import (
     BreakPoint,
     ClearBackoff,
     Command,
+    DelayProbes,
     DisruptContainer,
     EditProbe,
     Injected,
@@ -55,7 +57,7 @@ async def press_on(
 async def type_on(snapshot: Snapshot, text: str) -> tuple[FakeSession, str]:
     """Type a line after a colon."""
     keys = ["space" if each == " " else each for each in text]
-    names = {"/": "slash", "=": "equals_sign", "-": "minus"}
+    names = {"/": "slash", "=": "equals_sign", "-": "minus", ".": "full_stop"}
     return await press_on(
         snapshot, "colon", *(names.get(each, each) for each in keys), "enter"
     )
@@ -178,12 +180,50 @@ class TestBreaking:
             failing(), "liveness", break_points=frozenset({BreakPoint.READINESS})
         )
 
-        session, screen = await press_on(some, "x", "5")
+        session, screen = await press_on(some, "x", "6")
 
         scope = Scope(DEMO.uid, "liveness")
         points = frozenset({BreakPoint.READINESS, BreakPoint.BEFORE_KILL})
         assert session.sent == [SetBreakPoints(points, scope)]
         assert "[x] change of readiness" in screen
+
+
+class TestDelaying:
+    async def test_a_probe_is_made_slower_than_its_limit(self) -> None:
+        session, _ = await press_on(failing(), "x", "5")
+
+        assert session.sent == [DelayProbes(Scope.of(DEMO_KEY), timedelta(seconds=2))]
+
+    @pytest.mark.parametrize(
+        ("keys", "delay", "words"),
+        [
+            pytest.param(("left", "left"), 0.5, "answers 500ms late", id="less"),
+            pytest.param(
+                ("right",), 3, "answers 3.0s late: times out at 1s", id="more"
+            ),
+            pytest.param(("right",) * 9, 60, "answers 60s late", id="most"),
+            pytest.param(("left",) * 9, 0, "answers at once again", id="none"),
+        ],
+    )
+    async def test_left_and_right_say_how_slow(
+        self, keys: tuple[str, ...], delay: float, words: str
+    ) -> None:
+        _, screen = await press_on(failing(), "x", *keys)
+        session, _ = await press_on(failing(), "x", *keys, "5")
+
+        assert words in screen
+        assert session.sent == [
+            DelayProbes(Scope.of(DEMO_KEY), timedelta(seconds=delay))
+        ]
+
+    async def test_a_delay_is_taken_back_by_the_same_keys(self) -> None:
+        slow = with_probe(failing(), DEMO_KEY, delay=timedelta(seconds=2))
+
+        session, screen = await press_on(slow, "x", "5")
+
+        assert session.sent == [DelayProbes(Scope.of(DEMO_KEY), timedelta())]
+        assert "DELAYED 2.0s" in screen
+        assert "delayed 1" in screen
 
 
 class TestEditing:
@@ -231,6 +271,14 @@ class TestTyping:
                 id="edit",
             ),
             pytest.param(
+                "delay 1.5s",
+                DelayProbes(Scope.of(DEMO_KEY), timedelta(seconds=1.5)),
+                id="delay",
+            ),
+            pytest.param(
+                "delay off all", DelayProbes(EVERYTHING, timedelta()), id="delay-off"
+            ),
+            pytest.param(
                 "break stop",
                 DisruptContainer(DEMO.uid, "liveness", Disruption.STOP),
                 id="break",
@@ -256,6 +304,7 @@ class TestTyping:
         [
             pytest.param("inject failure x", "is not a whole number", id="times"),
             pytest.param("inject failure 100", "must be 1 to 99", id="too-many"),
+            pytest.param("delay soon", "is not a delay", id="delay"),
             pytest.param("edit colour=1", "is none of period", id="field"),
             pytest.param("edit successes=2", "must be 1 for a liveness", id="rule"),
         ],

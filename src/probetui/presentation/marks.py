@@ -238,7 +238,7 @@ def legend(marks: Marks) -> tuple[tuple[str, str], ...]:
         (marks.hold, "skipped: on hold"),
         (marks.not_running, "skipped: no running container"),
         (marks.kill, "this tick caused a kill"),
-        (marks.injected, "after a mark: injected or delayed by hand"),
+        (marks.injected, "after a mark: injected or delayed"),
         (marks.new_container, "new container from here on"),
         (marks.last_tick, "the worker's last tick"),
         (out_of_schedule, "probed out of schedule"),

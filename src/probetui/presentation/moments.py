@@ -17,7 +17,7 @@ def moment(text: str, started_at: datetime, now: datetime) -> datetime | None:
     `1m30s`, `90` and `01:30` are after the start, `+10s` and `-10s` from now.
     """
     sign, rest = text[:1], text.strip().lstrip("+-")
-    length = _length(rest)
+    length = length_of(rest)
     if length is None:
         return None
     match sign:
@@ -29,7 +29,11 @@ def moment(text: str, started_at: datetime, now: datetime) -> datetime | None:
             return started_at + length
 
 
-def _length(text: str) -> timedelta | None:
+def length_of(text: str) -> timedelta | None:
+    """Return the length of time that a text means, None for what means none.
+
+    `1m30s`, `500ms`, `90` and `01:30`.
+    """
     clock = _CLOCK.fullmatch(text)
     if clock is not None:
         hours, minutes, seconds = clock.groups()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 from probetui.errors import UsageError
 from probetui.k8s.status import Running
@@ -12,6 +13,7 @@ from probetui.kubelet.inputs import (
     BreakPoint,
     ClearBackoff,
     Command,
+    DelayProbes,
     DisruptContainer,
     EditProbe,
     Injected,
@@ -24,6 +26,7 @@ from probetui.kubelet.inputs import (
 )
 from probetui.kubelet.scope import EVERYTHING, Scope
 from probetui.kubelet.timing import Timing
+from probetui.presentation.moments import length_of
 from probetui.tui.action import (
     Action,
     Argument,
@@ -47,6 +50,7 @@ _FIELDS = {
     "failures": "failure_threshold",
     "successes": "success_threshold",
 }
+_NO_DELAY = "off"
 _SCOPES = ("probe", "container", "pod", "all")
 
 
@@ -125,6 +129,14 @@ def _number(name: str, text: str) -> int:
 
 def _disrupt(now: Circumstances, words: Words) -> Command:
     return DisruptContainer(*_container(now), Disruption(words[0]))
+
+
+def _delay(now: Circumstances, words: Words) -> Command:
+    text, *where = words
+    delay = timedelta() if text == _NO_DELAY else length_of(text)
+    if delay is None:
+        raise UsageError(f'"{text}" is not a delay; write 500ms, 2s or {_NO_DELAY}')
+    return DelayProbes(_scope(now, where[0] if where else "probe"), delay)
 
 
 def _break_at(now: Circumstances, words: Words) -> Command:
@@ -260,7 +272,7 @@ EXPERIMENTING = (
         "x",
         "break",
         "break",
-        "Freeze, stop, kill, cut off; break-points",
+        "Freeze, stop, kill, cut off, delay; break-points",
         _HERE_AND_IN_STEPS,
         "app.show_screen('break')",
         gives=_disrupt,
@@ -268,6 +280,18 @@ EXPERIMENTING = (
         changes=True,
         arguments=(Argument("how", tuple(Disruption)),),
         footer=96,
+    ),
+    Action(
+        "probe.delay",
+        "",
+        "delay",
+        "delay",
+        "Answer late: 500ms, 2s; off takes it back",
+        _HERE_AND_IN_STEPS,
+        gives=_delay,
+        on=On.PROBE,
+        changes=True,
+        arguments=(Argument("time", is_required=True), Argument("scope", _SCOPES)),
     ),
     Action(
         "container.break-at",

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 
 from probetui.k8s.status import Running
 from probetui.kubelet.effects import Disruption
-from probetui.kubelet.inputs import BreakPoint, DisruptContainer, SetBreakPoints
+from probetui.kubelet.inputs import (
+    BreakPoint,
+    DelayProbes,
+    DisruptContainer,
+    SetBreakPoints,
+)
 from probetui.kubelet.scope import Scope
+from probetui.kubelet.snapshot import ContainerSnapshot, ProbeSnapshot
 from probetui.presentation.detail import Subject, title
+from probetui.presentation.durations import took
 from probetui.presentation.spans import Line, Role, Span, line, muted
 from probetui.tui.screens.menu import MenuScreen
+from probetui.tui.stage import Stage
 from probetui.tui.widgets.menu_pane import MenuRow
 
 _FREEZE = MenuRow(Disruption.FREEZE, "freeze", "all its processes stand still")
@@ -34,12 +43,23 @@ _WORDS = {
     BreakPoint.FIRST_FAILURE: "first failure",
     BreakPoint.READINESS: "change of readiness",
 }
+_DELAY = "fill-delay"
+_NONE = timedelta()
+_DELAYS = tuple(
+    timedelta(milliseconds=each)
+    for each in (0, 100, 200, 500, 1000, 2000, 3000, 5000, 10_000, 30_000, 60_000)
+)
 
 
 class BreakScreen(MenuScreen):
-    """What the runtime can do to a container, and this container's break-points."""
+    """What the runtime can do to a container, late answers, and its break-points."""
 
     HEADING = "Break"
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        probe = None if stage.subject is None else stage.subject.probe
+        self._delay = _NONE if probe is None else _first_delay(probe)
 
     def show_rows(self) -> None:
         subject, view = self.stage.subject, self.stage.sight.view
@@ -58,10 +78,9 @@ class BreakScreen(MenuScreen):
             each._replace(note=_NOT_NOW, is_off=True) if reasons[each.name] else each
             for each in disruptions
         ]
-        rows += [MenuRow("", ""), MenuRow("", "pause by itself at")]
-        for point, note in _POINTS.items():
-            mark = "[x]" if point in container.break_points else "[ ]"
-            rows.append(MenuRow(point, f"{mark} {_WORDS[point]}", note))
+        if subject.probe is not None:
+            rows.append(self._delay_row(subject.probe))
+        rows += _point_rows(container)
         self.menu.show(
             line(title(subject, view)), rows, tuple(_last_words(reasons.values()))
         )
@@ -76,8 +95,29 @@ class BreakScreen(MenuScreen):
             scope = Scope(uid, container.container.name)
             self.give(SetBreakPoints(points, scope))
             return
-        self.give(DisruptContainer(uid, container.container.name, Disruption(name)))
+        if name != _DELAY:
+            self.give(DisruptContainer(uid, container.container.name, Disruption(name)))
+        elif subject.probe is not None:
+            self.give(DelayProbes(Scope.of(subject.probe.key), self._delay))
         self.dismiss()
+
+    def action_change(self, step: int) -> None:
+        if step > 0:
+            self._delay = next((e for e in _DELAYS if e > self._delay), _DELAYS[-1])
+        else:
+            self._delay = max((e for e in _DELAYS if e < self._delay), default=_NONE)
+        self.show_rows()
+
+    def _delay_row(self, probe: ProbeSnapshot) -> MenuRow:
+        kind = probe.key.probe_type.lower()
+        limit = probe.probe.timeout_seconds
+        if not self._delay:
+            note = f"{kind} answers at once again"
+        elif self._delay < timedelta(seconds=limit):
+            note = f"{kind} answers {took(self._delay)} late"
+        else:
+            note = f"{kind} answers {took(self._delay)} late: times out at {limit}s"
+        return MenuRow(_DELAY, "fill delay", note)
 
     def _why_not(self, subject: Subject, name: str) -> str:
         """Return why something cannot be done to a container now, else nothing."""
@@ -90,8 +130,23 @@ class BreakScreen(MenuScreen):
         return "" if ask is None else ask(subject.pod.pod, Disruption(name))
 
 
+def _first_delay(probe: ProbeSnapshot) -> timedelta:
+    """Return what to offer: nothing where there is a delay, else one that is felt."""
+    limit = timedelta(seconds=probe.probe.timeout_seconds)
+    return _NONE if probe.delay else next((e for e in _DELAYS if e > limit), limit)
+
+
+def _point_rows(container: ContainerSnapshot) -> Iterator[MenuRow]:
+    yield MenuRow("", "")
+    yield MenuRow("", "pause by itself at")
+    for point, note in _POINTS.items():
+        mark = "[x]" if point in container.break_points else "[ ]"
+        yield MenuRow(point, f"{mark} {_WORDS[point]}", note)
+
+
 def _last_words(reasons: Iterable[str]) -> Iterator[Line]:
     """Yield why some of it cannot be done, and what else there is to know."""
     for reason in dict.fromkeys(each for each in reasons if each):
         yield line(Span("not now: ", Role.WARNING), reason)
+    yield line(muted("left and right change the delay"))
     yield line(muted("nobody tells the kubelet; it finds out by its probes"))
