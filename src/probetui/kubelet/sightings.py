@@ -50,7 +50,7 @@ _Asked = TickEntry | TryEntry
 class _Looks:
     """What is known of where one container listens, and who waits to be told.
 
-    `told` is what was last said of each endpoint that refused.
+    `told` is what was last said of each endpoint that refused, as far as it matters.
     """
 
     pod_uid: str
@@ -58,7 +58,7 @@ class _Looks:
     found: ListenersFound | None = None
     is_under_way: bool = False
     waiting: dict[Endpoint, _Asked] = field(default_factory=dict)
-    told: dict[Endpoint, ListenersFound] = field(default_factory=dict)
+    told: dict[Endpoint, object] = field(default_factory=dict)
 
     def known(self, now: datetime) -> ListenersFound | None:
         """Return what was found, None if that was too long ago."""
@@ -162,9 +162,10 @@ class Sightings:
         now: datetime,
     ) -> None:
         """Write where a container listens, unless it has been said."""
-        if looks.told.get(there) == found:
+        matter = what_matters(found, there)
+        if looks.told.get(there) == matter:
             return
-        looks.told[there] = found
+        looks.told[there] = matter
         pod, listeners = self._pods.get(asked.key.pod_uid), found.listeners
         if pod is not None and listeners is not None:
             listeners = narrowed(listeners, pod)
@@ -233,13 +234,23 @@ def _redirect(answer: HTTPAnswer) -> str:
     if answer.redirects:
         first = go_quote(answer.redirects[0])
         return f"is redirected to {first}, which is followed on the same host"
-    where = [each.value for each in answer.headers if each.name.lower() == "location"]
-    if answer.status // 100 != _REDIRECTION or not where:
+    if answer.status // 100 != _REDIRECTION:
         return ""
-    return (
-        f"is redirected to {go_quote(where[0])}, another host: not followed, and "
-        "counted as a success"
-    )
+    places = (each.value for each in answer.headers if each.name.lower() == "location")
+    if place := next(places, ""):
+        return (
+            f"is redirected to {go_quote(place)}, another host: not followed, and "
+            "counted as a success"
+        )
+    return f"is answered with status {answer.status}, which counts as a success"
+
+
+def what_matters(found: ListenersFound, there: Endpoint) -> object:
+    """Return what of it explains a refusal: who has the port, else all others."""
+    if found.listeners is None:
+        return found.problem
+    endpoints = found.listeners.endpoints
+    return tuple(each for each in endpoints if each.port == there.port) or endpoints
 
 
 def narrowed(listeners: Listeners, pod: Pod) -> Listeners:

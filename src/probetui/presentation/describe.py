@@ -22,11 +22,13 @@ from probetui.k8s.volume import (
     Volume,
 )
 from probetui.kubelet.event_recorder import ClusterEvent
+from probetui.kubelet.journal import FindingEntry
 from probetui.kubelet.snapshot import PodSnapshot
 from probetui.presentation.describe_container import describe_container
 from probetui.presentation.describe_text import NONE, Row, lines_of, pairs, row
 from probetui.presentation.kubectl_times import event_age, rfc1123, since
 from probetui.presentation.quantities import quantity_text
+from probetui.presentation.sightings import finding_rows
 from probetui.presentation.spans import Line, Role
 from probetui.presentation.text_cells import one_line
 from probetui.presentation.view import View
@@ -35,11 +37,18 @@ _KUBELET = "kubelet"
 
 
 def describe_pod(
-    pod: PodSnapshot, events: Sequence[ClusterEvent], view: View
+    pod: PodSnapshot,
+    events: Sequence[ClusterEvent],
+    view: View,
+    findings: Sequence[FindingEntry] = (),
 ) -> list[Line]:
-    """Return a pod's page: definition, status, events as a cluster folds them."""
+    """Return a pod's page: definition, status, events as a cluster folds them.
+
+    Behind them, and not kubectl's, comes what its probes showed to be unwise.
+    """
     rows = [*_heading(pod.pod, pod.status, view), *_body(pod, view)]
-    return described([*rows, *event_rows(events, view)], view)
+    rows += event_rows(events, view)
+    return described([*rows, *finding_rows(findings)], view)
 
 
 def describe_events(events: Sequence[ClusterEvent], view: View) -> list[Line]:

@@ -40,6 +40,7 @@ from probetui.presentation.probes import (
     timing_letters,
 )
 from probetui.presentation.sentences import next_failure, why
+from probetui.presentation.sightings import sighting_lines
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, text_of
 from probetui.presentation.strips import short_strip, strip_lines
 from probetui.presentation.timeline import Timeline
@@ -189,6 +190,7 @@ def full_detail(
         EMPTY,
         *under_way(pod, container, view),
         *standing_lines(container, probe, view),
+        *sighting_lines(probe.key, probe.last_run, subject.past, view),
         *(() if is_long else output),
         *outlook_lines(subject.tick, failure, view),
         EMPTY,

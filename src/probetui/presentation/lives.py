@@ -188,6 +188,15 @@ class Lives:
             tuple(past.findings),
         )
 
+    def findings(self, pod_uid: str) -> list[FindingEntry]:
+        """Return what the probes of a pod showed, container by container."""
+        return [
+            finding
+            for (uid, _), past in self._pasts.items()
+            if uid == pod_uid
+            for finding in past.findings
+        ]
+
     def containers(self) -> list[tuple[str, str]]:
         """Return pod UID and name of every container that was told of, in order."""
         return list(self._pasts)

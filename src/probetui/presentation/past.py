@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probetui.k8s.probe import ProbeKey
-from probetui.kubelet.journal import Entry
+from probetui.kubelet.journal import Entry, FindingEntry
 from probetui.presentation.lives import ContainerPast, Lives
 from probetui.presentation.timeline import Timeline, Timelines
 
@@ -34,6 +34,10 @@ class Past:
     def container(self, pod_uid: str, container_name: str) -> ContainerPast:
         """Return the lives of a container."""
         return self._lives.of(pod_uid, container_name)
+
+    def findings(self, pod_uid: str) -> list[FindingEntry]:
+        """Return what the probes of a pod showed to be unwise."""
+        return self._lives.findings(pod_uid)
 
     def containers(self) -> list[tuple[str, str]]:
         """Return pod UID and name of every container that was told of, in order."""

@@ -49,7 +49,8 @@ def _last_output(subject: Subject, view: View) -> str:
 
 def _described(subject: Subject, sight: Sight) -> str:
     events = sight.cluster.events(subject.pod.pod.uid)
-    lines = describe_pod(subject.pod, events, sight.view)
+    findings = sight.past.findings(subject.pod.pod.uid)
+    lines = describe_pod(subject.pod, events, sight.view, findings)
     return "\n".join(text_of(each).rstrip() for each in lines) + "\n"
 
 

@@ -36,6 +36,8 @@ class ContainerListeners:
         def look(api: Api) -> Listeners:
             found = api.inspect_container(docker_id)
             process_id = found["State"]["Pid"]
+            if not process_id:
+                raise ContainerRuntimeError("it does not run")
             if not processes.shows(process_id, found["Id"]):
                 raise ContainerRuntimeError("its processes do not show here")
             return listeners_in_network_of(process_id)

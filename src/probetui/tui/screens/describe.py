@@ -23,7 +23,9 @@ class DescribeScreen(PodPage):
 
     def lines(self, pod: PodSnapshot, sight: Sight) -> Sequence[Line]:
         """Return the page; ages make it a new one every second."""
-        lines = describe_pod(pod, sight.cluster.events(pod.pod.uid), sight.view)
+        uid = pod.pod.uid
+        events, findings = sight.cluster.events(uid), sight.past.findings(uid)
+        lines = describe_pod(pod, events, sight.view, findings)
         if lines != self._lines:
             self._lines = lines
         return self._lines
