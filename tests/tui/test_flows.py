@@ -1,0 +1,239 @@
+"""What people come for, from the first key to the last, on pods that are simulated.
+
+No call steers the session here, only keys; what is looked at is what the screen says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, timedelta
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from probetui.cli.lessons import load_lesson
+from probetui.drive.clocks import SystemClock
+from probetui.drive.played import PlayedSession
+from probetui.drive.scenario import Scenario
+from probetui.drive.scenario_reader import read_scenario
+from probetui.drive.simulated_course import SimulatedCourse
+from probetui.k8s.pod import Pod
+from probetui.manifest.load import load_manifests
+from probetui.tui.app import ProbetuiApp
+from probetui.tui.options import ScreenOptions
+from tests.builders import START, a_container, a_pod, a_probe
+from tests.drive.playing import Recorded, beginning
+from tests.tui.seeing import screen_lines, screen_text
+
+SIZE = (80, 24)
+HEALTHY = a_pod(a_container(liveness_probe=a_probe(period_seconds=2)), name="shop")
+OTHER = a_pod(a_container(readiness_probe=a_probe()), name="cache")
+
+
+def lesson(name: str) -> tuple[Pod, Scenario]:
+    """Return the pod of a lesson, and how it goes."""
+    loaded = load_lesson(name)
+    manifests = load_manifests([loaded.source])
+    return manifests.pods[0], read_scenario(loaded.script, manifests.pods)
+
+
+def simulated(*pods: Pod, scenario: Scenario | None = None) -> PlayedSession:
+    begin = beginning(*pods, **({} if scenario is None else {"scenario": scenario}))
+    return PlayedSession(SimulatedCourse(begin), SystemClock(), runtime_name="sim")
+
+
+class Person:
+    """Presses keys and looks at the screen until it says something."""
+
+    def __init__(self, pilot: Pilot[None]) -> None:
+        self._pilot = pilot
+
+    @property
+    def screen(self) -> str:
+        return screen_text(self._pilot.app)
+
+    @property
+    def restarts(self) -> int:
+        """What the list says of the chosen container."""
+        lines = screen_lines(self._pilot.app)
+        at = next(each for each in lines if "POD/CONTAINER" in each).index("RST")
+        chosen = next(each for each in lines if each[1:2] == ">")
+        return int(chosen[at : at + 3])
+
+    @property
+    def sentences(self) -> str:
+        """What a pane says, without its frame and the breaks of its lines."""
+        lines = (re.sub("[┃│█]", "", each).strip() for each in self.screen.splitlines())
+        return " ".join(" ".join(lines).split())
+
+    async def press(self, *keys: str) -> None:
+        await self._pilot.press(*keys)
+        await self._pilot.pause()
+
+    async def type(self, line: str) -> None:
+        """Give a command by its name."""
+        await self.press("colon", *line, "enter")
+
+    async def see(self, *texts: str) -> None:
+        await self.until(lambda: all(each in self.sentences for each in texts), *texts)
+
+    async def see_no(self, text: str) -> None:
+        await self.until(lambda: text not in self.sentences, f"no {text}")
+
+    async def until(self, condition: Callable[[], bool], *what: str) -> None:
+        try:
+            async with asyncio.timeout(30):
+                while not condition():  # the screen is painted when there is time
+                    await self._pilot.pause(0.01)
+        except TimeoutError:
+            raise AssertionError(
+                f"looked in vain for {what} on\n{self.screen}"
+            ) from None
+
+    async def turn(self, width: int, height: int) -> None:
+        """Change the size of the terminal."""
+        await self._pilot.resize_terminal(width, height)
+        await self._pilot.pause()
+
+
+@asynccontextmanager
+async def somebody_at(
+    session: PlayedSession, *, read_only: bool = False
+) -> AsyncIterator[Person]:
+    """Open the screen on a session that stands still at its beginning."""
+    session.pause()
+    options = ScreenOptions(zone=UTC, motion=False, read_only=read_only)
+    app = ProbetuiApp(session, options=options)
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(session.run())
+        try:
+            async with app.run_test(size=SIZE) as pilot:
+                yield Person(pilot)
+        finally:
+            session.stop()
+            await task
+
+
+async def test_somebody_finds_out_why_a_container_was_killed() -> None:
+    pod, scenario = lesson("liveness")
+    async with somebody_at(simulated(pod, scenario=scenario)) as person:
+        await person.type("seek 13s")
+        await person.until(lambda: person.restarts == 1, "a restart")
+
+        await person.press("w")
+
+        await person.see(
+            "Why did liveness/app end",
+            "Its liveness probe asked for it: failure 3 of 3 in a row",
+            "cat: can't open 'healthy': No such file or directory",
+            "given 2s of grace, the pod's terminationGracePeriodSeconds",
+            "exit code 137, SIGKILL",
+        )
+        await person.press("escape")
+        await person.see_no("Why did")
+
+
+async def test_somebody_steps_a_liveness_probe_to_its_kill_and_past_it() -> None:
+    pod, scenario = lesson("liveness")
+    async with somebody_at(simulated(pod, scenario=scenario)) as person:
+        gauges: list[str] = []
+        while "[3/3 acted]" not in person.sentences and len(gauges) < 20:
+            await person.press("full_stop")
+            gauges += re.findall(r"✗[✗·]* (\d/3)", person.sentences)[:1]
+
+        assert list(dict.fromkeys(gauges)) == ["1/3", "2/3"]
+        await person.see("PAUSED", "hold yes")
+        assert person.restarts == 0
+        for _ in range(4):
+            await person.press("full_stop")
+        await person.see("hold released by a ne")
+        assert person.restarts == 1
+
+
+async def test_somebody_makes_a_healthy_container_fail_three_times() -> None:
+    async with somebody_at(simulated(HEALTHY)) as person:
+        await person.type("seek 10s")
+        await person.see("stored result Success")
+
+        await person.press("i", "right", "right", "3")
+        await person.see("INJECTED")
+        await person.type("seek +8s")
+
+        await person.see("✗*✗*✗*K")
+        assert person.restarts == 1
+        await person.see_no("INJECTED")
+        await person.press("w")
+        await person.see("was chosen by somebody, not by the container")
+
+
+async def test_somebody_mutes_a_failing_probe_and_lets_it_speak_again() -> None:
+    pod, scenario = lesson("liveness")
+    async with somebody_at(simulated(pod, scenario=scenario)) as person:
+        await person.type("seek 2s")
+        await person.press("m")
+        await person.see("MUTED")
+        await person.type("seek 30s")
+        await person.see("[25/3 muted]", "next fail: none: muted")
+        assert person.restarts == 0
+
+        await person.press("m")
+        await person.see_no("MUTED")
+        await person.type("seek +5s")
+
+        await person.until(lambda: person.restarts == 1, "a restart")
+
+
+async def test_somebody_seeks_in_a_replay(tmp_path: Path) -> None:
+    pod, scenario = lesson("liveness")
+    recorded = Recorded(tmp_path / "session.jsonl", pod, scenario=scenario)
+    recorded.run_until(START + timedelta(seconds=60))
+    session = PlayedSession(recorded.end(), SystemClock(), runtime_name="process")
+    async with somebody_at(session, read_only=True) as person:
+        await person.type("seek 45s")
+        await person.see("replay 00:45.0", "CrashLoopBackOff")
+        assert person.restarts == 3
+
+        await person.type("seek -40s")
+        await person.see("replay 00:05.0", "yes Running 5s")
+        assert person.restarts == 0
+        await person.type("seek 13s")
+
+        await person.see("replay 00:13.0", "hold released by a")
+        assert person.restarts == 1
+
+
+async def test_somebody_looks_for_one_pod_among_several() -> None:
+    async with somebody_at(simulated(HEALTHY, OTHER)) as person:
+        await person.type("seek 5s")
+        await person.see("shop", "cache")
+
+        await person.press("slash", *"sho")
+        await person.until(lambda: "cache" not in listed(person), "only shop")
+        await person.press("enter")
+        await person.see("filter: sho")
+
+        await person.press("escape")
+        await person.until(lambda: "cache" in listed(person), "all again")
+
+
+def listed(person: Person) -> str:
+    """Return the pane of the containers, the first one."""
+    lines = person.screen.splitlines()
+    below = next(number for number, each in enumerate(lines) if "╭─ 2" in each)
+    return "\n".join(lines[1:below])
+
+
+async def test_somebody_changes_the_size_while_it_runs() -> None:
+    pod, scenario = lesson("liveness")
+    async with somebody_at(simulated(pod, scenario=scenario)) as person:
+        await person.press("space")
+        for width, height in ((50, 12), (39, 9), (200, 50), (80, 24)):
+            await person.turn(width, height)
+            lines = person.screen.splitlines()
+            assert (len(lines), {len(each) for each in lines}) == (height, {width})
+            assert person.screen.strip()
+
+        await person.see("liveness/app", "Running")
