@@ -52,6 +52,23 @@ SCREENS = [
         "yaml wrapped": ("y", "W", "G"),
     }.items()
 ]
+OTHER_SCREENS = {
+    "main": (),
+    "detail zoomed": ("2", "z"),
+    "events zoomed": ("3", "z", "W"),
+    "container": ("enter",),
+    "older tick": ("enter", "left"),
+    "why": ("w",),
+    "output": ("4",),
+    "steps": ("Q",),
+    "next result": ("i",),
+    "break": ("x",),
+    "timing": ("e",),
+    "copy": ("C",),
+    "palette": ("ctrl+p",),
+    "command line": ("colon", *"probe now "),
+    "help": ("question_mark",),
+}
 PAGES = 6
 NASTY = {
     "escape sequences": "\x1b[2J\x1b[31mred\x1b]0;title\x07\x9b5A",
@@ -134,6 +151,37 @@ async def test_lines_stay_straight_and_nothing_is_obeyed(keys: tuple[str, ...]) 
 
     assert [crooked(each) for each in pages] == [[]] * (PAGES + 1)
     assert {each[-1] for page in pages for each in page[2:-2]} <= set("┃█")
+
+
+@pytest.mark.parametrize(
+    "text", [pytest.param(each, id=id_) for id_, each in NASTY.items()]
+)
+async def test_whatever_has_that_name_and_says_it_nothing_is_obeyed(text: str) -> None:
+    app = an_app(called(saying(text), text))
+    seen = {}
+    async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
+        for name, keys in OTHER_SCREENS.items():
+            await pilot.press(*keys)
+            await pilot.pause()
+            seen[name] = crooked(screen_lines(app))
+            await pilot.press("escape", "escape", "1")
+
+    assert {name: lines for name, lines in seen.items() if lines} == {}
+    assert len(seen) == len(OTHER_SCREENS)
+
+
+def called(snapshot: Snapshot, name: str) -> Snapshot:
+    """Return a snapshot in which pod and container have a name that none can have."""
+    (shown,) = snapshot.pods
+    (container,) = shown.containers
+    renamed = replace(container.container, name=name)
+    probes = tuple(
+        replace(each, key=each.key._replace(container_name=name))
+        for each in container.probes
+    )
+    pod = replace(shown.pod, name=name, namespace=name, containers=(renamed,))
+    named = replace(container, container=renamed, probes=probes)
+    return replace(snapshot, pods=(replace(shown, pod=pod, containers=(named,)),))
 
 
 TEXTS = st.text(

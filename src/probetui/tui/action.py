@@ -18,6 +18,7 @@ from probetui.kubelet.snapshot import (
     Snapshot,
 )
 from probetui.presentation.detail import Subject
+from probetui.presentation.text_cells import one_line
 from probetui.tui.options import ScreenOptions
 from probetui.tui.outside import Outside
 
@@ -230,11 +231,12 @@ def acted_on(what: On, now: Circumstances) -> str:
     """Return in words what an action would be done to."""
     match what:
         case On.POD:
-            return now.pod.pod.name
+            return one_line(now.pod.pod.name)
         case On.CONTAINER:
-            return f"{now.pod.pod.name}/{now.container.container.name}"
+            return one_line(f"{now.pod.pod.name}/{now.container.container.name}")
         case On.PROBE:
             kind = now.probe.key.probe_type.lower()
-            return f"{now.pod.pod.name}/{now.container.container.name} {kind}"
+            name = f"{now.pod.pod.name}/{now.container.container.name}"
+            return f"{one_line(name)} {kind}"
         case _:
             return what.value

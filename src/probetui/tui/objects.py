@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from probetui.presentation.containers import object_name, pod_names
+from probetui.presentation.text_cells import one_line
 from probetui.tui.action import Circumstances
 from probetui.tui.container_keys import ContainerKey
 
@@ -16,7 +17,7 @@ def objects(now: Circumstances) -> dict[str, ContainerKey]:
         for pod in pods
         for container in pod.containers
     )
-    return {object_name(names, *each): each for each in keys}
+    return {one_line(object_name(names, *each)): each for each in keys}
 
 
 def probe_words(now: Circumstances, key: ContainerKey) -> list[str]:
