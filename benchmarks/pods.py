@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -114,15 +115,12 @@ async def start_pods(count: int) -> Started:
     daemon, cpu, wall = daemon_seconds(), time.process_time(), time.monotonic()
     for number in range(count):
         session.send(AddPod(a_docker_pod(number)))
-    running = asyncio.create_task(session.run())
-    await all_started(session, count)
-    wall = time.monotonic() - wall
-    cpu = time.process_time() - cpu
-    daemon = daemon_seconds() - daemon - idle * wall
-    own = engine.cpu_seconds
-    assert await session.shutdown()
-    session.stop()
-    await running
+    async with until_removed(session):
+        await all_started(session, count)
+        wall = time.monotonic() - wall
+        cpu = time.process_time() - cpu
+        daemon = daemon_seconds() - daemon - idle * wall
+        own = engine.cpu_seconds
     await runtime.close()
     return Started(
         count,
@@ -133,6 +131,19 @@ async def start_pods(count: int) -> Started:
         round(100 * own / daemon, 1),
         round(100 * cpu / daemon, 1),
     )
+
+
+@contextlib.asynccontextmanager
+async def until_removed(session: RealtimeSession) -> AsyncIterator[None]:
+    """Run a session; its pods are removed in the end, also after an interrupt."""
+    running = asyncio.create_task(session.run())
+    try:
+        yield
+    finally:
+        # The first interrupt has cancelled this task; what follows is not part of it.
+        assert await session.shutdown()
+        session.stop()
+        await running
 
 
 def a_docker_pod(number: int) -> Pod:
