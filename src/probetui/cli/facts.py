@@ -22,13 +22,15 @@ from probetui.drive.clocks import SystemClock
 from probetui.kubelet.config import KubeletConfig
 from probetui.runtimes.cri.connection import describe as describe_cri
 from probetui.runtimes.docker.connection import describe
+from probetui.tui.background import is_light_by_environment
 
 _LIBRARIES = ("textual", "docker", "grpcio", "httpx", "lightkube", "click", "pyyaml")
 _VARIABLES = frozenset(
     {
-        "COLORTERM", "CONTAINER_RUNTIME_ENDPOINT", "CRI_CONFIG_FILE",
+        "COLORFGBG", "COLORTERM", "CONTAINER_RUNTIME_ENDPOINT", "CRI_CONFIG_FILE",
         "DOCKER_CERT_PATH", "DOCKER_CONTEXT", "DOCKER_HOST", "DOCKER_TLS_VERIFY",
         "IMAGE_SERVICE_ENDPOINT", "LANG", "LC_ALL", "NO_COLOR", "TERM", "TERM_PROGRAM",
+        "TEXTUAL_THEME",
         "TMUX", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
     }
 )  # fmt: skip
@@ -94,6 +96,25 @@ def _terminal() -> Iterator[tuple[str, str]]:
     size = shutil.get_terminal_size()
     yield "size", f"{size.columns} x {size.lines}"
     yield "encoding", sys.stdout.encoding
+    yield "background", _background(terminal)
+
+
+def _background(terminal: Terminal) -> str:
+    """Tell what the theme follows where none is chosen."""
+    if terminal.stdin and terminal.stdout and terminal.stderr and not terminal.is_dumb:
+        # Late: not there on systems whose terminals are asked in another way.
+        from probetui.cli.background import ask_terminal  # noqa: PLC0415
+
+        if (told := ask_terminal()) is not None:
+            return f"{told}, as the terminal answers: {_theme(is_light=told.is_light)}"
+    is_light = is_light_by_environment(os.environ)
+    if is_light is not None:
+        return f"by COLORFGBG: {_theme(is_light=is_light)}"
+    return f"not told: {_theme(is_light=False)}"
+
+
+def _theme(*, is_light: bool) -> str:
+    return f"{'light' if is_light else 'dark'} theme if none is chosen"
 
 
 def _environment() -> Iterator[tuple[str, str]]:

@@ -25,8 +25,10 @@ from probetui.headless.follow import Follower
 from probetui.headless.verdict import DONE, Verdict
 from probetui.presentation.changes import pod_changes
 from probetui.tui import app
+from probetui.tui.background import is_light_by_environment
 from probetui.tui.options import ScreenOptions
 from probetui.tui.outside import Lesson, ManifestCopy, Outside, Reread, Timings
+from probetui.tui.themes import theme_on
 
 _INTRO_SECONDS = 30
 _SEVERITIES: dict[Weight, Literal["information", "warning", "error"]] = {
@@ -160,11 +162,17 @@ def _rereading(plan: Plan, roster: Roster | None) -> Callable[[], Reread] | None
 
 def _options(plan: Plan, looks: Looks) -> ScreenOptions:
     choices = plan.screen
+    theme = choices.theme
+    # Textual has a variable of its own for its default.
+    follows_terminal = theme is None and "TEXTUAL_THEME" not in os.environ
+    if follows_terminal:
+        theme = theme_on(is_light=is_light_by_environment(os.environ) or False)
     return ScreenOptions(
         ascii=choices.ascii,
         motion=not choices.no_motion,
         mouse=not choices.no_mouse,
-        theme=choices.theme,
+        theme=theme,
+        follows_terminal=follows_terminal,
         themes=looks.themes,
         keymap=looks.keymap,
         read_only=choices.read_only,

@@ -34,6 +34,11 @@ class Terminal:
     term: str
     has_keyboard: bool
 
+    @property
+    def is_dumb(self) -> bool:
+        """Whether it knows no escape sequences."""
+        return self.term in {"", "dumb"}
+
     @classmethod
     def here(cls) -> Terminal:
         """Look at this process."""
@@ -91,7 +96,7 @@ def _obstacle(terminal: Terminal, *, reads_stdin: bool, needs_stdout: bool) -> s
     # The screen is drawn on standard error.
     if not terminal.stderr:
         return "standard error is not a terminal"
-    if terminal.term in {"", "dumb"}:
+    if terminal.is_dumb:
         return f'the terminal cannot place the cursor (TERM="{terminal.term}")'
     return ""
 

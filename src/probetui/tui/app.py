@@ -75,6 +75,8 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
         self.set_keymap(options.keymap)
         if options.theme is not None:
             self.theme = options.theme
+        if options.follows_terminal:
+            self.follow_terminal()
         if not options.motion:
             self.animation_level = "none"
         self._options = options

@@ -6,6 +6,7 @@ from textual.message import Message
 
 from probetui.kubelet.inputs import Command
 from probetui.kubelet.journal import TickEntry
+from probetui.tui.background import Background
 from probetui.tui.container_keys import ContainerKey
 
 
@@ -96,3 +97,11 @@ class KeyClicked(Message):
     def __init__(self, key: str) -> None:
         super().__init__()
         self.key = key
+
+
+class BackgroundTold(Message):
+    """The terminal has told what colour is behind its text."""
+
+    def __init__(self, background: Background) -> None:
+        super().__init__()
+        self.background = background

@@ -29,6 +29,9 @@ class ScreenOptions:
     motion: bool = True
     mouse: bool = True
     theme: str | None = None
+    follows_terminal: bool = False
+    """Whether `theme` is to be put right once the terminal has told its background."""
+
     themes: Sequence[Theme] = ()
     keymap: Keymap = field(default_factory=dict)
     read_only: bool = False

@@ -7,16 +7,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from textual import work
+from textual import on, work
 from textual.strip import Strip
 
 from probetui.errors import ManifestError, ProbetuiError
 from probetui.presentation.changes import change_lines
 from probetui.presentation.spans import EMPTY, Line, line, strong
 from probetui.tui.edits import edited_timings
+from probetui.tui.messages import BackgroundTold
 from probetui.tui.outside import Reread, Timings
 from probetui.tui.shell import open_shell, shell_command
 from probetui.tui.stage import StagedApp
+from probetui.tui.themes import theme_on
 
 # What is not to be seen at the start is imported when it is wanted.
 
@@ -30,6 +32,25 @@ class ProgramActions(StagedApp, inherit_bindings=False):
 
     has_mouse = True
     _is_quit_asked = False
+    _theme_of_terminal = ""
+
+    def follow_terminal(self) -> None:
+        """Have the terminal asked for its background, and put on what goes with it."""
+        # Late: not there on systems whose terminals are asked in another way.
+        from textual.drivers.linux_driver import LinuxDriver  # noqa: PLC0415
+
+        if self.driver_class is LinuxDriver:
+            from probetui.tui.asking_driver import AskingDriver  # noqa: PLC0415
+
+            self.driver_class = AskingDriver
+            self._theme_of_terminal = self.theme
+
+    @on(BackgroundTold)
+    def _put_on_what_fits(self, message: BackgroundTold) -> None:
+        # Somebody may have chosen another theme meanwhile.
+        if self.theme == self._theme_of_terminal:
+            self.theme = theme_on(is_light=message.background.is_light)
+            self._theme_of_terminal = self.theme
 
     def action_set_theme(self, name: str) -> None:
         """Put on other colours."""

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from textual.color import Color
 
+from probetui.tui.background import luminance
+
 LEAST_CONTRAST = 4.5
 """What WCAG 2 asks for text."""
 
@@ -53,7 +55,7 @@ def role_variables(theme: Mapping[str, str]) -> dict[str, str]:
 
 def contrast(one: Color, other: Color) -> float:
     """Return the contrast ratio of two colours as WCAG 2 defines it, 1 to 21."""
-    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    darker, lighter = sorted(luminance(*each.normalized) for each in (one, other))
     return (lighter + 0.05) / (darker + 0.05)
 
 
@@ -64,14 +66,3 @@ def _readable(color: Color, behind: Sequence[Color]) -> Color:
         if all(contrast(candidate, each) >= LEAST_CONTRAST for each in behind):
             return candidate
     return extreme
-
-
-def _luminance(color: Color) -> float:
-    red, green, blue = (_linear(each) for each in color.normalized)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _linear(channel: float) -> float:
-    if channel <= 0.04045:  # noqa: PLR2004  # where the curve of sRGB begins
-        return channel / 12.92
-    return float(((channel + 0.055) / 1.055) ** 2.4)

@@ -54,6 +54,9 @@ BLUE_ORANGE_LIGHT = Theme(
 )
 OWN_THEMES = (BLUE_ORANGE_DARK, BLUE_ORANGE_LIGHT)
 
+DARK, LIGHT = "textual-dark", "textual-light"
+"""What is put on where nobody has chosen, by the terminal's background."""
+
 _COLORS = frozenset(
     {
         "primary",
@@ -76,6 +79,11 @@ def theme_names(others: Iterable[Theme] = ()) -> tuple[str, ...]:
     """Return the names of all themes, in order; `others` are those of the user."""
     named = (*OWN_THEMES, *others)
     return tuple(sorted({*BUILTIN_THEMES, *(each.name for each in named)}))
+
+
+def theme_on(*, is_light: bool) -> str:
+    """Return the theme for a terminal with that background."""
+    return LIGHT if is_light else DARK
 
 
 def read_theme(name: str, content: object) -> tuple[Theme | None, list[str]]:

@@ -1,0 +1,88 @@
+"""The program on a terminal of the test's own: what it is told, and what it draws."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import termios
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.e2e.program import PROGRAM, Program
+
+STOPPED = "T"
+_LINES, _COLUMNS = 24, 80
+
+
+class OnTerminal:
+    """The program on a terminal that the test plays, and can close."""
+
+    def __init__(
+        self, home: Path, *arguments: str, environment: Mapping[str, str]
+    ) -> None:
+        whole = Program(home).environment | {"TERM": "xterm-256color", **environment}
+        self.seen = b""
+        self._ended: int | None = None
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.execve(PROGRAM, [str(PROGRAM), *arguments], whole)
+        size = struct.pack("HHHH", _LINES, _COLUMNS, 0, 0)
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
+
+    def shows(self, text: bytes) -> bool:
+        """Tell whether a text has been on the screen."""
+        self._read()
+        return text in self.seen
+
+    def tell(self, data: bytes) -> None:
+        """Send what a terminal sends: keys, and answers."""
+        os.write(self.terminal, data)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it has left the terminal to the shell."""
+        self._read()
+        stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
+        return stat.rpartition(")")[2].split()[0] == STOPPED
+
+    def _read(self) -> None:
+        """Take what it draws: it would wait for somebody who does."""
+        while select.select([self.terminal], [], [], 0)[0]:
+            try:
+                self.seen += os.read(self.terminal, 1 << 16)
+            except OSError:  # it has closed its side
+                return
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is gone; `status` then says how."""
+        if self._ended is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self._ended = status if pid else None
+        return self._ended is not None
+
+    @property
+    def status(self) -> int:
+        """Its exit status."""
+        assert self._ended is not None
+        return os.waitstatus_to_exitcode(self._ended)
+
+
+@contextmanager
+def on_terminal(
+    home: Path, *arguments: str, environment: Mapping[str, str] | None = None
+) -> Iterator[OnTerminal]:
+    """Start the program on a terminal, and end both."""
+    started = OnTerminal(home, *arguments, environment=environment or {})
+    try:
+        yield started
+    finally:
+        with suppress(OSError):
+            os.close(started.terminal)
+        if not started.has_ended:
+            os.kill(started.pid, 9)
+            os.waitpid(started.pid, 0)
