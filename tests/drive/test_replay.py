@@ -15,6 +15,7 @@ from probetui.drive.record_reader import read_recording
 from probetui.drive.replay import RecordedCourse
 from probetui.drive.scenario import Scenario
 from probetui.drive.scripted_results import ResultName, ScriptedResult
+from probetui.drive.tape import Tape
 from probetui.drive.world import Life, Spell, Spells
 from probetui.errors import RecordError
 from probetui.k8s.pod import Pod
@@ -263,6 +264,50 @@ def test_of_a_recording_that_was_cut_off_what_is_whole_is_played(
     assert "15 bytes are cut off or spoilt" in course.note
     assert 0 < len(course.journal) < len(recorded.course.journal)
     assert list(course.journal) == list(recorded.course.journal)[: len(course.journal)]
+
+
+def test_wherever_it_is_cut_off_what_is_whole_is_played_and_the_rest_told(
+    recorded: Recorded,
+) -> None:
+    recorded.run_until(at(9))
+    recorded.end()
+    lines = recorded.path.read_bytes().splitlines(keepends=True)
+    journal = list(recorded.course.journal)
+    first = next(n for n, each in enumerate(lines, 1) if b'"type":"input"' in each)
+
+    for whole in range(first, len(lines)):
+        for rest in (b"", lines[whole][:1], lines[whole][:-1]):
+            recorded.path.write_bytes(b"".join(lines[:whole]) + rest)
+
+            tape, recording = Tape(recorded.path), read_recording(recorded.path)
+
+            assert recording.entries == tuple(journal[: len(recording.entries)])
+            assert tape.entries == len(recording.entries)
+            assert tape.problem == recording.problem
+            told = (
+                f"line {whole + 1}: {len(rest)} bytes are cut off or spoilt"
+                if rest
+                else f"it has no end, only {whole} lines up to 00:0"
+            )
+            assert tape.problem.startswith(told)
+    assert len(lines) > 100
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.7, 0.9])
+def test_what_is_left_of_it_plays_as_it_was(recorded: Recorded, share: float) -> None:
+    recorded.run_until(at(40))
+    recorded.end()
+    lines = recorded.path.read_bytes().splitlines(keepends=True)
+    recorded.path.write_bytes(b"".join(lines[: int(len(lines) * share)]))
+
+    course = opened(recorded.path)
+    while course.next_at() is not None:
+        course.turn()
+
+    journal = list(recorded.course.journal)
+    assert 0 < len(course.journal) < len(journal)
+    assert list(course.journal) == journal[: len(course.journal)]
+    assert course.note.startswith("it has no end")
 
 
 def test_where_it_is_not_as_it_was_is_said(recorded: Recorded) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from probetui.drive.recording import VERSION
+from probetui.drive.recording import VERSION, without_end
 from probetui.drive.status_json import Json, decode_pod_status
 from probetui.errors import RecordError
 from probetui.k8s.event import Event, EventType
@@ -72,12 +72,16 @@ def read_recording(path: Path) -> Recording:
     records, problem = _whole_records(data)
     if not records or records[0].get("type") != "session":
         raise RecordError(f"{path}: is not a recording: no session record comes first")
+    lines = len(records)
     end = records[-1] if records[-1]["type"] == "end" else None
     try:
         records = _what_stands(records)
         entries = decode_entries(_renumbered(records))
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{path}: is not a recording: {error!r}") from error
+    if end is None and not problem:
+        last = max(_instant(each["ts"]) for each in (records[0], records[-1]))
+        problem = without_end(lines, last, _instant(records[0]["ts"]))
     return Recording(records[0], entries, end, problem, _pods(records))
 
 

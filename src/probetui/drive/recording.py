@@ -207,6 +207,16 @@ def encode_folding(shown: ClusterEvent | None) -> Record:
     return {"folded": folded, "dropped": False}
 
 
+def without_end(lines: int, ended_at: datetime, started_at: datetime) -> str:
+    """Return what is to be said of a recording that no `end` closes."""
+    seconds = (ended_at - started_at).total_seconds()
+    clock = f"{int(seconds // 60):02d}:{seconds % 60:04.1f}"
+    return (
+        f"it has no end, only {lines} lines up to {clock}: its session was killed, "
+        "goes on, or could not be recorded any further"
+    )
+
+
 def to_line(record: Record) -> bytes:
     """Return a record as one line of UTF-8, newline included.
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from probetui.drive.recording import VERSION
+from probetui.drive.recording import VERSION, without_end
 from probetui.drive.value_json import decode_value
 from probetui.errors import RecordError
 from probetui.k8s.pod import Pod
@@ -66,6 +66,8 @@ class Tape:
         self._sequences = array("Q")
         self.session: Json = {}
         self.ended_at: datetime | None = None
+        self._lines = 0
+        self._has_end = False
         for offset, head in self._heads(path):
             self._take(offset, head)
         if not self.session:
@@ -82,6 +84,8 @@ class Tape:
                 f"{path}: cannot be played: it says what happened, but not what the "
                 "engine was told (an earlier probetui wrote it, or nothing happened)"
             )
+        if not self._has_end and not self.problem:
+            self.problem = self._without_end()
 
     @property
     def entries(self) -> int:
@@ -142,8 +146,14 @@ class Tape:
             yield offset, head
             offset = end
 
+    def _without_end(self) -> str:
+        started_at = _instant(self.session["ts"])
+        return without_end(self._lines, self.ended_at or started_at, started_at)
+
     def _take(self, offset: int, head: _Head) -> None:
         self.ended_at = head.at
+        self._lines += 1
+        self._has_end = head.kind == "end"
         match head.kind:
             case "session":
                 self.session = self._record(offset)
