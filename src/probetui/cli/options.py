@@ -475,6 +475,13 @@ screen_options = _group(
         is_flag=True,
         help="Leave the mouse to the terminal.",
     ),
+    setting(
+        "--pause-opens-step/--no-pause-opens-step",
+        section=_SCREEN,
+        default=True,
+        show_default=True,
+        help="Pause from the main screen goes on to step mode.",
+    ),
 )
 
 program_options = _group(

@@ -177,6 +177,7 @@ def _options(plan: Plan, looks: Looks) -> ScreenOptions:
         keymap=looks.keymap,
         read_only=choices.read_only,
         show_secrets=choices.show_secrets,
+        pause_opens_step=choices.pause_opens_step,
         screenshot_folder=Path.cwd(),
         reach=plan.runtime.reach,
     )

@@ -50,6 +50,7 @@ class ScreenChoices:
     ascii: bool = False
     no_motion: bool = False
     no_mouse: bool = False
+    pause_opens_step: bool = True
     keymap: Path | Mapping[str, object] | None = None
     read_only: bool = False
     show_secrets: bool = False

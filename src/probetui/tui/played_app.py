@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from probetui.drive.session import Playback, Session
 from probetui.errors import ProbetuiError
+from probetui.kubelet.inputs import PauseProbes, ResumeProbes
 from probetui.presentation.moments import moment
+from probetui.tui.action import Where
 from probetui.tui.program_actions import ProgramActions
+from probetui.tui.screens.catalogue import SCREENS
 
 _NO_PLAYBACK = "time goes its own way here; it can be moved in sim and replay"
 
@@ -20,6 +25,24 @@ class PlayedApp(ProgramActions, inherit_bindings=False):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
+
+    def action_pause(self) -> None:
+        """Hold back all ticks; from the main screen, go where they are stepped."""
+        self.session.send(PauseProbes())
+        if self.stage.options.pause_opens_step and Where.PANES in self._places:
+            self.push_screen(SCREENS["step"](self.stage))
+
+    def action_resume(self) -> None:
+        """Let ticks go again; leave the place where they are stepped."""
+        self.session.send(ResumeProbes())
+        if Where.STEPS in self._places:
+            self.pop_screen()
+
+    @property
+    def _places(self) -> Container[Where]:
+        """Where the keys of the screen in front work."""
+        places: Container[Where] = getattr(self.screen, "PLACES", ())
+        return places
 
     def action_step_back(self) -> None:
         """Go back to before the last tick."""

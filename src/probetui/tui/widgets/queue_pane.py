@@ -43,7 +43,7 @@ class QueuePane(RowsPane):
             return ()
         snapshot = self._sight.snapshot
         if not snapshot.is_paused:
-            return [line(muted("probes are running: space pauses them"))]
+            return [line(muted("probes are running: . or S lets one go, space pauses"))]
         return list(queue_lines(snapshot, _names(snapshot), self._sight.view))
 
 

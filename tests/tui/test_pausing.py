@@ -1,0 +1,91 @@
+"""Space pauses, and from the main screen goes on to where ticks are stepped."""
+
+from __future__ import annotations
+
+import pytest
+
+from probetui.kubelet.inputs import PauseProbes, ResumeProbes, StepProbe
+from probetui.kubelet.snapshot import Snapshot
+from probetui.tui.screens.container import ContainerScreen
+from probetui.tui.screens.events import EventsScreen
+from probetui.tui.screens.pods import PodsScreen
+from probetui.tui.screens.step import StepScreen
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing, paused
+from tests.tui.seeing import an_app
+
+SIZE = (80, 24)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "keys", "screen", "sent"),
+    [
+        pytest.param(
+            failing(), ("space",), StepScreen, PauseProbes(), id="the main screen"
+        ),
+        pytest.param(
+            failing(), ("3", "space"), StepScreen, PauseProbes(), id="any pane of it"
+        ),
+        pytest.param(
+            failing(), ("enter", "space"), ContainerScreen, PauseProbes(), id="detail"
+        ),
+        pytest.param(
+            failing(), ("v", "space"), EventsScreen, PauseProbes(), id="events"
+        ),
+        pytest.param(
+            failing(), ("Q", "space"), StepScreen, PauseProbes(), id="step mode"
+        ),
+        pytest.param(
+            paused(), ("space",), PodsScreen, ResumeProbes(), id="paused already"
+        ),
+        pytest.param(
+            paused(), ("Q", "space"), PodsScreen, ResumeProbes(), id="stepped from main"
+        ),
+        pytest.param(
+            paused(),
+            ("enter", "Q", "space"),
+            ContainerScreen,
+            ResumeProbes(),
+            id="stepped from detail",
+        ),
+        pytest.param(
+            failing(), ("full_stop",), PodsScreen, StepProbe(), id="a step from there"
+        ),
+    ],
+)
+async def test_where_space_leads_to(
+    snapshot: Snapshot, keys: tuple[str, ...], screen: type, sent: object
+) -> None:
+    session = FakeSession(snapshot)
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+
+        assert isinstance(app.screen, screen)
+        assert session.sent == [sent]
+
+
+async def test_escape_leaves_step_mode_and_nothing_goes_on() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("space")
+        session.publish(paused())
+        await pilot.pause()
+        await pilot.press("escape")
+        await pilot.pause()
+
+        assert isinstance(app.screen, PodsScreen)
+        assert session.sent == [PauseProbes()]
+
+
+async def test_who_wants_to_stay_on_the_main_screen_stays_there() -> None:
+    session = FakeSession(failing())
+    app = an_app(session, pause_opens_step=False)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("space")
+        await pilot.pause()
+
+        assert isinstance(app.screen, PodsScreen)
+        assert session.sent == [PauseProbes()]
