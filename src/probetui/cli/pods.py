@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from probetui.cli.files import STDIN, read_sources
 from probetui.cli.notes import Notes
-from probetui.cli.selector import parse_selector
 from probetui.errors import ManifestError, NothingToDoError, UsageError
 from probetui.k8s.pod import Pod
+from probetui.k8s.selector import parse_selector
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import LoadedPod, Manifests, Validation
 from probetui.manifest.problem import Problem

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.cli.selector import parse_selector
 from probetui.errors import UsageError
+from probetui.k8s.selector import parse_selector
 
 LABELS = {"app": "web", "tier": "front", "example.com/team": "a-b_c.d", "empty": ""}
 
