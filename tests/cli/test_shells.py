@@ -2,61 +2,50 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from probetui.cli.session_options import RuntimeOptions
 from probetui.cli.shells import shells
 from probetui.k8s.runtime import ContainerID
+from probetui.presentation.reach import AT_HAND, Reach
 
 BEST = ("sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
+FAR = Reach(("-H", "tcp://far:2375"), ("-r", "unix:///run/some.sock"))
 
 
 @pytest.mark.parametrize(
-    ("options", "container_id", "command"),
+    ("reach", "container_id", "command"),
     [
         pytest.param(
-            RuntimeOptions(),
-            "docker://abc",
-            ("docker", "exec", "-it", "abc"),
-            id="docker",
+            AT_HAND, "docker://abc", "docker exec -it abc", id="docker at hand"
         ),
         pytest.param(
-            RuntimeOptions(host="tcp://far:2375", context="near"),
-            "docker://abc",
-            ("docker", "--host", "tcp://far:2375", "exec", "-it", "abc"),
-            id="a host before a context",
+            FAR, "docker://abc", "docker -H tcp://far:2375 exec -it abc", id="docker"
         ),
         pytest.param(
-            RuntimeOptions(context="near"),
-            "docker://abc",
-            ("docker", "--context", "near", "exec", "-it", "abc"),
-            id="context",
+            AT_HAND, "containerd://abc", "crictl exec -it abc", id="containerd at hand"
         ),
         pytest.param(
-            RuntimeOptions(),
-            "containerd://abc",
-            ("crictl", "exec", "-it", "abc"),
-            id="containerd",
-        ),
-        pytest.param(
-            RuntimeOptions(runtime_endpoint="unix:///run/some.sock"),
+            FAR,
             "cri-o://abc",
-            (
-                "crictl",
-                "--runtime-endpoint",
-                "unix:///run/some.sock",
-                *("exec", "-it", "abc"),
-            ),
-            id="endpoint",
+            "crictl -r unix:///run/some.sock exec -it abc",
+            id="another endpoint",
+        ),
+        pytest.param(
+            AT_HAND,
+            "process://abc",
+            f"{sys.executable} -m probetui exec process://abc",
+            id="process",
         ),
     ],
 )
 def test_the_runtimes_own_program_opens_the_best_shell_there_is(
-    options: RuntimeOptions, container_id: str, command: tuple[str, ...]
+    reach: Reach, container_id: str, command: str
 ) -> None:
-    assert shells(options)(ContainerID(container_id)) == (*command, *BEST)
+    assert shells(reach)(ContainerID(container_id)) == (*command.split(" "), *BEST)
 
 
-@pytest.mark.parametrize("container_id", ["process://abc", "", "container000"])
+@pytest.mark.parametrize("container_id", ["", "container000"])
 def test_elsewhere_there_is_no_shell(container_id: str) -> None:
-    assert shells(RuntimeOptions())(ContainerID(container_id)) == ()
+    assert shells(AT_HAND)(ContainerID(container_id)) == ()

@@ -17,6 +17,7 @@ from probetui.kubelet.snapshot import (
 )
 from probetui.presentation.header import (
     LEVELS,
+    About,
     header,
     playback_trouble,
     runtime_lost,
@@ -29,8 +30,14 @@ from tests.tui.states import NOW, a_snapshot, demo, shop
 NAME = "docker 27.3 (default)"
 
 
-def shown(level: int, snapshot: Snapshot | None = None) -> tuple[str, str]:
-    left, right = header(snapshot or a_snapshot(demo(), shop()), NAME, VIEW, level)
+ABOUT = About(("shop.yaml", "demo.yaml"), "session.jsonl")
+
+
+def shown(
+    level: int, snapshot: Snapshot | None = None, about: About = ABOUT
+) -> tuple[str, str]:
+    seen = snapshot or a_snapshot(demo(), shop())
+    left, right = header(seen, NAME, VIEW, level, about)
     return text_of(left), text_of(right)
 
 
@@ -39,18 +46,30 @@ def shown(level: int, snapshot: Snapshot | None = None) -> tuple[str, str]:
     [
         pytest.param(
             0,
-            " probetui  docker 27.3 (default)  kubelet v1.32 rules  2 pods  "
-            "5 containers   [LIVE 1x]",
-            " ready 2/5  restarts 8  faults 0  08:21:07 ",
+            " probetui  docker 27.3 (default)  kubelet v1.32 rules  shop.yaml  "
+            "demo.yaml  2 pods  5 containers   [LIVE 1x]",
+            " ready 2/5  restarts 8  faults 0   rec session.jsonl  08:21:07 ",
             id="everything",
         ),
         pytest.param(
-            3,
+            2,
+            " probetui  docker 27.3 (default)  2 pods  5 containers   [LIVE 1x]",
+            " ready 2/5  restarts 8  faults 0  08:21:07 ",
+            id="less",
+        ),
+        pytest.param(
+            4,
             " probetui  docker  2 pods 5 ctrs   [LIVE 1x]",
             " restarts 8  faults 0  08:21:07 ",
             id="short",
         ),
-        pytest.param(4, " probetui  5 ctrs   [LIVE 1x]", " faults 0 ", id="tiny"),
+        pytest.param(
+            5,
+            " probetui  docker  2 pods 5 ctrs   [LIVE 1x]",
+            " restarts 8  faults 0 ",
+            id="without the clock",
+        ),
+        pytest.param(6, " probetui  5 ctrs   [LIVE 1x]", " faults 0 ", id="tiny"),
     ],
 )
 def test_the_header_has_versions(level: int, left: str, right: str) -> None:
@@ -63,8 +82,38 @@ def test_each_version_is_shorter_than_the_one_before() -> None:
     assert lengths == sorted(set(lengths), reverse=True)
 
 
+def test_many_manifests_are_counted() -> None:
+    left, _ = shown(0, about=About(("a", "b", "c", "d", "e")))
+
+    assert "  a  b  c  +2 more  2 pods" in left
+
+
+def test_the_names_of_hostile_files_are_harmless() -> None:
+    left, right = shown(0, about=About(("\x1b[2J.yaml",), "\x1b[2J.jsonl"))
+
+    assert "\\x1b[2J.yaml" in left
+    assert "\\x1b[2J.jsonl" in right
+
+
+def test_a_read_only_screen_says_so_in_every_version() -> None:
+    versions = [
+        shown(each, about=About(is_read_only=True))[0] for each in range(LEVELS)
+    ]
+
+    assert all("[LIVE 1x] [READ-ONLY]" in each for each in versions[:4])
+    assert all("[LIVE 1x] [RO]" in each for each in versions[4:])
+
+
+def test_a_pause_does_not_hide_that_nothing_is_acted_on() -> None:
+    watched = replace(a_snapshot(demo()), acts=False)
+    paused = replace(watched, is_paused=True)
+
+    assert shown(0, watched)[0].endswith("[ONLY WATCHED]")
+    assert shown(0, paused)[0].endswith("[PAUSED] [ONLY WATCHED]")
+
+
 def test_a_pause_is_said() -> None:
-    left, _ = shown(3, replace(a_snapshot(demo()), is_paused=True))
+    left, _ = shown(4, replace(a_snapshot(demo()), is_paused=True))
 
     assert left == " probetui  docker  1 pod 1 ctr   [PAUSED]"
 
@@ -149,7 +198,7 @@ def test_another_clock_than_the_wall_s_is_named(
     snapshot = replace(a_snapshot(demo()), started_at=started_at, playback=playback)
 
     assert shown(0, snapshot)[0].endswith(badge)
-    assert "00:41.0]" in shown(3, snapshot)[0]
+    assert "00:41.0]" in shown(4, snapshot)[0]
 
 
 def test_what_is_not_as_it_should_be_with_a_recording_is_said() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -88,7 +88,7 @@ async def show_screen(
         logs=session if isinstance(session, LogKeeper) else None,
         lesson=None if plan.page is None else _lesson(plan.page, follower),
         save=save,
-        shell=None if session.playback is not None else shells(plan.runtime),
+        shell=None if session.playback is not None else shells(plan.runtime.reach),
         why_not=session.why_not if isinstance(session, Disruptable) else None,
         leaves_behind=_leaves_behind(plan, roster),
         reread=_rereading(plan, roster),
@@ -180,7 +180,14 @@ def _options(plan: Plan, looks: Looks) -> ScreenOptions:
         pause_opens_step=choices.pause_opens_step,
         screenshot_folder=Path.cwd(),
         reach=plan.runtime.reach,
+        sources=_file_names(each.position.file for each in plan.loaded),
+        record=plan.record.name if plan.record is not None else "",
     )
+
+
+def _file_names(files: Iterable[str]) -> Sequence[str]:
+    """Return each file once, without its folder."""
+    return tuple(dict.fromkeys(Path(each).name for each in files))
 
 
 def _choose_colors(choices: ScreenChoices) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 from probetui.kubelet.snapshot import PlaybackSnapshot, Snapshot
 from probetui.presentation.containers import ready_containers
@@ -13,7 +15,23 @@ from probetui.presentation.view import View
 _LATE = timedelta(milliseconds=100)
 """A tick that comes later than this by our own fault is worth saying."""
 
-_SHORT, _TINY = 3, 4
+_READY, _SHORT, _WITHOUT_CLOCK, _TINY = 2, 4, 5, 6
+
+
+class About(NamedTuple):
+    """What the screen knows of the session besides its snapshots.
+
+    `sources` names the manifests, `record` the file that everything is written to;
+    both may be empty. `is_read_only` switches the keys off that change something.
+    """
+
+    sources: Sequence[str] = ()
+    record: str = ""
+    is_read_only: bool = False
+
+
+NOTHING_ABOUT_IT = About()
+_MOST_SOURCES = 3
 
 
 def mode(snapshot: Snapshot, *, is_short: bool = False) -> Span:
@@ -49,17 +67,31 @@ def _played(snapshot: Snapshot, playback: PlaybackSnapshot, *, is_short: bool) -
     return Span(f"[{name.upper()} {pace}  {clock}]", Role.SUCCESS)
 
 
+def _limits(snapshot: Snapshot, about: About, *, is_short: bool) -> Line:
+    """Return what is not done here, where the badge for the clock does not say it."""
+    words = []
+    if not snapshot.acts and (snapshot.is_paused or snapshot.is_running_to_change):
+        words.append(" [WATCHED]" if is_short else " [ONLY WATCHED]")
+    if about.is_read_only:
+        words.append(" [RO]" if is_short else " [READ-ONLY]")
+    return tuple(Span(each, Role.ACCENT) for each in words)
+
+
 def is_late(snapshot: Snapshot) -> bool:
     """Tell whether ticks come noticeably late."""
     return snapshot.lateness > _LATE
 
 
-LEVELS = 5
+LEVELS = 7
 """How many versions of the header there are, from the longest to the shortest."""
 
 
 def header(
-    snapshot: Snapshot, runtime_name: str, view: View, level: int
+    snapshot: Snapshot,
+    runtime_name: str,
+    view: View,
+    level: int,
+    about: About = NOTHING_ABOUT_IT,
 ) -> tuple[Line, Line]:
     """Return what stands at the left and at the right, in one of `LEVELS` versions."""
     containers = sum(len(each.containers) for each in snapshot.pods)
@@ -69,23 +101,32 @@ def header(
         runtime = runtime.partition(" ")[0]
     left = [
         f"  {runtime}" if level < _TINY else "",
-        "  kubelet v1.32 rules" if level == 0 else "",
+        "  kubelet v1.32 rules" if level <= 1 else "",
+        f"  {_sources(about, view)}" if level == 0 and about.sources else "",
         f"  {_count(len(snapshot.pods), 'pod')}" if level < _TINY else "",
         " " if is_short and level < _TINY else "  ",
         f"{_count(containers, 'ctr' if is_short else 'container')}   ",
     ]
     late = f"late {countdown(snapshot.lateness)}  " if is_late(snapshot) else ""
-    ready = f"{_ready(snapshot)}  " if level <= 1 else ""
+    ready = f"{_ready(snapshot)}  " if level <= _READY else ""
     restarts = f"restarts {snapshot.restarts}  " if level < _TINY else ""
     is_real = snapshot.playback is None
     wall = f"  {view.times.wall(snapshot.taken_at)}"
-    clock = wall if level < _TINY and (is_real or not is_short) else ""
+    has_record = bool(about.record) and level <= 1
+    clock = wall if level < _WITHOUT_CLOCK and (is_real or not is_short) else ""
     return (
-        line(strong(" probetui"), *left, mode(snapshot, is_short=is_short)),
+        line(
+            strong(" probetui"),
+            *left,
+            mode(snapshot, is_short=is_short),
+            *_limits(snapshot, about, is_short=is_short),
+        ),
         line(
             Span(late, Role.WARNING),
             Span(_chosen(snapshot), Role.ACCENT),
-            f" {ready}{restarts}faults {snapshot.faults}{clock} ",
+            f" {ready}{restarts}faults {snapshot.faults}",
+            muted(f"   rec {view.safe(about.record)}" if has_record else ""),
+            f"{clock} ",
         ),
     )
 
@@ -130,6 +171,12 @@ def _chosen(snapshot: Snapshot) -> str:
         "delayed": sum(bool(each.delay) for each in probes),
     }
     return "".join(f"{word} {count}  " for word, count in counts.items() if count)
+
+
+def _sources(about: About, view: View) -> str:
+    names = [view.safe(each) for each in about.sources[:_MOST_SOURCES]]
+    more = len(about.sources) - len(names)
+    return "  ".join([*names, *([f"+{more} more"] if more else [])])
 
 
 def _ready(snapshot: Snapshot) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from textual.theme import Theme
 
+from probetui.presentation.header import About
 from probetui.presentation.reach import AT_HAND, Reach
 
 Keymap = Mapping[str, str]
@@ -23,7 +24,8 @@ class ScreenOptions:
     `theme` None leaves Textual's default; `themes` are those of the user. `keymap` has
     other keys for actions. `zone` None is the zone of this machine. `show_secrets`
     shows values whose names say that they are secret. `reach` is for commands to try by
-    hand.
+    hand. `sources` names the manifests, `record` the file that everything is written
+    to; both may be empty.
     """
 
     ascii: bool = False
@@ -42,3 +44,10 @@ class ScreenOptions:
     screenshot_folder: Path = Path()
     zone: tzinfo | None = None
     reach: Reach = AT_HAND
+    sources: Sequence[str] = ()
+    record: str = ""
+
+    @property
+    def about(self) -> About:
+        """What the header says of the session besides its snapshots."""
+        return About(self.sources, self.record, self.read_only)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
@@ -42,7 +43,8 @@ async def open_shell(app: App[None], command: Sequence[str]) -> str:
     except OSError as error:
         return f"no shell: {error}"
     if code in _NOT_STARTED:
-        return f"{program} ended with exit code {code}: is there a shell in the image?"
+        name = Path(program).name
+        return f"{name} ended with exit code {code}: is there a shell in the image?"
     return ""
 
 

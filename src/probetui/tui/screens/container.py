@@ -46,7 +46,7 @@ class ContainerScreen(KeyedScreen, inherit_bindings=False):
         super().__init__(stage)
         self._zoomed = ""
         view, is_ascii = stage.sight.view, stage.options.ascii
-        self._header, self._banner = HeaderBar(), Banner()
+        self._header, self._banner = HeaderBar(stage.options.about), Banner()
         self._life = ContainerPane(view, is_ascii=is_ascii)
         self._trace = DecisionTrace(view, id="life-trace", is_ascii=is_ascii)
 

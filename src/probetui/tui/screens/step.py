@@ -26,7 +26,7 @@ class StepScreen(KeyedScreen, inherit_bindings=False):
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
-        self._header, self._banner = HeaderBar(), Banner()
+        self._header, self._banner = HeaderBar(stage.options.about), Banner()
         self._queue = QueuePane(is_ascii=stage.options.ascii)
         self._step = StepPane(is_ascii=stage.options.ascii)
 

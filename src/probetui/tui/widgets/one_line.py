@@ -9,6 +9,8 @@ from textual.events import Click
 from probetui.kubelet.snapshot import Snapshot
 from probetui.presentation.header import (
     LEVELS,
+    NOTHING_ABOUT_IT,
+    About,
     header,
     playback_trouble,
     runtime_lost,
@@ -25,8 +27,9 @@ from probetui.tui.widgets.painted import Painted
 class HeaderBar(Painted):
     """What runs where, how it goes, and the time."""
 
-    def __init__(self) -> None:
+    def __init__(self, about: About = NOTHING_ABOUT_IT) -> None:
         super().__init__(id="header")
+        self._about = about
         self._snapshot: Snapshot | None = None
         self._runtime_name = ""
         self._view: View | None = None
@@ -40,7 +43,7 @@ class HeaderBar(Painted):
         if self._snapshot is None or self._view is None:
             return ()
         versions = (
-            header(self._snapshot, self._runtime_name, self._view, level)
+            header(self._snapshot, self._runtime_name, self._view, level, self._about)
             for level in range(LEVELS)
         )
         width = self.size.width
