@@ -57,7 +57,7 @@ def test_the_lines_that_matter_most_of_a_container_that_is_stopped() -> None:
         "run           ✗ 0 (reset on hold)   stored result  Failure\n"
         "on hold       yes  since 08:21:10.1, until a tick sees a new container id\n"
         "delay         5s after each start   next tick  3.1s"
-        "  (will be skipped: on-hold)\n"
+        "  (skipped: on hold)\n"
         "last          ✗ exit 1 in 34ms  cat: can't open '/tmp/healthy': No such file "
         "or directory\n"
         "kill          SIGTERM 08:21:10, SIGKILL 08:21:40, 23s of 30s grace left "

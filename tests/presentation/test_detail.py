@@ -20,6 +20,7 @@ from probetui.presentation.detail import (
     badge_of,
     choose_probe,
     full_detail,
+    remembered,
     short_detail,
     summary,
     tabs,
@@ -28,6 +29,7 @@ from probetui.presentation.detail import (
 )
 from probetui.presentation.lives import ContainerPast, Life
 from probetui.presentation.spans import EMPTY, text_of
+from probetui.presentation.timeline import Timeline
 from probetui.presentation.view import View
 from tests.presentation.looking import VIEW
 from tests.tui.states import (
@@ -387,3 +389,33 @@ def test_a_container_that_does_not_run_can_be_looked_at(fields: dict[str, Any]) 
     lines = full(demo("", container=fields))
 
     assert lines["initial delay"] == "5s after the next start"
+
+
+def test_of_a_worker_that_has_left_the_session_knows_the_last_run() -> None:
+    past = Timeline.of(demo("|ssfn").containers[0].probes[0].history)
+    pod = demo("", worker_alive=False, believed=None)
+    subject = the_subject(pod)
+    assert subject.probe is not None
+    probe = remembered(subject.probe, past)
+    subject = replace(subject, probe=probe, timeline=past)
+
+    lines = [text_of(each) for each in short_detail(subject, VIEW, 76)]
+
+    assert lines[1].startswith("run  · none (its worker has left) ")
+    assert lines[2].startswith("last ✗ exit 1 in 34ms  cat: ")
+    assert "skipped: container not running" in lines[3]
+
+
+def test_a_worker_that_probes_has_its_own_last_run() -> None:
+    subject = the_subject(demo())
+    assert subject.probe is not None
+
+    assert remembered(subject.probe, Timeline.of(())) is subject.probe
+
+
+def test_a_worker_that_left_without_a_run_has_none() -> None:
+    past = Timeline.of(demo("|dd").containers[0].probes[0].history)
+    subject = the_subject(demo("", worker_alive=False))
+    assert subject.probe is not None
+
+    assert remembered(subject.probe, past).last_run is None

@@ -33,6 +33,35 @@ def test_a_filter_keeps(typed: str, kept: set[str]) -> None:
     } == kept
 
 
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        pytest.param("-l app=web", {"web"}, id="a label"),
+        pytest.param("-l app!=web", {"db"}, id="another value"),
+        pytest.param("-l  tier", {"web"}, id="any value"),
+        pytest.param("-l app in (web, db),!tier", {"db"}, id="several"),
+        pytest.param("-l", {"web", "db"}, id="nothing yet"),
+    ],
+)
+def test_a_filter_keeps_what_has_labels(typed: str, kept: set[str]) -> None:
+    labels = {"web": {"app": "web", "tier": "front"}, "db": {"app": "db"}}
+    wanted = Filter.parse(typed, has_labels=True)
+
+    assert {name for name, of in labels.items() if wanted.keeps(name, of)} == kept
+
+
+def test_what_selects_no_label_is_said_and_keeps_everything() -> None:
+    wanted = Filter.parse("-l =web", has_labels=True)
+
+    assert wanted.error.startswith('-l: "=web" is not a label requirement')
+    assert not wanted.is_active
+    assert wanted.keeps("demo")
+
+
+def test_where_nothing_has_labels_they_are_text() -> None:
+    assert Filter.parse("-l app").keeps("kubectl get pods -l app=web")
+
+
 def test_what_is_no_regular_expression_is_said_and_keeps_everything() -> None:
     wanted = Filter.parse("web(")
 

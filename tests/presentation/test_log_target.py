@@ -51,17 +51,17 @@ def with_status(status: ContainerStatus | None) -> ContainerSnapshot:
         ),
         pytest.param(
             a_container(Waiting("ImagePullBackOff")),
-            LogTarget(problem="is waiting to start: ImagePullBackOff"),
+            LogTarget(problem="the container is waiting to start: ImagePullBackOff"),
             id="never started",
         ),
         pytest.param(
             a_container(Waiting()),
-            LogTarget(problem="is waiting to start - no logs yet"),
+            LogTarget(problem="the container is waiting to start: no logs yet"),
             id="waiting for nothing",
         ),
         pytest.param(
             with_status(None),
-            LogTarget(problem="is waiting to start - no logs yet"),
+            LogTarget(problem="the container is waiting to start: no logs yet"),
             id="no status",
         ),
     ],

@@ -21,7 +21,15 @@ from tests.tui.seeing import (
     screen_text,
     turn_the_wheel,
 )
-from tests.tui.states import a_container_snapshot, a_pod_snapshot, a_snapshot
+from tests.tui.states import (
+    DEMO,
+    DEMO_KEY,
+    LIVENESS,
+    a_container_snapshot,
+    a_pod_snapshot,
+    a_probe_snapshot,
+    a_snapshot,
+)
 
 SIZE = (80, 24)
 
@@ -338,3 +346,84 @@ async def test_n_stays_where_nothing_was_looked_for() -> None:
         await pilot.pause()
 
         assert chosen(screen_lines(app)) == "demo/liveness"
+
+
+async def test_labels_of_pods_choose_containers() -> None:
+    front, back = pods(1, 2)
+    front = replace(front, pod=replace(front.pod, labels={"app": "web"}))
+    app = an_app(a_snapshot(front, back))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("slash", *"-l app=web", "enter")
+        await pilot.pause()
+
+        assert "pod-001/app" in screen_text(app)
+        assert "pod-002" not in screen_text(app)
+        assert "filter: -l app=web (2 of 4)" in screen_text(app)
+
+
+async def test_labels_that_are_wrong_are_said_while_they_are_typed() -> None:
+    app = an_app(many(range(2)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("slash", *"-l =web")
+        await pilot.pause()
+
+        assert '-l: "=web" is not a label requirement' in screen_text(app)
+
+
+LONG = "checkout-service-backend"
+
+
+def with_long_names() -> Snapshot:
+    pod = replace(DEMO, name=f"{LONG}-7d9c5b6f4d-x2x9q")
+    containers = (
+        replace(DEMO.containers[0], name=f"{LONG}-server"),
+        Container(f"{LONG}-cache"),
+    )
+    pod = replace(pod, containers=containers)
+    key = DEMO_KEY._replace(container_name=f"{LONG}-server")
+    output = "what it says is longer than there is room for on one line of the pane"
+    probe = a_probe_snapshot(key, LIVENESS, "sf")
+    assert probe.last_run is not None
+    attempt = replace(probe.last_run.attempts[0], output=output)
+    probe = replace(probe, last_run=probe.last_run._replace(attempts=(attempt,)))
+    return a_snapshot(
+        a_pod_snapshot(
+            pod,
+            a_container_snapshot(containers[0], probe),
+            a_container_snapshot(containers[1]),
+        )
+    )
+
+
+@pytest.mark.parametrize("size", [(50, 12), (80, 24), (120, 40), (200, 50)])
+async def test_long_names_can_be_told_apart_by_their_ends(
+    size: tuple[int, int],
+) -> None:
+    app = an_app(with_long_names())
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+
+        starts = [each[:30] for each in screen_lines(app)]
+        assert sum("server " in each for each in starts) == 1
+        assert sum("cache " in each for each in starts) == 1
+
+
+async def test_a_long_name_leaves_room_for_the_kinds_of_probes() -> None:
+    app = an_app(with_long_names())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+
+        title = line_with(app, "─ 2 ")
+        assert "…" in title
+        assert "-server  [L] " in title
+
+
+async def test_what_was_printed_goes_on_below_its_beginning() -> None:
+    app = an_app(with_long_names())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+
+        lines = screen_lines(app)
+        first = next(i for i, each in enumerate(lines) if "  what it says" in each)
+        start = lines[first].index("what it says")
+        assert lines[first + 1][start:].startswith("the pane ")

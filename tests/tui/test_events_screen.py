@@ -493,3 +493,12 @@ async def test_home_and_end_go_to_the_first_line_and_follow() -> None:
         assert first == 0
         assert numbers(app)[-1] == 99
         assert "follow on" in screen_text(app)
+
+
+async def test_the_keys_for_a_line_stand_below_it_as_they_are() -> None:
+    app = an_app(failing(), keymap={"look.jump": "J"})
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("v")
+        await pilot.pause()
+
+        assert "J jumps to the tick   c copies the line" in screen_text(app)

@@ -13,14 +13,14 @@ from probetui.drive.masking import Mask
 from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.k8s.status import Terminated
 from probetui.kubelet.journal import NoteEntry
-from probetui.kubelet.snapshot import Snapshot
+from probetui.kubelet.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.messages import SnapshotPublished
 from probetui.tui.sight import is_counting
 from probetui.tui.widgets.detail_pane import DetailPane
 from probetui.tui.widgets.painted import Painted
 from tests.tui.fake_session import FakeSession
-from tests.tui.scenes import SCENES, failing, running, runtime_lost
+from tests.tui.scenes import failing, running, runtime_lost
 from tests.tui.seeing import an_app, line_with, screen_lines, screen_text
 from tests.tui.states import (
     NOW,
@@ -87,11 +87,28 @@ async def test_times_go_on_between_snapshots() -> None:
         assert "08:21:08" in screen_lines(app)[0]
 
 
-async def test_nothing_is_looked_at_while_nothing_counts() -> None:
+def a_playback(*, is_paused: bool = False, has_ended: bool = False) -> PlaybackSnapshot:
+    kind = PlaybackKind.SIM
+    return PlaybackSnapshot(kind, is_paused=is_paused, pace=1, has_ended=has_ended)
+
+
+async def test_the_clock_goes_on_when_everything_has_ended() -> None:
     ended = a_container_snapshot(
         Container("job"), state=Terminated(0, "Completed"), ready=False
     )
-    session = FakeSession(a_snapshot(a_pod_snapshot(Pod("1", "job"), ended)))
+    snapshot = a_snapshot(a_pod_snapshot(Pod("1", "job"), ended))
+    session = FakeSession(snapshot)
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        session._snapshot = later(snapshot, 1.5)
+        app._count_down()
+        await pilot.pause()
+
+        assert "08:21:08" in screen_lines(app)[0]
+
+
+async def test_nothing_is_looked_at_while_time_stands_still() -> None:
+    session = FakeSession(replace(running(), playback=a_playback(is_paused=True)))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
         looks = session.looks
@@ -102,18 +119,16 @@ async def test_nothing_is_looked_at_while_nothing_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "counts"),
+    ("playback", "counts"),
     [
-        pytest.param("running", True, id="something runs"),
-        pytest.param("back_off", True, id="something waits"),
-        pytest.param("deleting", True, id="something is being stopped"),
-        pytest.param("runtime_lost", True, id="the runtime is gone"),
-        pytest.param("pulling", True, id="a tick is to come"),
-        pytest.param("empty", False, id="nothing is there"),
+        pytest.param(None, True, id="the wall's clock"),
+        pytest.param(a_playback(), True, id="a clock of its own"),
+        pytest.param(a_playback(is_paused=True), False, id="stopped"),
+        pytest.param(a_playback(has_ended=True), False, id="ended"),
     ],
 )
-def test_a_screen_counts_while(state: str, counts: bool) -> None:  # noqa: FBT001  # a column
-    assert is_counting(SCENES[state]()) is counts
+def test_a_screen_counts_while(playback: PlaybackSnapshot, counts: bool) -> None:  # noqa: FBT001  # a column
+    assert is_counting(replace(running(), playback=playback)) is counts
 
 
 @pytest.mark.parametrize(
@@ -285,7 +300,7 @@ async def test_foreign_text_is_shown_and_not_obeyed(
         await pilot.pause()
 
         assert widths == {size[0]}
-        assert any(f"p{shown}"[:14] in each for each in lines)
+        assert any(f"p{shown}"[:8] in each for each in lines)
         assert "".join(lines).isprintable()
         assert "\n".join(screen_lines(app)).encode()
 

@@ -123,7 +123,7 @@ async def test_a_container_that_waits_says_why_it_has_no_log() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
 
-        assert "is waiting to start - no logs yet" in screen_text(app)
+        assert "is waiting to start: no logs yet" in screen_text(app)
 
 
 @pytest.mark.parametrize(

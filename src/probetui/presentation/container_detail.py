@@ -16,6 +16,8 @@ from probetui.presentation.view import View
 _SECOND = timedelta(seconds=1)
 LABEL = 14
 """Cells of the first column: a label and at least one space."""
+QUOTED = 2
+"""Spaces before a line of what was printed."""
 
 
 def labelled(label: str, *parts: str | Span) -> Line:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import TickEntry
@@ -49,6 +49,7 @@ from probetui.presentation.view import View
 _STORED_COLUMN = 38
 _HOLD_COLUMN = 65
 _MOST_OUTPUT_LINES = 4
+_MOST_TICKS_BACK = 100
 _TALL = 24
 """Lines from which on there is room for more than what matters."""
 _WIDE = 70
@@ -82,9 +83,27 @@ class Subject:
         """The tick that is looked at: the one at the cursor, else the newest."""
         if self.cursor is not None:
             return self.ticks.tick(self.cursor)
-        if self.probe is None or not self.probe.history:
+        if self.probe is None:
             return None
-        return self.probe.history[-1]
+        if self.probe.history:
+            return self.probe.history[-1]
+        # A worker that has left takes its history along.
+        indexes = self.ticks.indexes
+        return self.ticks.tick(indexes[-1]) if indexes else None
+
+
+def remembered(probe: ProbeSnapshot, timeline: Timeline) -> ProbeSnapshot:
+    """Return a probe with its last run, also when its worker has left.
+
+    Only the session's ticks know of it then.
+    """
+    if probe.worker_alive or probe.last_run is not None:
+        return probe
+    for index in reversed(timeline.indexes[-_MOST_TICKS_BACK:]):
+        tick = timeline.tick(index)
+        if tick is not None and tick.attempts:
+            return replace(probe, last_run=tick)
+    return probe
 
 
 def choose_probe(
@@ -120,6 +139,11 @@ def summary(subject: Subject, view: View) -> str:
         return ""
     kind = handler_words(subject.probe.probe, view).partition(" ")[0]
     return f"{kind} {timing_letters(subject.probe.probe)}"
+
+
+def handler(subject: Subject, view: View) -> str:
+    """Return what the probe does: `exec cat /tmp/healthy`; empty without a probe."""
+    return "" if subject.probe is None else handler_words(subject.probe.probe, view)
 
 
 def badge_of(subject: Subject, view: View) -> Span:

@@ -1,16 +1,22 @@
 """What a person types to see fewer lines, or to find some.
 
 A regular expression as it is; `!` before it turns it round; `~` finds the characters
-of a text in their order, whatever is between them.
+of a text in their order, whatever is between them. `-l` before labels, as kubectl has
+it, keeps what has them, in lists of things that have labels.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from probetui.errors import UsageError
+from probetui.k8s.selector import Requirement, parse_selector
 
 _FUZZY = "~"
 _INVERSE = "!"
+_LABELS = re.compile(r"-l(?:\s+|$)")
 _SPECIAL = frozenset(".^$*+?{}[]\\|()")
 """What means something else than itself in a regular expression."""
 
@@ -21,7 +27,8 @@ class Filter:
 
     Upper and lower case are the same to it. `error` says what is wrong with the
     text; nothing is left out then. `literal` is what is looked for if the text has
-    nothing special in it, `fuzzy` the characters to be found in their order.
+    nothing special in it, `fuzzy` the characters to be found in their order, `labels`
+    what labels have to be like.
     """
 
     text: str = ""
@@ -30,10 +37,16 @@ class Filter:
     is_inverse: bool = False
     literal: str = ""
     fuzzy: str = ""
+    labels: tuple[Requirement, ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> Filter:
-        """Read what was typed; a text that is no regular expression is an error."""
+    def parse(cls, text: str, *, has_labels: bool = False) -> Filter:
+        """Read what was typed; a text that is no regular expression is an error.
+
+        Where there are labels, so is what does not select any.
+        """
+        if has_labels and (match := _LABELS.match(text)) is not None:
+            return cls._by_labels(text, text[match.end() :].strip())
         is_inverse = text.startswith(_INVERSE)
         wanted = text.removeprefix(_INVERSE)
         if wanted.startswith(_FUZZY):
@@ -48,13 +61,22 @@ class Filter:
         literal = "" if _SPECIAL & set(wanted) else wanted.casefold()
         return cls(text, "", pattern, is_inverse, literal)
 
+    @classmethod
+    def _by_labels(cls, text: str, selector: str) -> Filter:
+        try:
+            return cls(text, labels=parse_selector(selector) if selector else ())
+        except UsageError as error:
+            return cls(text, str(error))
+
     @property
     def is_active(self) -> bool:
         """Whether it can leave anything out."""
-        return self.pattern is not None or bool(self.fuzzy)
+        return self.pattern is not None or bool(self.fuzzy) or bool(self.labels)
 
-    def keeps(self, text: str) -> bool:
-        """Tell whether something with this text stays to be seen."""
+    def keeps(self, text: str, labels: Mapping[str, str] | None = None) -> bool:
+        """Tell whether something with this text and these labels stays to be seen."""
+        if self.labels:
+            return all(each.matches(labels or {}) for each in self.labels)
         if self.literal:
             return (self.literal in text.casefold()) is not self.is_inverse
         if self.pattern is not None:

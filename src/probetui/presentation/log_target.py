@@ -27,9 +27,9 @@ def current_log(container: ContainerSnapshot) -> LogTarget:
         case ContainerStatus(last_state=Terminated(container_id=identifier)):
             return LogTarget(parse_container_id(identifier))
         case ContainerStatus(state=Waiting(reason)) if reason:
-            return LogTarget(problem=f"is waiting to start: {reason}")
+            return LogTarget(problem=f"the container is waiting to start: {reason}")
         case _:
-            return LogTarget(problem="is waiting to start - no logs yet")
+            return LogTarget(problem="the container is waiting to start: no logs yet")
 
 
 def previous_log(container: ContainerSnapshot) -> LogTarget:
@@ -40,4 +40,6 @@ def previous_log(container: ContainerSnapshot) -> LogTarget:
         ):
             return LogTarget(parse_container_id(identifier))
         case _:
-            return LogTarget(problem="has no previous instance that ended")
+            return LogTarget(
+                problem="the container has no previous instance that ended"
+            )

@@ -9,7 +9,7 @@ from probetui.k8s.status import Running
 from probetui.kubelet.journal import Action, Skip, TickEntry
 from probetui.kubelet.outcome import Attempt, Result
 from probetui.kubelet.snapshot import ContainerSnapshot, ProbeSnapshot
-from probetui.presentation.container_detail import labelled
+from probetui.presentation.container_detail import QUOTED, labelled
 from probetui.presentation.durations import age, countdown, took
 from probetui.presentation.marks import tick_mark
 from probetui.presentation.probes import (
@@ -48,7 +48,7 @@ def standing_lines(
     yield labelled("stored", believed(probe), muted(_stored_since(probe, view)))
     yield labelled("on hold", *_hold_words(probe, view))
     yield labelled("initial delay", _delay_words(container, probe, view))
-    yield labelled("next tick", *next_tick_words(probe, view), _next_at(probe, view))
+    yield labelled("next tick", *next_tick_words(probe, view, _next_at(probe, view)))
 
 
 def outlook_lines(
@@ -81,7 +81,7 @@ def output_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
     size = f", {times}{_size(text)} bytes"
     yield labelled("last output", *last_words(tick, view), size)
     for each in all_lines(text):
-        yield line(f"  {each}")
+        yield line(f"{' ' * QUOTED}{each}")
 
 
 def why_words(tick: TickEntry | None, view: View) -> str:
@@ -109,6 +109,8 @@ def run_words(probe: ProbeSnapshot, view: View) -> Line:
     shown = gauge(probe, view.marks)
     if probe.last_run is None:
         return (*shown, Span(" not probed yet"))
+    if not probe.worker_alive:
+        return (*shown, Span(" none (its worker has left)"))
     if not probe.successes + probe.failures:
         return (*shown, Span(" 0 (nothing counted yet)"))
     if probe.result_run == 0:
@@ -152,8 +154,11 @@ def _stored_since(probe: ProbeSnapshot, view: View) -> str:
     return ""
 
 
-def next_tick_words(probe: ProbeSnapshot, view: View) -> Line:
-    """Return how long it is to the next tick, and whether that will be skipped."""
+def next_tick_words(probe: ProbeSnapshot, view: View, at: str = "") -> Line:
+    """Return how long it is to the next tick, and whether that will be skipped.
+
+    `at` stands behind the time that is left.
+    """
     if probe.in_flight_since is not None:
         return line("when the one in flight is over")
     if probe.next_tick_at is None:
@@ -162,8 +167,9 @@ def next_tick_words(probe: ProbeSnapshot, view: View) -> Line:
     if probe.is_held_back and probe.next_tick_at <= view.now:
         when = "held back by the pause"
     if probe.upcoming_skip is None:
-        return line(when)
-    return line(when, muted(f"  (will be skipped: {probe.upcoming_skip})"))
+        return line(f"{when}{at}")
+    reason = probe.upcoming_skip.replace("-", " ")
+    return line(f"{when}{at}", muted(f"  (skipped: {reason})"))
 
 
 def _next_at(probe: ProbeSnapshot, view: View) -> str:

@@ -90,6 +90,11 @@ def without_middle(line: InkLine, width: int, ellipsis: str = "…") -> InkLine:
     return ((text[:start].rstrip() + ellipsis + text[-end:].lstrip(), look),)
 
 
+def shortened(text: str, width: int, ellipsis: str = "…") -> str:
+    """Return a text in at most so many cells, without its middle if it is too long."""
+    return text_of(without_middle(((text, PLAIN),), width, ellipsis))
+
+
 def _cut(line: InkLine, width: int, ellipsis: str) -> InkLine:
     if width == 0:
         return ()

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from probetui.drive.masking import Mask, secrets_of
 from probetui.drive.session import Session
 from probetui.k8s.pod import Pod
-from probetui.k8s.status import Running
 from probetui.kubelet.snapshot import Snapshot
 from probetui.presentation.containers import pod_names
 from probetui.presentation.durations import TimeFormat, Times
@@ -140,17 +139,11 @@ def _floored(at: datetime, step: timedelta) -> datetime:
 
 
 def is_counting(snapshot: Snapshot) -> bool:
-    """Tell whether a time on the screen goes on by itself."""
-    return bool(
-        snapshot.runtime_lost_since
-        or any(
-            container.stopping
-            or (container.backoff and container.backoff.until)
-            or (container.status and isinstance(container.status.state, Running))
-            or any(
-                each.in_flight_since or each.next_tick_at for each in container.probes
-            )
-            for pod in snapshot.pods
-            for container in pod.containers
-        )
-    )
+    """Tell whether a time on the screen goes on by itself: the header's, if no other.
+
+    It stands still where a clock of its own is stopped, or has come to its end.
+    """
+    playback = snapshot.playback
+    if playback is None:
+        return True
+    return not (playback.is_paused or playback.has_ended)

@@ -12,7 +12,7 @@ from textual.widgets import Input
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.snapshot import ContainerSnapshot, PodSnapshot
-from probetui.presentation.detail import Subject, choose_probe
+from probetui.presentation.detail import Subject, choose_probe, remembered
 from probetui.tui.action import Action, Circumstances, Group
 from probetui.tui.actions import action_called
 from probetui.tui.container_keys import ContainerKey
@@ -77,6 +77,8 @@ class Stage:
         lives = past.container(pod.pod.uid, container.container.name)
         # Ticks from before the journal began are in the snapshot only.
         known = timeline if timeline is not None and timeline.indexes else None
+        if probe is not None and known is not None:
+            probe = remembered(probe, known)
         subject = Subject(pod, container, probe, known, self.cursor, lives)
         if self.cursor is not None and self.cursor not in subject.ticks.indexes:
             # Time went back, or the tick is too long ago to be kept.

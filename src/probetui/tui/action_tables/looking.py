@@ -72,7 +72,7 @@ LOOKING = (
         "slash",
         "filter",
         "filter",
-        "Filter; ! for all others",
+        "Filter; ! for others, ~ fuzzy, -l labels",
         (Where.MAIN,),
         "filter",
         on=On.PANE,

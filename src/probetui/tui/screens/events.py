@@ -8,9 +8,12 @@ from textual.binding import BindingType
 
 from probetui.presentation.spans import Line, line, muted, strong
 from probetui.tui.action import Where
-from probetui.tui.actions import bindings
+from probetui.tui.actions import BY_ID, bindings
 from probetui.tui.container_keys import ContainerKey
+from probetui.tui.key_labels import key_label
+from probetui.tui.keymap import keys_of
 from probetui.tui.messages import TickWanted, WhyWanted
+from probetui.tui.options import Keymap
 from probetui.tui.screens.catalogue import SCREENS
 from probetui.tui.screens.reading import ReadingScreen
 from probetui.tui.sight import Sight
@@ -19,6 +22,11 @@ from probetui.tui.widgets.cluster_list import ClusterList
 from probetui.tui.widgets.event_list import EventList
 
 CLUSTER, FOLDED = "cluster", "folded"
+_OF_A_LINE = {
+    "look.jump": "jumps to the tick",
+    "look.copy": "copies the line",
+    "look.copy-as": "copies as kubectl describe",
+}
 
 
 class EventsScreen(ReadingScreen, inherit_bindings=False):
@@ -36,7 +44,8 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
     def __init__(self, stage: Stage, what: str = "") -> None:
         super().__init__(stage)
         view, is_ascii = stage.sight.view, stage.options.ascii
-        self._log = EventList(view, is_ascii=is_ascii)
+        hint = _hint(stage.options.keymap)
+        self._log = EventList(view, hint, is_ascii=is_ascii)
         self._cluster = ClusterList(view, is_ascii=is_ascii)
         self._is_folded = what == FOLDED
         self._log.show_cluster_lines_only(is_only=what == CLUSTER)
@@ -102,3 +111,12 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
             f"   {scope}   ",
             muted(f"follow {follow}   time: {view.times.format}   {shown}"),
         )
+
+
+def _hint(keymap: Keymap) -> Line:
+    """Return what keys do with the chosen line; those without a key are left out."""
+    words = []
+    for identifier, word in _OF_A_LINE.items():
+        if keys := keys_of(BY_ID[identifier], keymap):
+            words.append(f"{key_label(keys[0])} {word}")
+    return line(muted("  " + "   ".join(words)))

@@ -40,6 +40,11 @@ class HelpPane(RowsPane):
         self.filter = Filter()
 
     @property
+    def has_labels(self) -> bool:
+        """Keys have none."""
+        return False
+
+    @property
     def hits(self) -> str:
         """How many actions the search finds, in words."""
         return f"{len(self._found())} of {len(self._labels)}"

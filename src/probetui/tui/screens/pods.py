@@ -53,7 +53,7 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         self._in_turn: list[str] = []
         self._log: object = stage.sight.log
         view, is_ascii = stage.sight.view, stage.options.ascii
-        self._header, self._banner = HeaderBar(), Banner()
+        self._header, self._banner = HeaderBar(stage.options.about), Banner()
         self._lesson = LessonBar(stage.outside.lesson)
         self._containers = ContainerTable(view, is_ascii=is_ascii)
         self._detail = DetailPane(view, is_ascii=is_ascii)
@@ -174,7 +174,8 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
 
     def action_filter(self, text: str = "") -> None:
         if text:
-            self._pane_to_filter().show_filter(Filter.parse(text))
+            pane = self._pane_to_filter()
+            pane.show_filter(Filter.parse(text, has_labels=pane.has_labels))
             self.refresh_bindings()
             return
         self.key_line.display = False

@@ -13,9 +13,9 @@ from probetui.presentation.containers import (
     pod_cells,
 )
 from probetui.presentation.marks import PROBE_LETTERS
-from probetui.presentation.spans import Line, Role, Span, line, muted, strong, text_of
+from probetui.presentation.spans import Line, Role, line, muted, strong, text_of
 from probetui.presentation.view import View
-from probetui.tui.inks import CURSOR, Column, InkLine, headings, inks, row
+from probetui.tui.inks import CURSOR, Column, InkLine, headings, inks, row, shortened
 
 _WIDE_ENOUGH_FOR_ONE_LINE = 74
 _WIDE_ENOUGH_FOR_EXITS = 60
@@ -90,10 +90,13 @@ class ContainerRows:
         also = CURSOR if is_chosen else ""
         if self.is_bare:
             return self._bare_row(pod, cells, also)
-        tag = muted(f" {cells.kind}") if cells.kind else Span("")
+        tag = f" {cells.kind}" if cells.kind else ""
         is_in_line = is_in_one_line(self.width, is_bare=False)
-        name = f"{self._name(pod)}/{cells.name}" if is_in_line else f"  {cells.name}"
-        texts = [_marker(also), line(name, tag), cells.ready, cells.state]
+        indent = "" if is_in_line else "  "
+        name = f"{self._name(pod)}/{cells.name}" if is_in_line else cells.name
+        name = self._in_room(name, len(indent + tag))
+        texts = [_marker(also), line(indent, name, muted(tag)), cells.ready]
+        texts.append(cells.state)
         texts.append(cells.restarts)
         texts += [cells.last_exit] if has_exits(self.width) else []
         texts += cells.probes if is_in_line else ()
@@ -122,8 +125,14 @@ class ContainerRows:
         ]
         has_trouble = any(each.role is Role.ERROR for each in cells.state)
         what = cells.state if has_trouble or not shown else _most_telling(shown)
-        name = line(f"{self._name(pod)}/{cells.name}")
-        return self._row((_marker(also), name, what, cells.next), also)
+        name = self._in_room(f"{self._name(pod)}/{cells.name}", 0)
+        return self._row((_marker(also), line(name), what, cells.next), also)
+
+    def _in_room(self, name: str, taken: int) -> str:
+        """Return a name as its column has room for it: both ends say which it is."""
+        columns = self.columns
+        others = sum(each.width or 0 for each in columns) + len(columns) - 1
+        return shortened(name, self.width - others - taken, self.ellipsis)
 
     def _name(self, pod: PodSnapshot) -> str:
         return self.view.safe(self.names.get(pod.pod.uid, ""))

@@ -105,6 +105,11 @@ class ContainerTable(ListPane):
         return pod, pod.containers[entry.container_index]
 
     @property
+    def has_labels(self) -> bool:
+        """Containers go by the labels of their pods."""
+        return True
+
+    @property
     def hits(self) -> str:
         """How many containers the filter keeps, in words."""
         return f"{len(self._index)} of {self._total}"
@@ -156,7 +161,8 @@ class ContainerTable(ListPane):
 
     def badge(self) -> Line:
         if self.filter.error:
-            return line(Span("filter: not a regular expression", Role.ERROR))
+            words = self._view.safe(self.filter.error.partition(":")[0])
+            return line(Span(f"filter: {words}", Role.ERROR))
         if not self.filter.is_active:
             return line(muted("filter: none"))
         text = self._view.safe(self.filter.text)
@@ -222,7 +228,7 @@ class ContainerTable(ListPane):
         count = len(self._lines) if self.sought.is_active else 0
         for distance in range(1, count + 1):
             index = (self.cursor + step * distance) % count
-            if self.is_choice(index) and self.sought.keeps(self._text_of(index)):
+            if self.is_choice(index) and self._is_sought(index):
                 self._choose_nearest(index, step)
                 return
 
@@ -346,10 +352,11 @@ class ContainerTable(ListPane):
         first = next(iter(self._index.values()), 0)
         return self._index.get(key, first) if key is not None else first
 
-    def _text_of(self, index: int) -> str:
+    def _is_sought(self, index: int) -> bool:
         entry = self._lines[index]
         pod = self._pods[entry.pod_index]
-        return self._text(pod, pod.containers[entry.container_index])
+        text = self._text(pod, pod.containers[entry.container_index])
+        return self.sought.keeps(text, pod.pod.labels)
 
     def _text(self, pod: PodSnapshot, container: ContainerSnapshot) -> str:
         """Return a container as a filter looks at it."""
@@ -364,6 +371,6 @@ class ContainerTable(ListPane):
         known = self._searchable.get(key)
         if known is not None and known[0] is pod:
             return known[1]
-        kept = self.filter.keeps(self._text(pod, container))
+        kept = self.filter.keeps(self._text(pod, container), pod.pod.labels)
         self._searchable[key] = (pod, kept)
         return kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probetui.presentation.container_detail import LABEL
+from probetui.presentation.container_detail import LABEL, QUOTED
 from probetui.presentation.detail import (
     Subject,
     full_detail,
@@ -41,7 +41,9 @@ class DetailPane(ProbePane):
             return [inks(line(muted("why "), why_in_short(subject)))]
         if self.inner_height < _MOST_SHORT_LINES:
             return [inks(each) for each in short_detail(subject, view, width)]
-        return self.broken(full_detail(subject, view, width, self.inner_height), LABEL)
+        return self.broken(
+            full_detail(subject, view, width, self.inner_height), LABEL, QUOTED
+        )
 
 
 def _identity(subject: Subject | None) -> object:

@@ -46,6 +46,11 @@ class EntryPane(ListPane):
         """Return what copying an entry gives."""
 
     @property
+    def has_labels(self) -> bool:
+        """Entries are text, and have no labels."""
+        return False
+
+    @property
     def indent(self) -> int:
         """How far the second and further lines of an entry stand to the right."""
         return 2

@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from probetui.presentation.event_detail import as_kubectl_describes, event_detail
 from probetui.presentation.events import EventLine
 from probetui.presentation.folding import ClusterView, Fold
+from probetui.presentation.spans import EMPTY, Line
 from probetui.presentation.view import View
 from probetui.tui.action import Where
 from probetui.tui.actions import bindings
@@ -20,6 +21,7 @@ from probetui.tui.widgets.event_pane import EventPane
 _LEAST_HEIGHT = 12
 _MOST_DETAIL_LINES = 10
 _MARGIN = 2
+_ROOM_FOR_HINT = 1
 
 
 class EventList(EventPane):
@@ -34,8 +36,11 @@ class EventList(EventPane):
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
-    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+    def __init__(
+        self, view: View, hint: Line = EMPTY, *, is_ascii: bool = False
+    ) -> None:
         super().__init__(view, is_ascii=is_ascii)
+        self._hint = hint
         self._cluster = ClusterView()
         self._source: Sequence[EventLine] = ()
         self._read = 0
@@ -83,7 +88,9 @@ class EventList(EventPane):
             for part in wrapped(inks(each), width, indent=2)
         ]
         shown = [(), *lines][:height]
-        return [*shown, *([()] * (height - len(shown)))]
+        blank = height - len(shown)
+        hint = [] if blank < _ROOM_FOR_HINT else [inks(self._hint)]
+        return [*shown, *([()] * (blank - len(hint))), *hint]
 
     def action_copy_as(self) -> None:
         """Copy the chosen event as `kubectl describe` shows it, else as it is here."""

@@ -24,7 +24,7 @@ _NARROW = (
     Column("TIME", 10),
     Column("TYPE", 7),
     Column("REASON", 10),
-    Column("OBJECT", 14),
+    Column("OBJECT", 14, keeps_end=True),
     Column("MESSAGE"),
 )
 _WIDE = (
@@ -32,12 +32,18 @@ _WIDE = (
     Column("TIME", 10),
     Column("TYPE", 7),
     Column("REASON", 14),
-    Column("OBJECT", 20),
+    Column("OBJECT", 20, keeps_end=True),
     Column("MESSAGE"),
     Column("PROBETUI", 14),
 )
 _ONE_OBJECT = tuple(each for each in _NARROW if each.heading != "OBJECT")
-_BARE = (Column("", 1), Column("", 8), Column("", 9), Column("", 14), Column(""))
+_BARE = (
+    Column("", 1),
+    Column("", 8),
+    Column("", 9),
+    Column("", 14, keeps_end=True),
+    Column(""),
+)
 _TALL_ENOUGH_FOR_HEADINGS = 8
 
 

@@ -23,6 +23,10 @@ class Filterable(Protocol):
     filter: Filter
 
     @property
+    def has_labels(self) -> bool:
+        """Whether its lines are of things that have labels."""
+
+    @property
     def id(self) -> str | None:
         """What the pane is called."""
 
@@ -82,14 +86,18 @@ class FilterBar(Horizontal):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         if self._pane is not None:
-            self._pane.show_filter(Filter.parse(event.value))
+            self._pane.show_filter(self._read(event.value))
             self.show_hits()
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        wanted = Filter.parse(event.value)
+        wanted = self._read(event.value)
         self._close(Filter() if wanted.error else wanted)
+
+    def _read(self, text: str) -> Filter:
+        has_labels = self._pane is not None and self._pane.has_labels
+        return Filter.parse(text, has_labels=has_labels)
 
     def _close(self, wanted: Filter) -> None:
         if self._pane is not None:

@@ -100,7 +100,8 @@ class LogView(FollowingPane):
     def below(self) -> list[InkLine]:
         """Return why there is nothing, or nothing more."""
         if self._problem:
-            return [inks(line(Span(self._view.safe(self._problem), Role.WARNING)))]
+            problem = Span(f" {self._view.safe(self._problem)}", Role.WARNING)
+            return [inks(line(problem))]
         if self._kept or self._tail is None:
             return []
         words = "nothing printed yet" if not self._seen else "the filter keeps nothing"

@@ -95,9 +95,14 @@ class Pane(Painted, can_focus=True):
         """Return lines that stay in place below the content."""
         return ()
 
+    @property
+    def title_room(self) -> int:
+        """Cells that there are for a title beside the badge."""
+        return self.size.width - _LEAST_EDGE - cells(inks(self.badge()))
+
     def first_that_fits(self, *titles: Line) -> Line:
         """Return the first title that has room beside the badge, or the last."""
-        room = self.size.width - _LEAST_EDGE - cells(inks(self.badge()))
+        room = self.title_room
         fitting = (each for each in titles if cells(inks(each)) <= room)
         return next(fitting, titles[-1])
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from probetui.presentation.detail import Subject, badges_of, tabs, title
 from probetui.presentation.spans import EMPTY, Line, line, strong
+from probetui.tui.inks import cells, inks, shortened
 from probetui.tui.widgets.tick_pane import TickPane
+
+_LEAST_NAME = 8
 
 
 class ProbePane(TickPane):
@@ -14,10 +17,18 @@ class ProbePane(TickPane):
         subject = self.subject
         if subject is None:
             return line("2 ", strong("Container"))
-        name = line("2 ", strong(title(subject, self.view)), "  ")
-        words = (*name, *tabs(subject, in_letters=False))
-        letters = (*name, *tabs(subject, in_letters=True))
-        return self.first_that_fits((*words, *self.summary(subject)), words, letters)
+        name = title(subject, self.view)
+        whole = line("2 ", strong(name), "  ")
+        words = (*whole, *tabs(subject, in_letters=False))
+        kinds = tabs(subject, in_letters=True)
+        room = self.title_room - cells(inks((*line("2 ", "  "), *kinds)))
+        short = shortened(name, max(room, _LEAST_NAME), self.ellipsis)
+        return self.first_that_fits(
+            (*words, *self.summary(subject)),
+            words,
+            (*whole, *kinds),
+            (*line("2 ", strong(short), "  "), *kinds),
+        )
 
     def badge(self) -> Line:
         return EMPTY if self.subject is None else badges_of(self.subject, self.view)

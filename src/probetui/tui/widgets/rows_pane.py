@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from probetui.presentation.spans import Line
+from probetui.presentation.spans import Line, text_of
 from probetui.tui.inks import PLAIN, InkLine, inks, wrapped
 from probetui.tui.widgets.pane import Pane
 
@@ -44,12 +44,21 @@ class RowsPane(Pane):
         self._rows = self.rows()
         return super().content()
 
-    def broken(self, lines: Sequence[Line], indent: int) -> list[InkLine]:
-        """Return lines as rows, broken where they are too long."""
-        width = self.row_width
-        return [
-            part for each in lines for part in wrapped(inks(each), width, indent=indent)
-        ]
+    def broken(
+        self, lines: Sequence[Line], indent: int, quoted: int | None = None
+    ) -> list[InkLine]:
+        """Return lines as rows, broken where they are too long.
+
+        They go on `indent` cells further in; those that begin with as many spaces as
+        what is `quoted` go on below their beginning.
+        """
+        rows: list[InkLine] = []
+        for each in lines:
+            text = text_of(each)
+            start = len(text) - len(text.lstrip(" "))
+            go_on = indent if start != quoted else start
+            rows += wrapped(inks(each), self.row_width, indent=go_on)
+        return rows
 
     @property
     def _margin(self) -> int:
