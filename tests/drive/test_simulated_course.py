@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 
 import pytest
 
+from probetui.drive import simulated_course
 from probetui.drive.course import is_change
 from probetui.drive.scenario import Scenario
 from probetui.drive.scripted_results import ResultName, ScriptedResult
@@ -168,3 +170,19 @@ def test_from_the_beginning_a_step_comes_to_the_first_tick(
     course.step()
 
     assert len(ticks(course)) == 1
+
+
+def test_a_state_that_takes_long_to_keep_is_kept_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(simulated_course, "_LARGE_BYTES", 1 << 10)
+    course = SimulatedCourse(beginning(POD, scenario=SCENARIO), apart=5)
+
+    run_until(course, 1200)
+
+    kept = course._checkpoints
+    sizes = [len(each.state.pickled) for each in kept]
+    gaps = [b.position - a.position for a, b in itertools.pairwise(kept)]
+    assert min(sizes) > 1 << 10
+    assert gaps
+    assert all(gap >= 5 * (size >> 10) for gap, size in zip(gaps, sizes, strict=False))

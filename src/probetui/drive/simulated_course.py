@@ -28,6 +28,11 @@ _TRY_AGAIN = 200
 """Turns until a checkpoint is tried again that could not be taken."""
 
 
+_LARGE_BYTES = 1 << 19
+"""To keep a state takes a tenth of a second per MiB: one above this is kept less often,
+so that keys are answered meanwhile, and going back takes longer."""
+
+
 class _Lived(NamedTuple):
     """A checkpoint, and where it was taken."""
 
@@ -240,7 +245,8 @@ class SimulatedCourse:
             self._wants_checkpoint_at = self.position + _TRY_AGAIN
         else:
             self._checkpoints.append(_Lived(self.position, self.now, state))
-            self._wants_checkpoint_at = self.position + self._apart
+            times = 1 + len(state.pickled) // _LARGE_BYTES
+            self._wants_checkpoint_at = self.position + times * self._apart
 
     def _live_again(
         self, checkpoints: Sequence[_Lived], goes_on: Callable[[Simulation], bool]
