@@ -70,7 +70,7 @@ def test_what_is_for_people_goes_to_standard_error_and_no_escape_code_anywhere(
     done = program.run("demo", "--until", "started", "--timeout", "20s")
 
     assert done.returncode == 0
-    assert "probetui: note: liveness: After 5 seconds" in done.stderr
+    assert "probetui: note: liveness: After 5s the file" in done.stderr
     assert "probetui:" not in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
 
