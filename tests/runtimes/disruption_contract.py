@@ -362,6 +362,9 @@ class NetworkDisruptionContract:
 
         await another.close()
 
+        # Of a client that has not seen it: it may be another address now.
+        await bench.runtime.close()
+        bench.runtime = bench.another()
         assert is_cut
         await is_reached_soon(bench, await address_of(bench))
 

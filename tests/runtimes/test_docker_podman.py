@@ -9,7 +9,7 @@ import pytest
 
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.docker.bodies import share_name
-from probetui.runtimes.docker.containers import Containers
+from probetui.runtimes.docker.containers import Containers, stop_container
 from probetui.runtimes.docker.execution import has_run
 from probetui.runtimes.docker.faults import CONFLICT, SERVER_ERROR, RefusedError
 from probetui.runtimes.docker.listing import Listing
@@ -146,3 +146,43 @@ async def test_a_refusal_that_is_not_about_the_name_stays_one() -> None:
         await containers_on(engine).create(NAME, {})
 
     assert engine.made == []
+
+
+class PausedEngine:
+    """As much of an engine as has one container that is paused, or refuses to stop."""
+
+    def __init__(self, *, is_paused: bool) -> None:
+        self.is_paused = is_paused
+        self.has_stopped = False
+
+    async def call(self, work: Callable[[Any], Any]) -> Any:
+        return work(self)
+
+    call_long = call
+
+    def inspect_container(self, _docker_id: str) -> Any:
+        return {"State": {"Paused": self.is_paused}}
+
+    def unpause(self, _docker_id: str) -> None:
+        self.is_paused = False
+        self.has_stopped = False
+
+    def stop(self, _docker_id: str, *, timeout: int) -> None:
+        if self.is_paused or timeout < 0:
+            raise RefusedError("container state improper", SERVER_ERROR)
+        self.has_stopped = True
+
+
+async def test_what_is_paused_and_not_stopped_for_that_is_woken_first() -> None:
+    engine: Any = PausedEngine(is_paused=True)
+
+    await stop_container(engine, "frozen", 1)
+
+    assert engine.has_stopped
+
+
+async def test_what_is_not_stopped_for_another_reason_is_refused() -> None:
+    engine: Any = PausedEngine(is_paused=False)
+
+    with pytest.raises(ContainerRuntimeError, match="improper"):
+        await stop_container(engine, "stubborn", -1)

@@ -87,12 +87,7 @@ class Containers:
         if not await self._is_there_and_ours(docker_id):
             return
         try:
-            await self._client.call_long(
-                lambda api: api.stop(docker_id, timeout=grace_period_seconds)
-            )
-        except RefusedError as error:
-            if error.status != NOT_FOUND:
-                raise
+            await stop_container(self._client, docker_id, grace_period_seconds)
         finally:
             self._listing.forget(docker_id)
 
@@ -149,6 +144,31 @@ class Containers:
         if is_ours is False:
             raise _not_ours(docker_id)
         return bool(is_ours)
+
+
+async def stop_container(
+    client: Client, docker_id: str, grace_period_seconds: int
+) -> None:
+    """Stop a container of whomever; one that is gone, or does not run, is fine.
+
+    One that is paused is woken for it: Docker does that by itself, Podman refuses.
+    """
+
+    def stop(api: Api) -> None:
+        api.stop(docker_id, timeout=grace_period_seconds)
+
+    try:
+        try:
+            await client.call_long(stop)
+        except RefusedError:
+            inspected = await client.call(lambda api: api.inspect_container(docker_id))
+            if not inspected["State"].get("Paused"):
+                raise
+            await client.call(lambda api: api.unpause(docker_id))
+            await client.call_long(stop)
+    except RefusedError as error:
+        if error.status != NOT_FOUND:
+            raise
 
 
 def _not_ours(docker_id: str) -> ContainerRuntimeError:

@@ -15,9 +15,16 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import Disruption
 from probetui.kubelet.labels import DOCKER_TYPE, DOCKER_TYPE_SANDBOX
-from probetui.ports import ExecResult, ForeignContainer, ForeignStatus
+from probetui.ports import (
+    ExecResult,
+    ForeignContainer,
+    ForeignStatus,
+    StartedExec,
+)
 from probetui.runtimes.docker.client import Client
+from probetui.runtimes.docker.containers import stop_container
 from probetui.runtimes.docker.disruptions import Disruptions, why_not
+from probetui.runtimes.docker.execs import OwnExecs, execs_of_others
 from probetui.runtimes.docker.execution import Executor
 from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
 from probetui.runtimes.docker.listeners import ContainerListeners
@@ -50,6 +57,7 @@ class ForeignDocker:
     Args:
         client: the connection to the daemon.
         executor: runs commands in containers.
+        own_execs: those of them that were started here.
         listeners: looks into the networks of containers.
         disruptions: does to containers what happens to them in real life.
         published: how ports are reached where addresses are not; None where they are.
@@ -62,6 +70,7 @@ class ForeignDocker:
         self,
         client: Client,
         executor: Executor,
+        own_execs: OwnExecs,
         listeners: ContainerListeners,
         disruptions: Disruptions,
         published: Publishing | None,
@@ -69,6 +78,7 @@ class ForeignDocker:
     ) -> None:
         self._client = client
         self._executor = executor
+        self._own_execs = own_execs
         self._listeners = listeners
         self._disruptions = disruptions
         self._published = published
@@ -132,12 +142,7 @@ class ForeignDocker:
         """Stop one; what is gone, or does not run, is fine."""
         docker_id = to_docker_id(container_id)
         try:
-            await self._client.call_long(
-                lambda api: api.stop(docker_id, timeout=grace_period_seconds)
-            )
-        except RefusedError as error:
-            if error.status != NOT_FOUND:
-                raise
+            await stop_container(self._client, docker_id, grace_period_seconds)
         finally:
             self._kept.pop(container_id, None)
 
@@ -181,6 +186,13 @@ class ForeignDocker:
                 self._kept.pop(to_container_id(event["Actor"]["ID"]), None)
                 yield
         raise ContainerRuntimeError("the event stream broke off", unreachable=True)
+
+    async def watch_execs(self) -> AsyncIterator[StartedExec]:
+        """Yield each command that others start in any container."""
+        told = execs_of_others(self._client, self._own_execs, {})
+        async with aclosing(told):
+            async for each in told:
+                yield each
 
     async def _inspect(self, docker_id: str) -> dict[str, Any] | None:
         try:
