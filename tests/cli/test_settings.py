@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
+from probetui.cli.config_schema import JsonSchema, config_schema
 from probetui.cli.options import ALL_SETTINGS
 from probetui.cli.run import command as run_command
 from probetui.cli.settings import load_settings
@@ -89,3 +94,54 @@ def test_what_is_no_configuration_is_refused_with_its_name(
 def test_a_file_that_was_named_must_be_there(path: Path) -> None:
     with pytest.raises(ProbetuiError, match="No such file"):
         load(path)
+
+
+ALL_KINDS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
+    st.dates(),
+    st.lists(st.text(max_size=3), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=3),
+)
+
+
+@pytest.mark.parametrize("key", [each.key for each in ALL_SETTINGS])
+@given(value=ALL_KINDS)
+def test_a_value_of_any_kind_is_taken_as_the_schema_has_it_or_refused_by_name(
+    key: str, value: object, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any-kind.yaml"
+    path.write_text(yaml.safe_dump({key: value}), encoding="utf-8")
+    schema = config_schema()["properties"][key]
+
+    found = problems_of(path)
+
+    assert bool(found) is not fits(schema, value)
+    assert all(each.startswith(f"{path}: {key}: ") for each in found)
+
+
+def test_what_no_path_can_have_is_no_path(path: Path) -> None:
+    path.write_text('log-file: "a\\0b"\n')
+
+    assert problems_of(path) == (f"{path}: log-file: is not a path",)
+
+
+def problems_of(path: Path) -> Sequence[str]:
+    try:
+        load_settings(path, known=ALL_SETTINGS, wanted=ALL_SETTINGS)
+    except ManifestError as error:
+        return error.problems
+    return ()
+
+
+def fits(schema: JsonSchema, value: object) -> bool:
+    if "enum" in schema:
+        return value in schema["enum"]
+    kinds = {"boolean": bool, "integer": int, "string": str, "object": dict}
+    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return type(value) in {kinds[each] for each in names} and (
+        not isinstance(value, int) or value >= schema.get("minimum", value)
+    )

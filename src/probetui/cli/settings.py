@@ -10,7 +10,7 @@ import click
 import yaml
 
 from probetui.cli.folders import config_file
-from probetui.cli.parameters import Option, nearest
+from probetui.cli.parameters import KeymapSource, Option, nearest
 from probetui.errors import ManifestError, UsageError
 
 
@@ -70,11 +70,38 @@ def _read(path: Path | None) -> tuple[Path, dict[Any, Any]] | None:
 
 
 def _problem(option: Option, value: object) -> str:
-    if option.is_flag and not isinstance(value, bool):
-        return f'"{value}" is not true or false'
+    """Return what is wrong with a value, empty if nothing is.
+
+    A value is of the kind that YAML makes of it: click reads text, as command lines
+    have it, and would take a number for a path, or `true` for a name.
+    """
+    if value is None:
+        return "has no value"
+    if unlike := _unlike(option, value):
+        return f'"{_as_written(value)}" {unlike}'
+    if isinstance(option.type, click.Path) and "\0" in str(value):
+        return "is not a path"
     context = click.Context(click.Command("probetui"))
     try:
         option.type_cast_value(context, value)
     except click.BadParameter as error:
         return error.message
     return ""
+
+
+def _unlike(option: Option, value: object) -> str:
+    """Return why a value is of another kind than the setting, empty if it is not."""
+    if option.is_flag:
+        return "" if isinstance(value, bool) else "is not true or false"
+    match option.type:
+        case click.Choice() | KeymapSource():
+            return ""  # They say themselves what they take.
+        case click.IntRange():
+            is_number = isinstance(value, int) and not isinstance(value, bool)
+            return "" if is_number else "is not a whole number"
+        case _:
+            return "" if isinstance(value, str) else "is not text; put it in quotes"
+
+
+def _as_written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
