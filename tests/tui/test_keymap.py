@@ -62,7 +62,23 @@ def test_a_comma_by_itself_is_a_key() -> None:
             '"n" would be both look.faults and time.step',
             id="one key twice",
         ),
-        pytest.param({"time.step": "ctlr+n"}, '"ctlr+n" is not a key', id="no key"),
+        pytest.param({"time.step": "what"}, '"what" is not a key; write', id="no key"),
+        pytest.param(
+            {"time.step": "ctlr+n"},
+            '"ctlr+n" is not a key (nearest: ctrl+n)',
+            id="a modifier that there is not",
+        ),
+        pytest.param(
+            {"time.step": "shift+pageupp"},
+            '"shift+pageupp" is not a key (nearest: shift+pageup)',
+            id="a name that there is not",
+        ),
+        pytest.param({"time.step": True}, '"True" is not a key', id="no text"),
+        pytest.param({"time.step": None}, '"None" is not a key', id="no value"),
+        pytest.param(
+            {"time.step": ["a", {}]}, '"{}" is not a key', id="no text either"
+        ),
+        pytest.param({"time.step": "\0"}, "is not a key", id="a control character"),
         pytest.param({"time.step": ""}, '"" is not a key', id="nothing"),
         pytest.param(
             {"time.step": "^i"}, 'terminals send "tab" for "ctrl+i"', id="same bytes"

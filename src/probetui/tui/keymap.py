@@ -68,20 +68,39 @@ def keys_of(action: Action, keymap: Keymap) -> tuple[str, ...]:
 
 def _keys(value: object) -> tuple[list[str], list[str]]:
     """Return keys as Textual names them, and what is wrong with the others."""
+    texts: Sequence[object] = [value]
     if isinstance(value, list):
-        texts = [str(each).strip() for each in value]
-    else:
+        texts = value
+    elif isinstance(value, str) and value.strip() != ",":
         # A comma by itself is a key, between others it separates them.
-        text = str(value).strip()
-        texts = [text] if text == "," else [each.strip() for each in text.split(",")]
+        texts = value.split(",")
     keys, wrong = [], []
     for each in texts:
-        key = _key(each)
+        text = str(each).strip()
+        # YAML has a number where a key is a digit; other kinds are no keys.
+        is_text = isinstance(each, str | int) and not isinstance(each, bool)
+        key = _key(text) if is_text else None
         if key is None:
-            wrong.append(f'"{each}" is not a key; write t, ^t, ctrl+t, f5, space')
+            near = _nearest(text)
+            hint = f" (nearest: {near})" if near else "; write t, ^t, ctrl+t, f5, space"
+            wrong.append(f'"{text}" is not a key{hint}')
         else:
             keys.append(key)
     return keys, wrong
+
+
+def _nearest(text: str) -> str:
+    """Return the key that was perhaps meant, empty if there is none."""
+    *modifiers, name = text.lower().split("+")
+    known = [each.removesuffix("+") for each in _MODIFIERS]
+    meant = [_most_like(each, known) for each in modifiers]
+    names = sorted({*_NAMED, *_SPELLINGS})
+    meant.append(name if len(name) == 1 else _most_like(name, names))
+    return "+".join(meant) if all(meant) else ""
+
+
+def _most_like(word: str, known: Sequence[str]) -> str:
+    return next(iter(get_close_matches(word, known, 1, 0.7)), "")
 
 
 def _key(text: str) -> str | None:
@@ -95,8 +114,13 @@ def _key(text: str) -> str | None:
     if len(name) == 1 and name.isprintable():
         return modifiers + _name_of(name)
     name = _SPELLINGS.get(name.lower(), name.lower())
-    is_known = name in _NAMED or key_to_character(name) is not None
+    is_known = name in _NAMED or _is_character(name)
     return modifiers + name if is_known else None
+
+
+def _is_character(name: str) -> bool:
+    character = key_to_character(name) if len(name) > 1 else None
+    return character is not None and character.isprintable()
 
 
 def _name_of(character: str) -> str:
