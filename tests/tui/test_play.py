@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from textual.events import Key
 
 from probetui.k8s.pod import Pod
 from probetui.kubelet.effects import Disruption
@@ -94,6 +95,18 @@ class TestInjecting:
 
     async def test_left_and_right_say_for_how_many_runs(self) -> None:
         session, _ = await press_on(failing(), "i", "right", "right", "3")
+
+        assert session.sent == [InjectResults(DEMO_KEY, (FAILURE,) * 3)]
+
+    async def test_keys_that_come_all_at_once_are_taken_in_their_order(self) -> None:
+        session = FakeSession(failing())
+        app = an_app(session)
+        async with app.run_test(size=SIZE) as pilot:
+            await pilot.press("i")
+            for key in ("right", "right", "3"):
+                app.post_message(Key(key, None))
+            await pilot.pause()
+            await pilot.pause()
 
         assert session.sent == [InjectResults(DEMO_KEY, (FAILURE,) * 3)]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import digits
 from typing import ClassVar, NamedTuple
 
-from textual.binding import BindingType
-from textual.events import Click, Key
+from textual.binding import Binding, BindingType
+from textual.events import Click
 
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, strong
 from probetui.tui.action import Where
@@ -34,7 +35,12 @@ class MenuPane(ListPane):
     """Rows with numbers; what is picked is told to the screen by its name."""
 
     PLACES: ClassVar[tuple[Where, ...]] = (Where.PANE, Where.MENU)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+    # Numbers are bindings like the other keys, so that keys act in their order even
+    # when they come faster than they are handled. The rows show them.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings(*PLACES),
+        *(Binding(each, f"pick_number({each})", show=False) for each in digits[1:]),
+    ]
 
     def __init__(
         self, heading: str, *, has_numbers: bool = True, is_ascii: bool
@@ -96,14 +102,12 @@ class MenuPane(ListPane):
             )
         )
 
-    def on_key(self, event: Key) -> None:
-        """Pick a row by its number: a menu shows its own keys."""
+    def action_pick_number(self, wanted: int) -> None:
+        """Pick a row by its number."""
         for index, number in self._numbers().items():
-            if event.key == number:
-                event.stop()
-                if self.is_choice(index):
-                    self.choose(index)
-                    self.action_pick()
+            if number == str(wanted) and self.is_choice(index):
+                self.choose(index)
+                self.action_pick()
 
     def action_pick(self) -> None:
         if self.is_choice(self.cursor):
