@@ -10,7 +10,8 @@ import docker
 import pytest
 
 from probetui.kubelet.labels import POD_NAME
-from tests.e2e.program import SAMPLES, Program, wait_for
+from tests.e2e.program import PROGRAM, SAMPLES, Program, wait_for
+from tests.e2e.screen import terminal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker]
 
@@ -37,7 +38,7 @@ def containers_of(pod: str) -> list[str]:
 
 
 NAMES = ("e2e-auto", "e2e-good", "e2e-bad", "e2e-signal", "e2e-first", "e2e-second",
-         "e2e-kept", "exec-liveness", "liveness")  # fmt: skip
+         "e2e-kept", "e2e-screen", "exec-liveness", "liveness")  # fmt: skip
 
 
 @pytest.fixture
@@ -146,3 +147,46 @@ def test_a_lesson_runs_in_containers_as_well(program: Program) -> None:
 
     assert done.returncode == 0, done.stderr
     assert containers_of("liveness") == []
+
+
+HEALTHY = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: e2e-screen}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: app
+      image: busybox:1.36
+      imagePullPolicy: Never
+      command: [sh, -c, "touch /tmp/ok; sleep 600"]
+      livenessProbe: {exec: {command: [cat, /tmp/ok]}, periodSeconds: 1}
+"""
+
+
+@pytest.mark.tmux
+def test_a_container_is_watched_broken_and_explained_with_keys(
+    program: Program,
+) -> None:
+    path = program.home / "pod.yaml"
+    path.write_text(HEALTHY)
+
+    with terminal(program.environment) as tty:
+        tty.enter(f"{PROGRAM} -f {path} --runtime docker; echo status $?")
+        tty.wait_for("e2e-screen", "Running", "docker")
+        tty.type("m")
+        tty.wait_for("MUTED")
+        tty.type("m")
+        tty.wait_without("MUTED")
+        tty.type("i")
+        tty.wait_for("Choose the next result")
+        tty.type("Right", "Right", "3")
+        tty.wait_for("restarts 1")
+        tty.type("w")
+        tty.wait_for("was chosen by somebody, not by the container")
+        tty.type("Escape")
+        tty.wait_without("was chosen by somebody")
+        tty.type("q")
+        tty.wait_for("status 0")
+
+    assert containers_of("e2e-screen") == []
