@@ -106,3 +106,16 @@ def test_no_occurrence_of_a_thousand_is_lost_from_the_counts() -> None:
     assert len(shown) == 1
     assert view.dropped == 1000 - (SPAM_BURST + 3)
     assert shown[0].count <= 1000
+
+
+def test_counts_stay_when_single_events_are_let_go() -> None:
+    view = ClusterView()
+    for number in range(SPAM_BURST + 5):
+        view.feed(an_entry(number, f"message {number}"), life=0)
+    dropped, shown = view.dropped, view.events()
+
+    view.let_go(before=SPAM_BURST + 4)
+
+    assert view.of(SPAM_BURST + 3) is None
+    assert view.of(SPAM_BURST + 4) is not None
+    assert (view.dropped, view.events()) == (dropped, shown)

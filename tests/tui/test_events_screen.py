@@ -11,6 +11,7 @@ from probetui.k8s.event import Event, EventType
 from probetui.kubelet.inputs import PauseProbes
 from probetui.kubelet.journal import Action, EventEntry, StateEntry, TickEntry, What
 from probetui.kubelet.snapshot import Snapshot
+from probetui.presentation.event_lines import EventLines
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.widgets.event_list import EventList
 from tests.tui.fake_session import FakeSession
@@ -440,9 +441,61 @@ async def test_another_log_is_shown_anew() -> None:
         await pilot.pause()
         screen = app.screen.query_one(EventList)
         sight = app.stage.sight
-        screen.read(list(sight.log)[:1], sight.cluster, sight.counts, sight.view)
+        another = EventLines()
+        another.extend(list(sight.log)[:1])
+        screen.read(another, sight.cluster, sight.counts, sight.view)
 
         assert screen.count() == 1
+
+
+@pytest.fixture
+def few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no more than twenty of the newest lines be kept for sure."""
+    monkeypatch.setattr(EventLines.__init__, "__defaults__", (20,))
+
+
+@pytest.mark.usefixtures("few_lines")
+async def test_of_very_many_lines_old_ones_are_let_go_and_that_is_said() -> None:
+    session = FakeSession(with_events(15))
+    app = an_app(session)
+    async with app.run_test(size=(120, 40)) as pilot:
+        session.publish(session.snapshot, *map(an_event, range(15, 30)))
+        await pilot.pause()
+        main = line_with(app, "Events")
+        await pilot.press("v")
+        await pilot.pause()
+
+        assert "10 older let go" in main
+        assert "20 shown of 20, 10 older let go" in screen_text(app)
+        assert numbers(app)[0] == 10
+
+
+@pytest.mark.usefixtures("few_lines")
+async def test_the_line_that_is_looked_at_stays_while_older_ones_are_let_go() -> None:
+    session = FakeSession(with_events(15))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "up", "up")
+        before = app.screen.query_one(EventList).chosen_line
+        session.publish(session.snapshot, *map(an_event, range(15, 30)))
+        await pilot.pause()
+        after = app.screen.query_one(EventList).chosen_line
+
+    assert before is not None
+    assert after == before
+
+
+@pytest.mark.usefixtures("few_lines")
+async def test_a_filter_goes_on_finding_when_old_lines_are_let_go() -> None:
+    session = FakeSession(with_events(15))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("v", "slash", *"0001")
+        await pilot.press("enter")
+        session.publish(session.snapshot, *map(an_event, range(15, 30)))
+        await pilot.pause()
+
+        assert numbers(app) == list(range(10, 20))
 
 
 async def test_ticks_are_held_back_while_one_reads() -> None:

@@ -7,6 +7,7 @@ became part of what.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
 
 from probetui.k8s.event import Event
@@ -38,6 +39,10 @@ class Fold:
     is_dropped: bool
 
 
+_MOST_PENDING = 1_000
+"""Events that are folded at once; more of them would hold up the screen."""
+
+
 @dataclass(slots=True)
 class _Group:
     """The occurrences behind one event of a cluster."""
@@ -58,16 +63,29 @@ class ClusterView:
         self._groups: dict[FoldKey, _Group] = {}
         self._keys: dict[int, FoldKey] = {}
         self._dropped: set[int] = set()
+        self._count_dropped = 0
 
     @property
     def dropped(self) -> int:
         """How many events a cluster would not have written."""
         self._catch_up()
-        return len(self._dropped)
+        return self._count_dropped
 
     def feed(self, entry: EventEntry, life: int) -> None:
         """Take one event; `life` is the restart count of its container."""
         self._pending.append((entry, life))
+        if len(self._pending) > _MOST_PENDING:
+            self._catch_up()
+
+    def let_go(self, before: int) -> None:
+        """Forget what became of single events with numbers below that one.
+
+        What a cluster shows, and how often, stays.
+        """
+        old = list(takewhile(lambda each: each < before, self._keys))
+        for each in old:
+            del self._keys[each]
+        self._dropped.difference_update(old)
 
     def of(self, sequence: int) -> Fold | None:
         """Return what became of the event with that number, None if it is none."""
@@ -96,6 +114,7 @@ class ClusterView:
         shown = self._correlator.correlate(entry.event)
         if shown is None:
             self._dropped.add(entry.sequence)
+            self._count_dropped += 1
             key = _key(entry.event)
         else:
             key = _key_of_shown(shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -12,6 +12,7 @@ from probetui.k8s.pod import Pod
 from probetui.kubelet.snapshot import Snapshot
 from probetui.presentation.containers import pod_names
 from probetui.presentation.durations import TimeFormat, Times
+from probetui.presentation.event_lines import EventLines
 from probetui.presentation.events import EventLine, EventLog
 from probetui.presentation.folding import ClusterView
 from probetui.presentation.marks import ASCII, UNICODE
@@ -24,8 +25,8 @@ from probetui.tui.options import ScreenOptions
 class Sight:
     """A snapshot, how to look at it, and the event lines that are new in it.
 
-    `counts` is how many warnings and normal events there have been. `log` has every
-    line from the beginning and grows; after a step back in time it is another one.
+    `counts` is how many warnings and normal events there have been. `log` has the
+    lines and grows; after a step back in time it is another one.
     `cluster` is what a cluster would show of them, `names` what to call pods, by UID.
     `past` has every tick and every life of a container; it grows as well.
     """
@@ -35,7 +36,7 @@ class Sight:
     view: View
     fresh: tuple[EventLine, ...]
     counts: tuple[int, int]
-    log: Sequence[EventLine] = ()
+    log: EventLines = field(default_factory=EventLines)
     cluster: ClusterView = field(default_factory=ClusterView)
     names: Mapping[str, str] = field(default_factory=dict)
     past: Past = field(default_factory=lambda: Past(()))
@@ -53,7 +54,7 @@ class Onlooker:
         self._session = session
         self._options = options
         self._log = EventLog()
-        self._lines: list[EventLine] = []
+        self._lines = EventLines()
         self._past = Past(session.journal)
         self._read = 0
         self._rewinds = 0
@@ -112,7 +113,7 @@ class Onlooker:
         playback = self._session.playback
         if playback is not None and playback.rewinds != self._rewinds:
             self._rewinds = playback.rewinds
-            self._log, self._lines, self._read = EventLog(), [], 0
+            self._log, self._lines, self._read = EventLog(), EventLines(), 0
             self._past = Past(self._session.journal)
 
     def _read_on(self) -> tuple[EventLine, ...]:
@@ -121,7 +122,8 @@ class Onlooker:
         self._past.feed(fresh, self._read - len(fresh))
         found = (self._log.feed(each, self._names) for each in fresh)
         lines = tuple(each for each in found if each is not None)
-        self._lines += lines
+        self._lines.extend(lines)
+        self._log.cluster.let_go(self._lines.oldest)
         return lines
 
 

@@ -104,6 +104,8 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
         scope = f"only {view.safe(pod)}" if pod else "all pods"
         follow = "on" if self._log.is_following else "off"
         shown = f"{self.pane.count()} shown of {len(sight.log)}"
+        if sight.log.let_go:
+            shown += f", {sight.log.let_go} older let go (the record has them)"
         if self._is_folded:
             shown = f"{self.pane.count()} shown for {sum(sight.counts)} events"
         return line(

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from probetui.presentation.event_detail import as_kubectl_describes, event_detail
+from probetui.presentation.event_lines import EventLines
 from probetui.presentation.events import EventLine
 from probetui.presentation.folding import ClusterView, Fold
 from probetui.presentation.spans import EMPTY, Line
@@ -42,7 +43,7 @@ class EventList(EventPane):
         super().__init__(view, is_ascii=is_ascii)
         self._hint = hint
         self._cluster = ClusterView()
-        self._source: Sequence[EventLine] = ()
+        self._source: EventLines | None = None
         self._read = 0
         self._is_cluster_only = False
 
@@ -53,7 +54,7 @@ class EventList(EventPane):
 
     def read(
         self,
-        log: Sequence[EventLine],
+        log: EventLines,
         cluster: ClusterView,
         counts: tuple[int, int],
         view: View,
@@ -65,9 +66,9 @@ class EventList(EventPane):
         self._cluster = cluster
         if log is not self._source:
             self._source, self._read = log, 0
-            self._all, self._texts, self._shown = [], [], []
-        fresh = log[self._read :]
-        self._read += len(fresh)
+            self.forget()
+        fresh = log.since(self._read)
+        self._read = log.total
         self.show(fresh, counts, view)
 
     def show_cluster_lines_only(self, *, is_only: bool) -> None:

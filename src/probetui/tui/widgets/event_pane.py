@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import ClassVar
 
 from textual.binding import BindingType
 
 from probetui.presentation.event_detail import one_text
+from probetui.presentation.event_lines import EventLines
 from probetui.presentation.events import EventLine
 from probetui.presentation.filters import Filter
 from probetui.presentation.spans import Line, Role, Span, line, muted, strong
@@ -45,6 +48,7 @@ _BARE = (
     Column(""),
 )
 _TALL_ENOUGH_FOR_HEADINGS = 8
+_sequence = attrgetter("sequence")
 
 
 class EventPane(FollowingPane):
@@ -64,7 +68,7 @@ class EventPane(FollowingPane):
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:
         super().__init__(id="events", is_ascii=is_ascii)
         self.view = view
-        self._all: list[EventLine] = []
+        self._all = EventLines()
         self._texts: list[str] = []
         self._shown: list[EventLine] = []
         self._objects: set[str] = set()
@@ -90,9 +94,11 @@ class EventPane(FollowingPane):
         """Add lines; `counts` is how many warnings and normal events there were."""
         self.view, self._counts = view, counts
         lines = list(fresh)
-        first = len(self._all)
-        self._all += lines
+        first, let_go = self._all.total, self._all.let_go
+        self._all.extend(lines)
         self._objects.update(each.object for each in lines if each.object)
+        if self._all.let_go > let_go:
+            self._let_go(self._all.let_go - let_go)
         kept = self._kept(first)
         self._shown += kept
         self.grow(len(kept))
@@ -100,9 +106,13 @@ class EventPane(FollowingPane):
 
     def clear(self) -> None:
         """Forget every line: the session went back in time."""
-        self._all, self._texts, self._shown = [], [], []
-        self._objects = set()
+        self.forget()
         self.go_to_end()
+
+    def forget(self) -> None:
+        """Have no line any more."""
+        self._all, self._texts, self._shown = EventLines(), [], []
+        self._objects = set()
 
     def show_pod(self, pod_uid: str, name: str = "") -> None:
         """Keep only lines about one pod; an empty UID keeps all."""
@@ -120,11 +130,12 @@ class EventPane(FollowingPane):
         words = "follow" if self.is_following else "follow off"
         faults = "  faults only" if self.faults_only else ""
         scope = f"  only {self.view.safe(self._pod_name)}" if self._pod_name else ""
+        gone = f"  {self._all.let_go} older let go" if self._all.let_go else ""
         found = f"  filter: {self.view.safe(self.filter.text)} ({self.hits})"
         return line(
             "3 ",
             strong("Events"),
-            muted(f"  {words}{faults}{scope}"),
+            muted(f"  {words}{faults}{scope}{gone}"),
             Span(found if self.filter.is_active else "", Role.ACCENT),
         )
 
@@ -230,18 +241,29 @@ class EventPane(FollowingPane):
         """Return the lines from a place on that filter and faults leave."""
         wanted = self.filter
         if not wanted.is_active:
-            lines = self._all[first:]
+            lines = self._all.since(first)
         else:
             mask = self.view.mask
             # Put together once: a long log is searched at every key that is typed.
             self._texts += (
-                mask.text(each.searchable) for each in self._all[len(self._texts) :]
+                mask.text(each.searchable)
+                for each in self._all.since(self._all.let_go + len(self._texts))
             )
-            pairs = zip(self._all[first:], self._texts[first:], strict=True)
+            fresh = self._all.since(first)
+            texts = self._texts[len(self._texts) - len(fresh) :]
+            pairs = zip(fresh, texts, strict=True)
             lines = [each for each, text in pairs if wanted.keeps(text)]
         if self.pod_uid:
             lines = [each for each in lines if each.pod_uid in {self.pod_uid, ""}]
         return [each for each in lines if each.is_fault] if self.faults_only else lines
+
+    def _let_go(self, count: int) -> None:
+        """Follow the log in letting old lines go; what is in sight stays there."""
+        del self._texts[:count]
+        gone = bisect_left(self._shown, self._all.oldest, key=_sequence)
+        del self._shown[:gone]
+        self.cursor = max(self.cursor - gone, 0)
+        self.top = max(self.top - gone, 0)
 
     def _select_again(self) -> None:
         """Show what filter and faults leave, with the cursor where it was."""

@@ -1,0 +1,45 @@
+"""Lines of the log, of which only the newest stay (UX-26)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from probetui.presentation.event_lines import LEAST_LINES, EventLines
+from probetui.presentation.events import EventLine
+from tests.tui.states import NOW
+
+
+def lines(start: int, stop: int) -> list[EventLine]:
+    return [
+        EventLine(each, NOW + timedelta(seconds=each), "note", "", "", f"line {each}")
+        for each in range(start, stop)
+    ]
+
+
+def test_a_hundred_thousand_lines_are_there_whatever_happens() -> None:
+    kept = EventLines()
+
+    kept.extend(lines(0, 3 * LEAST_LINES))
+
+    assert len(kept) >= LEAST_LINES >= 100_000
+    assert len(kept) + kept.let_go == kept.total == 3 * LEAST_LINES
+
+
+def test_old_lines_go_many_at_a_time() -> None:
+    kept = EventLines(least=100)
+
+    kept.extend(lines(0, 110))
+    before = kept.let_go
+    kept.extend(lines(110, 111))
+
+    assert (before, kept.let_go) == (0, 11)
+    assert kept.oldest == 11
+
+
+def test_lines_keep_their_numbers() -> None:
+    kept = EventLines(least=10)
+    kept.extend(lines(0, 25))
+
+    assert [each.sequence for each in kept.since(22)] == [22, 23, 24]
+    assert [each.sequence for each in kept.since(3)] == list(range(15, 25))
+    assert kept.since(kept.total) == []
