@@ -206,9 +206,11 @@ async def test_one_is_frozen_and_let_go(foreign: ForeignDocker, start: Start) ->
 
     await foreign.disrupt(id_of(container), Disruption.FREEZE)
     frozen = paused(container)
+    runs_frozen = (await listed(foreign, container)).is_running
     await foreign.disrupt(id_of(container), Disruption.UNFREEZE)
 
     assert frozen
+    assert runs_frozen, "what stands still has not ended"
     assert not paused(container)
 
 

@@ -38,6 +38,7 @@ def test_an_engine_is_known_by_what_it_is_made_of(
 
     assert (daemon.engine, daemon.keeps_exec_numbers) == (engine, keeps)
     assert daemon.shares_names is keeps
+    assert daemon.starts_what_is_joined is not keeps
 
 
 def test_where_a_network_brings_no_name_it_is_asked_for() -> None:

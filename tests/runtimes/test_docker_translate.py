@@ -87,6 +87,13 @@ class TestContainerStatus:
             pytest.param(state(), RuntimeState.RUNNING, "", 0, id="running"),
             pytest.param(state("paused"), RuntimeState.RUNNING, "", 0, id="paused"),
             pytest.param(
+                state("stopping"),
+                RuntimeState.RUNNING,
+                "",
+                0,
+                id="being stopped, as Podman says it",
+            ),
+            pytest.param(
                 state(finished=FINISHED, exit_code=137),
                 RuntimeState.RUNNING,
                 "",

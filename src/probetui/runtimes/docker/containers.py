@@ -49,6 +49,13 @@ class Containers:
             raise _not_ours(docker_id)
         return found
 
+    async def check_sandbox_runs(self, docker_id: str) -> None:
+        """Raise `ContainerRuntimeError` for a container in a sandbox that ended."""
+        found = await self.look(docker_id)
+        sandbox = (await self.look(found.sandbox_id)).sandbox
+        if sandbox is None or not sandbox.is_ready:
+            raise ContainerRuntimeError(f"sandbox {found.sandbox_id[:12]} is not ready")
+
     async def inside(self, sandbox_id: str, *, also_dead: bool) -> list[str]:
         """Return our containers in a sandbox."""
         filters = inside(sandbox_id, self._owner)

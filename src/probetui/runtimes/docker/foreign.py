@@ -24,6 +24,7 @@ from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
 from probetui.runtimes.docker.listeners import ContainerListeners
 from probetui.runtimes.docker.reach import Publishing
 from probetui.runtimes.docker.translate import (
+    ALIVE,
     HOST,
     LOCALHOST,
     OF_ANOTHER,
@@ -209,7 +210,7 @@ def _foreign(listed: Mapping[str, Any]) -> ForeignContainer:
         to_container_id(listed["Id"]),
         # Links of other containers are names too: their slashes are inside.
         tuple(each.removeprefix("/") for each in listed["Names"] or ()),
-        listed["State"] == "running",
+        listed["State"] in ALIVE,
         listed["Labels"] or {},
         str(listed.get("Image") or ""),
         datetime.fromtimestamp(created, UTC) if isinstance(created, int) else None,

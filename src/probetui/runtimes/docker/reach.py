@@ -70,6 +70,11 @@ class Daemon:
         return self.engine != PODMAN
 
     @property
+    def starts_what_is_joined(self) -> bool:
+        """Whether who is started starts the one whose network it is in."""
+        return self.engine == PODMAN
+
+    @property
     def keeps_exec_numbers(self) -> bool:
         """Whether the process number of an exec is still known when that has ended."""
         return self.engine != PODMAN

@@ -337,6 +337,8 @@ class DockerRuntime:
     async def start_container(self, container_id: ContainerID) -> None:
         """Start a created container."""
         docker_id = to_docker_id(container_id)
+        if self._daemon.starts_what_is_joined:
+            await self._containers.check_sandbox_runs(docker_id)
         try:
             await self._client.call(lambda api: api.start(docker_id))
         finally:

@@ -46,6 +46,10 @@ OF_ANOTHER = "container:"
 
 LOCALHOST = "127.0.0.1"
 LOCALHOST_NAME = "localhost"
+ALIVE = frozenset({"running", "paused", "stopping"})
+BEING_STOPPED = "stopping"
+"""The words for containers with processes; the last one is Podman's."""
+
 BRIDGE = "bridge"
 """Docker's usual network, in which sandboxes are."""
 
@@ -231,7 +235,8 @@ def container_status(inspected: Json) -> RuntimeContainerStatus:
 
 def _end(state: Json) -> _End:
     """Tell apart what runs, what ended, what could not run, and what did not yet."""
-    if state["Running"]:
+    # To Podman what is being stopped runs no more, though it may for all its grace.
+    if state["Running"] or state.get("Status") == BEING_STOPPED:
         return _End(RuntimeState.RUNNING)
     if instant(state["FinishedAt"]) is not None:
         if state.get("OOMKilled"):
