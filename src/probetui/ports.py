@@ -311,6 +311,26 @@ class EventSource(Protocol):
         """
 
 
+class StartedExec(NamedTuple):
+    """A command that somebody started in a container, its words with blanks between."""
+
+    container_id: ContainerID
+    command: str
+
+
+@runtime_checkable
+class ExecSource(Protocol):
+    """A runtime that tells of commands which others run in containers."""
+
+    def watch_execs(self) -> AsyncIterator[StartedExec]:
+        """Yield each one that is started, our own left out.
+
+        Ends or raises when nobody tells any more. To be asked for only where somebody
+        wants to know: the runtime then tells of each of our own probes too, which costs
+        a tenth of a millisecond here, next to nothing there.
+        """
+
+
 @runtime_checkable
 class DialAddress(Protocol):
     """A runtime whose pod IPs may not be reachable from here."""

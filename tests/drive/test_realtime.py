@@ -13,10 +13,11 @@ from probetui.drive.executor import Executor
 from probetui.drive.realtime import NOTICE_PERIOD_SECONDS, RealtimeSession
 from probetui.drive.session import Session
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunHook
 from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import AddPod, Input, PauseProbes, RuntimeChanged
+from probetui.kubelet.inputs import AddPod, ExecSeen, Input, PauseProbes, RuntimeChanged
 from probetui.kubelet.journal import (
     ContainerEntry,
     Entry,
@@ -25,7 +26,7 @@ from probetui.kubelet.journal import (
     PodGoneEntry,
     UserEntry,
 )
-from probetui.ports import EventSource, HookResult
+from probetui.ports import EventSource, ExecSource, HookResult, StartedExec
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from tests.fakes import (
     FAILING,
@@ -72,6 +73,18 @@ class ShortEvents:
             raise self._error
 
 
+class OneExec:
+    """Tells of one command, and then breaks, every time; `openings` counts them."""
+
+    def __init__(self) -> None:
+        self.openings = 0
+
+    async def watch_execs(self) -> AsyncIterator[StartedExec]:
+        self.openings += 1
+        yield StartedExec(ContainerID("fake://1"), "sh -c date")
+        raise ContainerRuntimeError("the stream broke")
+
+
 class Bench:
     """A session on a fake clock, with a fake runtime."""
 
@@ -80,6 +93,7 @@ class Bench:
         *,
         clock: FakeClock | None = None,
         events: EventSource | None = None,
+        execs: ExecSource | None = None,
         on_input: Callable[[Input | None, datetime], None] | None = None,
     ) -> None:
         self.clock = clock or FakeClock()
@@ -92,6 +106,7 @@ class Bench:
             self.clock,
             runtime_name="fake 1.0",
             events=self.runtime if events is None else events,
+            execs=execs,
             on_input=on_input,
         )
 
@@ -264,6 +279,19 @@ class TestEventStream:
         assert events.openings == 3
         assert told.count(RuntimeChanged()) == 3
         assert "the event stream of the runtime broke: stream broke" in caplog.text
+
+    async def test_commands_of_others_are_heard_of_and_again_after_a_break(
+        self,
+    ) -> None:
+        execs = OneExec()
+        told: list[Input | None] = []
+        bench = Bench(execs=execs, on_input=lambda item, _now: told.append(item))
+
+        async with running(bench):
+            await bench.pass_time(5)
+
+        assert execs.openings == 3
+        assert told.count(ExecSeen(ContainerID("fake://1"), "sh -c date")) == 3
 
     async def test_so_is_one_that_just_ends(self) -> None:
         events = ShortEvents()

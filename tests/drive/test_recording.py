@@ -338,6 +338,17 @@ def test_where_a_container_listens_is_recorded_beside_what_was_refused() -> None
     assert (record["extent"], record["cause"]) == ("container", 41)
 
 
+def test_a_command_of_somebody_else_is_recorded_without_secrets() -> None:
+    entry = StateEntry(9, FAILED_AT, POD.uid, "app", "", What.EXEC, "", "sh -c hunter2")
+    mask = Mask()
+    mask.learn(["hunter2"])
+
+    record = encode_entry(entry, replace(CONTEXT, mask=mask))
+
+    assert (record["what"], record["from"]) == ("exec", "")
+    assert "hunter2" not in str(record["to"])
+
+
 def test_text_that_is_not_ascii_stays_readable() -> None:
     assert "é 漢 😀".encode() in to_line({"text": "é 漢 😀"})
 

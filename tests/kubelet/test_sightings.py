@@ -27,12 +27,19 @@ from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import FindListeners
 from probetui.kubelet.inputs import (
+    ExecSeen,
     Injected,
     InjectResults,
     ListenersFound,
     SetPods,
 )
-from probetui.kubelet.journal import FindingEntry, ListenersEntry, TryEntry
+from probetui.kubelet.journal import (
+    FindingEntry,
+    ListenersEntry,
+    StateEntry,
+    TryEntry,
+    What,
+)
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Result
 from probetui.kubelet.sightings import Sightings
 from probetui.kubelet.turn import Ledger
@@ -358,3 +365,25 @@ class TestFindings:
         stage.run_until(30)
 
         assert stage.of(FindingEntry) == []
+
+
+class TestExecs:
+    """Commands that others run (UX-34)."""
+
+    def test_what_somebody_else_runs_is_a_line_of_its_container(self) -> None:
+        stage = Stage(a_pod(APP))
+        stage.run_until(5)
+        (instance,) = stage.world.pods(at(5))[0].containers
+
+        stage.simulation.submit(ExecSeen(instance.container_id, "sh -c date"))
+
+        (told,) = [each for each in stage.of(StateEntry) if each.what is What.EXEC]
+        assert (told.container_name, told.after) == ("app", "sh -c date")
+
+    def test_in_a_container_that_is_not_ours_it_is_nothing(self) -> None:
+        stage = Stage(a_pod(APP))
+        stage.run_until(5)
+
+        stage.simulation.submit(ExecSeen(ContainerID("fake://other"), "true"))
+
+        assert [each for each in stage.of(StateEntry) if each.what is What.EXEC] == []

@@ -198,6 +198,12 @@ def test_the_first_start_is_no_restart() -> None:
             id="refused",
         ),
         pytest.param(
+            a_change(What.EXEC, "", "sh -c date"),
+            "exec",
+            "somebody else ran: sh -c date",
+            id="exec",
+        ),
+        pytest.param(
             PodGoneEntry(1, NOW, "uid-demo"), "gone", "nothing is left", id="gone"
         ),
     ],

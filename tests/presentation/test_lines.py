@@ -367,6 +367,11 @@ def test_what_a_probe_prints_is_repeated_only_when_it_changes() -> None:
             '"pod.yaml:9:7: spec.containers[0].livenessProbe.httpGet: is redirected"',
             id="finding",
         ),
+        pytest.param(
+            StateEntry(1, NOW, DEMO.uid, "liveness", "", What.EXEC, "", "sh -c date"),
+            'demo/liveness exec by=somebody-else "sh -c date"',
+            id="exec",
+        ),
         pytest.param(PodGoneEntry(1, NOW, DEMO.uid), "demo gone", id="gone"),
         pytest.param(NoteEntry(1, NOW, "a note"), None, id="a note is no data"),
         pytest.param(

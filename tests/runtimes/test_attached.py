@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.node import NOWHERE
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
@@ -22,7 +24,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.kubelet.outcome import ProbeOutcome
 from probetui.kubelet.sandbox import pod_sandbox_changed
-from probetui.ports import HookResult
+from probetui.ports import HookResult, StartedExec
 from probetui.runtimes.attached.addresses import HooksAtOwnAddress, ProbesAtOwnAddress
 from probetui.runtimes.attached.matching import make_targets
 from probetui.runtimes.attached.runtime import AttachedRuntime
@@ -268,6 +270,49 @@ async def test_a_runtime_without_logs_has_none_of_others() -> None:
 
     with pytest.raises(ContainerRuntimeError, match="mute keeps no logs"):
         await anext(runtime.follow_logs(WEB, tail=1, follow=False))
+
+
+class Telling(FakeForeign):
+    """Tells of a command in each of two containers, and where one listens."""
+
+    async def watch_execs(self) -> AsyncIterator[StartedExec]:
+        yield StartedExec(WEB, "date")
+        yield StartedExec(ContainerID("docker://nobody"), "true")
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        endpoint = Endpoint(container_id, 80)
+        return Listeners((endpoint,), Extent.CONTAINER)
+
+
+async def test_commands_of_others_are_those_in_the_newest_life() -> None:
+    foreign = Telling("web")
+    runtime = attached(foreign)
+    await runtime.relist()
+    foreign.run("web")
+    await runtime.relist()
+
+    told = [each async for each in runtime.watch_execs()]
+
+    assert runtime.tells_of_execs
+    assert told == [StartedExec(ContainerID(f"{WEB}@2"), "date")]
+
+
+async def test_where_a_container_listens_is_asked_by_its_own_id() -> None:
+    runtime = attached(Telling("web"))
+
+    found = await runtime.listeners(ContainerID(f"{WEB}@2"))
+
+    assert found.endpoints == (Endpoint(WEB, 80),)
+
+
+async def test_a_runtime_that_does_not_tell_says_so(foreign: FakeForeign) -> None:
+    runtime = attached(foreign)
+
+    assert not runtime.tells_of_execs
+    with pytest.raises(ContainerRuntimeError, match="fake does not tell"):
+        await anext(runtime.watch_execs())
+    with pytest.raises(ContainerRuntimeError, match="fake does not tell"):
+        await runtime.listeners(WEB)
 
 
 async def test_what_nothing_stands_for_is_refused(foreign: FakeForeign) -> None:

@@ -16,6 +16,7 @@ from probetui.cli.options import (
     metrics_option,
     output_options,
     program_options,
+    runtime_events_option,
     runtime_options,
     screen_options,
 )
@@ -34,6 +35,7 @@ from probetui.cli.parameters import Command, option
     help="Give up at once if something does not run.",
 )
 @metrics_option
+@runtime_events_option
 @kubelet_options
 @ending_options
 @output_options

@@ -39,6 +39,7 @@ from probetui.ports import (
     DialAddress,
     Disruptor,
     EventSource,
+    ExecSource,
     HookRunner,
     ImageStore,
     ImageUsers,
@@ -271,6 +272,7 @@ class _Live:
             self._clock,
             runtime_name=await self._runtime_name(),
             events=capable if isinstance(capable, EventSource) else None,
+            execs=self._exec_source(),
             logs=capable if isinstance(capable, LogSource) else None,
             disruptor=capable if isinstance(capable, Disruptor) else None,
             on_input=lambda item, now: self._outputs.hear(
@@ -286,6 +288,20 @@ class _Live:
             lambda pods: session.send(SetPods(tuple(pods), dict(self._roster.places)))
         )
         return session
+
+    def _exec_source(self) -> ExecSource | None:
+        """Return who tells of commands that others run, if that was asked for."""
+        if not self._plan.options.runtime_events:
+            return None
+        attached, runtime = self._attached, self._runtime
+        if isinstance(runtime, ExecSource) and (
+            attached is None or attached.tells_of_execs
+        ):
+            return runtime
+        self._plan.notes.warning(
+            f"--runtime-events: {runtime.name} tells of no commands that others run"
+        )
+        return None
 
     def _watch(self, tasks: asyncio.TaskGroup) -> asyncio.Task[None] | None:
         """Begin to watch the manifests, if that was asked for."""

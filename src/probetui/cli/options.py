@@ -299,6 +299,14 @@ metrics_option = setting(
     help="Serve the kubelet's metrics of probes at HOST:PORT; the host is 127.0.0.1.",
 )
 
+runtime_events_option = setting(
+    "--runtime-events",
+    section=_OUTPUT,
+    is_flag=True,
+    help="On Docker, tell of commands that others run in the containers. Each probe of "
+    "its own then costs the daemon a little more.",
+)
+
 exec_errors_option = setting(
     "--exec-errors",
     section=_KUBELET,
@@ -527,6 +535,7 @@ program_options = _group(
 @keep_option
 @watch_option
 @metrics_option
+@runtime_events_option
 @autosave_option
 @kubelet_options
 @ending_options

@@ -20,6 +20,7 @@ from probetui.cli.options import (
     play_options,
     program_options,
     pull_option,
+    runtime_events_option,
     screen_options,
     session_runtime_options,
     watch_option,
@@ -36,6 +37,7 @@ from probetui.cli.parameters import Command
 @act_option(default=True)
 @watch_option
 @metrics_option
+@runtime_events_option
 @play_options
 @kubelet_options
 @ending_options

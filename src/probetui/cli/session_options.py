@@ -87,3 +87,4 @@ class SessionOptions:
     play_for: timedelta | None = None
     autosave: bool = False
     no_findings: bool = False
+    runtime_events: bool = False

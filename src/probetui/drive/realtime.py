@@ -22,11 +22,18 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import Disruption, Effect
 from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import Command, DeletePod, Fact, Input, RuntimeChanged
+from probetui.kubelet.inputs import (
+    Command,
+    DeletePod,
+    ExecSeen,
+    Fact,
+    Input,
+    RuntimeChanged,
+)
 from probetui.kubelet.journal import Entry
 from probetui.kubelet.snapshot import Snapshot
 from probetui.kubelet.turn import Turn
-from probetui.ports import Clock, Disruptor, EventSource, LogSource
+from probetui.ports import Clock, Disruptor, EventSource, ExecSource, LogSource
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +63,7 @@ class RealtimeSession:
         clock: where the time comes from.
         runtime_name: the runtime and its version, for people.
         events: the runtime's own event stream, if it has one.
+        execs: who tells of commands that others run, if that is wanted.
         on_input: told of every input with its instant, before the engine sees it; of
             an instant at which nothing but time passes, with None.
         logs: what containers print, if the runtime keeps it.
@@ -70,6 +78,7 @@ class RealtimeSession:
         *,
         runtime_name: str,
         events: EventSource | None = None,
+        execs: ExecSource | None = None,
         on_input: Callable[[Input | None, datetime], None] | None = None,
         logs: LogSource | None = None,
         disruptor: Disruptor | None = None,
@@ -79,6 +88,7 @@ class RealtimeSession:
         self._clock = clock
         self._runtime_name = runtime_name
         self._events = events
+        self._execs = execs
         self._on_input = on_input
         self._logs = logs
         self._disruptor = disruptor
@@ -161,6 +171,8 @@ class RealtimeSession:
         """
         if self._events is not None:
             self._spawn(self._watch(self._events))
+        if self._execs is not None:
+            self._spawn(self._watch_execs(self._execs))
         try:
             self._turn(self._clock.now())
             while not self._is_stopping:
@@ -288,6 +300,16 @@ class RealtimeSession:
                     self._put(RuntimeChanged())
             except ContainerRuntimeError as error:
                 log.info("the event stream of the runtime broke: %s", error)
+            await self._clock.sleep_until(self._clock.now() + WATCH_RETRY)
+
+    async def _watch_execs(self, execs: ExecSource) -> None:
+        """Hear of commands that others run; a stream that breaks is opened again."""
+        while True:
+            try:
+                async for each in execs.watch_execs():
+                    self._put(ExecSeen(*each))
+            except ContainerRuntimeError as error:
+                log.info("nobody tells of commands of others: %s", error)
             await self._clock.sleep_until(self._clock.now() + WATCH_RETRY)
 
     async def _end_tasks(self) -> None:

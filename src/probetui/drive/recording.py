@@ -41,6 +41,7 @@ from probetui.kubelet.journal import (
     TickEntry,
     TryEntry,
     UserEntry,
+    What,
 )
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, Result
 
@@ -349,13 +350,14 @@ def _event(entry: EventEntry, context: RecordContext) -> Record:
 
 
 def _state(entry: StateEntry, context: RecordContext) -> Record:
+    mask = context.mask
     return {
         **_pod(entry.pod_uid, context),
         "container": entry.container_name,
         "subject": entry.subject,
         "what": entry.what,
         "from": entry.before,
-        "to": entry.after,
+        "to": mask.text(entry.after) if entry.what is What.EXEC else entry.after,
         "cause": entry.cause,
     }
 

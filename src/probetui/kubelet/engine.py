@@ -32,6 +32,7 @@ from probetui.kubelet.inputs import (
     Command,
     DeletePod,
     DisruptContainer,
+    ExecSeen,
     Input,
     KillContainer,
     ListenersFound,
@@ -222,6 +223,8 @@ class Engine:
                     self._probes.finish(item, now)
             case ListenersFound():
                 self._sightings.found(item, now)
+            case ExecSeen():
+                self._sightings.exec_seen(item, self._in_runtime, now)
             case (
                 OperationFinished()
                 | OperationProgress()

@@ -315,8 +315,16 @@ class ListenersFound:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ExecSeen:
+    """Somebody else has started a command in a container; `text` are its words."""
+
+    container_id: ContainerID
+    text: str
+
+
 RuntimeFact = (
     OperationFinished | OperationProgress | Relisted | RelistFailed | RuntimeChanged
 )
-Fact = ProbeFinished | RuntimeFact | ListenersFound
+Fact = ProbeFinished | RuntimeFact | ListenersFound | ExecSeen
 Input = Command | Fact

@@ -141,6 +141,7 @@ class What(StrEnum):
     RESULT = "result"
     PHASE = "phase"
     CONDITION = "condition"
+    EXEC = "exec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,8 @@ class StateEntry:
     """Something that a cluster keeps to itself, or shows only in a status.
 
     `cause` is the sequence number of the tick behind it. `subject` names the probe
-    type or the condition, where there is one.
+    type or the condition, where there is one. Of an exec, which is somebody else's,
+    `after` is the command.
     """
 
     sequence: int

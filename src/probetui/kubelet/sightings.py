@@ -20,17 +20,19 @@ from probetui.k8s.probe import (
     ProbeType,
     TCPSocketAction,
 )
-from probetui.k8s.runtime import ContainerID
+from probetui.k8s.runtime import ContainerID, RuntimePodStatus
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import FindListeners
 from probetui.kubelet.go_text import go_quote
-from probetui.kubelet.inputs import ListenersFound
+from probetui.kubelet.inputs import ExecSeen, ListenersFound
 from probetui.kubelet.journal import (
     Entry,
     FindingEntry,
     ListenersEntry,
+    StateEntry,
     TickEntry,
     TryEntry,
+    What,
 )
 from probetui.kubelet.outcome import Attempt, HTTPAnswer
 from probetui.kubelet.turn import Ledger
@@ -114,6 +116,20 @@ class Sightings:
         for endpoint, asked in looks.waiting.items():
             self._tell(looks, endpoint, asked, found, now)
         looks.waiting.clear()
+
+    def exec_seen(
+        self, seen: ExecSeen, pods: Mapping[str, RuntimePodStatus], now: datetime
+    ) -> None:
+        """Write that somebody else runs a command in a container of ours."""
+        for uid, status in pods.items():
+            for each in status.containers:
+                if each.container_id == seen.container_id and uid in self._pods:
+                    number = self._ledger.next_sequence()
+                    self._ledger.write(
+                        StateEntry(
+                            number, now, uid, each.name, "", What.EXEC, "", seen.text
+                        )
+                    )
 
     def forget_pod(self, pod_uid: str) -> None:
         """Forget what is known of a pod that is gone."""

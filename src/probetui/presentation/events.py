@@ -42,7 +42,14 @@ _ACTED = {
     Action.MUTED: "muted",
     Action.WOULD_KILL: "not acted",
 }
-_KEPT_TO_ITSELF = {What.READY, What.STARTED, What.HOLD, What.RESULT, What.PHASE}
+_KEPT_TO_ITSELF = {
+    What.READY,
+    What.STARTED,
+    What.HOLD,
+    What.RESULT,
+    What.PHASE,
+    What.EXEC,
+}
 
 
 _ROLES = {
@@ -319,5 +326,7 @@ def _change_words(entry: StateEntry) -> str:
         case What.RESULT, after:
             initial = "" if entry.before else " (initial value)"
             return f"{subject} := {after}{initial}"
+        case What.EXEC, after:
+            return f"somebody else ran: {after}"
         case _, after:
             return f"{entry.before or 'none'} -> {after}"

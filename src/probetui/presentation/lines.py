@@ -47,7 +47,7 @@ from probetui.presentation.text_cells import one_line
 
 _SECOND = timedelta(seconds=1)
 _TOLD_OTHERWISE = {"Created", "Started", "Killing"}
-_SHOWN_STATES = {What.READY, What.STARTED, What.PHASE}
+_SHOWN_STATES = {What.READY, What.STARTED, What.PHASE, What.EXEC}
 _KILL_REASONS = {
     ProbeType.LIVENESS: KillReason.LIVENESS_PROBE,
     ProbeType.STARTUP: KillReason.STARTUP_PROBE,
@@ -101,8 +101,7 @@ def entry_line(  # noqa: C901  # one arm per kind
             return f"{where} event {event.type} {event.reason} {message}"
         case StateEntry():
             where = object_name(names, entry.pod_uid, entry.container_name)
-            what = f"{entry.subject.lower()} {entry.what}".strip()
-            return f"{where} {what} {entry.before or 'none'}->{entry.after}"
+            return f"{where} {_state(entry)}"
         case ContainerEntry():
             where = object_name(names, entry.pod_uid, entry.container_name)
             return f"{where} {_container(entry)}"
@@ -341,6 +340,13 @@ def _try(entry: TryEntry) -> str:
     is_warning = entry.attempts[-1].result is ProbeResult.WARNING
     result = "warning" if is_warning else entry.result.name.lower()
     return f"try {result} {duration} not-counted"
+
+
+def _state(entry: StateEntry) -> str:
+    if entry.what is What.EXEC:
+        return f"exec by=somebody-else {go_quote(entry.after)}"
+    what = f"{entry.subject.lower()} {entry.what}".strip()
+    return f"{what} {entry.before or 'none'}->{entry.after}"
 
 
 def _finding(entry: FindingEntry) -> str:

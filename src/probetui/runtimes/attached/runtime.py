@@ -31,6 +31,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.ports import (
     ExecResult,
+    ExecSource,
     ForeignContainer,
     ForeignContainers,
     ListenerSource,
@@ -39,6 +40,7 @@ from probetui.ports import (
     NodeSource,
     Progress,
     Runtime,
+    StartedExec,
 )
 from probetui.runtimes.attached.lives import Lives, foreign_id
 from probetui.runtimes.attached.matching import Target, candidates, choose
@@ -164,6 +166,21 @@ class AttachedRuntime:
         """Yield whenever something happened to any container."""
         async for _ in self._foreign.watch():
             yield
+
+    async def watch_execs(self) -> AsyncIterator[StartedExec]:
+        """Yield each command that others start in a container that is watched."""
+        if not isinstance(self._foreign, ExecSource):
+            raise ContainerRuntimeError(f"{self.name} does not tell")
+        async for started in self._foreign.watch_execs():
+            for each in self._watched:
+                if each.lives.instances and each.lives.current == started.container_id:
+                    now = each.lives.instances[0].container_id
+                    yield started._replace(container_id=now)
+
+    @property
+    def tells_of_execs(self) -> bool:
+        """Whether `watch_execs` has anything to tell."""
+        return isinstance(self._foreign, ExecSource)
 
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool

@@ -14,6 +14,7 @@ from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.ports import ExecResult
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.client import Client
+from probetui.runtimes.docker.execs import OwnExecs
 from probetui.runtimes.docker.faults import refuse_undecodable
 from probetui.runtimes.docker.hijack import HijackedStream
 from probetui.runtimes.docker.processes import HostProcesses
@@ -70,6 +71,7 @@ class Executor:
             they cannot.
         exec_errors: `cri` takes a command that cannot be started for an error, as
             CRI runtimes do; `docker` for a result with exit code 126 or 127.
+        own: is told of every exec before it is started.
         keeps_numbers: the number of a process is known when it has ended. Where it is
             not, a command that ends with 126 or 127 counts as one that never ran.
     """
@@ -79,12 +81,14 @@ class Executor:
         client: Client,
         processes: HostProcesses | None,
         exec_errors: ExecErrors = "cri",
+        own: OwnExecs | None = None,
         *,
         keeps_numbers: bool = True,
     ) -> None:
         self._client = client
         self._processes = processes
         self._exec_errors = exec_errors
+        self._own = own or OwnExecs()
         self._keeps_numbers = keeps_numbers
         self._sees_processes: bool | None = None if processes else False
 
@@ -144,6 +148,7 @@ class Executor:
 
         def begin(api: Api) -> Started:
             exec_id = api.create_exec(container_id, command, environment)
+            self._own.add(exec_id)
             at = time()
             return Started(exec_id, api.begin_exec(exec_id), at)
 
@@ -177,7 +182,11 @@ class Executor:
     # -- killing
 
     async def _mark(self, container_id: str) -> str:
-        """Return what to find a command by where its process cannot be seen."""
+        """Return what to find a command by where its process cannot be seen.
+
+        Difference: such a command has one variable more, by which it can be killed
+        when it takes too long; a kubelet's runtime knows its processes, and sets none.
+        """
         if self._sees_processes is None:
             self._sees_processes = await self._look_for_processes(container_id)
         return "" if self._sees_processes else secrets.token_hex(8)

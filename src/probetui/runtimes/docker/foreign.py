@@ -15,10 +15,16 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import Disruption
 from probetui.kubelet.labels import DOCKER_TYPE, DOCKER_TYPE_SANDBOX
-from probetui.ports import ExecResult, ForeignContainer, ForeignStatus
+from probetui.ports import (
+    ExecResult,
+    ForeignContainer,
+    ForeignStatus,
+    StartedExec,
+)
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.containers import stop_container
 from probetui.runtimes.docker.disruptions import Disruptions, why_not
+from probetui.runtimes.docker.execs import OwnExecs, execs_of_others
 from probetui.runtimes.docker.execution import Executor
 from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
 from probetui.runtimes.docker.listeners import ContainerListeners
@@ -52,6 +58,7 @@ class ForeignDocker:
     Args:
         client: the connection to the daemon.
         executor: runs commands in containers.
+        own_execs: those of them that were started here.
         listeners: looks into the networks of containers.
         disruptions: does to containers what happens to them in real life.
         published: how ports are reached where addresses are not; None where they are.
@@ -64,6 +71,7 @@ class ForeignDocker:
         self,
         client: Client,
         executor: Executor,
+        own_execs: OwnExecs,
         listeners: ContainerListeners,
         disruptions: Disruptions,
         published: Publishing | None,
@@ -71,6 +79,7 @@ class ForeignDocker:
     ) -> None:
         self._client = client
         self._executor = executor
+        self._own_execs = own_execs
         self._listeners = listeners
         self._disruptions = disruptions
         self._published = published
@@ -178,6 +187,13 @@ class ForeignDocker:
                 self._kept.pop(to_container_id(event["Actor"]["ID"]), None)
                 yield
         raise ContainerRuntimeError("the event stream broke off", unreachable=True)
+
+    async def watch_execs(self) -> AsyncIterator[StartedExec]:
+        """Yield each command that others start in any container."""
+        told = execs_of_others(self._client, self._own_execs, {})
+        async with aclosing(told):
+            async for each in told:
+                yield each
 
     async def _inspect(self, docker_id: str) -> dict[str, Any] | None:
         try:

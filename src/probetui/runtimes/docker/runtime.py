@@ -25,7 +25,7 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.kubelet.labels import docker_container_name, docker_sandbox_name
-from probetui.ports import ExecResult, LogLine, PodVolumes, Progress
+from probetui.ports import ExecResult, LogLine, PodVolumes, Progress, StartedExec
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.bodies import (
     container_request,
@@ -35,6 +35,7 @@ from probetui.runtimes.docker.bodies import (
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.containers import Containers
 from probetui.runtimes.docker.disruptions import Disruptions, why_not
+from probetui.runtimes.docker.execs import OwnExecs, execs_of_others
 from probetui.runtimes.docker.execution import ExecErrors, Executor
 from probetui.runtimes.docker.faults import (
     NOT_FOUND,
@@ -149,10 +150,12 @@ class DockerRuntime:
         self._reach = Reach(publishing(daemon, self._options.reach))
         processes = HostProcesses() if daemon.is_on_this_kernel else None
         self._listeners = ContainerListeners(self._client, processes)
+        self._own_execs = OwnExecs()
         self._executor = Executor(
             self._client,
             processes,
             self._options.exec_errors,
+            self._own_execs,
             keeps_numbers=daemon.keeps_exec_numbers,
         )
 
@@ -424,6 +427,14 @@ class DockerRuntime:
                 yield
         raise ContainerRuntimeError("the event stream broke off", unreachable=True)
 
+    async def watch_execs(self) -> AsyncIterator[StartedExec]:
+        """Yield each command that others start in our containers."""
+        filters = owned_by(self._options.owner)
+        told = execs_of_others(self._client, self._own_execs, filters)
+        async with aclosing(told):
+            async for each in told:
+                yield each
+
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncIterator[LogLine]:
@@ -446,6 +457,7 @@ class DockerRuntime:
         return ForeignDocker(
             self._client,
             self._executor,
+            self._own_execs,
             self._listeners,
             self._disruptions,
             publishing(self._daemon, self._options.reach),
