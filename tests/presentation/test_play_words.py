@@ -19,11 +19,24 @@ from probetui.kubelet.journal import (
     TryEntry,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
-from probetui.kubelet.snapshot import LastStep, Next, Snapshot, StopReason, Upcoming
+from probetui.kubelet.snapshot import (
+    LastStep,
+    Next,
+    PlaybackKind,
+    PlaybackSnapshot,
+    Snapshot,
+    StopReason,
+    Upcoming,
+)
 from probetui.presentation.events import EventLog, verdict
 from probetui.presentation.lines import PlainLines, entry_line
 from probetui.presentation.spans import text_of
-from probetui.presentation.upcoming import queue_lines, step_lines, stop_line
+from probetui.presentation.upcoming import (
+    queue_lines,
+    step_lines,
+    step_subject,
+    stop_line,
+)
 from tests.presentation.looking import VIEW
 from tests.tui.scenes import paused
 from tests.tui.states import (
@@ -207,6 +220,20 @@ class TestQueue:
 
         assert line.endswith(words)
 
+    def test_on_another_clock_it_says_when_by_that_clock(self) -> None:
+        tick = Upcoming(Next.TICK, NOW + timedelta(seconds=1.5), *DEMO_KEY)
+        started_at = NOW - timedelta(seconds=40)
+
+        (line,) = queued(
+            upcoming(
+                tick,
+                started_at=started_at,
+                playback=PlaybackSnapshot(PlaybackKind.SIM, is_paused=True, pace=1),
+            )
+        )
+
+        assert line.split()[:3] == [">", "+1.5s", "00:41.5"]
+
     def test_it_says_who_paused(self) -> None:
         reason = StopReason(NOW, BreakPoint.BEFORE_KILL, DEMO_KEY, "before a kill")
 
@@ -223,6 +250,7 @@ class TestLastStep:
         (line,) = self.lines(upcoming())
 
         assert line.startswith("no step yet")
+        assert step_subject(upcoming(), NAMES, VIEW) == ()
 
     def test_a_step_is_told_before_and_after_with_its_events(self) -> None:
         snapshot = upcoming()
@@ -240,8 +268,19 @@ class TestLastStep:
 
         assert "result run failure 1 of 3 -> failure 2 of 3" in lines
         assert "on hold no -> no unchanged" in lines
-        assert "event Warning Unhealthy it failed" in lines
+        assert "events - -> Warning Unhealthy it failed" in lines
+        assert not any("back-off" in each for each in lines)
         assert not any("from before" in each for each in lines)
+
+    def test_a_run_beyond_its_threshold_is_only_counted(self) -> None:
+        snapshot = upcoming()
+        before = self.with_run(snapshot, 4)
+
+        lines = self.lines(
+            replace(snapshot, last_step=LastStep(NOW, 10, DEMO_KEY, before))
+        )
+
+        assert "result run failure 4 -> failure 2 of 3" in lines
 
     def test_a_run_to_a_change_tells_of_what_changed(self) -> None:
         snapshot = upcoming()
@@ -252,7 +291,11 @@ class TestLastStep:
         changed = self.lines(replace(snapshot, last_step=LastStep(NOW, 10, None, held)))
 
         assert calm == ["nothing has changed yet"]
-        assert changed[0] == "demo/liveness liveness"
+        subject = step_subject(
+            replace(snapshot, last_step=LastStep(NOW, 10, None, held)), NAMES, VIEW
+        )
+        assert text_of(subject) == "demo/liveness liveness"
+        assert "events - -> none" in changed
         assert "on hold yes -> no" in changed
 
     def with_run(self, snapshot: Snapshot, run: int) -> Any:

@@ -38,7 +38,7 @@ from tests.tui.scenes import failing
 from tests.tui.seeing import an_app, screen_text
 from tests.tui.states import DEMO, DEMO_KEY, NOW
 
-SIZE = (100, 30)
+SIZE = (100, 36)
 FAILURE = Injected.FAILURE
 
 
@@ -120,6 +120,15 @@ class TestInjecting:
         assert session.sent == [
             InjectResults(DEMO_KEY, (FAILURE, FAILURE, Injected.ERRORED))
         ]
+
+    async def test_the_last_choice_can_be_repeated(self) -> None:
+        session, screen = await press_on(failing(), "i", "2", "i", "right", "7")
+
+        assert session.sent == [
+            InjectResults(DEMO_KEY, (Injected.SUCCESS,)),
+            InjectResults(DEMO_KEY, (Injected.SUCCESS,) * 2),
+        ]
+        assert "Choose the next result" not in screen
 
     async def test_the_real_probe_can_be_had_back(self) -> None:
         pending = with_probe(failing(), DEMO_KEY, injections=(FAILURE,))
@@ -329,6 +338,50 @@ class TestTyping:
 
         assert session.sent == []
         assert words in screen
+
+
+class TestChoosingInSteps:
+    async def test_a_number_chooses_the_next_result_of_the_chosen_probe(self) -> None:
+        session, screen = await press_on(stopped(), "Q", "3")
+
+        assert session.sent == [InjectResults(DEMO_KEY, (FAILURE,))]
+        assert "7 repeat last choice  failure, for the next 3 runs" in screen
+
+    async def test_the_last_choice_is_repeated_for_so_many_runs(self) -> None:
+        session, _ = await press_on(stopped(), "Q", "6", "right", "7", "right", "7")
+
+        timeout = Injected.TIMED_OUT
+        assert session.sent == [
+            InjectResults(DEMO_KEY, (timeout,) * times) for times in (1, 2, 3)
+        ]
+
+    async def test_without_a_last_choice_there_is_none_to_repeat(self) -> None:
+        session, screen = await press_on(stopped(), "Q", "7")
+
+        assert session.sent == []
+        assert "nothing was chosen yet" in screen
+
+    async def test_where_nothing_may_be_changed_nothing_is_offered(self) -> None:
+        session = FakeSession(stopped())
+        app = an_app(session, read_only=True)
+        async with app.run_test(size=SIZE) as pilot:
+            await pilot.press("Q", "3")
+            await pilot.pause()
+
+            assert session.sent == []
+            assert "Choose the next result" not in screen_text(app)
+
+    async def test_a_low_screen_has_the_menu_only(self) -> None:
+        app = an_app(stopped())
+        async with app.run_test(size=(80, 20)) as pilot:
+            await pilot.press("Q")
+            await pilot.pause()
+            without = screen_text(app)
+            await pilot.press("i")
+            await pilot.pause()
+
+            assert "Choose the next result" not in without
+            assert "Choose the next result" in screen_text(app)
 
 
 class TestQueue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from probetui.k8s.probe import ProbeKey
@@ -16,7 +17,7 @@ from probetui.kubelet.snapshot import (
     Upcoming,
 )
 from probetui.presentation.containers import object_name
-from probetui.presentation.durations import countdown, took
+from probetui.presentation.durations import countdown, stopwatch, took
 from probetui.presentation.probes import handler_words, threshold
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.view import View
@@ -37,6 +38,7 @@ _NAME_CELLS = 18
 _TYPE_CELLS = 10
 _LABEL_CELLS = 16
 _VALUE_CELLS = 18
+_NO_BACKOFF = "none"
 
 
 def queue_lines(
@@ -51,7 +53,7 @@ def queue_lines(
         is_next = each is first_step
         yield line(
             Span("> " if is_next else "  ", Role.ACCENT),
-            f"{_ahead(each, view):>7}  {view.times.clock(each.at)}  ",
+            f"{_ahead(each, view):>7}  {_clock(each, snapshot, view)}  ",
             _fixed(_name(each, names, view), _NAME_CELLS),
             _fixed((each.probe_type or "").lower(), _TYPE_CELLS),
             Span(f"{_WORDS[each.what]:<{_WIDEST}}  ", _role(each)),
@@ -95,16 +97,38 @@ def step_lines(
     keys = (step.key,) if step.key else changed_probes(step.pods, snapshot.pods)
     if not keys:
         yield line(muted("nothing has changed yet"))
+        return
     for key in keys:
-        yield line(
-            view.safe(object_name(names, key.pod_uid, key.container_name)),
-            f" {key.probe_type.lower()}",
-        )
+        if len(keys) > 1:
+            yield _subject(key, names, view)
         before, after = find_probe(step.pods, key), find_probe(snapshot.pods, key)
         if before is not None and after is not None:
             yield from (_change_line(each) for each in changes(before, after))
-    for text in _events_since(journal, step.sequence, set(keys)):
-        yield line(muted("event".ljust(_LABEL_CELLS)), view.safe(text))
+    events = [
+        view.safe(each) for each in _events_since(journal, step.sequence, set(keys))
+    ]
+    for label, text in zip_longest(("events",), events or ["none"], fillvalue=""):
+        nothing = "-" if label else ""
+        yield line(
+            muted(label.ljust(_LABEL_CELLS)),
+            nothing.ljust(_VALUE_CELLS),
+            muted(" -> "),
+            text,
+        )
+
+
+def step_subject(snapshot: Snapshot, names: Mapping[str, str], view: View) -> Line:
+    """Return the probe that the last step was about; empty if not exactly one was."""
+    step = snapshot.last_step
+    if step is None:
+        return EMPTY
+    keys = (step.key,) if step.key else changed_probes(step.pods, snapshot.pods)
+    return _subject(keys[0], names, view) if len(keys) == 1 else EMPTY
+
+
+def _subject(key: ProbeKey, names: Mapping[str, str], view: View) -> Line:
+    name = view.safe(object_name(names, key.pod_uid, key.container_name))
+    return line(name, f" {key.probe_type.lower()}")
 
 
 def changes(before: Standing, after: Standing) -> Iterator[Change]:
@@ -116,7 +140,9 @@ def changes(before: Standing, after: Standing) -> Iterator[Change]:
     yield Change(
         "restart count", _restarts(before.container), _restarts(after.container)
     )
-    yield Change("back-off", _backoff(before.container), _backoff(after.container))
+    backoff = Change("back-off", _backoff(before.container), _backoff(after.container))
+    if {backoff.before, backoff.after} != {_NO_BACKOFF}:
+        yield backoff
 
 
 class Standing(NamedTuple):
@@ -191,6 +217,13 @@ def _ahead(each: Upcoming, view: View) -> str:
     return "now" if each.at <= view.now else f"+{countdown(each.at - view.now)}"
 
 
+def _clock(each: Upcoming, snapshot: Snapshot, view: View) -> str:
+    """Return when it comes, by the clock that the header shows."""
+    if snapshot.playback is not None:
+        return stopwatch(each.at - snapshot.started_at)
+    return view.times.clock(each.at)
+
+
 def _name(each: Upcoming, names: Mapping[str, str], view: View) -> str:
     return view.safe(object_name(names, each.pod_uid, each.container_name))
 
@@ -227,8 +260,9 @@ def _fixed(text: str, cells: int) -> str:
 def _run(probe: ProbeSnapshot) -> str:
     if not probe.result_run:
         return "-"
-    limit = threshold(probe, probe.last_result)
-    return f"{probe.last_result.name.lower()} {probe.result_run} of {limit}"
+    run, limit = probe.result_run, threshold(probe, probe.last_result)
+    counted = f"{run} of {limit}" if run <= limit else f"{run}"
+    return f"{probe.last_result.name.lower()} {counted}"
 
 
 def _stored(probe: ProbeSnapshot) -> str:
@@ -252,4 +286,5 @@ def _restarts(container: ContainerSnapshot) -> str:
 
 def _backoff(container: ContainerSnapshot) -> str:
     backoff = container.backoff
-    return "waits" if backoff is not None and backoff.until is not None else "none"
+    waits = backoff is not None and backoff.until is not None
+    return "waits" if waits else _NO_BACKOFF

@@ -10,6 +10,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.inputs import Injected
 from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.presentation.detail import Subject, choose_probe, remembered
@@ -32,6 +33,7 @@ class Stage:
         subject: the container that is chosen, one of its probes, one of its ticks.
         wanted_probe: the kind of probe that is shown of containers that have it.
         cursor: the number of the tick that is looked at; None is the newest one.
+        last_choice: what was chosen last as the result of a probe.
     """
 
     sight: Sight
@@ -40,6 +42,7 @@ class Stage:
     subject: Subject | None = None
     wanted_probe: ProbeType | None = None
     cursor: int | None = None
+    last_choice: Injected | None = None
     _cursor_is_of: ProbeKey | None = None
 
     @property

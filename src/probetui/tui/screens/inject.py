@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
-from probetui.kubelet.inputs import Injected, InjectResults
 from probetui.presentation.detail import title
-from probetui.presentation.spans import Line, Role, Span, line, muted
+from probetui.presentation.spans import Role, Span, line, muted
+from probetui.tui.injecting import Injecting
 from probetui.tui.screens.menu import MenuScreen
 from probetui.tui.stage import Stage
 from probetui.tui.widgets.menu_pane import MenuRow
 
-MOST_AT_ONCE = 99
-
-_REAL = MenuRow("real", "real probe", "run it and use what it says (default)")
-_CHOICES = (
-    MenuRow(Injected.SUCCESS, "success"),
-    MenuRow(Injected.FAILURE, "failure"),
-    MenuRow(Injected.WARNING, "warning", "a redirect elsewhere; counts as success"),
-    MenuRow(Injected.ERRORED, "errored", "discarded, run unchanged, tried 3 times"),
-    MenuRow(Injected.TIMED_OUT, "timed out", "a failure after timeoutSeconds"),
-)
 _HELP = line(
     muted("left and right: for how many runs; it goes behind what is chosen already")
 )
@@ -33,44 +21,29 @@ class InjectScreen(MenuScreen):
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
-        self._times = 1
+        self._injecting = Injecting(stage)
 
     def show_rows(self) -> None:
         subject, view = self.stage.subject, self.stage.sight.view
         if subject is None or subject.probe is None:
             self.dismiss()
             return
-        probe = subject.probe
+        times = self._injecting.times
         about = line(
             title(subject, view),
-            f" {probe.key.probe_type.lower()}",
+            f" {subject.probe.key.probe_type.lower()}",
             muted("  for the next "),
-            Span(f"{self._times}", Role.ACCENT),
-            muted(" run" if self._times == 1 else " runs"),
+            Span(f"{times}", Role.ACCENT),
+            muted(" run" if times == 1 else " runs"),
         )
-        pending = line(muted("still to come: "), *_pending(probe.injections))
-        self.menu.show(about, (_REAL, *_CHOICES), (pending, _HELP))
+        rows = [MenuRow(*each) for each in self._injecting.choices]
+        self.menu.show(about, rows, (self._injecting.pending(), _HELP))
 
     def picked(self, name: str) -> None:
-        subject = self.stage.subject
-        if subject is None or subject.probe is None:
-            return
-        probe = subject.probe
-        if name == _REAL.name:
-            self.give(InjectResults(probe.key, ()))
-        else:
-            added = (Injected(name),) * self._times
-            self.give(InjectResults(probe.key, (*probe.injections, *added)))
+        if (command := self._injecting.command(name)) is not None:
+            self.give(command)
         self.dismiss()
 
     def action_change(self, step: int) -> None:
-        self._times = max(1, min(self._times + step, MOST_AT_ONCE))
+        self._injecting.change(step)
         self.show_rows()
-
-
-def _pending(injections: tuple[Injected, ...]) -> Line:
-    if not injections:
-        return line(muted("nothing, the probe is run"))
-    runs = [(each, len(tuple(run))) for each, run in groupby(injections)]
-    words = (f"{each} x{count}" if count > 1 else str(each) for each, count in runs)
-    return line(Span(", ".join(words), Role.ACCENT))

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from probetui.kubelet.snapshot import Snapshot
 from probetui.presentation.containers import pod_names
 from probetui.presentation.spans import EMPTY, Line, line, muted, strong
-from probetui.presentation.upcoming import queue_lines, step_lines, stop_line
+from probetui.presentation.upcoming import (
+    queue_lines,
+    step_lines,
+    step_subject,
+    stop_line,
+)
 from probetui.tui.inks import InkLine, inks
 from probetui.tui.sight import Sight
 from probetui.tui.widgets.rows_pane import RowsPane
@@ -28,7 +33,7 @@ class QueuePane(RowsPane):
         self.repaint()
 
     def title(self) -> Line:
-        return line("1 ", strong("Queue"), ": what would happen next")
+        return line(strong("Queue"), ": what would happen next")
 
     def badge(self) -> Line:
         if self._sight is None:
@@ -60,7 +65,13 @@ class StepPane(RowsPane):
         self.repaint()
 
     def title(self) -> Line:
-        return line("2 ", strong("Before -> after"), " the last step")
+        return line(strong("Before -> after"), " the last step")
+
+    def badge(self) -> Line:
+        if self._sight is None:
+            return EMPTY
+        snapshot, view = self._sight.snapshot, self._sight.view
+        return step_subject(snapshot, _names(snapshot), view)
 
     def rows(self) -> Sequence[InkLine]:
         if self._sight is None:
