@@ -70,6 +70,7 @@ def shown(
             id="without the clock",
         ),
         pytest.param(6, " probetui  5 ctrs   [LIVE 1x]", " faults 0 ", id="tiny"),
+        pytest.param(7, " [LIVE 1x]", " faults 0 ", id="least"),
     ],
 )
 def test_the_header_has_versions(level: int, left: str, right: str) -> None:

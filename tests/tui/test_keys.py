@@ -357,7 +357,6 @@ async def test_escape_closes_the_help() -> None:
     [
         pytest.param((), "t probe", "a follow", id="containers"),
         pytest.param(("3",), "a follow", "z zoom", id="events"),
-        pytest.param(("z",), "q back", "q quit", id="zoomed"),
     ],
 )
 async def test_the_footer_goes_with_the_focus(
@@ -369,12 +368,31 @@ async def test_the_footer_goes_with_the_focus(
     assert not_there not in lines[-1]
 
 
+async def test_the_footer_says_where_the_last_key_leads() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(120, 24)) as pilot:
+        before = screen_lines(app)[-1].rstrip()
+        await pilot.press("z")
+        await pilot.pause()
+        zoomed = screen_lines(app)[-1].rstrip()
+
+    assert before.endswith("  q quit")
+    assert zoomed.endswith("  q back")
+
+
 @pytest.mark.parametrize("width", [40, 50, 80, 120])
 async def test_the_footer_always_says_how_to_leave(width: int) -> None:
     app = an_app(failing())
     async with app.run_test(size=(width, 24)):
-        assert "q quit" in screen_lines(app)[-1]
-        assert "? help" in screen_lines(app)[-1]
+        keys = screen_lines(app)[-1].rstrip()
+        assert keys.endswith(("  q quit", "  q"))
+        assert keys.startswith(" ?help")
+
+
+async def test_one_more_key_is_worth_the_word_for_the_last() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(80, 24)):
+        assert screen_lines(app)[-1].endswith("  w why  v events  q ")
 
 
 async def test_the_palette_offers_what_keys_do() -> None:

@@ -15,7 +15,7 @@ from probetui.presentation.view import View
 _LATE = timedelta(milliseconds=100)
 """A tick that comes later than this by our own fault is worth saying."""
 
-_READY, _SHORT, _WITHOUT_CLOCK, _TINY = 2, 4, 5, 6
+_READY, _SHORT, _WITHOUT_CLOCK, _TINY, _LEAST = 2, 4, 5, 6, 7
 
 
 class About(NamedTuple):
@@ -82,7 +82,7 @@ def is_late(snapshot: Snapshot) -> bool:
     return snapshot.lateness > _LATE
 
 
-LEVELS = 7
+LEVELS = 8
 """How many versions of the header there are, from the longest to the shortest."""
 
 
@@ -116,8 +116,8 @@ def header(
     clock = wall if level < _WITHOUT_CLOCK and (is_real or not is_short) else ""
     return (
         line(
-            strong(" probetui"),
-            *left,
+            strong(" probetui" if level < _LEAST else " "),
+            *(left if level < _LEAST else ()),
             mode(snapshot, is_short=is_short),
             *_limits(snapshot, about, is_short=is_short),
         ),

@@ -103,8 +103,10 @@ def _notes(
         )
         whole = started_at.replace(microsecond=0)
         seconds = (tick.started_at - whole) // _SECOND
-        counted = f"{seconds}s since {view.times.stamp(whole)}"
-        notes["initial delay"] = counted
+        probe = container.probe(tick.key.probe_type) if container is not None else None
+        if probe is not None and probe.initial_delay_seconds:
+            counted = f"{seconds}s since {view.times.stamp(whole)}"
+            notes["initial delay"] = counted
     return notes
 
 

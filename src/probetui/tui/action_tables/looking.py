@@ -54,7 +54,7 @@ LOOKING = (
         "app.show_screen('events')",
         on=On.ALL_PODS,
         arguments=(Argument("what", ("all", "cluster", "folded")),),
-        footer=90,
+        footer=58,
     ),
     Action(
         "look.zoom",

@@ -130,6 +130,8 @@ class EventPane(FollowingPane):
         words = "follow" if self.is_following else "follow off"
         faults = "  faults only" if self.faults_only else ""
         scope = f"  only {self.view.safe(self._pod_name)}" if self._pod_name else ""
+        if not scope and self.inner_width >= _ROOM_FOR_NOTES:
+            scope = "  all pods"
         gone = f"  {self._all.let_go} older let go" if self._all.let_go else ""
         found = f"  filter: {self.view.safe(self.filter.text)} ({self.hits})"
         return line(

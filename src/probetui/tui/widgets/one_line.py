@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from textual.events import Click
 
@@ -22,6 +23,9 @@ from probetui.tui.inks import PLAIN, Ink, InkLine, cells, fit, inks
 from probetui.tui.key_labels import KeyLabel
 from probetui.tui.messages import KeyClicked
 from probetui.tui.widgets.painted import Painted
+
+_SIGNS = "?:/"
+_GAP = 2
 
 
 class HeaderBar(Painted):
@@ -89,13 +93,15 @@ class KeyLine(Painted):
     def content(self) -> Sequence[InkLine]:
         """Return the keys that fit; the rest is in the help."""
         self._places = []
-        line: list[Ink] = [(" ", PLAIN)]
-        used = 1
+        line: list[Ink] = []
+        used = 0
         for label in self._fitting():
-            key, text = label.keys[0], f" {label.text}"
-            self._places.append((range(used, used + len(key + text)), label))
-            line += [(key, "key"), (f"{text}  ", PLAIN)]
-            used += len(key + text) + 2
+            gap = " " * (_GAP if line else 1)
+            key, text = label.keys[0], _words(label)
+            start = used + len(gap)
+            used = start + len(key + text)
+            self._places.append((range(start, used), label))
+            line += [(gap, PLAIN), (key, "key"), (text, PLAIN)]
         return [tuple(line)]
 
     def _fitting(self) -> list[KeyLabel]:
@@ -103,14 +109,12 @@ class KeyLine(Painted):
         if not self._labels:
             return []
         *others, last = self._labels
-        room = self.size.width - 1 - _width(last)
-        kept = []
-        for label in others:
-            room -= _width(label)
-            if room < 0:
-                break
-            kept.append(label)
-        return [*kept, last]
+        with_words = _first_in(others, self.size.width - 1 - _width(last))
+        alone = replace(last, text="")
+        more = _first_in(others, self.size.width - 1 - len(last.keys[0]))
+        # One key more is worth the word for how to leave, which is the last of all.
+        is_worth_it = len(more) > len(with_words)
+        return [*more, alone] if is_worth_it else [*with_words, last]
 
     def on_click(self, event: Click) -> None:
         for place, label in self._places:
@@ -118,5 +122,22 @@ class KeyLine(Painted):
                 self.post_message(KeyClicked(label.key))
 
 
+def _words(label: KeyLabel) -> str:
+    """Return what stands behind a key; a sign needs no space before it."""
+    is_sign = label.keys[0] in _SIGNS
+    return label.text if is_sign or not label.text else f" {label.text}"
+
+
 def _width(label: KeyLabel) -> int:
-    return len(label.keys[0]) + 1 + len(label.text) + 2
+    return len(label.keys[0]) + len(_words(label)) + _GAP
+
+
+def _first_in(labels: Sequence[KeyLabel], room: int) -> list[KeyLabel]:
+    """Return as many labels as there is room for, from the first."""
+    kept = []
+    for label in labels:
+        room -= _width(label)
+        if room < 0:
+            break
+        kept.append(label)
+    return kept
