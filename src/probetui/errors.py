@@ -40,13 +40,18 @@ class ManifestError(ProbetuiError):
 
     Args:
         problems: one finished line each, `file:line:col: path: message`.
+        told: the same with what is worth a warning between them, in their order; each
+            line after the word for how bad it is.
     """
 
     exit_status = 2
 
-    def __init__(self, problems: Sequence[str]) -> None:
+    def __init__(
+        self, problems: Sequence[str], told: Sequence[tuple[str, str]] = ()
+    ) -> None:
         super().__init__("\n".join(problems))
         self.problems = tuple(problems)
+        self.told = tuple(told) or tuple(("error", each) for each in problems)
 
 
 class NothingToDoError(ProbetuiError):

@@ -277,9 +277,25 @@ def test_all_that_is_wrong_is_said_at_once_and_counted(
 
     _, errors = refused(capsys, "-f", write(bad))
 
-    lines = errors.splitlines()
+    lines = [each for each in errors.splitlines() if ": error: " in each]
     assert len(lines) == 3
     assert lines[-1] == "probetui: error: 2 errors, nothing was started"
+
+
+def test_warnings_stand_among_the_errors_in_the_order_of_lines(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    odd = "      imag: busybox\n      ports:"
+    path = write(POD.replace("      ports:", odd).replace("port: 80}\n", "port: -1}\n"))
+
+    _, errors = refused(capsys, "-f", path)
+    _, quiet = refused(capsys, "-f", path, "-q")
+
+    warning, error, summary = errors.splitlines()
+    assert warning.startswith("probetui: warning:")
+    assert 'unknown field "imag" (did you mean "image"?)' in warning
+    assert error.startswith("probetui: error:")
+    assert quiet.splitlines() == [error, summary]
 
 
 def test_two_pods_of_one_name_are_refused(

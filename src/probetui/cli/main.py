@@ -22,6 +22,7 @@ from probetui.cli.parameters import nearest
 from probetui.errors import ManifestError, ProbetuiError
 
 _USAGE = 2
+_ERROR = "error"
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
 _COMPLETE_VARIABLE = "_PROBETUI_COMPLETE"
@@ -142,7 +143,7 @@ def run(args: Sequence[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        return _tell([_usage_line(error)], _USAGE)
+        return _tell([(_ERROR, _usage_line(error))], _USAGE)
     except ProbetuiError as error:
         return _tell(_lines(error), error.exit_status)
     except KeyboardInterrupt:
@@ -157,17 +158,18 @@ def run(args: Sequence[str]) -> int:
     return int(status or 0)
 
 
-def _lines(error: ProbetuiError) -> list[str]:
+def _lines(error: ProbetuiError) -> list[tuple[str, str]]:
     if not isinstance(error, ManifestError):
-        return [str(error)]
+        return [(_ERROR, str(error))]
     count = len(error.problems)
     plural = "" if count == 1 else "s"
-    return [*error.problems, f"{count} error{plural}, nothing was started"]
+    return [*error.told, (_ERROR, f"{count} error{plural}, nothing was started")]
 
 
-def _tell(lines: Sequence[str], status: int) -> int:
-    for each in lines:
-        click.echo(f"probetui: error: {each}", err=True)
+def _tell(lines: Sequence[tuple[str, str]], status: int) -> int:
+    """Tell each line after the word for how bad it is."""
+    for word, line in lines:
+        click.echo(f"probetui: {word}: {line}", err=True)
     return status
 
 

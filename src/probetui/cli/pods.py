@@ -27,6 +27,7 @@ class ManifestOptions:
     changes: tuple[str, ...] = ()
     validate: str = "warn"
     strict: bool = False
+    quiet: bool = False
 
     @property
     def reads_stdin(self) -> bool:
@@ -53,7 +54,7 @@ def load_pods(options: ManifestOptions) -> Manifests:
         settings=options.changes,
         host=platform.node(),
     )
-    manifests.raise_for_errors()
+    manifests.raise_for_errors(with_warnings=not options.quiet)
     names = names_of(options.filenames)
     if not manifests.documents:
         raise NothingToDoError(f"{names}: no YAML received")

@@ -112,10 +112,22 @@ class Manifests:
         """The fields in use that probetui does not carry out, of all pods."""
         return tuple(each for loaded in self.loaded for each in loaded.unsupported)
 
-    def raise_for_errors(self) -> None:
-        """Raise `ManifestError` with every error's line, if there is one."""
-        if self.errors:
-            raise ManifestError([str(each) for each in self.errors])
+    def raise_for_errors(self, *, with_warnings: bool = True) -> None:
+        """Raise `ManifestError` with every error's line, if there is one.
+
+        Warnings stand between them: what is wrong may come from what is odd.
+        """
+        if not self.errors:
+            return
+        told = [Severity.ERROR, *([Severity.WARNING] if with_warnings else [])]
+        raise ManifestError(
+            [str(each) for each in self.errors],
+            [
+                (each.severity, str(each))
+                for each in self.problems
+                if each.severity in told
+            ],
+        )
 
     def _of(self, severity: Severity) -> tuple[Problem, ...]:
         return tuple(each for each in self.problems if each.severity is severity)
