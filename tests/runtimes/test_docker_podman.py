@@ -140,6 +140,21 @@ async def test_next_to_what_lives_the_name_gets_an_ending(status: int) -> None:
     assert made.startswith(f"{NAME}_")
 
 
+async def test_a_name_that_was_taken_for_a_moment_is_not_tried_again() -> None:
+    """Others may be after it: two sessions that make a pod of one name."""
+
+    class Fleeting(Engine):
+        def containers(self, **_filters: object) -> Any:
+            return []
+
+    engine = Fleeting(("another", "running"), CONFLICT)
+
+    await containers_on(engine).create(NAME, {})
+
+    (made,) = engine.made
+    assert made.startswith(f"{NAME}_")
+
+
 async def test_a_refusal_that_is_not_about_the_name_stays_one() -> None:
     engine = Engine(None, SERVER_ERROR, refuses=True)
 

@@ -87,7 +87,8 @@ class Containers:
             free = await self._free_name(name)
             if free is None and error.status != CONFLICT:
                 raise
-        return await self._client.call(create(free or name))
+        # Whoever had it is gone, but there may be more who are after it.
+        return await self._client.call(create(free or _with_ending(name)))
 
     async def stop(self, docker_id: str, grace_period_seconds: int) -> None:
         """Stop a container of ours; one that is gone, or does not run, is fine."""
@@ -140,7 +141,7 @@ class Containers:
                     "which probetui did not make"
                 )
             if owner != self._owner or each["State"] not in ENDED_STATES:
-                return f"{name}_{secrets.token_hex(4)}"
+                return _with_ending(name)
             await self.remove(each["Id"])
             return name
         return None
@@ -176,6 +177,10 @@ async def stop_container(
     except RefusedError as error:
         if error.status != NOT_FOUND:
             raise
+
+
+def _with_ending(name: str) -> str:
+    return f"{name}_{secrets.token_hex(4)}"
 
 
 def _not_ours(docker_id: str) -> ContainerRuntimeError:
