@@ -36,6 +36,7 @@ from probetui.kubelet.effects import (
     StopPodSandbox,
     UnmountVolume,
 )
+from probetui.kubelet.gates import short_id
 from probetui.kubelet.inputs import (
     OperationFinished,
     ProbeFinished,
@@ -370,6 +371,16 @@ class TestManners:
         finished = Bench().do(operation)
 
         assert (finished.error, finished.not_found) == (error, True)
+
+
+def test_containers_are_told_apart_by_what_is_shown_of_their_ids() -> None:
+    bench = Bench()
+    sandbox = bench.run_sandbox()
+
+    shown = {short_id(bench.create(number, sandbox)) for number in range(50)}
+
+    assert len(shown) == 50
+    assert {len(each) for each in shown} == {12}
 
 
 def test_volumes_are_there_until_they_are_unmounted() -> None:

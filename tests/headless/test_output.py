@@ -96,6 +96,7 @@ def test_every_fact_is_one_line() -> None:
     ] == [
         "web/app started restart=0",
         "web/app image busybox:1.36 id 1",
+        "web/app probes none",
         "web/log started restart=0",
     ]
 

@@ -13,6 +13,7 @@ from probetui.k8s.event import Event, EventType
 from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.journal import (
     Action,
@@ -232,6 +233,27 @@ def test_the_first_start_of_a_container_says_how_it_is_probed() -> None:
         ),
         "demo/liveness started restart=3",
     ]
+
+
+def test_verbose_tells_which_instance_every_start_is_of() -> None:
+    first = a_step("08:18:00", Lifecycle.STARTED)
+    second = replace(first, container_id=ContainerID("docker://ccccddddeeeeffff"))
+
+    lines = told(the_lines(is_verbose=True), first, second)
+
+    assert [each.partition(" ")[2] for each in lines if " id " in each] == [
+        "demo/liveness image busybox:1.27.2 id 0000aaaabbbb",
+        "demo/liveness image busybox:1.27.2 id ccccddddeeee",
+    ]
+
+
+def test_of_a_container_without_probes_it_says_so() -> None:
+    first = replace(a_step("08:18:00", Lifecycle.STARTED), restart_count=0)
+    lines = PlainLines()
+    container = replace(DEMO.containers[0], liveness_probe=None)
+    lines.know([replace(DEMO, containers=(container,))])
+
+    assert lines.feed(first)[-1].endswith("demo/liveness probes none")
 
 
 def test_the_last_tick_of_a_worker_sums_up() -> None:

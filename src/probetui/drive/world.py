@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 from types import MappingProxyType
 
 from probetui.k8s.probe import ExecAction, ProbeType
@@ -550,8 +551,9 @@ class World:
         pod.seen = None
 
     def _new_id(self, what: str) -> str:
+        """Return an ID like a runtime's, of which people see the first twelve."""
         self._last_id += 1
-        return f"{what}{self._last_id:06d}"
+        return sha256(f"{what} {self._last_id}".encode()).hexdigest()
 
 
 def _seen(pod: _Pod, now: datetime) -> RuntimePodStatus:

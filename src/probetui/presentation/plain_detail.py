@@ -58,13 +58,17 @@ class PlainDetail:
         self._next_failures: dict[ProbeKey, str] = {}
 
     def started(self, entry: ContainerEntry, pod: Pod | None) -> Iterator[str]:
-        """Yield what a container runs and how it is probed, when it first starts."""
+        """Yield what an instance is, and when the first one starts how it is probed."""
         key = entry.pod_uid, entry.container_name
         container = None if pod is None else pod.container(entry.container_name)
-        if pod is None or container is None or key in self._introduced:
+        if pod is None or container is None:
+            return
+        yield f"image {container.image} id {short_id(entry.container_id)}"
+        if key in self._introduced:
             return
         self._introduced.add(key)
-        yield f"image {container.image} id {short_id(entry.container_id)}"
+        if not any(map(container.probe, _KINDS)):
+            yield "probes none"
         for kind in _KINDS:
             probe = container.probe(kind)
             if probe is not None:
