@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 
 from probetui import __version__
@@ -72,6 +74,35 @@ def test_every_command_has_a_help_text_of_its_own(
     assert run([name, "--help"]) == 0
 
     assert f"probetui {name}" in capsys.readouterr().out
+
+
+def examples() -> Iterator[tuple[str, list[str]]]:
+    """Return how the helps say that commands are used, and the words of each."""
+    for name in COMMANDS:
+        command: click.Command = import_module(
+            f"probetui.cli.{COMMANDS[name].module}"
+        ).command
+        for line in (command.epilog or "").splitlines():
+            if "probetui " in line:
+                words = line.partition("probetui ")[2].partition(" >")[0].split()
+                yield name, words[words[0] == name :]
+
+
+@pytest.mark.parametrize(("name", "words"), examples())
+def test_the_examples_of_a_help_are_understood(name: str, words: list[str]) -> None:
+    command: click.Command = import_module(
+        f"probetui.cli.{COMMANDS[name].module}"
+    ).command
+
+    context = command.make_context(name, words)
+
+    assert context.params
+
+
+def test_whoever_has_files_or_sessions_gets_examples() -> None:
+    without = COMMANDS.keys() - {name for name, _ in examples()}
+
+    assert without <= {"completion", "exec", "images", "info", "schema", "version"}
 
 
 @pytest.mark.parametrize("args", [["version"], ["--version"]], ids=str)

@@ -20,10 +20,18 @@ from probetui.cli.options import (
     runtime_options,
     screen_options,
 )
-from probetui.cli.parameters import Command, option
+from probetui.cli.parameters import Command, examples, option
 
 
-@click.command("attach", cls=Command)
+@click.command(
+    "attach",
+    cls=Command,
+    epilog=examples(
+        "probetui attach -f pod.yaml",
+        "probetui attach -f pod.yaml web=shop-web-1",
+        "probetui attach -f pod.yaml --runtime process web=4711",
+    ),
+)
 @click.argument("words", nargs=-1, metavar="[CONTAINER=NAME_OR_ID]...")
 @manifest_options
 @runtime_options

@@ -14,13 +14,20 @@ from probetui.cli.options import (
     program_options,
     validate_option,
 )
-from probetui.cli.parameters import Command, OneOf, option
+from probetui.cli.parameters import Command, OneOf, examples, option
 
 FORMS = ("text", "json", "junit", "tap", "sarif", "github")
 _OUTPUT = "Output"
 
 
-@click.command("check", cls=Command)
+@click.command(
+    "check",
+    cls=Command,
+    epilog=examples(
+        "probetui check -f pod.yaml",
+        "probetui check -f pods/ -R -o junit > report.xml",
+    ),
+)
 @filename_options
 @namespace_option
 @pod_choice_options

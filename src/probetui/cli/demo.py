@@ -22,7 +22,7 @@ from probetui.cli.options import (
     screen_options,
     session_runtime_options,
 )
-from probetui.cli.parameters import Command, option
+from probetui.cli.parameters import Command, examples, option
 
 if TYPE_CHECKING:
     from probetui.cli.lessons import Page
@@ -33,7 +33,15 @@ _SIMULATED = timedelta(minutes=3)
 """How long a lesson is simulated where nobody looks and nobody says how long."""
 
 
-@click.command("demo", cls=Command)
+@click.command(
+    "demo",
+    cls=Command,
+    epilog=examples(
+        "probetui demo",
+        "probetui demo grace --runtime sim",
+        "probetui demo --list",
+    ),
+)
 @click.argument("name", default="liveness", shell_complete=complete.lessons)
 @option("--list", "lists", section="Lesson", is_flag=True, help="Print the lessons.")
 @session_runtime_options

@@ -8,10 +8,17 @@ from typing import Any
 import click
 
 from probetui.cli.options import filename_options, program_options, runtime_options
-from probetui.cli.parameters import Command, option
+from probetui.cli.parameters import Command, examples, option
 
 
-@click.command("down", cls=Command)
+@click.command(
+    "down",
+    cls=Command,
+    epilog=examples(
+        "probetui down -f pod.yaml",
+        "probetui down --all",
+    ),
+)
 @filename_options
 @option("--all", "takes_all", section="Pods", is_flag=True, help="All pods there are.")
 @runtime_options

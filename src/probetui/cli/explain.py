@@ -9,12 +9,19 @@ import click
 
 from probetui.cli import complete
 from probetui.cli.options import manifest_options, program_options
-from probetui.cli.parameters import Command, OneOf, option
+from probetui.cli.parameters import Command, OneOf, examples, option
 
 _OUTPUT = "Output"
 
 
-@click.command("explain", cls=Command)
+@click.command(
+    "explain",
+    cls=Command,
+    epilog=examples(
+        "probetui explain -f pod.yaml",
+        "probetui explain -f pod.yaml --set web.livenessProbe.periodSeconds=2",
+    ),
+)
 @manifest_options
 @option(
     "-c",

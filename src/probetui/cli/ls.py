@@ -8,10 +8,17 @@ from typing import Any
 import click
 
 from probetui.cli.options import program_options, runtime_options, table_options
-from probetui.cli.parameters import Command
+from probetui.cli.parameters import Command, examples
 
 
-@click.command("ls", cls=Command)
+@click.command(
+    "ls",
+    cls=Command,
+    epilog=examples(
+        "probetui ls",
+        "probetui ls --runtime docker -o json",
+    ),
+)
 @table_options
 @runtime_options
 @program_options

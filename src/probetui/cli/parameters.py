@@ -57,6 +57,12 @@ def setting(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
     )
 
 
+def examples(*lines: str) -> str:
+    """Return the last words of a command's help: how it is used."""
+    # The first line keeps click from wrapping the others.
+    return "\n".join(("\b", "Examples:", *(f"  {each}" for each in lines)))
+
+
 class Command(click.Command):
     """A command whose help lists its options under headings."""
 

@@ -14,12 +14,19 @@ from probetui.cli.options import (
     program_options,
     runtime_options,
 )
-from probetui.cli.parameters import Command, OneOf, option
+from probetui.cli.parameters import Command, OneOf, examples, option
 
 _WHICH = "Probe"
 
 
-@click.command("probe", cls=Command)
+@click.command(
+    "probe",
+    cls=Command,
+    epilog=examples(
+        "probetui probe -f pod.yaml -t readiness",
+        "probetui probe -f pod.yaml -c web -t liveness web=shop-web-1",
+    ),
+)
 @click.argument("words", nargs=-1, metavar="[CONTAINER=NAME_OR_ID]")
 @manifest_options
 @option(

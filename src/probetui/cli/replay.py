@@ -14,10 +14,17 @@ from probetui.cli.options import (
     program_options,
     screen_options,
 )
-from probetui.cli.parameters import Command
+from probetui.cli.parameters import Command, examples
 
 
-@click.command("replay", cls=Command)
+@click.command(
+    "replay",
+    cls=Command,
+    epilog=examples(
+        "probetui replay",
+        "probetui replay session.jsonl --time-scale 4",
+    ),
+)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @play_options
 @ending_options

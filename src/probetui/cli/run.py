@@ -25,10 +25,19 @@ from probetui.cli.options import (
     session_runtime_options,
     watch_option,
 )
-from probetui.cli.parameters import Command
+from probetui.cli.parameters import Command, examples
 
 
-@click.command("run", cls=Command)
+@click.command(
+    "run",
+    cls=Command,
+    epilog=examples(
+        "probetui -f pod.yaml",
+        "probetui -f pod.yaml --until ready --timeout 90s",
+        "kustomize build . | probetui -f - -l app=web",
+        "probetui -f pods/ --watch --runtime process",
+    ),
+)
 @manifest_options
 @session_runtime_options
 @pull_option

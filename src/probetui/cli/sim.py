@@ -18,11 +18,18 @@ from probetui.cli.options import (
     program_options,
     screen_options,
 )
-from probetui.cli.parameters import Command, option
+from probetui.cli.parameters import Command, examples, option
 from probetui.errors import UsageError
 
 
-@click.command("sim", cls=Command)
+@click.command(
+    "sim",
+    cls=Command,
+    epilog=examples(
+        "probetui sim -f pod.yaml",
+        "probetui sim -f pod.yaml --script script.yaml --plain --for 24h",
+    ),
+)
 @manifest_options
 @option(
     "--script",

@@ -7,10 +7,17 @@ from typing import Any
 import click
 
 from probetui.cli.options import program_options
-from probetui.cli.parameters import Command
+from probetui.cli.parameters import Command, examples
 
 
-@click.command("why", cls=Command)
+@click.command(
+    "why",
+    cls=Command,
+    epilog=examples(
+        "probetui why",
+        "probetui why session.jsonl shop/web",
+    ),
+)
 @click.argument("arguments", nargs=-1, metavar="[FILE.jsonl] [POD/CONTAINER]")
 @program_options
 def command(**params: Any) -> int:
