@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from probetui.cli import complete
-from probetui.cli.main import main
+from probetui.cli.main import group, main
 from probetui.cli.run import command
 
 POD = """\
@@ -39,6 +40,34 @@ def test_the_containers_of_the_manifests_on_the_line_are_offered(
 
     assert [each.value for each in every] == ["app", "first", "log"]
     assert [each.value for each in some] == ["log"]
+
+
+def test_words_that_name_a_container_begin_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "pods.yaml"
+    other = POD.replace("name: web", "name: mail").replace("name: log", "name: queue")
+    path.write_text(f"{POD}---\n{other}")
+
+    every = complete.container_words(context(str(path)), OPTION, "")
+    some = complete.container_words(context(str(path)), OPTION, "mail/")
+
+    assert {each.value for each in every} == {
+        *("log=", "queue="),
+        *("web/app=", "mail/app=", "web/first=", "mail/first="),
+    }
+    assert [each.value for each in some] == ["mail/app=", "mail/first="]
+
+
+@pytest.mark.parametrize("name", ["attach", "probe"])
+def test_a_shell_is_offered_containers_for_the_words_of_a_command(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD)
+
+    shell = ShellComplete(group, {}, "probetui", "_PROBETUI_COMPLETE")
+    offered = shell.get_completions([name, "-f", str(path)], "a")
+
+    assert [each.value for each in offered] == ["app="]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from probetui.cli import complete
 from probetui.cli.greeting import greet
 from probetui.cli.options import (
     act_option,
@@ -32,7 +33,12 @@ from probetui.cli.parameters import Command, examples, option
         "probetui attach -f pod.yaml --runtime process web=4711",
     ),
 )
-@click.argument("words", nargs=-1, metavar="[CONTAINER=NAME_OR_ID]...")
+@click.argument(
+    "words",
+    nargs=-1,
+    metavar="[CONTAINER=NAME_OR_ID]...",
+    shell_complete=complete.container_words,
+)
 @manifest_options
 @runtime_options
 @act_option(default=False)

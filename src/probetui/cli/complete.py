@@ -6,6 +6,7 @@ asked is imported only then; a shell waits for the answer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import click
@@ -18,6 +19,24 @@ def containers(
     ctx: click.Context, _option: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Offer the containers of the manifests that the line names so far."""
+    return _beginning_with(incomplete, (name for _, name in _containers(ctx)))
+
+
+def container_words(
+    ctx: click.Context, _option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the beginnings of `CONTAINER=NAME_OR_ID`; what follows is the runtime's.
+
+    A name that several pods have gets the pod's before it.
+    """
+    found = _containers(ctx)
+    pods = Counter(name for _, name in found)
+    words = (f"{name}=" if pods[name] == 1 else f"{pod}/{name}=" for pod, name in found)
+    return _beginning_with(incomplete, words)
+
+
+def _containers(ctx: click.Context) -> list[tuple[str, str]]:
+    """Return pod and container names."""
     from probetui.cli.pods import ManifestOptions, load_pods  # noqa: PLC0415
 
     options = ManifestOptions(
@@ -30,8 +49,7 @@ def containers(
         pods = load_pods(options).pods
     except ProbetuiError:
         return []
-    names = (each.name for pod in pods for each in pod.all_containers())
-    return _beginning_with(incomplete, names)
+    return [(pod.name, each.name) for pod in pods for each in pod.all_containers()]
 
 
 def themes(

@@ -27,7 +27,12 @@ _WHICH = "Probe"
         "probetui probe -f pod.yaml -c web -t liveness web=shop-web-1",
     ),
 )
-@click.argument("words", nargs=-1, metavar="[CONTAINER=NAME_OR_ID]")
+@click.argument(
+    "words",
+    nargs=-1,
+    metavar="[CONTAINER=NAME_OR_ID]",
+    shell_complete=complete.container_words,
+)
 @manifest_options
 @option(
     "-c",
