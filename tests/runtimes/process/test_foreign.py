@@ -45,6 +45,9 @@ def program(tmp_path: Path) -> Iterator[Program]:
 
     yield start
     for each in started:
+        # Whatever it started has its output open.
+        for pid in children_of(each.pid):
+            os.kill(pid, signal.SIGKILL)
         each.kill()
         each.communicate()
 
