@@ -22,6 +22,7 @@ from probetui.drive.scenario_reader import read_scenario
 from probetui.drive.simulated_course import SimulatedCourse
 from probetui.k8s.pod import Pod
 from probetui.manifest.load import load_manifests
+from probetui.manifest.parse import Source
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.options import ScreenOptions
 from tests.builders import START, a_container, a_pod, a_probe
@@ -237,3 +238,34 @@ async def test_somebody_changes_the_size_while_it_runs() -> None:
             assert person.screen.strip()
 
         await person.see("liveness/app", "Running")
+
+
+async def test_somebody_sees_the_pod_before_its_image_is_there() -> None:
+    """UX-36; how soon is measured by `benchmarks/start.py`."""
+    source = Source("script", b"images: {'busybox:1.36': {takes: 60s}}")
+    scenario = read_scenario(source, [HEALTHY])
+    async with somebody_at(simulated(HEALTHY, scenario=scenario)) as person:
+        await person.type("seek 5s")
+
+        await person.see("shop/app", "doing pulling busybox:1.36", "Pulling image")
+        await person.type("seek 65s")
+        await person.see("Running")
+
+
+async def test_somebody_finds_a_container_among_many_that_are_probed_all_the_time() -> (
+    None
+):
+    """UX-37; how fast is measured by `benchmarks/screen.py`."""
+    probe = a_probe(period_seconds=1)
+    container = a_container(
+        liveness_probe=probe, readiness_probe=probe, startup_probe=probe
+    )
+    pods = [a_pod(container, name=f"pod-{number:02}") for number in range(50)]
+    async with somebody_at(simulated(*pods)) as person:
+        await person.press("space")
+        await person.see("SIM 1x", "50 pods")
+
+        await person.press("G")
+        await person.see("> pod-49/app")
+        await person.press("g", "j")
+        await person.see("> pod-01/app")
