@@ -50,7 +50,8 @@ from probetui.kubelet.reason_cache import ReasonCache
 from probetui.kubelet.restraint import Restraint
 from probetui.kubelet.routine import Latch
 from probetui.kubelet.status_manager import StatusManager
-from probetui.kubelet.sync_pod import PodSyncer, PodSyncResult
+from probetui.kubelet.sync_pod import PodSyncer
+from probetui.kubelet.sync_result import PodSyncResult
 from probetui.kubelet.volumes import WAIT_LIMIT, VolumeManager
 
 LIVENESS, READINESS, STARTUP = ProbeType

@@ -28,6 +28,7 @@ from probetui.k8s.runtime import (
     RuntimeState,
 )
 from probetui.kubelet.backoff import Backoff
+from probetui.kubelet.container_start import post_start_failure
 from probetui.kubelet.effects import (
     CreateContainer,
     GetImageStatus,
@@ -49,12 +50,8 @@ from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_actions import PodActions, compute_pod_actions
 from probetui.kubelet.routine import Outcome
 from probetui.kubelet.snapshot import BackoffSnapshot
-from probetui.kubelet.sync_pod import (
-    PodSyncer,
-    PodSyncResult,
-    SyncResult,
-    post_start_failure,
-)
+from probetui.kubelet.sync_pod import PodSyncer
+from probetui.kubelet.sync_result import PodSyncResult, SyncResult
 
 CREATED, RUNNING, EXITED, UNKNOWN = RuntimeState
 ALWAYS, ON_FAILURE, NEVER = RestartPolicy

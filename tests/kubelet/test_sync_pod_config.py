@@ -10,7 +10,7 @@ from probetui.k8s.environment import FieldRef
 from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.k8s.security import SecurityContext
 from probetui.kubelet.effects import CreateContainer, GetImageUser
-from probetui.kubelet.sync_pod import SyncResult
+from probetui.kubelet.sync_result import SyncResult
 
 NON_ROOT = a_container(security_context=SecurityContext(run_as_non_root=True))
 POD_IP = EnvVar("IP", has_value_from=True, value_from=FieldRef("status.podIP"))

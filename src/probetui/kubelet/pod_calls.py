@@ -31,7 +31,8 @@ from probetui.kubelet.restraint import Restraint
 from probetui.kubelet.routine import NOW, Await, Latch, Routine
 from probetui.kubelet.status_changes import status_changes
 from probetui.kubelet.status_manager import NO_STATUS, StatusManager
-from probetui.kubelet.sync_pod import PodSyncer, PodSyncResult
+from probetui.kubelet.sync_pod import PodSyncer
+from probetui.kubelet.sync_result import PodSyncResult
 from probetui.kubelet.turn import Ledger
 from probetui.kubelet.volumes import VolumeManager
 

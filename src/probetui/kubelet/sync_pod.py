@@ -1,21 +1,16 @@
 """Bringing the containers of one pod to where they should be.
 
-Source: kuberuntime_manager.go, kuberuntime_container.go, v1.32.10, SyncPod,
-startContainer.
+Source: kuberuntime_manager.go, v1.32.10, SyncPod.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from datetime import datetime
 
 from probetui.k8s.event import EventType
 from probetui.k8s.node import NOWHERE, Node
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import ExecAction, HTTPGetAction, SleepAction, TCPSocketAction
 from probetui.k8s.runtime import (
-    ContainerID,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
@@ -28,94 +23,37 @@ from probetui.kubelet.backoff import (
     do_back_off,
 )
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.container_config import make_container_config
-from probetui.kubelet.downward_api import Whereabouts
+from probetui.kubelet.container_start import ContainerStarter, RunningSandbox
 from probetui.kubelet.effects import (
-    CreateContainer,
-    GetImageUser,
     GetPodSandboxStatus,
     RemoveContainer,
-    RunHook,
     RunPodSandbox,
-    StartContainer,
 )
-from probetui.kubelet.go_text import go_list, go_quote
 from probetui.kubelet.grace_period import KillReason
-from probetui.kubelet.hooks import CANNOT_RUN_HANDLER, tell_fallback
 from probetui.kubelet.images import ImageManager
 from probetui.kubelet.init_actions import Beliefs, ContainerToKill
 from probetui.kubelet.journal import BackoffEntry, By
 from probetui.kubelet.killing import Kill, Killer
 from probetui.kubelet.lifetimes import Lifetimes
-from probetui.kubelet.objects import Objects, Refusal
+from probetui.kubelet.objects import Objects
 from probetui.kubelet.pod_actions import PodActions, compute_pod_actions
 from probetui.kubelet.reason_cache import StartFailure
 from probetui.kubelet.restraint import Restraint
-from probetui.kubelet.routine import NOW, Await, Outcome, Routine
-from probetui.kubelet.security_context import needs_image_user, parse_image_user
+from probetui.kubelet.routine import NOW, Routine
 from probetui.kubelet.snapshot import BackoffSnapshot
+from probetui.kubelet.sync_result import PodSyncResult
 from probetui.kubelet.turn import Ledger
 
 KILL_CONTAINER_ERROR = "KillContainerError"
 KILL_POD_SANDBOX_ERROR = "KillPodSandboxError"
 CREATE_POD_SANDBOX_ERROR = "CreatePodSandboxError"
 CONFIG_POD_SANDBOX_ERROR = "ConfigPodSandboxError"
-CREATE_CONTAINER_CONFIG_ERROR = "CreateContainerConfigError"
-CREATE_CONTAINER_ERROR = "CreateContainerError"
-RUN_CONTAINER_ERROR = "RunContainerError"
-POST_START_HOOK_ERROR = "PostStartHookError"
 
 KILLED_BY = {
     KillReason.LIVENESS_PROBE: By.LIVENESS,
     KillReason.STARTUP_PROBE: By.STARTUP,
     KillReason.NONE: By.DEFINITION,
 }
-
-
-class SyncResult(NamedTuple):
-    """What came of one action of a sync; `reason` is empty if it went well."""
-
-    action: str
-    target: str
-    reason: str = ""
-    message: str = ""
-
-
-@dataclass(slots=True)
-class PodSyncResult:
-    """What came of a sync, action by action; owned by the sync until it ends.
-
-    `sync_error` is one that belongs to no single action.
-    """
-
-    results: list[SyncResult] = field(default_factory=list)
-    sync_error: str | None = None
-
-    def add(
-        self, action: str, target: str, reason: str = "", message: str = ""
-    ) -> None:
-        """Add what came of an action."""
-        self.results.append(SyncResult(action, target, reason, message))
-
-    @property
-    def errors(self) -> list[str]:
-        """Each error in the kubelet's words, in order."""
-        texts = [] if self.sync_error is None else [self.sync_error]
-        texts += [
-            f"failed to {go_quote(each.action)} for {go_quote(each.target)} "
-            f"with {each.reason}: {go_quote(each.message)}"
-            for each in self.results
-            if each.reason
-        ]
-        return texts
-
-    @property
-    def error(self) -> str | None:
-        """All errors in one text as Go prints a list of them, None without any."""
-        unique = list(dict.fromkeys(self.errors))
-        if not unique:
-            return None
-        return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
 
 
 class PodSyncer:
@@ -152,13 +90,12 @@ class PodSyncer:
         )
         self._ledger = ledger
         self._killer = killer
-        self._images = images
         self._backoff = backoff
-        self._lifetimes = lifetimes
         self._liveness = liveness
         self._startup = startup
-        self._objects = objects or Objects()
-        self._node = node
+        self._starter = ContainerStarter(
+            ledger, killer, images, lifetimes, objects or Objects(), node
+        )
         self.waits: dict[tuple[str, str], BackoffSnapshot] = {}
         """What back-off last said, by pod UID and container name."""
 
@@ -285,10 +222,10 @@ class PodSyncer:
         status: RuntimePodStatus,
         actions: PodActions,
         result: PodSyncResult,
-    ) -> Routine[_Sandbox | None]:
+    ) -> Routine[RunningSandbox | None]:
         """Return the sandbox to start containers in; None if there is none."""
         pod_ip = status.ips[0] if status.ips else ""
-        sandbox = _Sandbox(actions.sandbox_id, pod_ip)
+        sandbox = RunningSandbox(actions.sandbox_id, pod_ip)
         if actions.create_sandbox:
             created = yield from self._create_sandbox(pod, actions, result)
             if created is None:
@@ -299,7 +236,7 @@ class PodSyncer:
 
     def _create_sandbox(
         self, pod: Pod, actions: PodActions, result: PodSyncResult
-    ) -> Routine[_Sandbox | None]:
+    ) -> Routine[RunningSandbox | None]:
         where = f"{pod.full_name}({pod.uid})"
         run = yield RunPodSandbox(pod, actions.attempt)
         if run.error is not None:
@@ -328,7 +265,7 @@ class PodSyncer:
             return None
         has_ip = isinstance(looked.value, SandboxStatus) and not pod.host_network
         pod_ip = looked.value.ip or "" if has_ip else ""  # type: ignore[union-attr]  # has_ip says so
-        return _Sandbox(sandbox_id, pod_ip)
+        return RunningSandbox(sandbox_id, pod_ip)
 
     # -- starting
 
@@ -337,7 +274,7 @@ class PodSyncer:
         pod: Pod,
         status: RuntimePodStatus,
         actions: PodActions,
-        sandbox: _Sandbox,
+        sandbox: RunningSandbox,
         result: PodSyncResult,
     ) -> Routine[None]:
         """Start init containers, then regular ones.
@@ -366,7 +303,7 @@ class PodSyncer:
         pod: Pod,
         container: Container,
         status: RuntimePodStatus,
-        sandbox: _Sandbox,
+        sandbox: RunningSandbox,
         result: PodSyncResult,
     ) -> Routine[bool]:
         """Start one container unless it is in back-off; True if it did not start."""
@@ -380,7 +317,7 @@ class PodSyncer:
         if decision.waits:
             failure = StartFailure(CRASH_LOOP_BACK_OFF, decision.message)
         else:
-            failure = yield from self._start_container(
+            failure = yield from self._starter.start(
                 pod, container, status, sandbox, now
             )
         if failure is None:
@@ -446,187 +383,6 @@ class PodSyncer:
                 decision.is_reset,
             )
         )
-
-    def _start_container(
-        self,
-        pod: Pod,
-        container: Container,
-        status: RuntimePodStatus,
-        sandbox: _Sandbox,
-        now: datetime,
-    ) -> Routine[StartFailure | None]:
-        """Pull, create, start, and run the postStart hook.
-
-        Source: kuberuntime_container.go, v1.32.10, startContainer.
-        """
-        image = yield from self._images.ensure_image(pod, container, now)
-        if image.reason:
-            now = (yield NOW).at
-            self._fail(pod, container, image.reason, now)
-            return StartFailure(image.reason, image.message)
-        config = yield from self._make_config(pod, container, sandbox, image.image_id)
-        if isinstance(config, Refusal):
-            now = (yield NOW).at
-            self._fail(pod, container, config.message, now)
-            return StartFailure(CREATE_CONTAINER_CONFIG_ERROR, config.message)
-        newest = status.newest(container.name)
-        attempt = 0 if newest is None else newest.restart_count + 1
-        created = yield CreateContainer(
-            pod, config, sandbox.sandbox_id, attempt, image.image_id
-        )
-        if created.error is not None:
-            self._fail(pod, container, created.error, created.at)
-            return StartFailure(CREATE_CONTAINER_ERROR, created.error)
-        container_id = ContainerID(str(created.value))
-        self._tell(
-            pod, container, "Created", f"Created container: {container.name}", created
-        )
-        self._lifetimes.created(pod, container.name, container_id, attempt, created.at)
-        started = yield StartContainer(container_id)
-        if started.error is not None:
-            self._fail(pod, container, started.error, started.at)
-            return StartFailure(RUN_CONTAINER_ERROR, started.error)
-        self._tell(
-            pod, container, "Started", f"Started container {container.name}", started
-        )
-        self._lifetimes.started(pod, container.name, container_id, attempt, started.at)
-        instance = RuntimeContainerStatus(
-            container_id,
-            container.name,
-            RuntimeState.RUNNING,
-            restart_count=attempt,
-        )
-        return (
-            yield from self._run_post_start(
-                pod, container, instance, sandbox, started.at
-            )
-        )
-
-    def _make_config(
-        self, pod: Pod, container: Container, sandbox: _Sandbox, image_id: str
-    ) -> Routine[Container | Refusal]:
-        """Return the container as it is to be created, or why it cannot be."""
-        user = None
-        if needs_image_user(pod, container):
-            asked = yield GetImageUser(image_id)
-            if asked.error is not None:
-                return Refusal(asked.error)
-            if isinstance(asked.value, str):
-                user = parse_image_user(asked.value)
-        where = self._whereabouts(pod, sandbox)
-        return make_container_config(pod, container, self._objects, where, user)
-
-    def _whereabouts(self, pod: Pod, sandbox: _Sandbox) -> Whereabouts:
-        pod_ip = self._node.ip if pod.host_network else sandbox.pod_ip
-        return Whereabouts(self._node, (pod_ip,) if pod_ip else ())
-
-    def _run_post_start(
-        self,
-        pod: Pod,
-        container: Container,
-        instance: RuntimeContainerStatus,
-        sandbox: _Sandbox,
-        now: datetime,
-    ) -> Routine[StartFailure | None]:
-        """Run the postStart hook; one that fails kills the container.
-
-        The pod's IP is that of the status read before the sync, as in the kubelet, or
-        of the sandbox that was just made.
-        """
-        handler = container.post_start
-        if handler is None:
-            return None
-        outcome: Outcome
-        if isinstance(handler, SleepAction):
-            outcome = yield Await((), now + timedelta(seconds=handler.seconds))
-        elif isinstance(handler, TCPSocketAction):
-            outcome = Outcome(now, error=CANNOT_RUN_HANDLER)
-        else:
-            outcome = yield RunHook(
-                pod, container, instance.container_id, handler, sandbox.pod_ip
-            )
-            tell_fallback(self._ledger, pod, outcome, outcome.at)
-        if outcome.error is None:
-            return None
-        message = post_start_failure(pod, container, outcome)
-        self._ledger.event(
-            pod,
-            EventType.WARNING,
-            "FailedPostStartHook",
-            "PostStartHook failed",
-            now=outcome.at,
-            container_name=container.name,
-        )
-        kill = Kill(
-            instance,
-            KillReason.FAILED_POST_START_HOOK,
-            KillReason.FAILED_POST_START_HOOK,
-        )
-        # The kubelet logs an error of this kill and goes on; so do the events.
-        yield from self._killer.kill_container(pod, kill, sandbox.pod_ip, outcome.at)
-        return StartFailure(POST_START_HOOK_ERROR, message)
-
-    def _tell(
-        self,
-        pod: Pod,
-        container: Container,
-        reason: str,
-        message: str,
-        outcome: Outcome,
-    ) -> None:
-        self._ledger.event(
-            pod,
-            EventType.NORMAL,
-            reason,
-            message,
-            now=outcome.at,
-            container_name=container.name,
-        )
-
-    def _fail(self, pod: Pod, container: Container, error: str, now: datetime) -> None:
-        self._ledger.event(
-            pod,
-            EventType.WARNING,
-            "Failed",
-            f"Error: {error}",
-            now=now,
-            container_name=container.name,
-        )
-
-
-class _Sandbox(NamedTuple):
-    """Where containers are started."""
-
-    sandbox_id: str
-    pod_ip: str
-
-
-def post_start_failure(pod: Pod, container: Container, outcome: Outcome) -> str:
-    """Say how a postStart hook failed.
-
-    Source: kubelet/lifecycle/handlers.go, v1.32.10, Run.
-    """
-    where = f'"{container.name}" in Pod "{pod.full_name}({pod.uid})"'
-    error = outcome.error
-    match container.post_start:
-        case ExecAction(command):
-            output = outcome.value if isinstance(outcome.value, str) else ""
-            return (
-                f"Exec lifecycle hook ({go_list(command)}) for Container {where} "
-                f"failed - error: {error}, message: {go_quote(output)}"
-            )
-        case HTTPGetAction(path=path):
-            return (
-                f"HTTP lifecycle hook ({path}) for Container {where} "
-                f"failed - error: {error}"
-            )
-        case SleepAction(seconds):
-            return (
-                f"Sleep lifecycle hook ({seconds}) for Container {where} "
-                f"failed - error: {error}"
-            )
-        case _:
-            return f"Cannot run handler: {error}"
 
 
 def _running(status: RuntimePodStatus) -> list[RuntimeContainerStatus]:

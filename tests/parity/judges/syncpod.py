@@ -18,7 +18,8 @@ from probetui.kubelet.images import ImageManager
 from probetui.kubelet.killing import Killer
 from probetui.kubelet.lifetimes import Lifetimes
 from probetui.kubelet.outcome import Result
-from probetui.kubelet.sync_pod import PodSyncer, PodSyncResult
+from probetui.kubelet.sync_pod import PodSyncer
+from probetui.kubelet.sync_result import PodSyncResult
 from tests.parity import api_json
 from tests.parity.fake_cri import START, FakeCRI
 

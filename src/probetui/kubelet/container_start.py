@@ -1,0 +1,254 @@
+"""One container from its image to its postStart hook.
+
+Source: kuberuntime_container.go, v1.32.10, startContainer.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from probetui.k8s.event import EventType
+from probetui.k8s.node import Node
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ExecAction, HTTPGetAction, SleepAction, TCPSocketAction
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+)
+from probetui.kubelet.container_config import make_container_config
+from probetui.kubelet.downward_api import Whereabouts
+from probetui.kubelet.effects import (
+    CreateContainer,
+    GetImageUser,
+    RunHook,
+    StartContainer,
+)
+from probetui.kubelet.go_text import go_list, go_quote
+from probetui.kubelet.grace_period import KillReason
+from probetui.kubelet.hooks import CANNOT_RUN_HANDLER, tell_fallback
+from probetui.kubelet.images import ImageManager
+from probetui.kubelet.killing import Kill, Killer
+from probetui.kubelet.lifetimes import Lifetimes
+from probetui.kubelet.objects import Objects, Refusal
+from probetui.kubelet.reason_cache import StartFailure
+from probetui.kubelet.routine import NOW, Await, Outcome, Routine
+from probetui.kubelet.security_context import needs_image_user, parse_image_user
+from probetui.kubelet.turn import Ledger
+
+CREATE_CONTAINER_CONFIG_ERROR = "CreateContainerConfigError"
+CREATE_CONTAINER_ERROR = "CreateContainerError"
+RUN_CONTAINER_ERROR = "RunContainerError"
+POST_START_HOOK_ERROR = "PostStartHookError"
+
+
+class RunningSandbox(NamedTuple):
+    """Where containers are started."""
+
+    sandbox_id: str
+    pod_ip: str
+
+
+class ContainerStarter:
+    """Writes the routines that start a container; owned by the pod's syncer.
+
+    Args:
+        ledger: where events, entries and effects go.
+        killer: how containers are stopped.
+        images: how images are had.
+        lifetimes: who is told of containers' lives.
+        objects: the ConfigMaps and Secrets there are.
+        node: what pods are told of the machine.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        killer: Killer,
+        images: ImageManager,
+        lifetimes: Lifetimes,
+        objects: Objects,
+        node: Node,
+    ) -> None:
+        self._ledger = ledger
+        self._killer = killer
+        self._images = images
+        self._lifetimes = lifetimes
+        self._objects = objects
+        self._node = node
+
+    def start(
+        self,
+        pod: Pod,
+        container: Container,
+        status: RuntimePodStatus,
+        sandbox: RunningSandbox,
+        now: datetime,
+    ) -> Routine[StartFailure | None]:
+        """Pull, create, start, and run the postStart hook.
+
+        Source: kuberuntime_container.go, v1.32.10, startContainer.
+        """
+        image = yield from self._images.ensure_image(pod, container, now)
+        if image.reason:
+            now = (yield NOW).at
+            self._fail(pod, container, image.reason, now)
+            return StartFailure(image.reason, image.message)
+        config = yield from self._make_config(pod, container, sandbox, image.image_id)
+        if isinstance(config, Refusal):
+            now = (yield NOW).at
+            self._fail(pod, container, config.message, now)
+            return StartFailure(CREATE_CONTAINER_CONFIG_ERROR, config.message)
+        newest = status.newest(container.name)
+        attempt = 0 if newest is None else newest.restart_count + 1
+        created = yield CreateContainer(
+            pod, config, sandbox.sandbox_id, attempt, image.image_id
+        )
+        if created.error is not None:
+            self._fail(pod, container, created.error, created.at)
+            return StartFailure(CREATE_CONTAINER_ERROR, created.error)
+        container_id = ContainerID(str(created.value))
+        self._tell(
+            pod, container, "Created", f"Created container: {container.name}", created
+        )
+        self._lifetimes.created(pod, container.name, container_id, attempt, created.at)
+        started = yield StartContainer(container_id)
+        if started.error is not None:
+            self._fail(pod, container, started.error, started.at)
+            return StartFailure(RUN_CONTAINER_ERROR, started.error)
+        self._tell(
+            pod, container, "Started", f"Started container {container.name}", started
+        )
+        self._lifetimes.started(pod, container.name, container_id, attempt, started.at)
+        instance = RuntimeContainerStatus(
+            container_id,
+            container.name,
+            RuntimeState.RUNNING,
+            restart_count=attempt,
+        )
+        return (
+            yield from self._run_post_start(
+                pod, container, instance, sandbox, started.at
+            )
+        )
+
+    def _make_config(
+        self, pod: Pod, container: Container, sandbox: RunningSandbox, image_id: str
+    ) -> Routine[Container | Refusal]:
+        """Return the container as it is to be created, or why it cannot be."""
+        user = None
+        if needs_image_user(pod, container):
+            asked = yield GetImageUser(image_id)
+            if asked.error is not None:
+                return Refusal(asked.error)
+            if isinstance(asked.value, str):
+                user = parse_image_user(asked.value)
+        where = self._whereabouts(pod, sandbox)
+        return make_container_config(pod, container, self._objects, where, user)
+
+    def _whereabouts(self, pod: Pod, sandbox: RunningSandbox) -> Whereabouts:
+        pod_ip = self._node.ip if pod.host_network else sandbox.pod_ip
+        return Whereabouts(self._node, (pod_ip,) if pod_ip else ())
+
+    def _run_post_start(
+        self,
+        pod: Pod,
+        container: Container,
+        instance: RuntimeContainerStatus,
+        sandbox: RunningSandbox,
+        now: datetime,
+    ) -> Routine[StartFailure | None]:
+        """Run the postStart hook; one that fails kills the container.
+
+        The pod's IP is that of the status read before the sync, as in the kubelet, or
+        of the sandbox that was just made.
+        """
+        handler = container.post_start
+        if handler is None:
+            return None
+        outcome: Outcome
+        if isinstance(handler, SleepAction):
+            outcome = yield Await((), now + timedelta(seconds=handler.seconds))
+        elif isinstance(handler, TCPSocketAction):
+            outcome = Outcome(now, error=CANNOT_RUN_HANDLER)
+        else:
+            outcome = yield RunHook(
+                pod, container, instance.container_id, handler, sandbox.pod_ip
+            )
+            tell_fallback(self._ledger, pod, outcome, outcome.at)
+        if outcome.error is None:
+            return None
+        message = post_start_failure(pod, container, outcome)
+        self._ledger.event(
+            pod,
+            EventType.WARNING,
+            "FailedPostStartHook",
+            "PostStartHook failed",
+            now=outcome.at,
+            container_name=container.name,
+        )
+        kill = Kill(
+            instance,
+            KillReason.FAILED_POST_START_HOOK,
+            KillReason.FAILED_POST_START_HOOK,
+        )
+        # The kubelet logs an error of this kill and goes on; so do the events.
+        yield from self._killer.kill_container(pod, kill, sandbox.pod_ip, outcome.at)
+        return StartFailure(POST_START_HOOK_ERROR, message)
+
+    def _tell(
+        self,
+        pod: Pod,
+        container: Container,
+        reason: str,
+        message: str,
+        outcome: Outcome,
+    ) -> None:
+        self._ledger.event(
+            pod,
+            EventType.NORMAL,
+            reason,
+            message,
+            now=outcome.at,
+            container_name=container.name,
+        )
+
+    def _fail(self, pod: Pod, container: Container, error: str, now: datetime) -> None:
+        self._ledger.event(
+            pod,
+            EventType.WARNING,
+            "Failed",
+            f"Error: {error}",
+            now=now,
+            container_name=container.name,
+        )
+
+
+def post_start_failure(pod: Pod, container: Container, outcome: Outcome) -> str:
+    """Say how a postStart hook failed.
+
+    Source: kubelet/lifecycle/handlers.go, v1.32.10, Run.
+    """
+    where = f'"{container.name}" in Pod "{pod.full_name}({pod.uid})"'
+    error = outcome.error
+    match container.post_start:
+        case ExecAction(command):
+            output = outcome.value if isinstance(outcome.value, str) else ""
+            return (
+                f"Exec lifecycle hook ({go_list(command)}) for Container {where} "
+                f"failed - error: {error}, message: {go_quote(output)}"
+            )
+        case HTTPGetAction(path=path):
+            return (
+                f"HTTP lifecycle hook ({path}) for Container {where} "
+                f"failed - error: {error}"
+            )
+        case SleepAction(seconds):
+            return (
+                f"Sleep lifecycle hook ({seconds}) for Container {where} "
+                f"failed - error: {error}"
+            )
+        case _:
+            return f"Cannot run handler: {error}"
