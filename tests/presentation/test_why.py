@@ -42,6 +42,7 @@ from probetui.presentation.past import Past
 from probetui.presentation.timeline import Timeline
 from probetui.presentation.view import View
 from probetui.presentation.why import Case, answers, tick_by_tick, why_tick, why_waits
+from probetui.presentation.why_ended import end_sentences
 from probetui.presentation.why_report import report
 from tests.builders import START, a_container, a_pod, a_probe, at
 from tests.drive.stage import FAILS, Stage, always, probing
@@ -533,6 +534,29 @@ class TestHints:
             "The container listens on 127.0.0.1:8080 only: a probe comes to 10.0.0.2, "
             "so it is refused."
         )
+
+    def test_an_end_by_a_refused_probe_says_where_the_container_listens(self) -> None:
+        stage = Stage(a_pod(CONTAINER), probing=probing(liveness=always(REFUSED)))
+        stage.run_until(45)
+        (first, *_) = past_of(stage.journal).container("uid-of-web", "app").lives
+        assert first.kill is not None
+        looked = ListenersEntry(
+            first.kill.sequence + 1,
+            first.kill.at,
+            first.kill.key,
+            first.container_id,
+            Endpoint("10.0.0.2", 8080),
+            Listeners((), Extent.CONTAINER),
+            cause=first.kill.sequence,
+        )
+        past = past_of((*stage.journal, looked)).container("uid-of-web", "app")
+
+        told = list(end_sentences(first, CONTAINER, VIEW, past))
+        untold = list(end_sentences(first, CONTAINER, VIEW))
+
+        listens = "Nothing listens on 8080: the container listens on no port at all."
+        assert listens in told
+        assert untold == [each for each in told if each != listens]
 
     def test_a_time_limit(self) -> None:
         text = self.hints(self.failing("context deadline exceeded"), CONTAINER)

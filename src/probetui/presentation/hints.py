@@ -9,7 +9,7 @@ from probetui.k8s.probe import ExecAction, HTTPGetAction
 from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.presentation.lives import NO_PAST, ContainerPast
-from probetui.presentation.refusals import refusal_words
+from probetui.presentation.refusals import as_sentence, refusal_words
 
 _REFUSED = "connection refused"
 _TIMED_OUT = ("deadline exceeded", "timed out", "i/o timeout")
@@ -31,8 +31,7 @@ def hints(
         return
     looked = past.listeners(tick)
     if looked is not None and looked.listeners is not None:
-        words = refusal_words(looked)
-        yield f"{words[0].upper()}{words[1:]}.{_declared(container)}"
+        yield f"{as_sentence(refusal_words(looked))}{_declared(container)}"
         return
     attempt = tick.attempts[-1]
     said = (attempt.error or attempt.output).lower()

@@ -22,6 +22,11 @@ def refusal_words(entry: ListenersEntry) -> str:
     return why_refused(entry.refused_at, entry.listeners)
 
 
+def as_sentence(words: str) -> str:
+    """Return words that are one as a sentence with its stop."""
+    return f"{words[0].upper()}{words[1:]}."
+
+
 def why_refused(refused_at: Endpoint, listeners: Listeners) -> str:
     """Return the same of what was found just now."""
     port = refused_at.port

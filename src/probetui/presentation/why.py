@@ -110,7 +110,7 @@ def why_ended(life: Life, case: Case) -> Answer:
     )
     if life.exited is None:
         question = question.replace("did", "is", 1).replace("end,", "being stopped,", 1)
-    sentences = [*end_sentences(life, case.container, case.view)]
+    sentences = [*end_sentences(life, case.container, case.view, case.past)]
     if life.exited is not None:
         sentences += backoff_sentences(case.past, life, case.view)
     by_hand = () if life.kill is None else _by_hand(life.kill, case)

@@ -12,7 +12,8 @@ from probetui.kubelet.journal import BackoffEntry, By, ContainerEntry
 from probetui.presentation.attempts import came_to
 from probetui.presentation.durations import age, took
 from probetui.presentation.exits import signal_of
-from probetui.presentation.lives import ContainerPast, Life
+from probetui.presentation.lives import NO_PAST, ContainerPast, Life
+from probetui.presentation.refusals import as_sentence, refusal_words
 from probetui.presentation.view import View
 
 _SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
@@ -35,9 +36,14 @@ _SOURCES: Mapping[str, str] = {
 }
 
 
-def end_sentences(life: Life, container: Container | None, view: View) -> Iterator[str]:
-    """Yield who asked for an end, with which grace, and how it came."""
-    yield from _who(life, view)
+def end_sentences(
+    life: Life, container: Container | None, view: View, past: ContainerPast = NO_PAST
+) -> Iterator[str]:
+    """Yield who asked for an end, with which grace, and how it came.
+
+    Of a probe whose connection was refused, the `past` may know why.
+    """
+    yield from _who(life, view, past)
     if life.stopping is not None:
         yield from _grace(life.stopping, container, view)
     if life.exited is not None:
@@ -46,7 +52,7 @@ def end_sentences(life: Life, container: Container | None, view: View) -> Iterat
         yield from _still_stopping(life.stopping, view)
 
 
-def _who(life: Life, view: View) -> Iterator[str]:
+def _who(life: Life, view: View, past: ContainerPast) -> Iterator[str]:
     asked = life.end
     by = By.ITSELF if asked is None or asked.by is None else asked.by
     if by not in _BY_A_PROBE:
@@ -68,6 +74,9 @@ def _who(life: Life, view: View) -> Iterator[str]:
         yield f"Somebody held its answers back: the last of them came {late} later."
     if kill.attempts:
         yield f"The probe {came_to(kill.attempts[-1], view)}"
+    looked = past.listeners(kill)
+    if looked is not None and looked.listeners is not None:
+        yield view.safe(as_sentence(refusal_words(looked)))
 
 
 def _grace(

@@ -1,0 +1,102 @@
+"""What probes show, told by a whole session and told again by its record (UX-65)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.main import run
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc elsewhere"),
+]
+
+PORT = 18279
+POD = f"""\
+apiVersion: v1
+kind: Pod
+metadata: {{name: web}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: app
+      image: none
+      command: [{sys.executable}, -m, http.server, "{PORT}", --bind, 127.0.0.1]
+      livenessProbe:
+        httpGet: {{port: {PORT}}}
+        periodSeconds: 1
+        failureThreshold: 3
+      readinessProbe:
+        exec: {{command: [no-such-program]}}
+        periodSeconds: 1
+"""
+REFUSED = f"The container listens on 127.0.0.1:{PORT} only: a probe comes to 127."
+FINDING = (
+    "web/app readiness finding warning exec-missing-in-image "
+    '"{path}:15:16: spec.containers[0].readinessProbe.exec.command: '
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    yield
+    assert run(["down", "--all", "--runtime", "process", "-q"]) == 0
+
+
+def session(path: Path, *args: str) -> None:
+    """Run until liveness has killed the container."""
+    given = ["-f", str(path), "--runtime", "process", *args]
+
+    assert run([*given, "--until", "killed"]) == 0
+
+
+def sightings(printed: str) -> list[str]:
+    """Return the lines of what probes showed."""
+    return [
+        each
+        for each in printed.splitlines()
+        if " refused " in each or " finding " in each
+    ]
+
+
+def test_a_record_tells_the_same_as_the_session(
+    capfd: pytest.CaptureFixture[str], path: Path, tmp_path: Path
+) -> None:
+    record = str(tmp_path / "session.jsonl")
+
+    session(path, "--record", record)
+    lived = sightings(capfd.readouterr().out)
+    run(["replay", record, "--plain"])
+    replayed = capfd.readouterr()
+    run(["why", record])
+    why = capfd.readouterr().out
+
+    assert any(REFUSED[4:] in each for each in lived)
+    assert sum(FINDING.format(path=path) in each for each in lived) == 1
+    assert sightings(replayed.out) == lived
+    assert "not as it was" not in replayed.err
+    assert REFUSED in " ".join(why.split())
+    kinds = {json.loads(each)["type"] for each in Path(record).read_text().splitlines()}
+    assert {"listeners", "finding"} <= kinds
+
+
+def test_without_findings_there_are_facts_only(
+    capfd: pytest.CaptureFixture[str], path: Path
+) -> None:
+    session(path, "--no-findings")
+
+    lived = sightings(capfd.readouterr().out)
+    assert lived
+    assert not any(" finding " in each for each in lived)
