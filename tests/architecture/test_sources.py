@@ -18,10 +18,10 @@ DIFFERENCE = re.compile(r"\bDifference: ")
 LISTED = re.compile(r"\(`([a-z_/]+\.py)`\)$", re.MULTILINE)
 
 OURS_ALONE = {
-    "__init__", "answers", "breaker", "container_commands", "delay", "effects",
-    "gates", "inputs", "interventions", "journal", "lifetimes", "play", "restraint",
-    "routine", "scope", "sightings", "snapshots", "status_changes", "timers", "tries",
-    "turn", "upcoming",
+    "__init__", "answers", "breaker", "container_commands", "delay", "disrupted",
+    "effects", "freezer", "gates", "inputs", "interventions", "journal", "lifetimes",
+    "play", "restraint", "routine", "scope", "sightings", "snapshots",
+    "status_changes", "timers", "tries", "turn", "upcoming",
 }  # fmt: skip
 """The doors of the engine, what may be seen of it, and what turns waiting Go code into
 values: nothing in the kubelet corresponds to them."""

@@ -859,6 +859,76 @@ class TestContainers:
         assert ("clear back-off", "web/app") in user_words(stage)
 
 
+class TestFreezingWhilePaused:
+    """What stands still is let go when probes go on; `--freeze` asks for it."""
+
+    def staged(self, **config: Any) -> Stage:
+        stage = Stage(
+            probed(liveness={"period_seconds": 5}),
+            config=KubeletConfig(freezes=True, **config),
+            probing=probing(),
+        )
+        stage.run_until(6)
+        return stage
+
+    def test_a_pause_freezes_and_a_resume_lets_go(self) -> None:
+        stage = self.staged()
+
+        stage.send(PauseProbes())
+        stage.run_until(20)
+        paused = stage.container().frozen_since
+        stage.send(ResumeProbes())
+        stage.run_until(21)
+
+        assert paused == at(6)
+        assert stage.container().frozen_since is None
+
+    def test_a_break_point_freezes_too_and_run_to_change_thaws(self) -> None:
+        stage = self.staged()
+        stage.send(SetBreakPoints(frozenset({BreakPoint.FIRST_FAILURE})))
+        stage.send(InjectResults(LIVE, (FAILURE,)))
+        stage.run_until(12)
+        paused = stage.container().frozen_since
+
+        stage.send(SetBreakPoints(frozenset()))
+        stage.send(RunToChange())
+        stage.run_until(13)
+
+        assert paused == at(10)
+        assert stage.container().frozen_since is None
+
+    def test_what_a_person_froze_stays_so(self) -> None:
+        stage = self.staged()
+        stage.send(DisruptContainer(POD_UID, "app", Disruption.FREEZE))
+        stage.run_until(7)
+
+        stage.send(PauseProbes())
+        stage.send(ResumeProbes())
+        stage.run_until(8)
+
+        assert stage.container().frozen_since == at(6)
+
+    def test_what_is_only_watched_is_left_alone(self) -> None:
+        stage = self.staged(kills=False)
+
+        stage.send(PauseProbes())
+        stage.run_until(8)
+
+        assert stage.container().frozen_since is None
+        assert user_words(stage) == [("pause", "all probes")]
+
+    def test_a_container_that_starts_during_a_pause_stands_still_at_once(self) -> None:
+        stage = self.staged()
+        stage.send(PauseProbes())
+        stage.run_until(7)
+
+        stage.send(KillContainer(POD_UID, "app"))
+        stage.run_until(30)
+
+        assert len(stage.lives(Lifecycle.STARTED)) == 2
+        assert stage.container().frozen_since is not None
+
+
 class TestBreakPoints:
     def failing(self, *points: BreakPoint, **fields: Any) -> Stage:
         """Return a stage whose liveness probe fails, with these points set."""

@@ -110,13 +110,23 @@ def test_a_pause_does_not_hide_that_nothing_is_acted_on() -> None:
     paused = replace(watched, is_paused=True)
 
     assert shown(0, watched)[0].endswith("[ONLY WATCHED]")
-    assert shown(0, paused)[0].endswith("[PAUSED] [ONLY WATCHED]")
+    assert shown(0, paused)[0].endswith("[PAUSED  live] [ONLY WATCHED]")
 
 
 def test_a_pause_is_said() -> None:
     left, _ = shown(4, replace(a_snapshot(demo()), is_paused=True))
 
-    assert left == " probetui  docker  1 pod 1 ctr   [PAUSED]"
+    assert left == " probetui  docker  1 pod 1 ctr   [PAUSED  live]"
+
+
+def test_a_pause_in_which_containers_stand_still_says_so() -> None:
+    pod = demo()
+    (container,) = pod.containers
+    frozen = replace(pod, containers=(replace(container, frozen_since=NOW),))
+
+    left, _ = shown(4, replace(a_snapshot(frozen), is_paused=True))
+
+    assert left.endswith("[PAUSED  live, frozen]")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from probetui.cli.options import (
     act_option,
     autosave_option,
     ending_options,
+    freeze_option,
     kubelet_options,
     manifest_options,
     metrics_option,
@@ -54,6 +55,7 @@ from probetui.cli.parameters import Command, examples, option
 @ending_options
 @output_options
 @autosave_option
+@freeze_option
 @screen_options
 @program_options
 def command(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:

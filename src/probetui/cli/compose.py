@@ -175,7 +175,12 @@ class _Live:
         self._config = KubeletConfig(seed=seed)
         if options.kubelet_age == "fresh":
             self._config = replace(self._config, age=timedelta())
-        self._config = replace(self._config, kills=options.act, restarts=options.act)
+        self._config = replace(
+            self._config,
+            kills=options.act,
+            restarts=options.act,
+            freezes=options.freeze,
+        )
         self._config = replace(self._config, tells_findings=not options.no_findings)
         self._attached = attached
         if attached is not None:

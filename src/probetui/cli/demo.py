@@ -13,6 +13,7 @@ from probetui.cli import complete
 from probetui.cli.options import (
     autosave_option,
     ending_options,
+    freeze_option,
     keep_option,
     kubelet_options,
     output_options,
@@ -47,6 +48,7 @@ _SIMULATED = timedelta(minutes=3)
 @session_runtime_options
 @pull_option
 @keep_option
+@freeze_option
 @play_options
 @kubelet_options
 @ending_options

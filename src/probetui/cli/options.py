@@ -247,6 +247,13 @@ play_options = _group(
     ),
 )
 
+freeze_option = option(
+    "--freeze",
+    section=_RUNTIME,
+    is_flag=True,
+    help="Let containers stand still while probes are paused.",
+)
+
 pull_option = setting(
     "--pull",
     section=_RUNTIME,

@@ -56,7 +56,9 @@ async def _simulate(plan: Plan) -> int:
     config = KubeletConfig(seed=options.seed or 0)
     if options.kubelet_age == "fresh":
         config = replace(config, age=timedelta())
-    config = replace(config, kills=options.act, restarts=options.act)
+    config = replace(
+        config, kills=options.act, restarts=options.act, freezes=options.freeze
+    )
     config = replace(config, tells_findings=not options.no_findings)
     outputs = Outputs(plan, roster, mask, scenario.start)
 

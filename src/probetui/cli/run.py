@@ -11,6 +11,7 @@ from probetui.cli.options import (
     act_option,
     autosave_option,
     ending_options,
+    freeze_option,
     image_gc_option,
     keep_option,
     kubelet_options,
@@ -47,6 +48,7 @@ from probetui.cli.parameters import Command, examples
 @watch_option
 @metrics_option
 @runtime_events_option
+@freeze_option
 @play_options
 @kubelet_options
 @ending_options

@@ -83,6 +83,7 @@ class SessionOptions:
     pull: str | None = None
     keep: bool = False
     act: bool = True
+    freeze: bool = False
     time_scale: float | None = None
     play_for: timedelta | None = None
     autosave: bool = False

@@ -11,6 +11,7 @@ from probetui.cli.greeting import greet
 from probetui.cli.options import (
     autosave_option,
     ending_options,
+    freeze_option,
     kubelet_options,
     manifest_options,
     output_options,
@@ -38,6 +39,7 @@ from probetui.errors import UsageError
     type=click.Path(allow_dash=True),
     help="What containers and probes do, as YAML; else everything is healthy.",
 )
+@freeze_option
 @play_options
 @kubelet_options
 @ending_options

@@ -31,6 +31,7 @@ class KubeletConfig:
         creates: a container that is not there is created; else it is waited for.
         restarts: one that has ended is started again; else that is only told.
         kills: one whose probes demand it is stopped; else that is only told.
+        freezes: while probes are paused, containers stand still.
         finds_listeners: after a refused connection, it is looked where the container
             listens.
         tells_findings: what probes show to be unwise is told, once of each.
@@ -61,6 +62,7 @@ class KubeletConfig:
     creates: bool = True
     restarts: bool = True
     kills: bool = True
+    freezes: bool = False
 
     finds_listeners: bool = False
     tells_findings: bool = False

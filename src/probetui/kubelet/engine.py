@@ -25,6 +25,7 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.container_commands import ContainerCommands
 from probetui.kubelet.disposal import Disposer
 from probetui.kubelet.disrupted import Disrupted
+from probetui.kubelet.freezer import Freezer
 from probetui.kubelet.images import ImageManager
 from probetui.kubelet.inputs import (
     AddPod,
@@ -203,6 +204,9 @@ class Engine:
             self._snapshots.changed,
             acts=config.kills,
         )
+        self._freezer = Freezer(
+            self._pods, self._cache, self._disrupted, self._containers.take
+        )
         self._play = Play(
             self._ledger,
             self._probes,
@@ -251,6 +255,8 @@ class Engine:
             self._probes.run_due(now)
         if self._probes.paused:
             self._play.tell(now)
+        if self.config.freezes and self.config.kills:
+            self._freezer.follow(now, is_paused=self._probes.paused)
         turn = self._ledger.take()
         self._sightings.look_at(turn.entries, now)
         turn = turn.followed_by(self._ledger.take())

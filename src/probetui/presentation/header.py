@@ -42,12 +42,19 @@ def mode(snapshot: Snapshot, *, is_short: bool = False) -> Span:
     if snapshot.playback is not None:
         return _played(snapshot, snapshot.playback, is_short=is_short)
     if snapshot.is_paused:
-        return Span("[PAUSED]", Role.WARNING)
+        return Span(f"[PAUSED  {_live(snapshot)}]", Role.WARNING)
     if snapshot.is_running_to_change:
         return Span("[TO A CHANGE]", Role.WARNING)
     if not snapshot.acts:
         return Span("[WATCHED]" if is_short else "[ONLY WATCHED]", Role.ACCENT)
     return Span("[LIVE 1x]", Role.SUCCESS)
+
+
+def _live(snapshot: Snapshot) -> str:
+    """Return what goes on during a pause: all but ticks, or not everything."""
+    containers = (each for pod in snapshot.pods for each in pod.containers)
+    is_frozen = any(each.frozen_since is not None for each in containers)
+    return "live, frozen" if is_frozen else "live"
 
 
 def _played(snapshot: Snapshot, playback: PlaybackSnapshot, *, is_short: bool) -> Span:
