@@ -91,7 +91,6 @@ def _plan(page: Page, params: dict[str, Any]) -> Plan:
     from probetui.cli.plan import make_plan  # noqa: PLC0415
     from probetui.cli.runtimes import SIM  # noqa: PLC0415
     from probetui.cli.terminal import Form  # noqa: PLC0415
-    from probetui.drive.scenario_reader import read_scenario  # noqa: PLC0415
     from probetui.manifest.load import load_manifests  # noqa: PLC0415
 
     lesson = page.lesson
@@ -101,6 +100,9 @@ def _plan(page: Page, params: dict[str, Any]) -> Plan:
     plan = replace(make_plan(manifests, params, intro=intro), page=page)
     if params["runtime"] != SIM:
         return plan
+    # Later still: not needed for what is run.
+    from probetui.drive.scenario_reader import read_scenario  # noqa: PLC0415
+
     plan = replace(plan, scenario=read_scenario(lesson.script, manifests.pods))
     limits = (plan.options.until, plan.options.timeout, plan.options.play_for)
     if plan.form is Form.SCREEN or any(each is not None for each in limits):

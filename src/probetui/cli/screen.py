@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from probetui.cli import collector
-from probetui.cli.edited_copy import copy_edited
 from probetui.cli.job_control import JobControl
 from probetui.cli.lessons import Page
 from probetui.cli.looks import Looks, read_looks
@@ -40,9 +38,6 @@ _SEVERITIES: dict[Weight, Literal["information", "warning", "error"]] = {
 
 class _App(app.ProbetuiApp):
     """The screen as part of this program: its bugs are the program's."""
-
-    # Textual looks for it beside this module otherwise.
-    CSS_PATH = str(Path(app.__file__).parent / app.ProbetuiApp.CSS_PATH)
 
     job_control: JobControl
 
@@ -143,7 +138,16 @@ def _leaves_behind(
 
 def _copying(plan: Plan) -> Callable[[str, Timings], ManifestCopy] | None:
     """Return what writes copies of the manifests, None if there are none."""
-    return partial(copy_edited, plan.loaded, plan.source) if plan.loaded else None
+    if not plan.loaded:
+        return None
+
+    def copy(pod_uid: str, timings: Timings) -> ManifestCopy:
+        # Late, as all that is not to be seen at the start.
+        from probetui.cli.edited_copy import copy_edited  # noqa: PLC0415
+
+        return copy_edited(plan.loaded, plan.source, pod_uid, timings)
+
+    return copy
 
 
 def _rereading(plan: Plan, roster: Roster | None) -> Callable[[], Reread] | None:

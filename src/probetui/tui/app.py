@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
 from textual import on
@@ -43,6 +44,8 @@ from probetui.tui.sight import Onlooker, countdown_step, is_counting
 from probetui.tui.stage import Stage, StagedScreen, is_allowed
 from probetui.tui.themes import OWN_THEMES
 
+_STYLES = Path(__file__).parent / "styles"
+
 
 class ProbetuiApp(PlayedApp, inherit_bindings=False):
     """Shows a session and hands it what a person asks for; decides nothing.
@@ -54,7 +57,12 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
         outside: what the program around the screen can do for it.
     """
 
-    CSS_PATH = "styles/app.tcss"
+    # That of the first screen too: later it would be read for itself, with all the rest
+    # again.
+    CSS_PATH: ClassVar[list[str | PurePath]] = [
+        _STYLES / "app.tcss",
+        _STYLES / "pods.tcss",
+    ]
     COMPONENT_CLASSES: ClassVar[set[str]] = set(INK_CLASSES)
     PLACES: ClassVar[tuple[Where, ...]] = (Where.PROGRAM,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)

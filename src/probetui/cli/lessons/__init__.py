@@ -14,7 +14,7 @@ import yaml
 
 from probetui.cli.parameters import nearest
 from probetui.errors import UsageError
-from probetui.manifest.parse import Source
+from probetui.manifest.parse import LOADER, Source
 
 DEFAULT = "liveness"
 
@@ -95,7 +95,7 @@ def load_lesson(name: str) -> Lesson:
     folder = files(__package__)
     data = folder.joinpath(f"{name}.yaml").read_bytes()
     script = folder.joinpath(f"{name}.sim.yaml").read_bytes()
-    annotations = yaml.safe_load(data)["metadata"]["annotations"]
+    annotations = yaml.load(data, LOADER)["metadata"]["annotations"]  # noqa: S506  # a safe one, in C
     text, exercise = (
         " ".join(annotations[each].split()) for each in (_TEXT, _EXERCISE)
     )
