@@ -24,10 +24,11 @@ from typing import NamedTuple
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
 from probetui.drive.replay import RecordedCourse
+from probetui.drive.scripted_lives import Life, Spell, Spells
 from probetui.drive.scripted_results import ResultName, ScriptedResult
 from probetui.drive.simulation import Simulation
 from probetui.drive.tape import Tape
-from probetui.drive.world import Life, Spell, Spells, World
+from probetui.drive.world import World
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, Probe, ProbeType
 from probetui.kubelet.config import KubeletConfig

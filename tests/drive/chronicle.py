@@ -9,7 +9,7 @@ import sys
 from datetime import timedelta
 
 from probetui.drive.recording import RecordContext, encode_entry, to_line
-from probetui.drive.world import Answer, Life, Manner
+from probetui.drive.scripted_lives import Answer, Life, Manner
 from probetui.k8s.pod import RestartPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.config import KubeletConfig

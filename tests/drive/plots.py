@@ -9,7 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from probetui.drive.world import Answer, Life, Manner, World
+from probetui.drive.scripted_lives import Answer, Life, Manner
+from probetui.drive.world import World
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.kubelet.config import KubeletConfig

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from probetui.drive.scripted_lives import Answer, Probing
 from probetui.drive.simulation import Simulation
-from probetui.drive.world import Answer, Probing, World
+from probetui.drive.world import World
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from probetui.drive.checkpoint import take_checkpoint
+from probetui.drive.scripted_lives import Life
 from probetui.drive.simulation import Simulation
-from probetui.drive.world import Life, World
+from probetui.drive.world import World
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.engine import Engine
 from probetui.kubelet.inputs import AddPod, RestartContainer

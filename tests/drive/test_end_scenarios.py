@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from probetui.drive.world import Life, Manner, World
+from probetui.drive.scripted_lives import Life, Manner
+from probetui.drive.world import World
 from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.status import PodPhase

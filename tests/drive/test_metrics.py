@@ -8,8 +8,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
 from probetui.drive.metrics import ProbeMetrics
+from probetui.drive.scripted_lives import Answer
 from probetui.drive.simulation import Simulation
-from probetui.drive.world import Answer, World
+from probetui.drive.world import World
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunProbe

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probetui.drive.world import Answer, Life, Manner
+from probetui.drive.scripted_lives import Answer, Life, Manner
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ExecAction, ProbeKey, ProbeType
 from probetui.kubelet.config import KubeletConfig

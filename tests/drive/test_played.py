@@ -13,9 +13,9 @@ import pytest
 from probetui.drive.clocks import SystemClock
 from probetui.drive.played import PACES, PlayedSession
 from probetui.drive.scenario import Scenario
+from probetui.drive.scripted_lives import Life, Spell, Spells
 from probetui.drive.scripted_results import ResultName, ScriptedResult
 from probetui.drive.simulated_course import SimulatedCourse
-from probetui.drive.world import Life, Spell, Spells
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.inputs import (
     BreakPoint,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from probetui.drive.world import Answer, Life
+from probetui.drive.scripted_lives import Answer, Life
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.status import ConditionStatus

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from probetui.drive.record_reader import read_recording
 from probetui.drive.replay import RecordedCourse
 from probetui.drive.scenario import Scenario
+from probetui.drive.scripted_lives import Life, Spell, Spells
 from probetui.drive.scripted_results import ResultName, ScriptedResult
 from probetui.drive.tape import Tape
-from probetui.drive.world import Life, Spell, Spells
 from probetui.errors import RecordError
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType

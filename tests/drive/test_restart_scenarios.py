@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probetui.drive.world import Life, Manner
+from probetui.drive.scripted_lives import Life, Manner
 from probetui.k8s.pod import Container, Pod, PullPolicy, RestartPolicy
 from probetui.k8s.runtime import RuntimeState
 from probetui.k8s.status import PodPhase, Terminated, Waiting

@@ -10,9 +10,9 @@ import pytest
 from probetui.drive import simulated_course
 from probetui.drive.course import is_change
 from probetui.drive.scenario import Scenario
+from probetui.drive.scripted_lives import Life, Spell, Spells
 from probetui.drive.scripted_results import ResultName, ScriptedResult
 from probetui.drive.simulated_course import SimulatedCourse
-from probetui.drive.world import Life, Spell, Spells
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.inputs import RestartContainer
 from probetui.kubelet.journal import Entry, TickEntry, UserEntry

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from probetui.drive.scripted_lives import Life, Manner
 from probetui.drive.simulation import Simulation
-from probetui.drive.world import Life, Manner, World
+from probetui.drive.world import World
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.engine import Engine
 from probetui.kubelet.inputs import AddPod, Input, PauseProbes

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from probetui.drive.world import Answer, Life, Manner, World
+from probetui.drive.scripted_lives import Answer, Life, Manner
+from probetui.drive.world import World
 from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.runtime import (
     ContainerID,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from probetui.drive.scripted_lives import Life
 from probetui.drive.simulation import Simulation
-from probetui.drive.world import Life, World
+from probetui.drive.world import World
 from probetui.k8s.pod import Container, Pod
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.engine import Engine

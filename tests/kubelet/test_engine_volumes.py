@@ -8,7 +8,8 @@ from typing import Any
 from tests.builders import a_container, a_pod
 from tests.drive.stage import Stage
 
-from probetui.drive.world import Life, Manner, World
+from probetui.drive.scripted_lives import Life, Manner
+from probetui.drive.world import World
 from probetui.k8s.config import ConfigMap
 from probetui.k8s.pod import Pod, RestartPolicy, VolumeMount
 from probetui.k8s.volume import ConfigMapFiles, Projected, Volume, VolumeFile

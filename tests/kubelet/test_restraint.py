@@ -10,7 +10,7 @@ import pytest
 from tests.builders import START, a_container, a_pod, a_probe, an_instance, at
 from tests.drive.stage import FAILS, SUCCEEDS, Stage, always, in_turn, probing, seconds
 
-from probetui.drive.world import Life
+from probetui.drive.scripted_lives import Life
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import (

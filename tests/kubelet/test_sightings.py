@@ -19,7 +19,7 @@ from tests.builders import (
 )
 from tests.drive.stage import Stage, always, probing
 
-from probetui.drive.world import Answer
+from probetui.drive.scripted_lives import Answer
 from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import HTTPGetAction, HTTPHeader, TCPSocketAction
@@ -214,6 +214,16 @@ def test_each_container_instance_is_looked_at_by_itself() -> None:
     bench.refuse(0, container_id=SECOND)
 
     assert bench.asked == [FIRST, SECOND]
+
+
+def test_an_earlier_instance_is_forgotten_with_its_answer() -> None:
+    bench = Bench()
+    bench.refuse(0)
+    bench.refuse(1, container_id=SECOND)
+
+    bench.find(1.1)
+
+    assert bench.told == []
 
 
 def test_why_it_cannot_be_seen_is_told_once() -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from probetui.drive.world import Life as Lasting
+from probetui.drive.scripted_lives import Life as Lasting
 from probetui.k8s.listeners import Endpoint
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from probetui.drive.world import Life as Lasting
+from probetui.drive.scripted_lives import Life as Lasting
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ExecAction
 from probetui.presentation.detail import Subject, full_detail

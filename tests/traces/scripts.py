@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from probetui.drive.world import (
+from probetui.drive.scripted_lives import (
     SWIFT,
     Answer,
     Life,
     Manner,
     Probing,
-    World,
     always_healthy,
 )
+from probetui.drive.world import World
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.effects import (
     CreateContainer,

@@ -35,7 +35,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from probetui.drive.world import NO_TIME, Life, Manner, World
+from probetui.drive.scripted_lives import NO_TIME, Life, Manner
+from probetui.drive.world import World
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.kubelet.effects import Operation, PullImage, Relist, RunHook

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeVar
 
 from probetui.drive.scenario import START, Doing, HookTimes, Order, Scenario
+from probetui.drive.scripted_lives import NO_TIME, Life, Manner, Spell, Spells
 from probetui.drive.scripted_results import ResultName, ScriptedResult
-from probetui.drive.world import NO_TIME, Life, Manner, Spell, Spells
 from probetui.errors import ManifestError
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from probetui.drive.world import Answer
+from probetui.drive.scripted_lives import Answer
 from probetui.k8s.probe import (
     ExecAction,
     GRPCAction,
