@@ -15,7 +15,7 @@ import pytest
 
 from probetui.drive.record_reader import decode_entries
 from probetui.drive.recording import RecordContext, encode_entry, to_line
-from probetui.drive.world import Answer as Met
+from probetui.drive.scripted_lives import Answer as Met
 from probetui.drive.scripted_lives import Life as Lasting
 from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Container, ContainerPort, Pod
