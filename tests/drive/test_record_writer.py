@@ -7,6 +7,7 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -114,6 +115,27 @@ def test_what_a_tick_showed_names_the_line_of_the_tick(tmp_path: Path) -> None:
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert [each["cause"] for each in records[4:]] == [3, 3]
     assert read_recording(path).entries == (note(1), TICK, looked, finding)
+
+
+def test_of_a_selection_causes_name_lines_too_or_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT)
+    event = Event(EventType.WARNING, "Unhealthy", "no", "uid", "", START)
+    left_out = TICK._replace(sequence=5)
+    taken = TICK._replace(sequence=9)
+
+    recorder.begin(HEADER)
+    recorder.take([EventEntry(6, START, event, left_out), taken])
+    recorder.take([EventEntry(10, START, event, taken), replace(RESULT, cause=9)])
+
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(each["seq"], each.get("cause")) for each in records] == [
+        (0, None),
+        (1, None),
+        (2, None),
+        (3, 2),
+        (4, 2),
+    ]
 
 
 def test_numbers_go_on_where_a_session_goes_back_in_time(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_verbose_tells_every_skip_and_every_entry() -> None:
     words = [each.partition(" ")[2] for each in lines]
     assert len(words) == 2 + len(THE_STORY) + 4
     assert [each for each in words if "next-failure" in each or " id " in each] == [
-        "demo/liveness liveness next-failure kill grace=30s(pod)",
+        "demo/liveness liveness next-failure kill grace=30s(pod) backoff=none",
         "demo/liveness liveness next-failure none: on hold",
         "demo/liveness image busybox:1.27.2 id 0000aaaabbbb",
     ]

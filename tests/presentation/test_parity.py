@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, timedelta
 from typing import Any
 
@@ -11,14 +11,24 @@ import pytest
 
 from probetui.drive.scripted_lives import Life as Lasting
 from probetui.k8s.pod import Pod
-from probetui.k8s.probe import ExecAction
+from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import Disruption
+from probetui.kubelet.inputs import (
+    Command,
+    DisruptContainer,
+    Injected,
+    InjectResults,
+    MuteProbes,
+)
+from probetui.kubelet.scope import EVERYTHING
 from probetui.presentation.detail import Subject, full_detail
 from probetui.presentation.durations import Times
 from probetui.presentation.lines import PlainLines
 from probetui.presentation.past import Past
 from probetui.presentation.spans import text_of
 from probetui.presentation.view import View
-from tests.builders import START, a_container, a_pod, a_probe, at
+from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from tests.drive.stage import ERRS, FAILS, Stage, always, probing
 
 POD = a_pod(
@@ -52,7 +62,7 @@ def pattern(of_the_detail: str, in_plain: str) -> Told:
 
 
 FACTS: dict[str, list[Told]] = {
-    "handler": [pattern("(.+)", "liveness probes {0} period=")],
+    "handler": [pattern("(.+)", "(liveness|readiness|startup) probes {0} period=")],
     "timing": [
         pattern(
             r"period (\w+)  timeout (\w+)  delay (\w+)  failures (\d+)",
@@ -61,17 +71,20 @@ FACTS: dict[str, list[Told]] = {
     ],
     "result run": [
         pattern(r"(\d+/\d+) failures", " run {0} "),
-        pattern(r"(\d+) success", " run {0}/"),
+        pattern(r"(\d+) (?:success|failure)(?:e?s)?, as stored", " run {0}/"),
         pattern("not probed yet", "started restart="),
         pattern(r"0 \(reset on hold\)", "kill grace="),
         pattern("nothing counted yet", "errored x3"),
     ],
     "stored": [
-        pattern("(Success|Failure)", "liveness result .*->{0}"),
+        pattern("(Success|Failure)", " result .*->{0}"),
         pattern("none", "started restart="),
     ],
     "on hold": [pattern("no", ""), pattern("yes", "liveness hold off->on")],
-    "initial delay": [pattern(r"(\d+)s", "delay={0}s ")],
+    "initial delay": [
+        pattern(r"(?:^|over \()(\d+)s", "delay={0}s "),
+        pattern("none", "delay=0s "),
+    ],
     # A line has the time of its tick, and the period is told at the start.
     "next tick": [pattern("(.+)", r"period=\d+s ")],
     "why": [
@@ -84,12 +97,24 @@ FACTS: dict[str, list[Told]] = {
         pattern("initial delay", "skipped initial-delay"),
         pattern("no container", "skipped container-missing"),
         pattern("no tick yet", ""),
+        pattern("gated", "skipped not-started"),
+        pattern("muted", " muted"),
+        pattern("would be killed", "would-kill"),
     ],
     "next failure": [
         pattern(r"run (\d+)->(\d+) of (\d+)", "(next-failure run {0}->{1} of {2}|)"),
         pattern(
             r"kill.*, (\d+)s grace \((\w+)\)", r"next-failure kill grace={0}s\({1}"
         ),
+        pattern("restart without back-off", "next-failure kill .* backoff=none"),
+        pattern(
+            r"then back-off, at least \w+ of (\w+)",
+            "next-failure kill .* backoff=waits window={0}",
+        ),
+        pattern("would kill", "next-failure would-kill"),
+        pattern("stays not ready", "next-failure stays not-ready"),
+        pattern("muted", "next-failure none: muted"),
+        pattern("gated", "skipped not-started"),
         pattern("none: on hold", "next-failure none: on hold"),
         pattern("none: no running", "skipped not-running|exit "),
     ],
@@ -101,12 +126,18 @@ FACTS: dict[str, list[Told]] = {
         pattern(r"exit (\d+)", "failure|success"),
         pattern("errored", "errored x3"),
         pattern(r"in (\w+)", "{0}"),
+        pattern("injected", " injected "),
     ],
     "state": [
         pattern("Running", "started restart="),
         pattern("Stopping", "stopping grace="),
         pattern("CrashLoopBackOff", "backoff waits"),
+        pattern("Frozen", "user freeze web/app"),
+        pattern("Cut off", "user cut network web"),
     ],
+    "frozen": [pattern("by you", "user freeze web/app")],
+    "cut off": [pattern("by you", "user cut network web")],
+    "then": [pattern("never follows", "never-kills")],
     "last exit": [pattern(r"exit (\d+)", "exit {0} ")],
     "image": [pattern(r"(\S+)  id (\w+)", "image {0} id {1}")],
     "counted": [pattern("(.+)", "counted {0}")],
@@ -132,9 +163,14 @@ def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
     container = shown.containers[0]
     probe = container.probes[0]
     subject = Subject(shown, container, probe, past.timeline(probe.key))
-    view = View(Times(at(stage.now), START, zone=UTC))
-    lines = [text_of(each) for each in full_detail(subject, view, 400)]
-    labels = {each[:14].strip(): each[14:] for each in lines if each[:1].strip()}
+    view = View(Times(at(stage.now), START, zone=UTC), acts=stage.snapshot.acts)
+    labels: dict[str, str] = {}
+    label = ""
+    for line in (text_of(each) for each in full_detail(subject, view, 400)):
+        starts = bool(line[:1].strip())
+        label = line[:14].strip() if starts else label
+        said = line[14 if starts else 0 :].strip()
+        labels[label] = f"{labels[label]}  {said}" if label in labels else said
     return {
         label: value
         for label, value in labels.items()
@@ -144,7 +180,7 @@ def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
 
 def in_plain(stage: Stage, pod: Pod) -> str:
     """Return everything that is said in plain lines."""
-    lines = PlainLines(is_verbose=True)
+    lines = PlainLines(is_verbose=True, acts=stage.snapshot.acts)
     lines.know([pod])
     told = [line for each in stage.journal for line in lines.feed(each)]
     return "\n".join([*told, *lines.flush(at(stage.now))])
@@ -173,11 +209,85 @@ def test_every_fact_of_the_detail_pane_is_told_in_plain(
     facts = of_the_detail(stage, POD)
     plain = in_plain(stage, POD)
 
+    check(facts, plain)
+
+
+LIVENESS = a_key(ProbeType.LIVENESS)
+ALSO_STARTS = a_pod(
+    a_container(liveness_probe=a_probe(), startup_probe=a_probe(period_seconds=5))
+)
+READY = a_pod(a_container(readiness_probe=a_probe(period_seconds=5)))
+
+
+@pytest.mark.parametrize(
+    ("pod", "command", "script"),
+    [
+        pytest.param(
+            READY, None, {"probing": probing(readiness=always(FAILS))}, id="not ready"
+        ),
+        pytest.param(
+            ALSO_STARTS, None, {"probing": probing(startup=always(FAILS))}, id="gated"
+        ),
+        pytest.param(
+            POD,
+            MuteProbes(EVERYTHING),
+            {"probing": probing(liveness=always(FAILS))},
+            id="muted",
+        ),
+        pytest.param(
+            POD, InjectResults(LIVENESS, (Injected.FAILURE,) * 2), {}, id="injected"
+        ),
+        pytest.param(
+            POD,
+            DisruptContainer(POD.uid, "app", Disruption.FREEZE),
+            {},
+            id="frozen",
+        ),
+        pytest.param(
+            POD,
+            DisruptContainer(POD.uid, "app", Disruption.CUT_NETWORK),
+            {},
+            id="cut off",
+        ),
+        pytest.param(
+            POD,
+            None,
+            {
+                "probing": probing(liveness=always(FAILS)),
+                "config": KubeletConfig(kills=False, restarts=False),
+            },
+            id="not acting",
+        ),
+    ],
+)
+def test_facts_of_other_probes_and_of_what_people_did_are_told_too(
+    pod: Pod, command: Command | None, script: dict[str, Any]
+) -> None:
+    stage = Stage(pod, **script)
+    stage.run_until(3)
+    if command is not None:
+        stage.send(command)
+    stage.run_until(14)
+
+    check(of_the_detail(stage, pod), in_plain(stage, pod))
+
+
+@pytest.mark.parametrize("seconds", [12, 26, 42, 56, 95, 110])
+def test_the_next_failure_tells_whether_the_restart_would_wait(seconds: int) -> None:
+    stage = Stage(POD, probing=probing(liveness=always(FAILS)))
+    stage.run_until(seconds)
+
+    check(of_the_detail(stage, POD), in_plain(stage, POD))
+
+
+def check(facts: Mapping[str, str], plain: str) -> None:
+    """Look for every fact of the detail pane in plain lines."""
     for label, value in facts.items():
         expected = [each(value) for each in FACTS[label]]
         known = [each for each in expected if each is not None]
         assert known, f"nobody knows how {label!r} reads in plain: {value!r}"
-        assert re.search(known[0], plain), f"{label}: {value!r} is not told: {known[0]}"
+        for each in known:
+            assert re.search(each, plain), f"{label}: {value!r} is not told: {each}"
 
 
 @pytest.mark.parametrize("kind", ["readiness", "startup"])

@@ -89,7 +89,8 @@ class Outputs:
             )
             sinks.append(Selected(sink, plan.selection))
         if plan.stdout is Stdout.LINES:
-            sinks.append(Selected(self._print_lines(), plan.selection))
+            lines = self._print_lines(acts=config.kills)
+            sinks.append(Selected(lines, plan.selection))
         if plan.form is Form.LINES:
             sinks.append(NoteTeller(self._tell))
         return sinks
@@ -113,7 +114,7 @@ class Outputs:
             with suppress(BrokenPipeError):
                 each.end(verdict.reason, verdict.exit_status, now)
 
-    def _print_lines(self) -> Sink:
+    def _print_lines(self, *, acts: bool) -> Sink:
         # Late: the screen has words of its own.
         from probetui.presentation.lines import PlainLines  # noqa: PLC0415
 
@@ -122,6 +123,7 @@ class Outputs:
             started_at=self._started_at if options.since_start else None,
             is_verbose=options.verbose,
             mask=self._mask,
+            acts=acts,
         )
         self._roster.tell(lines.know)
         stream = sys.stdout

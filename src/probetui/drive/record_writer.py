@@ -37,6 +37,8 @@ from probetui.kubelet.journal import (
     StateEntry,
 )
 
+_NOT_WRITTEN = 2**64 - 1
+
 
 class _Heard(NamedTuple):
     """What the engine was given: as JSON, and after which entry of the journal."""
@@ -215,7 +217,8 @@ class Recorder:
         """Return the line of an entry, None if it was not written."""
         if sequence is None or not 0 < sequence <= len(self._lines_of_entries):
             return None
-        return self._lines_of_entries[sequence - 1]
+        line = self._lines_of_entries[sequence - 1]
+        return None if line == _NOT_WRITTEN else line
 
     def _next_input(self) -> Record:
         heard = self._waiting.popleft()
@@ -226,7 +229,10 @@ class Recorder:
     def _record(self, entry: Entry) -> Record:
         record = encode_entry(entry, self._context)
         record["seq"] = line = self._next_line()
-        self._lines_of_entries.append(line)
+        lines = self._lines_of_entries
+        # Of a session of which only some is recorded, numbers are left out.
+        lines.extend([_NOT_WRITTEN] * (entry.sequence - 1 - len(lines)))
+        lines.append(line)
         if isinstance(entry, StateEntry | ListenersEntry | FindingEntry):
             record["cause"] = self._line_of(entry.cause)
         if isinstance(entry, EventEntry):

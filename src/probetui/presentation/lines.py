@@ -138,6 +138,7 @@ class PlainLines:
         is_verbose: write every skipped tick, every output whole, every entry, and what
             the next failure would do: all that the detail pane says.
         mask: takes secrets out of what is written.
+        acts: whether kills and restarts are carried out.
     """
 
     def __init__(
@@ -146,6 +147,7 @@ class PlainLines:
         started_at: datetime | None = None,
         is_verbose: bool = False,
         mask: Mask | None = None,
+        acts: bool = True,
     ) -> None:
         self._started_at = started_at
         self._is_verbose = is_verbose
@@ -155,7 +157,7 @@ class PlainLines:
         self._skips: dict[ProbeKey, _Skips] = {}
         self._outputs: dict[ProbeKey, str] = {}
         self._waits: dict[tuple[str, str], datetime | None] = {}
-        self._detail = PlainDetail()
+        self._detail = PlainDetail(acts=acts)
 
     def know(self, pods: Iterable[Pod]) -> None:
         """Take note of pods; they keep their names when they are gone."""
@@ -164,6 +166,7 @@ class PlainLines:
 
     def feed(self, entry: Entry) -> list[str]:
         """Return the lines that an entry is worth, often none."""
+        self._detail.remember(entry)
         if isinstance(entry, TickEntry):
             return self._tick(entry)
         if not self._is_verbose and not self._is_worth_a_line(entry):

@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from probetui.k8s.pod import Container, Pod
+from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.kubelet.gates import short_id
 from probetui.kubelet.grace_period import termination_grace_period
-from probetui.kubelet.journal import Action, ContainerEntry, TickEntry
+from probetui.kubelet.journal import (
+    Action,
+    BackoffEntry,
+    ContainerEntry,
+    Entry,
+    Lifecycle,
+    TickEntry,
+)
 from probetui.kubelet.outcome import Result
 from probetui.presentation.durations import age, took
 from probetui.presentation.latency import noticed
 from probetui.presentation.probes import handler_text
-from probetui.presentation.sentences import KILL_REASONS
+from probetui.presentation.sentences import KILL_REASONS, forecast_of
 
 _DURATIONS = 60
 """As many runs of a probe as the detail pane looks back on."""
 
+_KILLS = "next-failure kill"
 _KINDS = (ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP)
 
 
@@ -49,10 +57,24 @@ class _Counted:
                 self.errors += 1
 
 
-class PlainDetail:
-    """Remembers what the detail pane sums up; fed every tick once, in order."""
+@dataclass(slots=True)
+class _Restarts:
+    """What back-off reckons with: the last exit, and the window that it begins."""
 
-    def __init__(self) -> None:
+    exited_at: datetime | None = None
+    window: timedelta = timedelta()
+
+
+class PlainDetail:
+    """Remembers what the detail pane sums up; fed every entry once, in order.
+
+    Args:
+        acts: whether kills and restarts are carried out.
+    """
+
+    def __init__(self, *, acts: bool = True) -> None:
+        self._acts = acts
+        self._restarts: dict[tuple[str, str], _Restarts] = {}
         self._counted: dict[ProbeKey, _Counted] = {}
         self._introduced: set[tuple[str, str]] = set()
         self._next_failures: dict[ProbeKey, str] = {}
@@ -74,6 +96,22 @@ class PlainDetail:
             if probe is not None:
                 yield f"{kind.lower()} {settings_words(pod, container, probe, kind)}"
 
+    def remember(self, entry: Entry) -> None:
+        """Take in what back-off will reckon with."""
+        match entry:
+            case ContainerEntry(what=Lifecycle.EXITED):
+                self._restarts_of(entry).exited_at = entry.at
+            case BackoffEntry():
+                self._restarts_of(entry).window = (
+                    entry.window if entry.waits else entry.next_window
+                )
+            case _:
+                pass
+
+    def _restarts_of(self, entry: ContainerEntry | BackoffEntry) -> _Restarts:
+        key = entry.pod_uid, entry.container_name
+        return self._restarts.setdefault(key, _Restarts())
+
     def count(self, tick: TickEntry) -> None:
         """Take in a tick."""
         self._counted.setdefault(tick.key, _Counted()).add(tick)
@@ -84,11 +122,31 @@ class PlainDetail:
         probe = None if container is None else container.probe(tick.key.probe_type)
         if pod is None or container is None or probe is None or tick.result is None:
             return ""
-        words = next_failure_words(tick, pod, container, probe)
+        words = next_failure_words(tick, pod, container, probe, acts=self._acts)
+        if words.startswith(_KILLS):
+            words += self._after(tick, pod, container, probe)
         if words == self._next_failures.get(tick.key, ""):
             return ""
         self._next_failures[tick.key] = words
         return words
+
+    def _after(
+        self, tick: TickEntry, pod: Pod, container: Container, probe: Probe
+    ) -> str:
+        """Return whether the restart after a kill would wait."""
+        if pod.restart_policy is RestartPolicy.NEVER and not container.is_sidecar:
+            return " restart=never"
+        known = self._restarts.get(tick.key[:2], _Restarts())
+        kill_at = tick.started_at + timedelta(seconds=probe.period_seconds)
+        reason = KILL_REASONS[tick.key.probe_type]
+        grace = termination_grace_period(pod, container, reason)
+        forecast = forecast_of(
+            known.exited_at, known.window, kill_at, timedelta(seconds=grace.seconds)
+        )
+        if forecast.waits is False:
+            return " backoff=none"
+        may = "waits" if forecast.waits else "maybe"
+        return f" backoff={may} window={age(known.window)}"
 
     def summary(self, key: ProbeKey, pod: Pod | None) -> str:
         """Return what a probe's ticks came to, empty if there were none."""
@@ -125,7 +183,7 @@ def settings_words(
 
 
 def next_failure_words(
-    tick: TickEntry, pod: Pod, container: Container, probe: Probe
+    tick: TickEntry, pod: Pod, container: Container, probe: Probe, *, acts: bool
 ) -> str:
     """Return what a failure right after this tick would do."""
     run = tick.run if tick.result is Result.FAILURE else 0
@@ -137,9 +195,12 @@ def next_failure_words(
         return "next-failure none: muted"
     kind = tick.key.probe_type
     if kind is ProbeType.READINESS:
-        return "next-failure not-ready"
+        stays = "stays " if tick.stored_after is Result.FAILURE else ""
+        return f"next-failure {stays}not-ready"
+    if not acts:
+        return "next-failure would-kill"
     grace = termination_grace_period(pod, container, KILL_REASONS[kind])
-    return f"next-failure kill grace={grace.seconds}s({grace.source})"
+    return f"{_KILLS} grace={grace.seconds}s({grace.source})"
 
 
 def _latency(durations: deque[timedelta], probe: Probe | None) -> str:

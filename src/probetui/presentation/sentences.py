@@ -181,18 +181,26 @@ def backoff_forecast(
     as the kubelet does.
     """
     backoff, last_exit = container.backoff, container.last_exit
-    if last_exit is None:
-        return BackoffForecast(
-            waits=False, words="restart without back-off (no earlier exit)"
-        )
     window = timedelta()
     if backoff is not None:
         window = backoff.next_window if backoff.until is None else backoff.window
+    exited_at = None if last_exit is None else last_exit.at
+    return forecast_of(exited_at, window, kill_at, grace)
+
+
+def forecast_of(
+    exited_at: datetime | None, window: timedelta, kill_at: datetime, grace: timedelta
+) -> BackoffForecast:
+    """Say whether a restart waits for a window that began with an exit, if any did."""
+    if exited_at is None:
+        return BackoffForecast(
+            waits=False, words="restart without back-off (no earlier exit)"
+        )
     if not window:
         return BackoffForecast(
             waits=False, words="restart without back-off (no window yet)"
         )
-    ends_at = last_exit.at + window
+    ends_at = exited_at + window
     if kill_at >= ends_at:
         return BackoffForecast(
             waits=False,
