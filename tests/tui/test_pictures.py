@@ -30,6 +30,41 @@ def test_state_at_120x40(picture: Compare, state: str) -> None:
     assert picture(an_app(SCENES[state]()), (120, 40), ())
 
 
+# The state "failing" has a picture in more sizes than these, below.
+@pytest.mark.parametrize("state", [each for each in STATES if each.id != "failing"])
+def test_state_at_50x12(picture: Compare, state: str) -> None:
+    assert picture(an_app(SCENES[state]()), (50, 12), ())
+
+
+@pytest.mark.parametrize("state", [each for each in STATES if each.id != "failing"])
+def test_state_at_200x50(picture: Compare, state: str) -> None:
+    assert picture(an_app(SCENES[state]()), (200, 50), ())
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param((50, 12), id="50x12"),
+        pytest.param((120, 40), id="120x40"),
+        pytest.param((200, 50), id="200x50"),
+    ],
+)
+@pytest.mark.parametrize(
+    "press",
+    [
+        pytest.param(("question_mark",), id="help"),
+        pytest.param(("colon", *"re"), id="command line"),
+        pytest.param(("C",), id="copy menu"),
+        pytest.param(("ctrl+d",), id="question"),
+        pytest.param(("i",), id="next result"),
+        pytest.param(("x",), id="break"),
+        pytest.param(("e",), id="timing"),
+    ],
+)
+def test_view(picture: Compare, press: Iterable[str], size: tuple[int, int]) -> None:
+    assert picture(an_app(SCENES["failing"]()), size, press)
+
+
 @pytest.mark.parametrize(
     ("size", "press"),
     [
@@ -73,10 +108,6 @@ def test_view_at_80x24(
     picture: Compare, press: Iterable[str], options: dict[str, Any]
 ) -> None:
     assert picture(an_app(SCENES["failing"](), **options), (80, 24), press)
-
-
-def test_help_at_120x40(picture: Compare) -> None:
-    assert picture(an_app(SCENES["failing"]()), (120, 40), ("question_mark",))
 
 
 def test_screen_without_colours(
