@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import Entry, FindingEntry, ListenersEntry, TickEntry
 from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.presentation.container_screen import full_lines, short_lines
 from probetui.presentation.describe import describe_pod
-from probetui.presentation.detail import full_detail
+from probetui.presentation.detail import Subject, full_detail
 from probetui.presentation.past import Past
 from probetui.presentation.spans import text_of
 from tests.presentation.looking import VIEW
@@ -29,8 +34,8 @@ def past_of(*entries: Entry) -> Past:
     return past
 
 
-def detail(attempt: Attempt, *entries: Entry) -> list[str]:
-    """Return the detail of a container whose last probe came to this."""
+def a_subject(attempt: Attempt, *entries: Entry) -> Subject:
+    """Return a container whose last probe came to this."""
     pod = demo("|sf")
     container = pod.containers[0]
     probe = container.probes[0]
@@ -38,7 +43,12 @@ def detail(attempt: Attempt, *entries: Entry) -> list[str]:
     last: TickEntry = probe.last_run._replace(attempts=(attempt,))
     told = replace(container, probes=(replace(probe, last_run=last),))
     past = past_of(last, *entries).container(DEMO_KEY.pod_uid, "liveness")
-    subject = replace(the_subject(replace(pod, containers=(told,))), past=past)
+    return replace(the_subject(replace(pod, containers=(told,))), past=past)
+
+
+def detail(attempt: Attempt, *entries: Entry) -> list[str]:
+    """Return what the detail says of it."""
+    subject = a_subject(attempt, *entries)
     return [text_of(each) for each in full_detail(subject, VIEW, 120)]
 
 
@@ -61,6 +71,17 @@ def test_a_refused_connection_is_explained_in_the_detail() -> None:
         "the container listens on 127.0.0.1:8080 only: a probe comes to 10.1.2.3, so "
         "it is refused"
     )
+
+
+@pytest.mark.parametrize("lines_of", [short_lines, full_lines], ids=["short", "full"])
+def test_so_it_is_on_the_screen_of_a_container(lines_of: Callable[..., Any]) -> None:
+    refused = Attempt(ProbeResult.FAILURE, "refused", refused_at=THERE)
+    subject = a_subject(refused, a_look(), FINDING)
+
+    labels = [text_of(each).split()[0:1] for each in lines_of(subject, VIEW, 78)]
+
+    last = labels.index(["last"])
+    assert labels[last + 1 : last + 3] == [["refused"], ["finding"]]
 
 
 def test_what_was_looked_up_is_no_hint_once_somebody_answers() -> None:

@@ -56,6 +56,7 @@ class _Looks:
     """
 
     pod_uid: str
+    container_name: str
     at: datetime | None = None
     found: ListenersFound | None = None
     is_under_way: bool = False
@@ -160,7 +161,11 @@ class Sightings:
         container = None if pod is None else pod.container(key.container_name)
         if container is None or goes_elsewhere(container, key.probe_type):
             return
-        looks = self._looks.setdefault(asked.container_id, _Looks(key.pod_uid))
+        looks = self._looks.get(asked.container_id)
+        if looks is None:
+            self._forget_instances(key.pod_uid, key.container_name)
+            looks = _Looks(key.pod_uid, key.container_name)
+            self._looks[asked.container_id] = looks
         if (known := looks.known(now)) is not None:
             self._tell(looks, there, asked, known, now)
             return
@@ -168,6 +173,15 @@ class Sightings:
         if not looks.is_under_way:
             looks.is_under_way = True
             self._ledger.emit(FindListeners(asked.container_id))
+
+    def _forget_instances(self, pod_uid: str, container_name: str) -> None:
+        """Forget the earlier instances of a container, which listen no more."""
+        for each in [
+            key
+            for key, it in self._looks.items()
+            if (it.pod_uid, it.container_name) == (pod_uid, container_name)
+        ]:
+            del self._looks[each]
 
     def _tell(
         self,

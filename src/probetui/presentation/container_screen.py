@@ -35,6 +35,7 @@ from probetui.presentation.probe_detail import (
     standing_lines,
 )
 from probetui.presentation.sentences import next_failure
+from probetui.presentation.sightings import sighting_lines
 from probetui.presentation.spans import EMPTY, Line, Role, Span, muted
 from probetui.presentation.strips import strip_lines
 from probetui.presentation.view import View
@@ -54,6 +55,7 @@ def short_lines(subject: Subject, view: View, width: int) -> list[Line]:
         _hold(subject, probe, view),
         _delay(probe, view),
         _last(probe, view),
+        *sighting_lines(probe.key, probe.last_run, subject.past, view),
         _kill(subject, view),
         _wait(subject.container, view),
     ]
@@ -81,6 +83,7 @@ def full_lines(subject: Subject, view: View, width: int) -> list[Line]:
         *_backoff_panel(container, view),
         EMPTY,
         _last(probe, view),
+        *sighting_lines(probe.key, probe.last_run, subject.past, view),
         latency_line(probe),
         cost_line(probe),
         count_line(probe),

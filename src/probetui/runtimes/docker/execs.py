@@ -45,13 +45,15 @@ async def execs_of_others(
 ) -> AsyncGenerator[StartedExec]:
     """Yield each command that somebody else starts; raises when the stream breaks.
 
-    Docker's own health checks are among them. `filters` chooses the containers.
+    Docker's own health checks are among them. An engine that names no execs tells of
+    none, as they might be ours. `filters` chooses the containers.
     """
     wanted = {**filters, "type": ["container"], "event": [STARTED]}
     events = client.follow(lambda api: api.events(filters=wanted, decode=True))
     async with aclosing(events):
         async for event in events:
-            if not own.take(event["Actor"]["Attributes"].get("execID", "")):
+            exec_id = event["Actor"]["Attributes"].get("execID")
+            if exec_id and not own.take(exec_id):
                 yield started_exec(event)
     raise ContainerRuntimeError("the event stream broke off", unreachable=True)
 
