@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
 
+from probetui.drive.scripted_lives import Answer
 from probetui.drive.scripted_lives import Life as Lasting
+from probetui.k8s.listeners import Endpoint
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.kubelet.config import KubeletConfig
@@ -21,6 +24,7 @@ from probetui.kubelet.inputs import (
     InjectResults,
     MuteProbes,
 )
+from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.scope import EVERYTHING
 from probetui.presentation.detail import Subject, full_detail
 from probetui.presentation.durations import Times
@@ -42,6 +46,14 @@ POD = a_pod(
 )
 CRASHES = (Lasting(timedelta(seconds=4), exit_code=1),)
 STUBBORN = (Lasting(stops_after=None),)
+
+OBSERVANT = KubeletConfig(finds_listeners=True, tells_findings=True)
+REFUSED = Answer(
+    Attempt(ProbeResult.FAILURE, detail="exit 1", refused_at=Endpoint("10.0.0.1", 80))
+)
+MISSING = Answer(
+    Attempt(ProbeResult.UNKNOWN, error="not there", detail="", is_missing=True)
+)
 
 Told = Callable[[str], str | None]
 
@@ -151,6 +163,10 @@ FACTS: dict[str, list[Told]] = {
     "noticed after": [pattern(r"(\w+) to (\w+) ", "noticed-after={0}-{1}")],
     "then killed": [pattern(r"to (\d+)s later", "kill-grace={0}s")],
     "doing": [pattern("(.*)", "")],
+    "refused": [pattern("(.+)", 'liveness refused "{0}"')],
+    "finding": [
+        pattern(r": (is .+?|.+? is not .+?)  ([a-z-]+)$", "finding warning {1} .*")
+    ],
 }
 """For every label of the detail pane, how its fact reads in plain lines."""
 
@@ -162,7 +178,9 @@ def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
     shown = stage.snapshot.pods[0]
     container = shown.containers[0]
     probe = container.probes[0]
-    subject = Subject(shown, container, probe, past.timeline(probe.key))
+    # Without its lives: their strips are pictures of ticks, each of which has a line.
+    known = replace(past.container(pod.uid, "app"), lives=())
+    subject = Subject(shown, container, probe, past.timeline(probe.key), past=known)
     view = View(Times(at(stage.now), START, zone=UTC), acts=stage.snapshot.acts)
     labels: dict[str, str] = {}
     label = ""
@@ -198,6 +216,16 @@ def in_plain(stage: Stage, pod: Pod) -> str:
         ),
         pytest.param(12, {"lives": {"app": CRASHES}}, id="waiting in back-off"),
         pytest.param(22, {"probing": probing(liveness=always(ERRS))}, id="errored"),
+        pytest.param(
+            22,
+            {"probing": probing(liveness=always(REFUSED)), "config": OBSERVANT},
+            id="refused",
+        ),
+        pytest.param(
+            22,
+            {"probing": probing(liveness=always(MISSING)), "config": OBSERVANT},
+            id="missing",
+        ),
     ],
 )
 def test_every_fact_of_the_detail_pane_is_told_in_plain(
