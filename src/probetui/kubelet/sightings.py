@@ -99,7 +99,7 @@ class Sightings:
     def look_at(self, entries: Iterable[Entry], now: datetime) -> None:
         """Write, and ask for, what some entries call for."""
         for each in entries:
-            if not isinstance(each, TickEntry | TryEntry) or not each.attempts:
+            if not isinstance(each, _Asked) or not each.attempts:
                 continue
             last = each.attempts[-1]
             if last.refused_at is not None and self._finds_listeners:
