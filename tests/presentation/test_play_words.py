@@ -220,6 +220,14 @@ class TestQueue:
 
         assert line.endswith(words)
 
+    def test_a_long_name_is_told_whole(self) -> None:
+        name = "a-name-that-is-long"
+        tick = Upcoming(Next.TICK, NOW, *DEMO_KEY)
+
+        (line,) = queue_lines(upcoming(tick), {DEMO.uid: name}, VIEW)
+
+        assert f"{name}/liveness liveness" in text_of(line)
+
     def test_on_another_clock_it_says_when_by_that_clock(self) -> None:
         tick = Upcoming(Next.TICK, NOW + timedelta(seconds=1.5), *DEMO_KEY)
         started_at = NOW - timedelta(seconds=40)

@@ -34,7 +34,7 @@ _WORDS = {
     Next.RESYNC: "resync",
 }
 _WIDEST = max(map(len, _WORDS.values()))
-_NAME_CELLS = 18
+_NAME_CELLS, _MOST_NAME_CELLS = 16, 30
 _TYPE_CELLS = 10
 _LABEL_CELLS = 16
 _VALUE_CELLS = 18
@@ -49,12 +49,16 @@ def queue_lines(
     `names` says what to call each pod, by UID.
     """
     first_step = next((each for each in snapshot.upcoming if each.is_step), None)
+    longest = max(
+        (len(_name(each, names, view)) for each in snapshot.upcoming), default=0
+    )
+    name_cells = min(max(longest + 1, _NAME_CELLS), _MOST_NAME_CELLS)
     for each in snapshot.upcoming:
         is_next = each is first_step
         yield line(
             Span("> " if is_next else "  ", Role.ACCENT),
             f"{_ahead(each, view):>7}  {_clock(each, snapshot, view)}  ",
-            _fixed(_name(each, names, view), _NAME_CELLS),
+            _fixed(_name(each, names, view), name_cells),
             _fixed((each.probe_type or "").lower(), _TYPE_CELLS),
             Span(f"{_WORDS[each.what]:<{_WIDEST}}  ", _role(each)),
             muted(_what(each, snapshot, view)),
