@@ -21,7 +21,7 @@ OURS = re.compile(r"(?<![.\w])/(?:tmp|www|start|ready|ok)\b")
 """Paths that a container has for itself, and processes share."""
 
 
-@pytest.mark.parametrize("name", TRACES.keys() - LEFT_OUT.keys())
+@pytest.mark.parametrize("name", sorted(TRACES.keys() - LEFT_OUT.keys()))
 def test_commands_have_no_path_of_their_own_left(name: str) -> None:
     adapted = for_processes(name, TRACES[name].manifest)
 
