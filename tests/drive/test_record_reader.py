@@ -75,7 +75,9 @@ def test_a_recording_of_a_newer_version_is_refused(path: Path) -> None:
     newer = {**json.loads(first), "v": 2}
     path.write_text(json.dumps(newer) + "\n" + rest)
 
-    with pytest.raises(RecordError, match="has version 2, this probetui reads up to"):
+    with pytest.raises(
+        RecordError, match=r"session.jsonl: the recording has version 2, this"
+    ):
         read_recording(path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -112,13 +113,38 @@ def test_the_record_may_have_standard_output_for_itself(program: Program) -> Non
     assert json.loads(done.stdout.splitlines()[0])["type"] == "session"
 
 
-def test_a_full_disk_ends_the_record_and_not_the_session(program: Program) -> None:
-    done = program.run(
-        *PROCESSES, "--record", "/dev/full", "--until", "restarts=1", stdin=FAILING
+def test_a_disk_that_is_full_at_the_start_is_an_error(program: Program) -> None:
+    done = program.run(*PROCESSES, "--record", "/dev/full", stdin=FAILING)
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "--record /dev/full: No space left on device" in done.stderr
+
+
+def test_a_disk_that_gets_full_ends_the_record_and_not_the_session(
+    program: Program, tmp_path: Path
+) -> None:
+    path = tmp_path / "session.jsonl"
+    command = shlex.join(
+        [
+            str(PROGRAM), *PROCESSES, "--no-autosave", "--record", str(path),
+            "--until", "restarts=1",
+        ]
+    )  # fmt: skip
+
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -f 12; exec {command}"],
+        env=program.environment,
+        input=FAILING,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert done.returncode == 0
-    assert done.stderr.count("nothing is recorded any more: /dev/full") == 1
+    assert done.stderr.count(f"nothing is recorded any more: {path}: File too") == 1
+    assert path.stat().st_size > 4000
+    assert path.read_text().endswith("}\n")
 
 
 def test_only_what_was_selected_is_printed(program: Program) -> None:

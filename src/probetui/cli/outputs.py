@@ -68,7 +68,11 @@ class Outputs:
         return save
 
     def open(self, runtime_name: str, config: KubeletConfig) -> list[Sink]:
-        """Return where entries go; records get their header."""
+        """Return where entries go; records get their header.
+
+        Raises:
+            RecordError: there is no room even for the header of one asked for.
+        """
         plan, options = self._plan, self._plan.options
         sinks: list[Sink] = []
         # Records first: what has been said has been saved.
@@ -158,6 +162,8 @@ class Outputs:
                 objects=plan.objects,
             )
         )
+        if is_asked_for and recording.problem:
+            raise RecordError(f"--record {recording.problem}")
         self._recorders.append(recording)
         if is_whole:
             self._whole.append(recording)

@@ -69,7 +69,7 @@ def read_recording(path: Path) -> Recording:
         data = path.read_bytes()
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror or error}") from error
-    records, problem = _whole_records(data)
+    records, problem = _whole_records(data, path)
     if not records or records[0].get("type") != "session":
         raise RecordError(f"{path}: is not a recording: no session record comes first")
     lines = len(records)
@@ -133,7 +133,7 @@ def decode_entries(records: Iterable[Mapping[str, Any]]) -> tuple[Entry, ...]:
     return tuple(_DECODERS[each["type"]](each, ticks) for each in kept)
 
 
-def _whole_records(data: bytes) -> tuple[list[Json], str]:
+def _whole_records(data: bytes, path: Path) -> tuple[list[Json], str]:
     records: list[Json] = []
     read = 0
     for line in data.splitlines(keepends=True):
@@ -146,7 +146,7 @@ def _whole_records(data: bytes) -> tuple[list[Json], str]:
             )
         if record["v"] > VERSION:
             raise RecordError(
-                f"the recording has version {record['v']}, "
+                f"{path}: the recording has version {record['v']}, "
                 f"this probetui reads up to version {VERSION}"
             )
         records.append(record)
