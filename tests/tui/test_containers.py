@@ -284,6 +284,16 @@ async def test_conditions_of_pods_stand_below_a_list_that_leaves_room() -> None:
         assert line.count("Initialized     True") == 2
 
 
+async def test_conditions_of_pods_that_a_filter_hides_are_hidden_too() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(200, 50)) as pilot:
+        await pilot.press("slash", *"shop", "enter")
+        await pilot.pause()
+
+        assert "conditions of shop" in screen_text(app)
+        assert "conditions of demo" not in screen_text(app)
+
+
 async def test_a_long_list_has_the_conditions_of_the_chosen_pod_or_none() -> None:
     app = an_app(failing())
     async with app.run_test(size=(80, 24)) as pilot:

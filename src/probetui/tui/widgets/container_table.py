@@ -255,12 +255,15 @@ class ContainerTable(ListPane):
         return is_one, not is_one and has_exits(width)
 
     def _conditions(self) -> Sequence[InkLine]:
-        """Return the conditions of all pods, or else of the chosen one, or nothing."""
+        """Return the conditions of all pods that are listed, or else of the chosen one,
+        or nothing.
+        """
         room = self.inner_height - len(self.above()) - len(self._lines)
         chosen = self.chosen_container
         if self.is_bare or chosen is None or room < _LEAST_ROOM_FOR_CONDITIONS:
             return ()
-        for pods in (self._pods, (chosen[0],)):
+        listed = dict.fromkeys(each.pod_index for each in self._lines)
+        for pods in ([self._pods[index] for index in listed], [chosen[0]]):
             lines = self._side_by_side(pods)
             if lines and len(lines) < room:
                 return lines
