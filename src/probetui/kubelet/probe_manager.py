@@ -1,4 +1,4 @@
-"""Which workers exist, when they step, and what their results mean for a pod.
+"""Which workers exist, and when they step.
 
 Source: prober/prober_manager.go, v1.32.10.
 """
@@ -11,10 +11,11 @@ from datetime import datetime, timedelta
 from random import Random
 
 from probetui.k8s.event import EventType
-from probetui.k8s.pod import Container, Pod
+from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.k8s.runtime import ContainerID, parse_container_id
-from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
+from probetui.k8s.runtime import ContainerID
+from probetui.k8s.status import PodStatus
+from probetui.kubelet.believed_status import BelievedStatus
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.delay import delayed_outcome
 from probetui.kubelet.effects import RunProbe
@@ -32,6 +33,7 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober import Judged, judge_outcome
 from probetui.kubelet.results import ResultsManager
+from probetui.kubelet.tick_action import tick_action
 from probetui.kubelet.timers import Timers
 from probetui.kubelet.turn import Ledger
 from probetui.kubelet.worker import Recorded, Run, Worker
@@ -86,6 +88,14 @@ class ProbeManager:
         self._timers: Timers[ProbeKey] = Timers()
         self._in_flight: dict[int, WorkerLoop] = {}
         self._woken: dict[ProbeKey, None] = {}
+        self._believed = BelievedStatus(
+            self.results, has_worker=self._loops.__contains__, trigger=self.trigger
+        )
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether any probe is under way."""
+        return bool(self._in_flight)
 
     # -- workers come and go
 
@@ -336,7 +346,13 @@ class ProbeManager:
             stored_after,
             flight.hold_before,
             worker.on_hold,
-            self._action(key.probe_type, result, recorded, flight.stored_before),
+            tick_action(
+                key.probe_type,
+                result,
+                recorded,
+                flight.stored_before,
+                kills=self._config.kills,
+            ),
             worker.muted,
             flight.delay,
         )
@@ -372,76 +388,8 @@ class ProbeManager:
     # -- what the results mean
 
     def update_pod_status(self, pod: Pod, status: PodStatus) -> PodStatus:
-        """Return the status with `started` and `ready` of its containers filled in.
-
-        A started container that is not ready, and has a readiness worker, makes that
-        worker probe at once.
-
-        Source: prober_manager.go, v1.32.10, UpdatePodStatus.
-        """
-        regular = tuple(
-            self._with_readiness(pod.uid, self._with_started(pod.uid, each))
-            for each in status.container_statuses or ()
-        )
-        init = tuple(
-            self._init_status(pod, index, self._with_started(pod.uid, each))
-            for index, each in enumerate(status.init_container_statuses or ())
-        )
-        return replace(
-            status,
-            container_statuses=None if status.container_statuses is None else regular,
-            init_container_statuses=(
-                None if status.init_container_statuses is None else init
-            ),
-        )
-
-    def _with_started(self, pod_uid: str, status: ContainerStatus) -> ContainerStatus:
-        if not isinstance(status.state, Running):
-            started = False
-        else:
-            believed = self.results[ProbeType.STARTUP].get(
-                parse_container_id(status.container_id)
-            )
-            if believed is not None:
-                started = believed is Result.SUCCESS
-            else:
-                key = ProbeKey(pod_uid, status.name, ProbeType.STARTUP)
-                started = key not in self._loops
-        return status if status.started is started else replace(status, started=started)
-
-    def _with_readiness(self, pod_uid: str, status: ContainerStatus) -> ContainerStatus:
-        if not status.started:
-            return status
-        believed = self.results[ProbeType.READINESS].get(
-            parse_container_id(status.container_id)
-        )
-        key = ProbeKey(pod_uid, status.name, ProbeType.READINESS)
-        if believed is Result.SUCCESS:
-            ready = True
-        elif key in self._loops:
-            ready = False
-            self.trigger(key, Trigger.READINESS)
-        else:
-            ready = True
-        return status if status.ready is ready else replace(status, ready=ready)
-
-    def _init_status(
-        self, pod: Pod, index: int, status: ContainerStatus
-    ) -> ContainerStatus:
-        """Return an init container's status with `ready` filled in.
-
-        Quirk, kept: the container is looked up by its place in the list.
-        """
-        spec: Container | None = None
-        if index < len(pod.init_containers):
-            spec = pod.init_containers[index]
-        if spec is None or spec.name != status.name:
-            return status
-        if spec.is_sidecar:
-            return self._with_readiness(pod.uid, status)
-        if isinstance(status.state, Terminated) and status.state.exit_code == 0:
-            return replace(status, ready=True)
-        return status
+        """Return the status with `started` and `ready` of its containers filled in."""
+        return self._believed.fill_in(pod, status)
 
     # -- inside
 
@@ -626,36 +574,6 @@ class ProbeManager:
         if loop.stop or loop.trigger is not None or next_tick_at <= now:
             self._woken[key] = None
         self._timers.set(key, next_tick_at)
-
-    def _action(
-        self,
-        probe_type: ProbeType,
-        result: Result | None,
-        recorded: Recorded,
-        stored_before: Result | None,
-    ) -> Action:
-        """Say what a tick led to; to believe what was believed is no action."""
-        if result is None:
-            return Action.DISCARDED
-        if not recorded.stored and not recorded.muted:
-            return Action.NONE
-        if result is stored_before and result is not Result.FAILURE:
-            return Action.NONE
-        action = self._consequence(probe_type, result, stored_before)
-        return Action.MUTED if recorded.muted and action is not Action.NONE else action
-
-    def _consequence(
-        self, probe_type: ProbeType, result: Result, stored_before: Result | None
-    ) -> Action:
-        """Say what comes of a result that is stored."""
-        failed = result is Result.FAILURE
-        if failed and probe_type is not ProbeType.READINESS:
-            return Action.KILL if self._config.kills else Action.WOULD_KILL
-        if result is stored_before or probe_type is ProbeType.LIVENESS:
-            return Action.NONE
-        if probe_type is ProbeType.STARTUP:
-            return Action.STARTED
-        return Action.NOT_READY if failed else Action.READY
 
     def _leave(self, loop: WorkerLoop) -> None:
         key = loop.worker.key
