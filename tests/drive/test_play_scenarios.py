@@ -917,6 +917,87 @@ class TestFreezingWhilePaused:
         assert stage.container().frozen_since is None
         assert user_words(stage) == [("pause", "all probes")]
 
+    def test_a_container_goes_on_for_its_step_and_stands_still_again(self) -> None:
+        stage = self.staged()
+        stage.send(PauseProbes())
+        stage.run_until(20)
+
+        stage.send(StepProbe())
+        stage.run_until(21)
+
+        assert stage.probe(LIVENESS).last_result is Result.SUCCESS
+        assert len(stage.probed(LIVENESS)) == len(self.staged().probed(LIVENESS)) + 1
+        assert stage.container().frozen_since == at(20)
+        assert user_words(stage)[-3:] == [
+            ("unfreeze", "web/app"),
+            ("step", "the next probe"),
+            ("freeze", "web/app"),
+        ]
+
+    def test_what_was_held_back_runs_when_containers_go_on(self) -> None:
+        stage = self.staged()
+        stage.send(PauseProbes())
+        stage.run_until(20)
+
+        stage.send(ResumeProbes())
+        stage.run_until(60)
+
+        assert stage.probe(LIVENESS).failures == 0
+
+    def test_a_try_finds_it_going_on_too(self) -> None:
+        stage = self.staged()
+        stage.send(PauseProbes())
+        stage.run_until(20)
+
+        stage.send(TryProbe(LIVE))
+        stage.run_until(25)
+
+        last_try = stage.probe(LIVENESS).last_try
+        assert last_try is not None
+        assert last_try.result is Result.SUCCESS
+        assert stage.container().frozen_since is not None
+
+    def test_who_asks_twice_does_not_wait_for_what_cannot_be_let_go(self) -> None:
+        def deal(call: Operation | Relist) -> Manner:
+            is_thaw = (
+                isinstance(call, Disrupt) and call.disruption is Disruption.UNFREEZE
+            )
+            return Manner(error="it is stuck" if is_thaw else "")
+
+        stage = Stage(
+            probed(liveness={"period_seconds": 5}),
+            config=KubeletConfig(freezes=True),
+            probing=probing(),
+            dealing=deal,
+        )
+        stage.run_until(6)
+        stage.send(PauseProbes())
+        stage.run_until(20)
+        stage.send(ResumeProbes())
+        stage.run_until(21)
+        is_held = stage.snapshot.is_paused
+
+        stage.send(ResumeProbes())
+        stage.run_until(22)
+
+        assert is_held
+        assert not stage.snapshot.is_paused
+
+    def test_a_frozen_container_is_let_go_to_be_stopped(self) -> None:
+        stage = self.staged()
+        stage.send(PauseProbes())
+        stage.run_until(20)
+
+        stage.send(RestartContainer(POD_UID, "app"))
+        stage.run_until(40)
+
+        assert stage.container().stopping is not None
+        assert stage.container().frozen_since is None
+        assert user_words(stage)[-2:] == [
+            ("restart", "web/app"),
+            ("unfreeze", "web/app"),
+        ]
+
     def test_a_container_that_starts_during_a_pause_stands_still_at_once(self) -> None:
         stage = self.staged()
         stage.send(PauseProbes())

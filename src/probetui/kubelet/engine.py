@@ -205,7 +205,12 @@ class Engine:
             acts=config.kills,
         )
         self._freezer = Freezer(
-            self._pods, self._cache, self._disrupted, self._containers.take
+            self._pods,
+            self._cache,
+            self._disrupted,
+            self._runner,
+            self._lifetimes,
+            self._containers.take,
         )
         self._play = Play(
             self._ledger,
@@ -245,6 +250,16 @@ class Engine:
 
     def advance(self, now: datetime) -> Turn:
         """Let time pass up to `now` and return what comes of it."""
+        self._go_on(now)
+        if self._freezes:
+            self._freeze(now)
+        turn = self._ledger.take()
+        self._sightings.look_at(turn.entries, now)
+        turn = turn.followed_by(self._ledger.take())
+        self._snapshots.note(turn)
+        return turn
+
+    def _go_on(self, now: datetime) -> None:
         if self._due_at <= now:
             while (due := self._timers.pop_due(now)) is not None:
                 self._on_timer(due, now)
@@ -255,13 +270,24 @@ class Engine:
             self._probes.run_due(now)
         if self._probes.paused:
             self._play.tell(now)
-        if self.config.freezes and self.config.kills:
-            self._freezer.follow(now, is_paused=self._probes.paused)
-        turn = self._ledger.take()
-        self._sightings.look_at(turn.entries, now)
-        turn = turn.followed_by(self._ledger.take())
-        self._snapshots.note(turn)
-        return turn
+
+    def _freeze(self, now: datetime) -> None:
+        """Let containers stand still or go on, and then do what waited for that."""
+        if held := self._freezer.follow(now, is_still=self._is_still):
+            for command in held:
+                self._play.take(command, now)
+            self._due_at = now
+            self._go_on(now)
+            self._freezer.follow(now, is_still=self._is_still)
+
+    @property
+    def _freezes(self) -> bool:
+        return self.config.freezes and self.config.kills
+
+    @property
+    def _is_still(self) -> bool:
+        is_probing = self._probes.is_probing or bool(self._tries.under_way)
+        return self._probes.paused and not is_probing
 
     def next_deadline(self) -> datetime | None:
         """Return when `advance` is to be called at the latest, None for never."""
@@ -299,6 +325,8 @@ class Engine:
     # -- commands
 
     def _take_command(self, command: Command, now: datetime) -> None:
+        if self._freezes and self._freezer.holds(command):
+            return
         match command:
             case AddPod(pod):
                 self._add_pod(pod, now, waits_for_name=False)
