@@ -21,9 +21,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from multiprocessing.connection import Connection
 
+from limits import Limit, tell
+
 from probetui.cli import collector
 from probetui.drive.clocks import SystemClock
-from probetui.drive.realtime import RealtimeSession
+from probetui.drive.realtime import LATENESS_SHOWN, RealtimeSession
 from probetui.drive.world import World
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Container, Pod
@@ -209,9 +211,11 @@ def main() -> None:
         return
     print(
         "{probes} probes, {probes_per_second}/s: lateness median "
-        "{lateness_median_ms} ms, p99 {lateness_p99_ms} ms; {cpu_per_probe_us} µs CPU "
-        "per probe, {cores} cores, peak {peak_mib} MiB".format(**figures)
+        "{lateness_median_ms} ms; {cpu_per_probe_us} µs CPU per probe, {cores} cores, "
+        "peak {peak_mib} MiB".format(**figures)
     )
+    shown_from = LATENESS_SHOWN / timedelta(milliseconds=1)
+    tell(Limit("lateness, p99", figures["lateness_p99_ms"], shown_from, "ms"))
 
 
 if __name__ == "__main__":

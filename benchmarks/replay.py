@@ -21,6 +21,8 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from limits import Limit, tell
+
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
 from probetui.drive.replay import RecordedCourse
@@ -206,9 +208,8 @@ def main() -> None:
     else:
         for name, value in found.items():
             print(f"{name:32} {value:12,.3f}")
-        is_within = found["seek, worst, cpu s"] <= LIMIT_SECONDS
-        verdict = "within" if is_within else "OVER"
-        print(f"seeking is {verdict} the limit of {LIMIT_SECONDS} s of the processor")
+        what = "seek, worst, of the processor"
+        tell(Limit(what, round(found["seek, worst, cpu s"], 3), LIMIT_SECONDS, "s"))
 
 
 if __name__ == "__main__":
