@@ -76,8 +76,18 @@ def test_the_first_to_ask_counts_as_the_one_who_asked() -> None:
     bench.stop(By.DELETE, 8, grace=2)
 
     known = bench.lifetimes.stopping_of(APP.container_id)
-    assert known == StoppingSnapshot(at(5), 2, "pod", By.LIVENESS)
+    assert known == StoppingSnapshot(at(8), 2, "pod", By.LIVENESS)
     assert [each.by for each in bench.told()] == [By.LIVENESS, By.DELETE]
+
+
+def test_who_grants_more_time_later_does_not_put_the_end_off() -> None:
+    bench = Bench()
+
+    bench.stop(By.LIVENESS, 5, grace=4)
+    bench.stop(By.USER, 7, grace=8)
+
+    known = bench.lifetimes.stopping_of(APP.container_id)
+    assert known == StoppingSnapshot(at(5), 4, "pod", By.LIVENESS)
 
 
 def test_an_end_that_nobody_asked_for_is_its_own() -> None:

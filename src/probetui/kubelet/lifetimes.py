@@ -6,7 +6,7 @@ screen can say why a container ended.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
@@ -64,14 +64,17 @@ class Lifetimes:
         grace_source: str,
         now: datetime,
     ) -> None:
-        """Tell that an instance is being stopped; the first to ask counts as asker."""
+        """Tell that an instance is being stopped.
+
+        The first to ask counts as asker. Whoever grants the least time has it end:
+        the runtime is told of each, and the first SIGKILL is the last.
+        """
         known = self._stopping.get(instance.container_id)
-        self._stopping[instance.container_id] = StoppingSnapshot(
-            now if known is None else known.since,
-            grace_period_seconds,
-            grace_source,
-            by if known is None else known.by,
+        asked = StoppingSnapshot(
+            now, grace_period_seconds, grace_source, by if known is None else known.by
         )
+        if known is None or _kills_at(asked) < _kills_at(known):
+            self._stopping[instance.container_id] = asked
         self._ledger.write(
             ContainerEntry(
                 self._ledger.next_sequence(),
@@ -251,3 +254,7 @@ class Lifetimes:
                 what,
             )
         )
+
+
+def _kills_at(stopping: StoppingSnapshot) -> datetime:
+    return stopping.since + timedelta(seconds=stopping.grace_period_seconds)
