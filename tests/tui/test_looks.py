@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,17 +17,30 @@ from tests.tui.scenes import SCENES, failing
 from tests.tui.seeing import an_app, screen_lines, screen_text
 
 SOURCES = Path(probetui.__file__).parent
-WORDS_FOR_PEOPLE = ("tui", "presentation", "cli", "headless")
+WORDS_FOR_PEOPLE = (
+    "tui", "presentation", "cli", "headless", "drive", "kubelet", "manifest",
+    "runtimes",
+)  # fmt: skip
+PAGES = (
+    *(SOURCES.parents[1] / each for each in ("README.md", "CHANGELOG.md")),
+    *sorted((SOURCES / "cli" / "lessons").glob("*.yaml")),
+)
 GLOSSARY = {
-    "run": r"\bstreaks?\b|\bconsecutive\b",
-    "stored result": r"\b(?:saved|cached|remembered|kept) result\b",
+    "run": r"\bstreaks?\b|\bconsecutive (?!hyphens)",
+    "stored result": r"\b(?:saved|cached|remembered|kept|last known) result\b",
     "on hold": r"\bon-hold\b|\bonhold\b",
     "back-off": r"\bback off\b",
     "errored": r"\berrored out\b",
     "gate": r"\bstartup check\b",
-    "mute": r"\bsilenced?\b",
+    "mute": r"\bsilenced\b",
+    "window": r"\bback-?off (?:interval|period|delay|time)s?\b",
+    "grace": r"\bgrace time\b|\bgraceful period\b",
+    "tick": r"\bheartbeats?\b|\bprobe cycles?\b",
+    "choose the result": r"\b(?:forced?|faked?) results?\b",
 }
 """The words of this program, and what must not be said instead."""
+
+NAME_OF_A_LESSON = "on-hold"
 
 SIZES = ((50, 12), (80, 24), (120, 40), (200, 50))
 
@@ -101,7 +115,13 @@ async def test_keys_of_the_program_are_off_while_something_is_typed(
 # words
 
 
-def prose() -> Iterator[tuple[str, str]]:
+@cache
+def prose() -> tuple[tuple[str, str], ...]:
+    """Return everything that is said to people: places, and what is said."""
+    return tuple(_prose())
+
+
+def _prose() -> Iterator[tuple[str, str]]:
     """Go through everything that is said to people: a place, and what is said."""
     for folder in WORDS_FOR_PEOPLE:
         for path in sorted((SOURCES / folder).rglob("*.py")):
@@ -119,6 +139,10 @@ def prose() -> Iterator[tuple[str, str]]:
             for line, text in texts:
                 if " " in text.strip():
                     yield f"{path.name}:{line}", text
+    for page in PAGES:
+        for number, line_of_page in enumerate(page.read_text().splitlines(), start=1):
+            # A lesson is called so.
+            yield f"{page.name}:{number}", line_of_page.replace(NAME_OF_A_LESSON, "")
 
 
 @pytest.mark.parametrize("word", GLOSSARY)
@@ -135,3 +159,6 @@ def test_what_is_said_to_people_was_found() -> None:
 
     assert len(said) > 300
     assert any("stored result" in each for each in said)
+    assert {each.partition(":")[0] for each, _ in prose()} >= {
+        "README.md", "liveness.yaml", "container_commands.py", "why.py", "record_schema.py",
+    }  # fmt: skip
