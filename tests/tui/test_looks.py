@@ -160,5 +160,6 @@ def test_what_is_said_to_people_was_found() -> None:
     assert len(said) > 300
     assert any("stored result" in each for each in said)
     assert {each.partition(":")[0] for each, _ in prose()} >= {
-        "README.md", "liveness.yaml", "container_commands.py", "why.py", "record_schema.py",
+        "README.md", "liveness.yaml", "container_commands.py", "why.py",
+        "record_schema.py",
     }  # fmt: skip
