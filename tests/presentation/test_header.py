@@ -69,8 +69,14 @@ def shown(
             " restarts 8  faults 0 ",
             id="without the clock",
         ),
-        pytest.param(6, " probetui  5 ctrs   [LIVE 1x]", " faults 0 ", id="tiny"),
-        pytest.param(7, " [LIVE 1x]", " faults 0 ", id="least"),
+        pytest.param(
+            6,
+            " probetui  docker  2 pods 5 ctrs   [LIVE 1x]",
+            " faults 0 ",
+            id="without restarts",
+        ),
+        pytest.param(7, " probetui  5 ctrs   [LIVE 1x]", " faults 0 ", id="tiny"),
+        pytest.param(8, " [LIVE 1x]", " faults 0 ", id="least"),
     ],
 )
 def test_the_header_has_versions(level: int, left: str, right: str) -> None:

@@ -220,6 +220,24 @@ async def test_the_size_can_change_while_it_runs(
         await until_shown(app, pilot, "> demo/liveness")
 
 
+@pytest.mark.parametrize("key", ["enter", "w", "v", "d", "y", "l", "Q"])
+async def test_every_screen_says_where_there_is_too_little_room(key: str) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(key)
+        await pilot.pause()
+        await pilot.resize_terminal(39, 9)
+        await until_shown(app, pilot, "too small for probetui")
+        lines = [each.strip() for each in screen_lines(app)]
+        await pilot.resize_terminal(80, 24)
+        await until_shown(app, pilot, "?help")
+
+        assert " ".join(filter(None, lines)) == (
+            "too small for probetui (40 x 10); it runs on"
+        )
+        assert "too small" not in screen_text(app)
+
+
 async def test_the_choice_is_in_sight_in_every_size() -> None:
     app = an_app(failing())
     async with app.run_test(size=(120, 40)) as pilot:

@@ -15,7 +15,7 @@ from probetui.presentation.view import View
 _LATE = timedelta(milliseconds=100)
 """A tick that comes later than this by our own fault is worth saying."""
 
-_READY, _SHORT, _WITHOUT_CLOCK, _TINY, _LEAST = 2, 4, 5, 6, 7
+_READY, _SHORT, _WITHOUT_CLOCK, _WITHOUT_RESTARTS, _TINY, _LEAST = 2, 4, 5, 6, 7, 8
 
 
 class About(NamedTuple):
@@ -89,7 +89,7 @@ def is_late(snapshot: Snapshot) -> bool:
     return snapshot.lateness > _LATE
 
 
-LEVELS = 8
+LEVELS = 9
 """How many versions of the header there are, from the longest to the shortest."""
 
 
@@ -116,7 +116,8 @@ def header(
     ]
     late = f"late {countdown(snapshot.lateness)}  " if is_late(snapshot) else ""
     ready = f"{_ready(snapshot)}  " if level <= _READY else ""
-    restarts = f"restarts {snapshot.restarts}  " if level < _TINY else ""
+    has_restarts = level < _WITHOUT_RESTARTS
+    restarts = f"restarts {snapshot.restarts}  " if has_restarts else ""
     is_real = snapshot.playback is None
     wall = f"  {view.times.wall(snapshot.taken_at)}"
     has_record = bool(about.record) and level <= 1

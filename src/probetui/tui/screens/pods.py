@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
-from textual.widgets import Static
 
 from probetui.k8s.probe import ProbeType
 from probetui.presentation.filters import Filter
@@ -20,7 +19,7 @@ from probetui.tui.messages import ContainerChosen, FilterClosed, LogGrown
 from probetui.tui.output_desk import OutputDesk
 from probetui.tui.screens.catalogue import SCREENS
 from probetui.tui.screens.keyed import KeyedScreen
-from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, LEAST, is_below
+from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, is_below
 from probetui.tui.sight import Sight
 from probetui.tui.stage import Stage
 from probetui.tui.widgets.container_table import ContainerTable
@@ -70,17 +69,11 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         yield Container(*self._panes, id="panes")
         yield self._filter
         yield self.key_line
-        yield Static(
-            f"too small for probetui ({LEAST.width} x {LEAST.height}); it runs on",
-            id="too-small",
-            markup=False,
-        )
 
     def on_mount(self) -> None:
         self.show(self.stage.sight)
 
     def on_resize(self, event: Resize) -> None:
-        self.set_class(is_below(event.size, LEAST), "-too-small")
         self._lesson.fit_into(event)
         is_bare = is_below(event.size, FRAMED)
         self.set_class(is_bare, "-bare")

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
-from textual.widgets import Static
 
 from probetui.presentation.filters import Filter
 from probetui.presentation.spans import Line, line
@@ -18,7 +17,7 @@ from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.messages import FilterClosed, ReadOn
 from probetui.tui.screens.keyed import KeyedScreen
-from probetui.tui.screens.sizes import FRAMED, LEAST, is_below
+from probetui.tui.screens.sizes import FRAMED, is_below
 from probetui.tui.sight import Sight
 from probetui.tui.stage import Stage
 from probetui.tui.widgets.entry_pane import EntryPane
@@ -65,18 +64,12 @@ class ReadingScreen(KeyedScreen, inherit_bindings=False):
         yield Container(*self.panes, id="reading")
         yield self._filter
         yield self.key_line
-        yield Static(
-            f"too small for probetui ({LEAST.width} x {LEAST.height}); it runs on",
-            id="too-small",
-            markup=False,
-        )
 
     def on_mount(self) -> None:
         self.change_pane()
         self.show(self.stage.sight)
 
     def on_resize(self, event: Resize) -> None:
-        self.set_class(is_below(event.size, LEAST), "-too-small")
         for each in self.panes:
             each.show_bare(is_bare=is_below(event.size, FRAMED))
 
