@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from rich.style import Style
 from textual.color import Color
+from textual.widget import Widget
 
 from probetui.presentation.spans import Role
+from probetui.tui.app import ProbetuiApp
 from probetui.tui.inks import LOOKS
 from probetui.tui.role_colours import LEAST_CONTRAST, contrast
 from probetui.tui.widgets.container_table import ContainerTable
@@ -66,6 +71,59 @@ async def test_every_role_can_be_read_in_every_place(theme: str) -> None:
                     unreadable[f"{look}{also}"] = round(ratio, 2)
 
     assert not unreadable
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param([], id="the list has the focus"),
+        pytest.param(["3"], id="the events have the focus"),
+        pytest.param(["slash", "w", "e"], id="a filter is typed"),
+        pytest.param(["colon", "s", "t"], id="a command is typed"),
+        pytest.param(["question_mark"], id="the help"),
+        pytest.param(["C"], id="a menu"),
+        pytest.param(["ctrl+k"], id="a question"),
+    ],
+)
+async def test_whatever_is_written_can_be_read_in_themes_that_promise_little(
+    keys: list[str],
+) -> None:
+    app = an_app(failing())
+    unreadable = {}
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await pilot.press(*keys)
+        for severity in ("information", "warning", "error"):
+            app.notify("words", title="A title", severity=severity)
+        for theme in ("textual-light", "solarized-light", "atom-one-dark"):
+            app.theme = theme
+            await pilot.pause()
+            await pilot.pause()
+            for text, style in written(app):
+                ratio = legibility(style)
+                if ratio < LEAST_CONTRAST:
+                    unreadable[theme, text] = round(ratio, 2)
+
+    assert not unreadable
+
+
+def written(app: ProbetuiApp) -> Iterator[tuple[str, Style]]:
+    """Go through the words of the topmost screen; those below it are dimmed."""
+    for widget in app.screen.query(Widget):
+        if not widget.display or not widget.size or widget.children:
+            continue
+        for strip in widget.render_lines(widget.size.region):
+            for text, style, _ in strip:
+                if style is not None and any(each.isalnum() for each in text):
+                    yield text, style
+
+
+def legibility(style: Style) -> float:
+    """Return the contrast; it is the same where the two colours are reversed."""
+    assert style.color is not None
+    assert style.bgcolor is not None
+    foreground = Color.from_rich_color(style.color)
+    background = Color.from_rich_color(style.bgcolor)
+    return contrast(foreground.blend(background, 0.5 * bool(style.dim)), background)
 
 
 @pytest.mark.parametrize("theme", ["ansi-dark", "ansi-light"])

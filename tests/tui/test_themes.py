@@ -51,8 +51,9 @@ def variables(theme: Theme) -> dict[str, str]:
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_role_of_every_theme_can_be_read(theme: Theme) -> None:
     found = variables(theme)
-    behind = [Color.parse(found[each]) for each in ("background", "panel")]
-    behind.append(Color.parse(found["role-cursor"]))
+    names = ("background", "panel", "surface", "role-cursor")
+    behind = [Color.parse(found[each]) for each in names]
+    behind.append(behind[0] + Color.parse(found["boost"]))
 
     unreadable = {
         role: round(ratio, 2)

@@ -41,7 +41,8 @@ def role_variables(theme: Mapping[str, str]) -> dict[str, str]:
         return {**own, "role-muted": "ansi_default", "role-cursor": "ansi_default"}
     foreground = Color.parse(theme["foreground"])
     cursor = background.blend(Color.parse(theme["primary"]), _CURSOR)
-    behind = (background, cursor, Color.parse(theme["panel"]))
+    others = (Color.parse(theme[each]) for each in ("panel", "surface"))
+    behind = (background, cursor, *others, background + Color.parse(theme["boost"]))
     wanted = {
         each: Color.parse(theme.get(f"role-{each}", theme[source]))
         for each, source in _SOURCES.items()
