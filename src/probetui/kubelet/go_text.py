@@ -98,6 +98,18 @@ def go_quote(text: str) -> str:
     return f'"{"".join(map(_quoted, text))}"'
 
 
+def go_escape(character: str) -> str:
+    """Print a character that cannot be seen by its number, or as the byte it is."""
+    code = ord(character)
+    if _FIRST_LONE_BYTE <= code <= _LAST_LONE_BYTE:
+        return f"\\x{code & 0xFF:02x}"
+    if code < ord(" ") or code == _DELETE:
+        return f"\\x{code:02x}"
+    if code <= _LAST_OF_FOUR_DIGITS:
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"
+
+
 def go_json(value: object) -> str:
     """Print a value as compact JSON, its keys in the order given."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
@@ -114,13 +126,4 @@ def _decimal(value: int, digits: int) -> str:
 def _quoted(character: str) -> str:
     if (escape := _ESCAPES.get(character)) is not None:
         return escape
-    if character.isprintable():
-        return character
-    code = ord(character)
-    if _FIRST_LONE_BYTE <= code <= _LAST_LONE_BYTE:
-        return f"\\x{code & 0xFF:02x}"
-    if code < ord(" ") or code == _DELETE:
-        return f"\\x{code:02x}"
-    if code <= _LAST_OF_FOUR_DIGITS:
-        return f"\\u{code:04x}"
-    return f"\\U{code:08x}"
+    return character if character.isprintable() else go_escape(character)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from probetui.kubelet.go_text import go_escape
+
 NEWLINE = "⏎"
 _TAB = "    "
 _LONGEST = 12_000
@@ -18,9 +20,6 @@ _LONGEST = 12_000
 
 # They change the width of the character before them, and terminals disagree how.
 _VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_FIRST_LONE_BYTE, _LAST_LONE_BYTE = 0xDC80, 0xDCFF
-_DELETE = 0x7F
-_LAST_OF_FOUR_DIGITS = 0xFFFF
 
 
 def one_line(text: str, *, newline: str = NEWLINE, limit: int = _LONGEST) -> str:
@@ -57,11 +56,4 @@ def _visible_character(character: str) -> str:
         return _TAB
     if unicodedata.category(character) == "Zs":
         return " "
-    code = ord(character)
-    if _FIRST_LONE_BYTE <= code <= _LAST_LONE_BYTE:
-        return f"\\x{code & 0xFF:02x}"
-    if code < ord(" ") or code == _DELETE:
-        return f"\\x{code:02x}"
-    if code <= _LAST_OF_FOUR_DIGITS:
-        return f"\\u{code:04x}"
-    return f"\\U{code:08x}"
+    return go_escape(character)
