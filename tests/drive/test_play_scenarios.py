@@ -859,6 +859,58 @@ class TestContainers:
         assert ("clear back-off", "web/app") in user_words(stage)
 
 
+class TestHeldBack:
+    """During a pause the clock goes on, and a tick knows how long it waited."""
+
+    def held(self, stage: Stage) -> list[float]:
+        return [each.held.total_seconds() for each in stage.ticks(LIVENESS)][1:]
+
+    def test_a_step_that_was_due_tells_how_long_it_was_held_back(self) -> None:
+        stage = staged(probed(liveness={"period_seconds": 5}), 6)
+        stage.send(PauseProbes())
+        stage.run_until(17)
+
+        stage.send(StepProbe())
+        stage.run_until(17.5)
+        stage.send(StepProbe())
+        stage.run_until(18)
+
+        assert self.held(stage) == [0, 7, 0]
+
+    def test_after_a_pause_the_tick_that_waited_tells_it_and_the_next_does_not(
+        self,
+    ) -> None:
+        stage = staged(probed(liveness={"period_seconds": 5}), 6)
+        stage.send(PauseProbes())
+        stage.run_until(13)
+
+        stage.send(ResumeProbes())
+        stage.run_until(16)
+
+        assert self.held(stage) == [0, 3, 0]
+
+    def test_a_skipped_tick_tells_it_too(self) -> None:
+        stage = staged(
+            probed(liveness={"period_seconds": 5, "initial_delay_seconds": 60}), 6
+        )
+        stage.send(PauseProbes())
+        stage.run_until(12)
+
+        stage.send(StepProbe())
+
+        assert self.held(stage)[-1] == 2
+
+    def test_a_tick_by_hand_was_not_due(self) -> None:
+        stage = staged(probed(liveness={"period_seconds": 5}), 6)
+        stage.send(PauseProbes())
+        stage.run_until(17)
+
+        stage.send(TriggerProbe(LIVE))
+        stage.run_until(18)
+
+        assert self.held(stage) == [0, 0]
+
+
 class TestFreezingWhilePaused:
     """What stands still is let go when probes go on; `--freeze` asks for it."""
 

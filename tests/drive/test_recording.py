@@ -139,10 +139,12 @@ def test_a_tick_has_the_field_names_that_scripts_rely_on() -> None:
     }
 
 
-def test_a_tick_says_how_much_later_it_was_answered() -> None:
-    late = FAILED_TICK._replace(delay=timedelta(seconds=1.5))
+def test_a_tick_says_how_much_later_it_was_asked_and_answered() -> None:
+    late = FAILED_TICK._replace(delay=timedelta(seconds=1.5), held=timedelta(seconds=2))
 
-    assert encode_entry(late, CONTEXT)["delayMs"] == 1500
+    record = encode_entry(late, CONTEXT)
+
+    assert (record["delayMs"], record["heldMs"]) == (1500, 2000)
 
 
 def test_an_event_names_the_tick_that_caused_it_and_the_object_it_is_about() -> None:

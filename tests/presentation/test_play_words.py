@@ -108,6 +108,7 @@ class TestLines:
             pytest.param({"injected": True}, "no-action injected", id="injected"),
             pytest.param({"muted": True}, "no-action muted", id="muted"),
             pytest.param({"delay": LATE}, "no-action delayed=2.0s", id="delayed"),
+            pytest.param({"held": LATE}, "no-action held=2.0s", id="held"),
             pytest.param(
                 {"muted": True, "action": Action.MUTED, "run": 4}, " muted", id="acts"
             ),

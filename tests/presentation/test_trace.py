@@ -169,6 +169,12 @@ def test_an_injected_result_is_told_as_such() -> None:
     assert told["attempt 1/3"].endswith("(injected by hand, nothing was run)")
 
 
+def test_a_tick_that_a_pause_held_back_tells_that_the_clock_went_on() -> None:
+    told = facts(a_tick("s", held=timedelta(seconds=19.2)))
+
+    assert told["held back"] == "19s by a pause; delays, grace, back-off went on"
+
+
 def test_a_late_answer_is_told_as_such() -> None:
     told = facts(a_tick("s", delay=timedelta(milliseconds=300)))
 

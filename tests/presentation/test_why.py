@@ -445,6 +445,11 @@ class TestTick:
     def test_an_injected_result(self) -> None:
         assert "Somebody chose the result" in self.sentences("f", injected=True)
 
+    def test_a_pause(self) -> None:
+        text = self.sentences("f", held=timedelta(seconds=2))
+
+        assert "A pause held it back for 2.0s; the clock did not stop" in text
+
     def test_a_late_answer(self) -> None:
         text = self.sentences("f", delay=timedelta(seconds=2))
 

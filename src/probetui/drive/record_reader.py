@@ -200,6 +200,7 @@ def _tick(record: Mapping[str, Any], _ticks: Ticks) -> TickEntry:
         action=Action(record["action"]),
         muted=record.get("muted", False),
         delay=_from_milliseconds(record.get("delayMs", 0)),
+        held=_from_milliseconds(record.get("heldMs", 0)),
     )
 
 

@@ -171,6 +171,7 @@ class Tick(OfPod, frozen=True, kw_only=True, tag="tick"):
     action: Action
     muted: bool = False
     delay_ms: Milliseconds = field(default=0, name="delayMs")
+    held_ms: Milliseconds = field(default=0, name="heldMs")
 
 
 class Try(OfPod, frozen=True, kw_only=True, tag="try"):

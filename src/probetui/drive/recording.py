@@ -283,6 +283,7 @@ def _tick(entry: TickEntry, context: RecordContext) -> Record:
         "action": entry.action,
         "muted": entry.muted,
         **({"delayMs": _milliseconds(entry.delay)} if entry.delay else {}),
+        **({"heldMs": _milliseconds(entry.held)} if entry.held else {}),
     }
 
 

@@ -76,7 +76,8 @@ class TickEntry(NamedTuple):
     ticks of this worker from 1. `new_container` says that this tick was the first to
     see its container. `muted` says that the result had no consequences because a person
     said so; the action is `MUTED` where it would have had some. `delay` is how much
-    later each attempt was answered, because a person said so.
+    later each attempt was answered, because a person said so. `held` is how long the
+    tick was due before a pause let it go.
     """
 
     sequence: int
@@ -103,6 +104,7 @@ class TickEntry(NamedTuple):
     action: Action
     muted: bool = False
     delay: timedelta = timedelta()
+    held: timedelta = timedelta()
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,7 @@ class ProbeManager:
     ) -> None:
         self.results = {each: ResultsManager(each) for each in ProbeType}
         self.paused = False
+        self._resumed_at = started_at
         self.changed_pods: set[str] = set()
         """Pods whose workers changed since the owner last emptied this set."""
         self._config = config
@@ -220,6 +221,7 @@ class ProbeManager:
         Results that a break-point held back go first.
         """
         self.paused = False
+        self._resumed_at = now
         for key in tuple(self._breaker.held):
             self._release(key, now)
         self._woken.update(
@@ -241,7 +243,9 @@ class ProbeManager:
             return None
         key = upcoming[0][1]
         loop = self._loops[key]
-        self._step(loop, loop.run_early(now), now)
+        due = loop.next_tick_at
+        trigger = loop.run_early(now)
+        self._step(loop, trigger, now, self._held(trigger, due, now))
         return key
 
     def queue(self, now: datetime) -> list[tuple[datetime, ProbeKey]]:
@@ -360,6 +364,7 @@ class ProbeManager:
             ),
             worker.muted,
             flight.delay,
+            flight.held,
         )
         self._write(loop, entry)
         loop.last_run = entry
@@ -442,6 +447,7 @@ class ProbeManager:
         loop = self._loops.get(key)
         if loop is None:
             return
+        due = loop.next_tick_at
         chosen = (
             loop.select_while_paused(now)
             if self.paused
@@ -453,9 +459,18 @@ class ProbeManager:
         elif isinstance(chosen, Stop):
             self._leave(loop)
         else:
-            self._step(loop, chosen, now)
+            self._step(loop, chosen, now, self._held(chosen, due, now))
 
-    def _step(self, loop: WorkerLoop, trigger: Trigger, now: datetime) -> None:
+    def _held(self, trigger: Trigger, due: datetime, now: datetime) -> timedelta:
+        """Return how long a tick was due before a pause let it go."""
+        is_late = trigger is Trigger.PERIODIC and due < now
+        if is_late and (self.paused or due < self._resumed_at):
+            return now - due
+        return timedelta()
+
+    def _step(
+        self, loop: WorkerLoop, trigger: Trigger, now: datetime, held: timedelta
+    ) -> None:
         worker = loop.worker
         key = worker.key
         status = self._status_of(key.pod_uid)
@@ -484,6 +499,7 @@ class ProbeManager:
                 worker.new_container,
                 results.get(worker.container_id),
                 hold_before,
+                held=held,
             )
             self._timers.cancel(key)
             self._in_flight[probe_id] = loop
@@ -494,7 +510,9 @@ class ProbeManager:
         loop.skips += 1
         self._write(
             loop,
-            self._skipped(loop, decision, trigger, before, hold_before, now),
+            self._skipped(loop, decision, trigger, before, hold_before, now)._replace(
+                held=held
+            ),
         )
         if isinstance(decision, Exit):
             self._leave(loop)

@@ -26,7 +26,8 @@ class InFlight(NamedTuple):
     """A probe that has been asked for and not been answered yet.
 
     `hold_before` is from before the tick looked at its container. `delay` is what
-    somebody adds to its answer, once there is one.
+    somebody adds to its answer, once there is one; `held` is how long a pause held the
+    tick back.
     """
 
     asked: RunProbe
@@ -37,6 +38,7 @@ class InFlight(NamedTuple):
     stored_before: Result | None
     hold_before: bool
     delay: timedelta = timedelta()
+    held: timedelta = timedelta()
 
 
 class Stop:

@@ -332,7 +332,9 @@ def _unusual(tick: TickEntry) -> str:
     trigger = "" if tick.trigger is Trigger.PERIODIC else f" trigger={tick.trigger}"
     muted = " muted" if tick.muted and tick.action is not Action.MUTED else ""
     delayed = f" delayed={took(tick.delay)}" if tick.delay else ""
-    return trigger + (" injected" if tick.injected else "") + delayed + muted
+    held = f" held={took(tick.held)}" if tick.held else ""
+    injected = " injected" if tick.injected else ""
+    return f"{trigger}{held}{injected}{delayed}{muted}"
 
 
 def _try(entry: TryEntry) -> str:

@@ -132,6 +132,9 @@ def _facts(
 ) -> Iterator[Fact]:
     if tick.trigger is not Trigger.PERIODIC:
         yield Fact("trigger", line(_TRIGGERS[tick.trigger]))
+    if tick.held:
+        words = f"{took(tick.held)} by a pause"
+        yield Fact("held back", line(words, muted("; delays, grace, back-off went on")))
     if tick.attempts:
         yield from _attempts(tick, view)
         yield Fact("result run", _run(tick))

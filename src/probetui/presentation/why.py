@@ -154,6 +154,11 @@ def _by_hand(tick: TickEntry, case: Case) -> tuple[str, str]:
 
 def _tick_sentences(tick: TickEntry, case: Case) -> Iterator[str]:
     yield f"{_TRIGGERS[tick.trigger]}."
+    if tick.held:
+        yield (
+            f"A pause held it back for {took(tick.held)}; the clock did not stop, nor "
+            "did delays, grace and back-off."
+        )
     if tick.new_container:
         which = short_id(tick.container_id)
         yield (
