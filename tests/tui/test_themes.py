@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from itertools import combinations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from textual.color import Color
+from textual.css.tokenize import tokenize_values
 from textual.theme import BUILTIN_THEMES, Theme
 
 from probetui.tui.role_colours import LEAST_CONTRAST, contrast, role_variables
+from probetui.tui.role_colours import ROLES as ROLES_OF_THEMES
 from probetui.tui.themes import OWN_THEMES, read_theme, theme_names
 from tests.tui.scenes import failing
 from tests.tui.seeing import an_app
@@ -139,6 +144,19 @@ def test_a_theme_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    "theme",
+    [
+        pytest.param(each, id=each.name)
+        for each in (*BUILTIN_THEMES.values(), *OWN_THEMES)
+    ],
+)
+def test_every_theme_there_is_could_have_been_written_down(theme: Theme) -> None:
+    written = {key: value for key, value in asdict(theme).items() if value is not None}
+
+    assert read_theme("mine", written) == (theme, [])
+
+
+@pytest.mark.parametrize(
     ("content", "problem"),
     [
         pytest.param([], "is not a mapping", id="a list"),
@@ -150,6 +168,24 @@ def test_a_theme_is_read() -> None:
         pytest.param(
             {"primary": "red", "dark": 1}, "is not true or false", id="no truth"
         ),
+        pytest.param(
+            {"primary": "red", "variables": {"role-eror": "red"}},
+            '"role-eror" is not a variable (nearest: role-error)',
+            id="no such variable",
+        ),
+        pytest.param(
+            {"primary": "red", "variables": {"border": "blue } x {"}},
+            'border: "blue } x {" is not a colour',
+            id="a variable that is no colour",
+        ),
+        pytest.param(
+            {"primary": "red", "variables": {"link-style": "big"}},
+            '"big" is not a style',
+            id="a variable that is no style",
+        ),
+        pytest.param(
+            {"primary": "red", "text_alpha": 2}, "from 0 to 1", id="too large"
+        ),
     ],
 )
 def test_a_theme_that_cannot_be_used_says_why(content: object, problem: str) -> None:
@@ -157,6 +193,36 @@ def test_a_theme_that_cannot_be_used_says_why(content: object, problem: str) -> 
 
     assert theme is None
     assert any(problem in each for each in problems)
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.sampled_from(["red", "#12f", "auto 50%", "bold", "ansi_red", "$x", "", "a b"]),
+    st.lists(st.just("red"), max_size=1),
+)
+NAMES = sorted(each.name for each in fields(Theme))
+CONTENT = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=3)
+VARIABLES = st.dictionaries(
+    st.sampled_from([*ROLES_OF_THEMES, "border", "link-style", "text", "no-such"]),
+    VALUES,
+    max_size=3,
+)
+
+
+@given(CONTENT, VARIABLES)
+def test_a_theme_is_refused_or_it_can_be_put_on(
+    content: dict[str, object], more: dict[str, object]
+) -> None:
+    theme, problems = read_theme(
+        "mine", {"primary": "red", "variables": more} | content
+    )
+
+    assert bool(problems) is (theme is None)
+    if theme is not None:
+        tokenize_values(variables(theme))
 
 
 async def test_themes_are_put_on_by_name() -> None:

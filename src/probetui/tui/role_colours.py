@@ -24,6 +24,9 @@ _SOURCES = {
     "accent": "text-accent",
     "key": "text-primary",
 }
+ROLES = tuple(f"role-{each}" for each in _SOURCES)
+"""Variables that a theme may have of its own."""
+
 _MUTED = 0.6
 _CURSOR = 0.25
 _STEPS = 10

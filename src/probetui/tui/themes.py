@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
@@ -9,6 +10,8 @@ from typing import Any
 
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
+
+from probetui.tui.role_colours import ROLES
 
 # Blue stands for what is well and orange for what is not, which nearly everybody can
 # tell apart; the hues are those that Okabe and Ito proposed for such eyes.
@@ -72,6 +75,13 @@ _COLORS = frozenset(
         "boost",
     }
 )
+_TRUTHS = frozenset({"dark", "ansi"})
+_PARTS = frozenset({"luminosity_spread", "text_alpha"})
+_OF_STYLES = ("text-style", "link-style", "link-style-hover")
+_STYLES = frozenset(
+    {"none", "not", "bold", "b", "italic", "i", "underline", "u", "reverse", "r", "dim"}
+)
+_PERCENTAGE = re.compile(r"\d{1,3}%")
 _FIELDS = tuple(each.name for each in fields(Theme))
 
 
@@ -111,8 +121,43 @@ def _problems(values: Mapping[Any, Any]) -> Iterable[str]:
             )
         elif field in _COLORS and not _is_color(value):
             yield f'{field}: "{value}" is not a colour; write #rrggbb'
-        elif field == "dark" and not isinstance(value, bool):
-            yield f'dark: "{value}" is not true or false'
+        elif field in _TRUTHS and not isinstance(value, bool):
+            yield f'{field}: "{value}" is not true or false'
+        elif field in _PARTS and not _is_part(value):
+            yield f'{field}: "{value}" is not a number from 0 to 1'
+        elif field == "name" and not (isinstance(value, str) and value):
+            yield f'name: "{value}" is not a name'
+        elif field == "variables":
+            yield from _problems_of_variables(value)
+
+
+def _problems_of_variables(values: object) -> Iterable[str]:
+    if not isinstance(values, Mapping):
+        yield "variables: is not a mapping of names to values"
+        return
+    # Whatever theme it is, the names are the same.
+    known = [*Theme("", primary="red").to_color_system().generate(), *ROLES]
+    for name, value in values.items():
+        if name not in known:
+            near = get_close_matches(str(name), known, 1, 0.5)
+            hint = f" (nearest: {near[0]})" if near else ""
+            yield f'variables: "{name}" is not a variable{hint}'
+        elif name.endswith(_OF_STYLES):
+            if not set(str(value).split()) <= _STYLES:
+                yield f'variables: {name}: "{value}" is not a style, as "bold"'
+        elif not _is_tone(value) or (name in ROLES and not _is_color(value)):
+            yield f'variables: {name}: "{value}" is not a colour; write #rrggbb'
+
+
+def _is_part(value: object) -> bool:
+    return type(value) in {int, float} and 0 <= float(str(value)) <= 1
+
+
+def _is_tone(value: object) -> bool:
+    """Tell whether something is a colour, or black or white, or a part of these."""
+    color, _, part = str(value).partition(" ")
+    is_part = not part or _PERCENTAGE.fullmatch(part) is not None
+    return is_part and (color in {"auto", "initial"} or _is_color(color))
 
 
 def _is_color(value: object) -> bool:
