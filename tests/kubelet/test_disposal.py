@@ -19,13 +19,8 @@ from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.disposal import Disposer, orphan_pod
 from probetui.kubelet.effects import RemoveContainer, RemovePodSandbox, StopPodSandbox
-from probetui.kubelet.pod_worker import (
-    Call,
-    CallKind,
-    PodUpdate,
-    PodWorkers,
-    UpdateType,
-)
+from probetui.kubelet.pod_update import Call, CallKind, PodUpdate, UpdateType
+from probetui.kubelet.pod_worker import PodWorkers
 
 EXITED = RuntimeState.EXITED
 WEB = "uid-of-web"

@@ -38,7 +38,7 @@ from probetui.kubelet.lifetimes import Lifetimes
 from probetui.kubelet.objects import Objects
 from probetui.kubelet.pleg import CachedStatus, PodCache
 from probetui.kubelet.pod_calls import PodCalls, _judge
-from probetui.kubelet.pod_worker import (
+from probetui.kubelet.pod_update import (
     Call,
     CallKind,
     CallResult,

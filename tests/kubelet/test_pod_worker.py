@@ -11,14 +11,14 @@ from tests.builders import START, a_pod, at
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodPhase
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.pod_worker import (
+from probetui.kubelet.pod_update import (
     Call,
     CallKind,
     CallResult,
     PodUpdate,
-    PodWorkers,
     UpdateType,
 )
+from probetui.kubelet.pod_worker import PodWorkers
 from probetui.kubelet.snapshot import PodWorkerState
 
 CREATE, UPDATE, SYNC, KILL = UpdateType

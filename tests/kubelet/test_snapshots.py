@@ -51,7 +51,8 @@ from probetui.kubelet.journal import By, NoteEntry, PodGoneEntry, Skip, UserEntr
 from probetui.kubelet.killing import Killer
 from probetui.kubelet.lifetimes import Lifetimes
 from probetui.kubelet.outcome import ProbeResult, Result
-from probetui.kubelet.pod_worker import PodUpdate, PodWorkers, UpdateType
+from probetui.kubelet.pod_update import PodUpdate, UpdateType
+from probetui.kubelet.pod_worker import PodWorkers
 from probetui.kubelet.probe_manager import ProbeManager
 from probetui.kubelet.routine import Routine, Runner
 from probetui.kubelet.snapshot import (

@@ -16,7 +16,8 @@ from probetui.kubelet.effects import (
     StopPodSandbox,
 )
 from probetui.kubelet.garbage import surplus_instances
-from probetui.kubelet.pod_worker import PodUpdate, PodWorkers, UpdateType
+from probetui.kubelet.pod_update import PodUpdate, UpdateType
+from probetui.kubelet.pod_worker import PodWorkers
 from probetui.kubelet.routine import Routine, Runner
 
 ORPHAN_GRACE_PERIOD_SECONDS = 1

@@ -65,13 +65,8 @@ from probetui.kubelet.pod_config import (
 )
 from probetui.kubelet.pod_config import PodUpdate as SourceUpdate
 from probetui.kubelet.pod_source import API_SOURCE
-from probetui.kubelet.pod_worker import (
-    Call,
-    CallResult,
-    PodUpdate,
-    PodWorkers,
-    UpdateType,
-)
+from probetui.kubelet.pod_update import Call, CallResult, PodUpdate, UpdateType
+from probetui.kubelet.pod_worker import PodWorkers
 from probetui.kubelet.probe_manager import ProbeManager
 from probetui.kubelet.reason_cache import ReasonCache
 from probetui.kubelet.relists import Relists

@@ -24,7 +24,7 @@ from probetui.kubelet.images import IMAGE_PULL_BACK_OFF
 from probetui.kubelet.journal import By, StateEntry, StatusEntry
 from probetui.kubelet.killing import Killer
 from probetui.kubelet.pleg import PodCache
-from probetui.kubelet.pod_worker import Call, CallKind, CallResult
+from probetui.kubelet.pod_update import Call, CallKind, CallResult
 from probetui.kubelet.probe_manager import ProbeManager
 from probetui.kubelet.reason_cache import ReasonCache, StartFailure
 from probetui.kubelet.restraint import Restraint

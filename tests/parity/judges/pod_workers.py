@@ -9,14 +9,14 @@ from typing import Any
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodPhase
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.pod_worker import (
+from probetui.kubelet.pod_update import (
     Call,
     CallKind,
     CallResult,
     PodUpdate,
-    PodWorkers,
     UpdateType,
 )
+from probetui.kubelet.pod_worker import PodWorkers
 from probetui.kubelet.snapshot import PodWorkerState
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
