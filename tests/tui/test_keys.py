@@ -301,6 +301,18 @@ async def test_a_click_chooses_a_container() -> None:
         assert "shop/web" in chosen_line(screen_lines(app))
 
 
+async def test_a_click_on_the_name_of_a_probe_shows_it() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("j", "j")
+        pane = app.screen.query_one("#detail")
+        column = line_with(app, "[liveness]").index(" readiness ")
+        await pilot.click(pane, offset=(column - pane.region.x + 1, 0))
+        await pilot.pause()
+
+        assert "[readiness]" in screen_text(app)
+
+
 # help, footer, palette
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.message import Message
 
+from probetui.k8s.probe import ProbeType
 from probetui.kubelet.inputs import Command
 from probetui.kubelet.journal import TickEntry
 from probetui.tui.background import Background
@@ -61,6 +62,14 @@ class TickWanted(Message):
 
 class WhyWanted(TickWanted):
     """The same, and it is to be told why things came to it."""
+
+
+class ProbeWanted(Message):
+    """Another probe of the container is to be shown."""
+
+    def __init__(self, probe_type: ProbeType) -> None:
+        super().__init__()
+        self.probe_type = probe_type
 
 
 class LogGrown(Message):

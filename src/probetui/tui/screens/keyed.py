@@ -13,7 +13,7 @@ from textual.widgets import Static
 from probetui.tui.action import Where
 from probetui.tui.actions import ACTIONS, bindings
 from probetui.tui.key_labels import footer_labels
-from probetui.tui.messages import StripEndWanted
+from probetui.tui.messages import ProbeWanted, StripEndWanted
 from probetui.tui.screens.sizes import LEAST, is_below
 from probetui.tui.stage import Stage, StagedScreen, is_allowed
 from probetui.tui.widgets.one_line import KeyLine
@@ -71,6 +71,11 @@ class KeyedScreen(StagedScreen, inherit_bindings=False):
     def action_tick(self, step: int) -> None:
         """Look at an older or a newer tick."""
         self.stage.move_cursor(step)
+        self.show_subject_everywhere()
+
+    @on(ProbeWanted)
+    def _show_probe(self, message: ProbeWanted) -> None:
+        self.stage.wanted_probe = message.probe_type
         self.show_subject_everywhere()
 
     @on(StripEndWanted)
