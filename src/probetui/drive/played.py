@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from probetui.drive.course import Course, is_change
+from probetui.drive.subscribers import Subscribers
 from probetui.kubelet.inputs import (
     Command,
     PauseProbes,
@@ -84,7 +85,7 @@ class PlayedSession:
         self._goal: datetime | None = None
         self._anchor = clock.now(), course.now
         self._wake = asyncio.Event()
-        self._subscribers: list[Callable[[], None]] = []
+        self._subscribers = Subscribers()
         self._is_news = False
         self._told_at = clock.now()
 
@@ -132,13 +133,7 @@ class PlayedSession:
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Be called on the event loop after something changed; returns what ends it."""
-        self._subscribers.append(callback)
-
-        def end() -> None:
-            with contextlib.suppress(ValueError):
-                self._subscribers.remove(callback)
-
-        return end
+        return self._subscribers.add(callback)
 
     def send(self, command: Command) -> None:
         """Do what a person asks for; the clock stops and goes on with the probes."""
@@ -373,8 +368,7 @@ class PlayedSession:
     def _tell(self) -> None:
         self._is_news = False
         self._told_at = self._clock.now()
-        for callback in tuple(self._subscribers):
-            callback()
+        self._subscribers.tell()
         if self.is_over():
             self.stop()
 

@@ -7,7 +7,6 @@ task that runs `RealtimeSession.run`; effects run beside it and put their facts 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
@@ -17,6 +16,7 @@ from typing import Any, Protocol
 
 from probetui.drive.logs import LogState, LogTail, read_log
 from probetui.drive.session_journal import SessionJournal
+from probetui.drive.subscribers import Subscribers
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
@@ -95,7 +95,7 @@ class RealtimeSession:
         self._inbox: deque[Input] = deque()
         self._wake = asyncio.Event()
         self._journal = SessionJournal()
-        self._subscribers: list[Callable[[], None]] = []
+        self._subscribers = Subscribers()
         self._notice: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.Task[None] | None = None
@@ -132,13 +132,7 @@ class RealtimeSession:
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Be called on the event loop after something changed; returns what ends it."""
-        self._subscribers.append(callback)
-
-        def end() -> None:
-            with contextlib.suppress(ValueError):
-                self._subscribers.remove(callback)
-
-        return end
+        return self._subscribers.add(callback)
 
     def send(self, command: Command) -> None:
         """Hand a command to the engine."""
@@ -282,8 +276,7 @@ class RealtimeSession:
         """Tell subscribers; what one of them raises comes out of `run`."""
         self._notice = None
         try:
-            for callback in tuple(self._subscribers):
-                callback()
+            self._subscribers.tell()
         except Exception as error:  # noqa: BLE001  # the loop would only log it
             self._bug = error
             self.stop()
