@@ -9,6 +9,7 @@ import pytest
 from probetui.cli.recording import header, open_writer, without_secrets
 from probetui.drive.masking import Mask, secrets_of
 from probetui.errors import RecordError
+from probetui.k8s.probe import ExecAction
 from probetui.kubelet.config import KubeletConfig
 from probetui.manifest.load import load_manifests
 from probetui.manifest.parse import Source
@@ -53,7 +54,7 @@ def values(manifest: str) -> dict[str, str]:
 def test_values_with_secret_names_are_masked_and_nothing_else_changes(
     rendered: str,
 ) -> None:
-    masked = without_secrets(rendered)
+    masked = without_secrets(rendered, Mask())
 
     assert values(masked) == {
         "MODE": "plain",
@@ -69,11 +70,44 @@ def test_values_with_secret_names_are_masked_and_nothing_else_changes(
     assert len(kept) >= len(rendered.splitlines()) - 7
 
 
+REPEATED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: hunter22}
+spec:
+  containers:
+    - name: hunter22
+      image: hunter22
+      command: [sh, -c, "echo hunter22\\nexec sleep 9"]
+      args: [--password=hunter22, plain]
+      env: [{name: API_TOKEN, value: hunter22}, {name: URL, value: "x://hunter22@y"}]
+      livenessProbe: {exec: {command: [curl, hunter22]}}
+      readinessProbe: {httpGet: {path: /?key=hunter22, port: 80}}
+"""
+
+
+def test_a_secret_that_is_repeated_elsewhere_is_masked_and_names_are_kept() -> None:
+    loaded = load_manifests([Source("pod.yaml", REPEATED)]).loaded
+
+    made = header(loaded, "docker", KubeletConfig(), {}, show_secrets=False)
+    text = made.manifests[0][1]
+
+    again = load_manifests([Source("x", text)]).pods[0]
+    container = again.containers[0]
+    assert (again.name, container.name, container.image) == ("hunter22",) * 3
+    assert container.command == ("sh", "-c", "echo ***\nexec sleep 9")
+    assert container.args == ("--password=***", "plain")
+    assert [each.value for each in container.env] == ["***", "x://***@y"]
+    assert container.liveness_probe is not None
+    assert container.liveness_probe.handler == ExecAction(("curl", "***"))
+    assert text.count("hunter22") == 3
+
+
 def test_a_manifest_without_secrets_stays_as_it_is_to_the_letter() -> None:
     manifest = MANIFEST.replace("API_TOKEN", "A").replace("PRIVATE_KEY", "B")
     manifest = manifest.replace("DB_PASSWORD", "C").replace("Authorization", "D")
 
-    assert without_secrets(manifest) == manifest
+    assert without_secrets(manifest, Mask(["no such"])) == manifest
 
 
 def test_a_record_holds_what_pods_refer_to_but_nothing_of_secrets() -> None:

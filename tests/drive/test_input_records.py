@@ -16,7 +16,7 @@ from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, to_line
 from probetui.k8s.config import Secret
 from probetui.k8s.pod import EnvVar
-from probetui.k8s.probe import HTTPGetAction, HTTPHeader
+from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader
 from probetui.k8s.runtime import RuntimePodStatus
 from probetui.kubelet.inputs import (
     AddPod,
@@ -95,7 +95,11 @@ def test_secrets_are_masked_wherever_an_input_has_them() -> None:
     app = a_container(
         env=(EnvVar("API_TOKEN", "hunter22"), EnvVar("MODE", "plain")),
         liveness_probe=a_probe(handler=request),
-        startup_probe=a_probe(),
+        startup_probe=a_probe(handler=ExecAction(("login", "--with=hunter22"))),
+        readiness_probe=a_probe(handler=HTTPGetAction(80, "/?key=hunter22")),
+        command=("serve", "hunter22"),
+        args=("hunter22",),
+        post_start=ExecAction(("tell", "hunter22")),
         pre_stop=request,
     )
     encoder = InputEncoder(Mask(["hunter22"]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -11,7 +12,13 @@ import yaml
 
 from probetui import __version__
 from probetui.cli.files import STDOUT
-from probetui.drive.masking import MASKED, Mask, is_secret_name
+from probetui.drive.masking import (
+    MASKED,
+    Mask,
+    is_secret_name,
+    secrets_of,
+    secrets_of_objects,
+)
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
 from probetui.k8s.pod import Pod
@@ -19,6 +26,9 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.manifest.manifests import LoadedObject, LoadedPod
 from probetui.manifest.render import object_as_yaml
 from probetui.presentation.api_json import pod_status_to_json
+
+_FREE_TEXT = frozenset({"command", "args", "path", "value"})
+"""Fields of manifests in which a secret may be repeated, and that name nothing."""
 
 
 def open_writer(target: str) -> RecordWriter:
@@ -61,6 +71,8 @@ def header(
 ) -> SessionHeader:
     """Return the header of a record: all that it takes to run the session again."""
     mask = None if show_secrets else MASKED
+    known = Mask(secrets_of(each.pod for each in loaded))
+    known.learn(secrets_of_objects(each.value for each in objects))
     return SessionHeader(
         probetui=__version__,
         runtime=runtime,
@@ -69,7 +81,9 @@ def header(
         manifests=[
             (
                 each.position.file,
-                each.manifest if show_secrets else without_secrets(each.manifest),
+                each.manifest
+                if show_secrets
+                else without_secrets(each.manifest, known),
             )
             for each in loaded
         ]
@@ -79,23 +93,33 @@ def header(
     )
 
 
-def without_secrets(manifest: str) -> str:
-    """Return a manifest in which values with secret names are masked, where they stand.
+def without_secrets(manifest: str, mask: Mask) -> str:
+    """Return a manifest in which secrets are masked, where they stand.
 
-    Everything else stays as it is, to the letter. `manifest` is what we rendered: no
-    anchors, no tags.
+    Those are values with secret names, and the same texts in commands, paths and other
+    values. Everything else stays as it is, to the letter. `manifest` is what we
+    rendered: no anchors, no tags.
     """
     masked = manifest
-    for begin, end in sorted(_secret_spans(yaml.compose(manifest)), reverse=True):
+    spans = sorted(_secret_spans(yaml.compose(manifest), "", mask), reverse=True)
+    for begin, end, text in spans:
         newline = "\n" if manifest[begin:end].endswith("\n") else ""
-        masked = f'{masked[:begin]}"{MASKED}"{newline}{masked[end:]}'
+        spelled = json.dumps(text, ensure_ascii=False)
+        masked = f"{masked[:begin]}{spelled}{newline}{masked[end:]}"
     return masked
 
 
-def _secret_spans(node: yaml.Node | None) -> list[tuple[int, int]]:
+def _secret_spans(
+    node: yaml.Node | None, field: str, mask: Mask
+) -> Iterator[tuple[int, int, str]]:
+    """Yield from where to where something secret stands, and what to write there."""
     match node:
+        case yaml.ScalarNode(value=str(text)) if field in _FREE_TEXT:
+            if (masked := mask.text(text)) != text:
+                yield node.start_mark.index, node.end_mark.index, masked
         case yaml.SequenceNode():
-            return [span for each in node.value for span in _secret_spans(each)]
+            for each in node.value:
+                yield from _secret_spans(each, field, mask)
         case yaml.MappingNode():
             fields = {key.value: value for key, value in node.value}
             name, value = fields.get("name"), fields.get("value")
@@ -104,7 +128,9 @@ def _secret_spans(node: yaml.Node | None) -> list[tuple[int, int]]:
                 and isinstance(value, yaml.ScalarNode)
                 and is_secret_name(name.value)
             ):
-                return [(value.start_mark.index, value.end_mark.index)]
-            return [span for each in fields.values() for span in _secret_spans(each)]
+                yield value.start_mark.index, value.end_mark.index, MASKED
+                return
+            for key, each in fields.items():
+                yield from _secret_spans(each, key, mask)
         case _:
-            return []
+            return

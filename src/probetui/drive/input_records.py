@@ -12,11 +12,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from probetui.drive.masking import MASKED, Mask, is_secret_name
+from probetui.drive.masking import MASKED, Mask
 from probetui.drive.value_json import decode_value, encode_value
 from probetui.k8s.config import ConfigObject, Secret
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import HTTPGetAction, LifecycleHandler, Probe
+from probetui.k8s.probe import ExecAction, HTTPGetAction, LifecycleHandler, Probe
 from probetui.k8s.runtime import RuntimePodStatus
 from probetui.kubelet.inputs import (
     AddPod,
@@ -129,9 +129,9 @@ def _offset(seen_at: datetime | None, started_at: datetime) -> int | None:
 def _without_secrets(item: Input, mask: Mask) -> Input:
     match item:
         case AddPod(pod):
-            return AddPod(_masked_pod(pod))
+            return AddPod(_masked_pod(pod, mask))
         case SetPods(pods):
-            return replace(item, pods=tuple(map(_masked_pod, pods)))
+            return replace(item, pods=tuple(_masked_pod(each, mask) for each in pods))
         case SetObjects(objects):
             return SetObjects(tuple(map(_masked_object, objects)))
         case OperationFinished(value=str(value)):
@@ -146,44 +146,69 @@ def _masked_object(value: ConfigObject) -> ConfigObject:
     return value
 
 
-def _masked_pod(pod: Pod) -> Pod:
+def _masked_pod(pod: Pod, mask: Mask) -> Pod:
+    def masked(containers: tuple[Container, ...]) -> tuple[Container, ...]:
+        return tuple(_masked_container(each, mask) for each in containers)
+
     return replace(
         pod,
-        init_containers=tuple(map(_masked_container, pod.init_containers)),
-        containers=tuple(map(_masked_container, pod.containers)),
+        init_containers=masked(pod.init_containers),
+        containers=masked(pod.containers),
     )
 
 
-def _masked_container(container: Container) -> Container:
+def _masked_container(container: Container, mask: Mask) -> Container:
+    """Mask what has a secret name, and where the same text is repeated.
+
+    Name and image stay: an engine that is given it again takes it for the same.
+    """
     return replace(
         container,
+        command=_masked_words(container.command, mask),
+        args=_masked_words(container.args, mask),
         env=tuple(
-            replace(each, value=MASKED)
-            if each.value and is_secret_name(each.name)
-            else each
+            replace(each, value=mask.value(each.name, each.value))
             for each in container.env
         ),
-        startup_probe=_masked_probe(container.startup_probe),
-        liveness_probe=_masked_probe(container.liveness_probe),
-        readiness_probe=_masked_probe(container.readiness_probe),
-        post_start=_masked_hook(container.post_start),
-        pre_stop=_masked_hook(container.pre_stop),
+        startup_probe=_masked_probe(container.startup_probe, mask),
+        liveness_probe=_masked_probe(container.liveness_probe, mask),
+        readiness_probe=_masked_probe(container.readiness_probe, mask),
+        post_start=_masked_hook(container.post_start, mask),
+        pre_stop=_masked_hook(container.pre_stop, mask),
     )
 
 
-def _masked_probe(probe: Probe | None) -> Probe | None:
-    if probe is None or not isinstance(probe.handler, HTTPGetAction):
-        return probe
-    return replace(probe, handler=_masked_request(probe.handler))
+def _masked_words(words: tuple[str, ...], mask: Mask) -> tuple[str, ...]:
+    return tuple(map(mask.text, words))
 
 
-def _masked_hook(handler: LifecycleHandler | None) -> LifecycleHandler | None:
-    return _masked_request(handler) if isinstance(handler, HTTPGetAction) else handler
+def _masked_probe(probe: Probe | None, mask: Mask) -> Probe | None:
+    if probe is None:
+        return None
+    match probe.handler:
+        case ExecAction() | HTTPGetAction() as handler:
+            return replace(probe, handler=_masked_handler(handler, mask))
+        case _:
+            return probe
 
 
-def _masked_request(request: HTTPGetAction) -> HTTPGetAction:
+def _masked_hook(
+    handler: LifecycleHandler | None, mask: Mask
+) -> LifecycleHandler | None:
+    match handler:
+        case ExecAction() | HTTPGetAction():
+            return _masked_handler(handler, mask)
+        case _:
+            return handler
+
+
+def _masked_handler(
+    handler: ExecAction | HTTPGetAction, mask: Mask
+) -> ExecAction | HTTPGetAction:
+    if isinstance(handler, ExecAction):
+        return ExecAction(_masked_words(handler.command, mask))
     headers = tuple(
-        replace(each, value=MASKED) if is_secret_name(each.name) else each
-        for each in request.http_headers
+        replace(each, value=mask.value(each.name, each.value))
+        for each in handler.http_headers
     )
-    return replace(request, http_headers=headers)
+    return replace(handler, path=mask.text(handler.path), http_headers=headers)
