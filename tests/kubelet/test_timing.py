@@ -63,6 +63,16 @@ def test_what_the_api_server_would_refuse_is_told(
     assert replace(USUAL, **fields).problems(kind) == problems
 
 
+def test_its_numbers_have_the_names_of_the_api() -> None:
+    assert USUAL.numbers == {
+        "initialDelaySeconds": 0,
+        "timeoutSeconds": 1,
+        "periodSeconds": 10,
+        "successThreshold": 1,
+        "failureThreshold": 3,
+    }
+
+
 def test_what_differs_is_told_by_its_name_in_the_api() -> None:
     after = replace(USUAL, period_seconds=5, failure_threshold=1)
 

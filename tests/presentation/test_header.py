@@ -125,6 +125,26 @@ def test_a_pause_is_said() -> None:
     assert left == " probetui  docker  1 pod 1 ctr   [PAUSED  live]"
 
 
+@pytest.mark.parametrize(
+    ("pace", "words"),
+    [
+        pytest.param(2.0, "speed 2x", id="a number"),
+        pytest.param(None, "speed max", id="as fast as it goes"),
+    ],
+)
+def test_a_pause_of_another_clock_tells_at_which_speed_it_will_go(
+    pace: float | None, words: str
+) -> None:
+    paused = PlaybackSnapshot(PlaybackKind.SIM, is_paused=True, pace=pace)
+    running = replace(paused, is_paused=False)
+
+    _, right = shown(4, replace(a_snapshot(demo()), playback=paused))
+    _, without = shown(4, replace(a_snapshot(demo()), playback=running))
+
+    assert f" {words}  restarts" in right
+    assert "speed" not in without
+
+
 def test_a_pause_in_which_containers_stand_still_says_so() -> None:
     pod = demo()
     (container,) = pod.containers

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from probetui.kubelet.snapshot import PlaybackSnapshot, Snapshot
+from probetui.kubelet.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
 from probetui.presentation.containers import ready_containers
 from probetui.presentation.durations import age, countdown, stopwatch
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, strong
@@ -57,6 +57,22 @@ def _live(snapshot: Snapshot) -> str:
     return "live, frozen" if is_frozen else "live"
 
 
+def _speed(snapshot: Snapshot) -> str:
+    """Return how fast simulated time will go after a pause.
+
+    In a replay there is no room for it: that has an end to tell, too.
+    """
+    playback = snapshot.playback
+    is_simulated = playback is not None and playback.kind is PlaybackKind.SIM
+    if playback is None or not is_simulated or not playback.is_paused:
+        return ""
+    return f"speed {_pace(playback)}  "
+
+
+def _pace(playback: PlaybackSnapshot) -> str:
+    return "max" if playback.pace is None else f"{playback.pace:g}x"
+
+
 def _played(snapshot: Snapshot, playback: PlaybackSnapshot, *, is_short: bool) -> Span:
     elapsed = stopwatch(snapshot.taken_at - snapshot.started_at)
     if is_short:
@@ -70,8 +86,7 @@ def _played(snapshot: Snapshot, playback: PlaybackSnapshot, *, is_short: bool) -
         return Span(f"[END  {name} {clock}]", Role.WARNING)
     if playback.is_paused:
         return Span(f"[PAUSED  {name} {clock}]", Role.WARNING)
-    pace = "max" if playback.pace is None else f"{playback.pace:g}x"
-    return Span(f"[{name.upper()} {pace}  {clock}]", Role.SUCCESS)
+    return Span(f"[{name.upper()} {_pace(playback)}  {clock}]", Role.SUCCESS)
 
 
 def _limits(snapshot: Snapshot, about: About, *, is_short: bool) -> Line:
@@ -132,7 +147,8 @@ def header(
         line(
             Span(late, Role.WARNING),
             Span(_chosen(snapshot), Role.ACCENT),
-            f" {ready}{restarts}faults {snapshot.faults}",
+            f" {_speed(snapshot) if level < _TINY else ''}",
+            f"{ready}{restarts}faults {snapshot.faults}",
             muted(f"   rec {view.safe(about.record)}" if has_record else ""),
             f"{clock} ",
         ),
