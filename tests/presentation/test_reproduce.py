@@ -214,6 +214,14 @@ def test_what_the_command_needs_is_said_of_grpc_alone() -> None:
     assert needs(Probe(ExecAction(("true",)))) == ""
 
 
+def test_of_a_command_with_something_masked_it_is_said_what_to_do() -> None:
+    probe = Probe(ExecAction(("login", "***")))
+
+    assert needs(probe, "login '***'") == (
+        "(*** stands for what is secret: put that in)"
+    )
+
+
 def test_without_an_address_the_command_says_what_to_put_in() -> None:
     probe = Probe(TCPSocketAction(80))
 

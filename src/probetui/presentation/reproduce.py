@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import quote, unquote_to_bytes
 
-from probetui.drive.masking import Mask
+from probetui.drive.masking import MASKED, Mask
 from probetui.k8s.pod import Container
 from probetui.k8s.probe import (
     ExecAction,
@@ -101,8 +101,10 @@ def by_hand(subject: Subject, view: View) -> str:
     )
 
 
-def needs(probe: Probe) -> str:
+def needs(probe: Probe, command: str = "") -> str:
     """Return what has to be known to use the command; empty if nothing."""
+    if MASKED in command:
+        return f"({MASKED} stands for what is secret: put that in)"
     if isinstance(probe.handler, GRPCAction):
         return (
             "(grpcurl asks the server to describe itself, the kubelet does not: where "

@@ -149,7 +149,7 @@ def _by_hand(tick: TickEntry, case: Case) -> tuple[str, str]:
         reach=case.view.reach,
         redirects=redirects,
     )
-    return command, needs(probe)
+    return command, needs(probe, command)
 
 
 def _tick_sentences(tick: TickEntry, case: Case) -> Iterator[str]:
