@@ -15,6 +15,7 @@ import click
 
 from probetui import __version__
 from probetui.cli import folders
+from probetui.cli.background import ask_terminal
 from probetui.cli.runtimes import PROCESS, open_runtime
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.cli.terminal import Terminal
@@ -101,12 +102,10 @@ def _terminal() -> Iterator[tuple[str, str]]:
 
 def _background(terminal: Terminal) -> str:
     """Tell what the theme follows where none is chosen."""
-    if terminal.stdin and terminal.stdout and terminal.stderr and not terminal.is_dumb:
-        # Late: not there on systems whose terminals are asked in another way.
-        from probetui.cli.background import ask_terminal  # noqa: PLC0415
-
-        if (told := ask_terminal()) is not None:
-            return f"{told}, as the terminal answers: {_theme(is_light=told.is_light)}"
+    is_asked = terminal.stdin and terminal.stdout and terminal.stderr
+    told = ask_terminal() if is_asked and not terminal.is_dumb else None
+    if told is not None:
+        return f"{told}, as the terminal answers: {_theme(is_light=told.is_light)}"
     is_light = is_light_by_environment(os.environ)
     if is_light is not None:
         return f"by COLORFGBG: {_theme(is_light=is_light)}"

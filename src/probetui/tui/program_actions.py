@@ -8,11 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from textual import on, work
+from textual.drivers.linux_driver import LinuxDriver
 from textual.strip import Strip
 
 from probetui.errors import ManifestError, ProbetuiError
 from probetui.presentation.changes import change_lines
 from probetui.presentation.spans import EMPTY, Line, line, strong
+from probetui.tui.asking_driver import AskingDriver
 from probetui.tui.edits import edited_timings
 from probetui.tui.messages import BackgroundTold
 from probetui.tui.outside import Reread, Timings
@@ -36,12 +38,8 @@ class ProgramActions(StagedApp, inherit_bindings=False):
 
     def follow_terminal(self) -> None:
         """Have the terminal asked for its background, and put on what goes with it."""
-        # Late: not there on systems whose terminals are asked in another way.
-        from textual.drivers.linux_driver import LinuxDriver  # noqa: PLC0415
-
+        # Another one was chosen by a variable of Textual's.
         if self.driver_class is LinuxDriver:
-            from probetui.tui.asking_driver import AskingDriver  # noqa: PLC0415
-
             self.driver_class = AskingDriver
             self._theme_of_terminal = self.theme
 
