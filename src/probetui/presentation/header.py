@@ -133,6 +133,7 @@ def header(
     ready = f"{_ready(snapshot)}  " if level <= _READY else ""
     has_restarts = level < _WITHOUT_RESTARTS
     restarts = f"restarts {snapshot.restarts}  " if has_restarts else ""
+    speed = _speed(snapshot) if level < _TINY else ""
     is_real = snapshot.playback is None
     wall = f"  {view.times.wall(snapshot.taken_at)}"
     has_record = bool(about.record) and level <= 1
@@ -147,8 +148,7 @@ def header(
         line(
             Span(late, Role.WARNING),
             Span(_chosen(snapshot), Role.ACCENT),
-            f" {_speed(snapshot) if level < _TINY else ''}",
-            f"{ready}{restarts}faults {snapshot.faults}",
+            f" {speed}{ready}{restarts}faults {snapshot.faults}",
             muted(f"   rec {view.safe(about.record)}" if has_record else ""),
             f"{clock} ",
         ),
