@@ -102,6 +102,20 @@ class DisruptionContract:
         await goes_on(bench, other, await count(bench, other))
         assert await stands_still(bench, container_id)
 
+    async def test_one_that_is_just_being_started_can_be_frozen_and_killed(
+        self, bench: Bench
+    ) -> None:
+        sandbox_id = await bench.sandbox(a_pod())
+
+        for attempt in range(5):
+            container_id = await bench.run(
+                STUBBORN, attempt=attempt, sandbox_id=sandbox_id
+            )
+            await disrupt(bench, container_id, Disruption.FREEZE)
+            await bench.runtime.stop_container(container_id, 0)
+
+            assert (await bench.ended(container_id)).exit_code == 137
+
     @pytest.mark.parametrize("grace", [pytest.param(1), pytest.param(0)])
     async def test_a_frozen_container_can_be_stopped(
         self, bench: Bench, grace: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 from collections.abc import Iterator, Sequence
@@ -19,9 +20,16 @@ from probetui.runtimes.cri.local_processes import (
 )
 
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
-LOOKS = 100
+LOOKS = 200
 PAUSE_SECONDS = 0.01
 """How often and how soon it is seen whether all processes stand still."""
+
+LOOKS_BEFORE_A_THAW = 10
+"""After how many looks in vain it is begun anew.
+
+A program that is just being replaced waits for its threads, which stand still already:
+the first kind of groups never comes to the end of that.
+"""
 
 
 class Standstill(Protocol):
@@ -62,14 +70,18 @@ class GroupStandstill:
         switch = self._switch
         if _read(switch.file) == switch.freeze:
             return False
-        for _ in range(LOOKS):
-            # Written again: the first kind lets what is forked meanwhile slip.
+        for look in range(LOOKS):
+            if look % LOOKS_BEFORE_A_THAW == LOOKS_BEFORE_A_THAW - 1:
+                self.end()
+                await asyncio.sleep(PAUSE_SECONDS)
             switch.file.write_text(switch.freeze)
             file, word = switch.frozen
             if word in _read(file).splitlines():
-                break
+                return True
             await asyncio.sleep(PAUSE_SECONDS)
-        return True
+        # Runtimes wait for ever for a group that is half frozen.
+        self.end()
+        raise OSError(errno.EBUSY, "its processes do not come to a stand")
 
     def end(self) -> None:
         """Thaw the group."""
