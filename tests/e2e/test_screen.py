@@ -60,6 +60,25 @@ def test_the_demo_is_shown_steered_with_keys_and_cleared_away(
     assert program.left_behind() == []
 
 
+def test_a_shell_opens_before_the_screen_which_comes_back_when_it_ends(
+    tty: Terminal,
+) -> None:
+    tty.enter(f"{PROGRAM} demo readiness; echo status $?")
+    tty.wait_for("readiness", "app", "yes", "Running")
+
+    tty.type("s")
+    wait_until(lambda: not tty.is_covered, "the end of the screen")
+    tty.enter('echo in $((6 * 7)) of $(basename "$PWD")')
+    tty.wait_for("in 42 of home")
+    tty.enter("exit")
+    wait_until(lambda: tty.is_covered, "the screen")
+    tty.wait_for("1 Containers", "Running")
+
+    tty.type("q")
+    tty.wait_for("stopping readiness", "status 0")
+    assert_restored(tty)
+
+
 def test_a_restart_is_seen_on_the_screen(tty: Terminal) -> None:
     tty.enter(f"{PROGRAM} demo; echo status $?")
 
