@@ -98,11 +98,6 @@ class ProbeManager:
         """Whether any probe is under way."""
         return bool(self._in_flight)
 
-    @property
-    def is_probing(self) -> bool:
-        """Whether any probe is under way."""
-        return bool(self._in_flight)
-
     # -- workers come and go
 
     def add_pod(self, pod: Pod, now: datetime) -> None:
