@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from probetui.drive.clocks import SystemClock
+from probetui.drive.course import Course
 from probetui.drive.played import PACES, PlayedSession
 from probetui.drive.scenario import Scenario
 from probetui.drive.scripted_lives import Life, Spell, Spells
@@ -258,6 +259,55 @@ async def test_it_can_be_sent_to_any_instant() -> None:
     assert session.snapshot.taken_at == at(20)
     assert session.snapshot.is_paused
     assert 0 < near < far
+
+
+class BusyClock(SystemClock):
+    """One on which every look costs time, as on a machine that is busy."""
+
+    def __init__(self) -> None:
+        self._now = START
+
+    def now(self) -> datetime:
+        self._now += timedelta(milliseconds=20)
+        return self._now
+
+
+def simulated(_path: Path) -> Course:
+    return SimulatedCourse(beginning(POD, scenario=SCENARIO), apart=30)
+
+
+def recorded(path: Path) -> Course:
+    session = Recorded(path, POD, scenario=SCENARIO)
+    session.run_until(at(300))
+    return session.end()
+
+
+@pytest.mark.parametrize("make", [simulated, recorded])
+async def test_on_a_long_way_it_says_how_far_it_is(
+    make: Callable[[Path], Course], tmp_path: Path
+) -> None:
+    course = make(tmp_path / "session.jsonl")
+    session = PlayedSession(course, BusyClock(), runtime_name="sim", pace=1.0)
+    told = []
+
+    def note() -> None:
+        playback = session.snapshot.playback
+        assert playback is not None
+        told.append(playback.seeking)
+
+    session.pause()
+    session.subscribe(note)
+    session.seek(at(290))
+    async with running(session):
+        await until(lambda: session.snapshot.taken_at == at(290))
+        await until(lambda: told[-1] is None)
+
+    *ways, there = told
+    shares = [each for each in ways if each is not None]
+    assert there is None
+    assert len(shares) > 3
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < 0.5 < shares[-1] <= 1
 
 
 async def test_nobody_is_sent_behind_the_end_or_before_the_beginning() -> None:

@@ -226,6 +226,17 @@ def test_there_is_no_banner_while_the_runtime_answers() -> None:
             "[END  replay 00:41.0 of 00:41.0]",
             id="ended",
         ),
+        pytest.param(
+            PlaybackSnapshot(
+                PlaybackKind.REPLAY,
+                is_paused=True,
+                pace=1,
+                length=timedelta(minutes=5),
+                seeking=0.43,
+            ),
+            "[SEEKING 43%  replay 00:41.0 of 05:00.0]",
+            id="on its way",
+        ),
     ],
 )
 def test_another_clock_than_the_wall_s_is_named(

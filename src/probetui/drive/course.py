@@ -107,6 +107,10 @@ class Course(Protocol):
     def look_ahead(self) -> bool:
         """Do a little of what makes seeking fast; False if nothing is left to do."""
 
+    @property
+    def prepared_until(self) -> datetime:
+        """Up to which instant a leap takes but a moment."""
+
 
 def is_change(entry: Entry) -> bool:
     """Tell whether an entry is about a change that people run to."""

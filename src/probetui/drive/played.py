@@ -118,6 +118,7 @@ class PlayedSession:
                 length,
                 self._has_ended,
                 course.note,
+                self._nearness(),
             ),
         )
 
@@ -259,16 +260,25 @@ class PlayedSession:
 
     def _go_to_goal(self, goal: datetime) -> timedelta:
         """Seek for a while."""
-        if self._course.leap(goal):
-            began_at = self._clock.now()
-            while self._is_due(goal):
-                self._course.turn()
-                if self._clock.now() - began_at > _SLICE:
-                    return _AT_ONCE
-            self._course.pass_until(goal)
-            self._stand_still()
+        began_at = self._clock.now()
         self._is_news = True
+        while not self._course.leap(goal):
+            if self._clock.now() - began_at > _SLICE:
+                return _AT_ONCE
+        while self._is_due(goal):
+            self._course.turn()
+            if self._clock.now() - began_at > _SLICE:
+                return _AT_ONCE
+        self._course.pass_until(goal)
+        self._stand_still()
         return _AT_ONCE
+
+    def _nearness(self) -> float | None:
+        """Return how much of the way to the goal is behind, None if there is none."""
+        if self._goal is None or self._goal == self._began_at:
+            return None
+        reached = self._course.prepared_until - self._began_at
+        return min(reached / (self._goal - self._began_at), 1.0)
 
     def _go_fast(self) -> timedelta | None:
         """Go on without looking at the clock."""

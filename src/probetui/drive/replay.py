@@ -269,6 +269,11 @@ class RecordedCourse:
             self._survey()
         return self.surveyed < self._last
 
+    @property
+    def prepared_until(self) -> datetime:
+        """The instant up to which it has been looked at."""
+        return max(self._now, self._ahead.now)
+
     def _come_near(self, position: int) -> None:
         """Start from the last checkpoint, unless the present is nearer."""
         kept = max(each for each in self._kept if each.position <= position)

@@ -200,6 +200,11 @@ class SimulatedCourse:
         """There is nothing to look at: what comes depends on what people do."""
         return False
 
+    @property
+    def prepared_until(self) -> datetime:
+        """The virtual instant."""
+        return self.now
+
     def _give(self, command: Command) -> Sequence[Entry]:
         self._done[self.position] = _Done(self.now, command)
         return self._simulation.submit(command).entries

@@ -165,7 +165,8 @@ class PlaybackSnapshot:
     `pace` is how many times faster than the wall's clock it goes, None for as fast as
     it can. `length` is that of a recording, None for what has no end. `has_ended` says
     that nothing more will come. `note` is a sentence about what is not as it should
-    be, such as that the recording was cut off.
+    be, such as that the recording was cut off. `seeking` is how much of the way to
+    where it was sent is behind it, from 0 to 1; None when it is there.
     """
 
     kind: PlaybackKind
@@ -174,6 +175,7 @@ class PlaybackSnapshot:
     length: timedelta | None = None
     has_ended: bool = False
     note: str = ""
+    seeking: float | None = None
 
 
 class Next(StrEnum):

@@ -82,6 +82,8 @@ def _played(snapshot: Snapshot, playback: PlaybackSnapshot, *, is_short: bool) -
     else:
         clock = f"clock {elapsed}" if playback.is_paused else elapsed
     name = playback.kind.value
+    if playback.seeking is not None:
+        return Span(f"[SEEKING {playback.seeking:.0%}  {name} {clock}]", Role.WARNING)
     if playback.has_ended:
         return Span(f"[END  {name} {clock}]", Role.WARNING)
     if playback.is_paused:
