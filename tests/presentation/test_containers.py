@@ -77,6 +77,23 @@ def test_the_state_of_a_container(state: ContainerState, words: str) -> None:
     assert text_of(container_cells(pod, pod.containers[0], VIEW).state) == words
 
 
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        pytest.param(Terminated(0, "Completed"), "ended", id="container has ended"),
+        pytest.param(Waiting("PodInitializing"), "·", id="container is still to come"),
+    ],
+)
+def test_a_worker_that_is_not_there_has_left_only_when_its_container_has(
+    state: ContainerState, shown: str
+) -> None:
+    pod = one(state=state, probe={"worker_alive": False, "ticks": 0})
+
+    cells = container_cells(pod, pod.containers[0], VIEW)
+
+    assert text_of(cells.probes[0]) == shown
+
+
 def test_a_waiting_container_shows_what_is_being_done_for_its_pod() -> None:
     pod = one("pulling busybox 40%", state=Waiting("ContainerCreating"))
 

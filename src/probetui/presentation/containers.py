@@ -133,8 +133,9 @@ def container_cells(
     """Return a container's line."""
     status = container.status
     is_ready = status is not None and status.ready
+    is_over = status is not None and isinstance(status.state, Terminated)
     liveness, readiness, startup = (
-        cell(probe_of(container, each), view)
+        cell(probe_of(container, each), view, is_over=is_over)
         for each in (ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP)
     )
     return ContainerCells(

@@ -74,18 +74,22 @@ def bar(probe: ProbeSnapshot, marks: Marks, width: int) -> Line:
     )
 
 
-def cell(probe: ProbeSnapshot | None, view: View) -> Line:
-    """Return a probe in the eight cells that a table has for it."""
+def cell(probe: ProbeSnapshot | None, view: View, *, is_over: bool = False) -> Line:
+    """Return a probe in the eight cells that a table has for it.
+
+    `is_over` is a container that has ended: a worker that is not there will not come.
+    """
     if probe is None:
         return line(muted("-"))
     marks = choice_marks(probe)
     room = _CELLS_IN_A_TABLE - len(text_of(marks))
+    if not probe.worker_alive:
+        has_left = is_over or probe.ticks
+        return line(muted("ended" if has_left else view.marks.empty), *marks)
     return (*_cell(probe, view, room), *marks)
 
 
 def _cell(probe: ProbeSnapshot, view: View, room: int) -> Line:
-    if not probe.worker_alive:
-        return line(muted("ended" if probe.ticks else view.marks.empty))
     if is_startup_done(probe):
         return line(Span(f"{view.marks.success} done", Role.SUCCESS))
     if probe.on_hold:
