@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from probetui.kubelet.journal import Gate
@@ -17,7 +18,7 @@ from tests.tui.stories import steady, stopping, ticks
 def lines(snapshot: Any, width: int, height: int = 30, **fields: Any) -> list[str]:
     pod = snapshot.pods[0]
     container = pod.containers[0]
-    subject = Subject(pod, container, container.probes[0], **fields)
+    subject = replace(Subject(pod, container, container.probes[0]), **fields)
     return [text_of(each) for each in trace_lines(subject, VIEW, width, height)]
 
 
@@ -102,6 +103,12 @@ def test_of_a_tick_that_is_long_gone_it_says_so() -> None:
 
 def test_before_the_first_tick_there_is_nothing_to_trace() -> None:
     assert lines(a_snapshot(demo("")), 58) == ["no tick yet"]
+
+
+def test_without_a_probe_there_is_no_tick_to_wait_for() -> None:
+    assert lines(a_snapshot(demo("")), 58, probe=None) == [
+        "no probe is defined: nothing ticks here"
+    ]
 
 
 def test_in_little_room_a_tick_that_was_stopped_at_once_has_nothing_passed() -> None:

@@ -74,6 +74,8 @@ def trace_lines(subject: Subject, view: View, width: int, height: int) -> list[L
     Where there is little room the questions that were passed share a line.
     """
     shown = subject_trace(subject, view)
+    if subject.probe is None:
+        return [line(muted("no probe is defined: nothing ticks here"))]
     if shown is None:
         is_lost = subject.cursor is not None
         return [line(muted(_LONG_AGO if is_lost else "no tick yet"))]
