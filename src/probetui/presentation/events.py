@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from probetui.k8s.event import Event, EventType
+from probetui.k8s.pod import Pod
 from probetui.kubelet.journal import (
     Action,
     BackoffEntry,
@@ -36,6 +38,7 @@ from probetui.presentation.findings import seen_words, severity_of
 from probetui.presentation.folding import ClusterView
 from probetui.presentation.refusals import refusal_words
 from probetui.presentation.spans import Role
+from probetui.presentation.stopping import told_first
 
 _ACTED = {
     Action.NONE: "as stored",
@@ -111,11 +114,15 @@ class EventLog:
         self.normals = 0
 
     def feed(  # noqa: C901  # one arm per kind
-        self, entry: Entry, names: Mapping[str, str]
+        self,
+        entry: Entry,
+        names: Mapping[str, str],
+        pods: Mapping[str, Pod] = MappingProxyType({}),
     ) -> EventLine | None:
         """Return the line for an entry, or None if it has none.
 
-        `names` says what to call each pod, by UID.
+        `names` says what to call each pod and `pods` what is in it, both by UID;
+        without the pod, nothing is said of a preStop hook.
         """
         match entry:
             case EventEntry():
@@ -123,7 +130,8 @@ class EventLog:
             case StateEntry():
                 return _state(entry, names)
             case ContainerEntry():
-                return self._container(entry, names)
+                pod = pods.get(entry.pod_uid)
+                return self._container(entry, names, pod)
             case BackoffEntry():
                 return self._backoff(entry, names)
             case UserEntry():
@@ -197,18 +205,18 @@ class EventLog:
         )
 
     def _container(
-        self, entry: ContainerEntry, names: Mapping[str, str]
+        self, entry: ContainerEntry, names: Mapping[str, str], pod: Pod | None
     ) -> EventLine | None:
         self._restarts[entry.pod_uid, entry.container_name] = entry.restart_count
         match entry.what:
             case Lifecycle.STOPPING:
-                reason, message = "stop", _stopping(entry)
+                reason, message = "stop", _stopping(entry, pod)
             case Lifecycle.EXITED:
                 reason, message = "exit", exit_words(entry)
             case Lifecycle.GONE:
                 reason, message = "gone", "it ran, and has vanished from the runtime"
             case Lifecycle.WOULD_STOP:
-                reason, message = "would stop", f"not acted: {_stopping(entry)}"
+                reason, message = "would stop", f"not acted: {_stopping(entry, pod)}"
             case Lifecycle.WOULD_START:
                 restart = f"restart {entry.restart_count}"
                 reason, message = "would start", f"not acted: {restart}"
@@ -258,13 +266,15 @@ def backoff_words(entry: BackoffEntry) -> str:
     return f"no wait ({passed} >= {age(entry.window)}), {following}"
 
 
-def _stopping(entry: ContainerEntry) -> str:
+def _stopping(entry: ContainerEntry, pod: Pod | None) -> str:
+    container = None if pod is None else pod.container(entry.container_name)
+    first = told_first(container, entry.grace_period_seconds)
     asked = asked_by(entry.by) if entry.by else "asked for"
     if entry.grace_period_seconds is None:
-        return f"SIGTERM, {asked}"
+        return f"{first}, {asked}"
     grace = f"{entry.grace_period_seconds}s"
     source = f" ({entry.grace_source})" if entry.grace_source else ""
-    return f"SIGTERM, SIGKILL in {grace}{source}, {asked}"
+    return f"{first}, SIGKILL in {grace}{source}, {asked}"
 
 
 def _try(entry: TryEntry, names: Mapping[str, str]) -> EventLine:

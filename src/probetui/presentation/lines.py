@@ -43,6 +43,7 @@ from probetui.presentation.findings import seen_words, severity_of
 from probetui.presentation.marks import is_warning
 from probetui.presentation.plain_detail import PlainDetail
 from probetui.presentation.refusals import refusal_words
+from probetui.presentation.stopping import given
 from probetui.presentation.text_cells import one_line
 
 _SECOND = timedelta(seconds=1)
@@ -82,8 +83,8 @@ def entry_line(  # noqa: C901  # one arm per kind
     """Return the fact without its time, or None for an entry that has no line.
 
     `names` says what to call each pod and `pods` what is in it, both by UID; without
-    the pod, the grace period of a kill is left out. Notes have no line, as they are not
-    data; bookmarks are people's own, and have one.
+    the pod, the grace period of a kill is left out, and that a hook comes before it.
+    Notes have no line, as they are not data; bookmarks are people's own, and have one.
     """
     match entry:
         case TickEntry():
@@ -104,7 +105,7 @@ def entry_line(  # noqa: C901  # one arm per kind
             return f"{where} {_state(entry)}"
         case ContainerEntry():
             where = object_name(names, entry.pod_uid, entry.container_name)
-            return f"{where} {_container(entry)}"
+            return f"{where} {_container(entry, pods.get(entry.pod_uid))}"
         case BackoffEntry():
             where = object_name(names, entry.pod_uid, entry.container_name)
             return f"{where} {_backoff(entry)}"
@@ -364,10 +365,11 @@ def _grace(tick: TickEntry, pod: Pod | None) -> str:
     if pod is None or container is None:
         return ""
     reason = _KILL_REASONS[tick.key.probe_type]
-    return f" grace={termination_grace_period(pod, container, reason).seconds}s"
+    seconds, _ = termination_grace_period(pod, container, reason)
+    return f" {given(container, seconds)}"
 
 
-def _container(entry: ContainerEntry) -> str:
+def _container(entry: ContainerEntry, pod: Pod | None) -> str:
     match entry.what:
         case Lifecycle.STARTED:
             return f"started restart={entry.restart_count}"
@@ -375,8 +377,9 @@ def _container(entry: ContainerEntry) -> str:
             return _exited(entry)
         case Lifecycle.STOPPING | Lifecycle.WOULD_STOP:
             grace = entry.grace_period_seconds
-            seconds = "" if grace is None else f" grace={grace}s"
-            return f"{entry.what}{seconds} reason={entry.by or By.ITSELF}"
+            container = None if pod is None else pod.container(entry.container_name)
+            told = "" if grace is None else f" {given(container, grace)}"
+            return f"{entry.what}{told} reason={entry.by or By.ITSELF}"
         case _:
             return f"{entry.what} restart={entry.restart_count}"
 

@@ -16,6 +16,7 @@ from probetui.presentation.durations import countdown, took
 from probetui.presentation.marks import is_warning, tick_mark
 from probetui.presentation.sentences import GOES_ON, KILL_REASONS
 from probetui.presentation.spans import Line, Role, Span, line, muted, strong
+from probetui.presentation.stopping import told_first
 from probetui.presentation.view import View
 
 MAX_ATTEMPTS = 3
@@ -255,7 +256,8 @@ def _grace(tick: TickEntry, pod: Pod | None) -> str:
         return ""
     reason = KILL_REASONS[tick.key.probe_type]
     seconds, source = termination_grace_period(pod, container, reason)
-    return f": SIGTERM, then SIGKILL after {seconds}s of grace ({source})"
+    first = told_first(container, seconds)
+    return f": {first}, then SIGKILL after {seconds}s of grace ({source})"
 
 
 def event_of(tick: TickEntry) -> tuple[str, str] | None:

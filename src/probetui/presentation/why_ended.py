@@ -14,6 +14,7 @@ from probetui.presentation.durations import age, took
 from probetui.presentation.exits import signal_of
 from probetui.presentation.lives import NO_PAST, ContainerPast, Life
 from probetui.presentation.refusals import as_sentence, refusal_words
+from probetui.presentation.stopping import is_hooked
 from probetui.presentation.view import View
 
 _SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
@@ -47,7 +48,7 @@ def end_sentences(
     if life.stopping is not None:
         yield from _grace(life.stopping, container, view)
     if life.exited is not None:
-        yield _exit(life.exited, life.stopping, view)
+        yield _exit(life.exited, life.stopping, container, view)
     elif life.stopping is not None:
         yield from _still_stopping(life.stopping, view)
 
@@ -90,7 +91,7 @@ def _grace(
         f"It was told to stop at {at} and given {seconds}s of grace, "
         f"{_source(stopping.grace_source, seconds)}."
     )
-    if container is not None and container.pre_stop is not None:
+    if is_hooked(container, seconds):
         yield "Its preStop hook ran first, and the grace went on meanwhile."
 
 
@@ -108,7 +109,12 @@ def _still_stopping(stopping: ContainerEntry, view: View) -> Iterator[str]:
     yield f"It has not ended yet; SIGKILL follows at {view.times.stamp(ends_at)}."
 
 
-def _exit(exited: ContainerEntry, stopping: ContainerEntry | None, view: View) -> str:
+def _exit(
+    exited: ContainerEntry,
+    stopping: ContainerEntry | None,
+    container: Container | None,
+    view: View,
+) -> str:
     code = exited.exit_code or 0
     at = view.times.stamp(exited.at)
     ended = f"Its end was seen at {at}: exit code {code}"
@@ -116,7 +122,7 @@ def _exit(exited: ContainerEntry, stopping: ContainerEntry | None, view: View) -
     if exited.oom_killed:
         return f"{ended}. It was out of memory, as the runtime's OOM flag says."
     if signal == "SIGKILL":
-        return f"{ended}, SIGKILL. {_killed(exited, stopping)}"
+        return f"{ended}, SIGKILL. {_killed(exited, stopping, container)}"
     if signal == "SIGTERM" and stopping is not None:
         return f"{ended}, SIGTERM. It ended when it was told to."
     if signal:
@@ -126,7 +132,9 @@ def _exit(exited: ContainerEntry, stopping: ContainerEntry | None, view: View) -
     return f"{ended}."
 
 
-def _killed(exited: ContainerEntry, stopping: ContainerEntry | None) -> str:
+def _killed(
+    exited: ContainerEntry, stopping: ContainerEntry | None, container: Container | None
+) -> str:
     not_memory = "It was not out of memory: the runtime set no OOM flag."
     if stopping is None or stopping.grace_period_seconds is None:
         return (
@@ -139,8 +147,10 @@ def _killed(exited: ContainerEntry, stopping: ContainerEntry | None) -> str:
     grace = stopping.grace_period_seconds * _SECOND
     # The end is seen by a look every second, the grace begins with the call.
     if lasted + _SECOND < grace:
+        hooked = is_hooked(container, stopping.grace_period_seconds)
+        begin = "its preStop hook began" if hooked else "SIGTERM"
         return (
-            f"That is {age(lasted)} after SIGTERM, sooner than the grace of "
+            f"That is {age(lasted)} after {begin}, sooner than the grace of "
             f"{age(grace)}, so that something else sent it. {not_memory}"
         )
     return f"It had not ended by itself within the grace. {not_memory}"

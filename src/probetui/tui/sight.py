@@ -120,7 +120,7 @@ class Onlooker:
         journal = self._session.journal
         fresh, self._read = journal[self._read :], len(journal)
         self._past.feed(fresh, self._read - len(fresh))
-        found = (self._log.feed(each, self._names) for each in fresh)
+        found = (self._log.feed(each, self._names, self._pods) for each in fresh)
         lines = tuple(each for each in found if each is not None)
         self._lines.extend(lines)
         self._log.cluster.let_go(self._lines.oldest)
