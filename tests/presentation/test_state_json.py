@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,8 +12,9 @@ import msgspec
 import pytest
 
 from probetui.drive.masking import MASKED, Mask
+from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Container
-from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader, Probe
+from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader, Probe, ProbeType
 from probetui.k8s.status import (
     ConditionStatus,
     ContainerStatus,
@@ -20,8 +22,10 @@ from probetui.k8s.status import (
     PodStatus,
     Terminated,
 )
+from probetui.kubelet.journal import Entry, FindingEntry, ListenersEntry, TickEntry
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.snapshot import Snapshot
+from probetui.presentation.past import Past
 from probetui.presentation.state_json import state_text
 from probetui.presentation.state_schema import SessionState, state_schema
 from tests.tui.scenes import SCENES
@@ -175,3 +179,90 @@ def test_bytes_that_are_not_utf_8_read_back_unchanged() -> None:
     assert text.isascii()
     output = read["pods"][0]["containers"][0]["probes"][0]["lastRun"]["attempts"][0]
     assert output["output"] == "\udcff\x1b"
+
+
+THERE = Endpoint("10.1.2.3", 8080)
+LOOPBACK = Listeners((Endpoint("127.0.0.1", 8080),), Extent.CONTAINER)
+
+
+def a_refused_tick() -> TickEntry:
+    refused = Attempt(ProbeResult.FAILURE, "connection refused", refused_at=THERE)
+    return a_tick(DEMO_KEY, NOW, "f", sequence=41, attempts=(refused,))
+
+
+def shown_by(tick: TickEntry, *entries: Entry, mask: Mask | None = None) -> Any:
+    """Return what is told of the demo's probe after that tick and those entries."""
+    probe = a_probe_snapshot(DEMO_KEY, Probe(None), last_run=tick)
+    pod = a_pod_snapshot(DEMO, a_container_snapshot(DEMO.containers[0], probe))
+    past = Past(())
+    past.feed((tick, *entries), 0)
+    text = state_text(a_snapshot(pod), "docker", mask or Mask(), past)
+    msgspec.convert(json.loads(text), SessionState)
+    return json.loads(text)["pods"][0]["containers"][0]["probes"][0]
+
+
+def a_look(listeners: Listeners | None, problem: str = "") -> ListenersEntry:
+    return ListenersEntry(
+        42, NOW, DEMO_KEY, a_refused_tick().container_id, THERE, listeners, problem,
+        cause=41,
+    )  # fmt: skip
+
+
+def test_why_the_last_connection_was_refused_is_told() -> None:
+    probe = shown_by(a_refused_tick(), a_look(LOOPBACK))
+
+    assert probe["lastRun"]["refusal"] == {
+        "at": "2026-11-20T08:21:07.000000Z",
+        "refused": {"address": "10.1.2.3", "port": 8080},
+        "listeners": [{"address": "127.0.0.1", "port": 8080}],
+        "extent": "container",
+        "problem": "",
+        "message": "the container listens on 127.0.0.1:8080 only: a probe comes to "
+        "10.1.2.3, so it is refused",
+    }
+
+
+def test_why_nobody_knows_who_listens_is_told_without_secrets() -> None:
+    look = a_look(None, "s3cr3t-token is not allowed to look")
+
+    probe = shown_by(a_refused_tick(), look, mask=Mask(["s3cr3t-token"]))
+
+    refusal = probe["lastRun"]["refusal"]
+    assert (refusal["listeners"], refusal["extent"]) == (None, None)
+    assert refusal["problem"] == f"{MASKED} is not allowed to look"
+    assert "s3cr3t" not in refusal["message"]
+
+
+def test_a_connection_that_was_not_refused_has_no_reason_for_it() -> None:
+    answered = a_tick(DEMO_KEY, NOW, "s", sequence=43)
+
+    probe = shown_by(answered, a_look(LOOPBACK))
+
+    assert probe["lastRun"]["refusal"] is None
+
+
+def test_what_a_probe_showed_to_be_unwise_is_told_of_that_probe_alone() -> None:
+    message = "answered with a redirect by s3cr3t-token"
+    path = "spec.containers[0].livenessProbe"
+    finding = FindingEntry(
+        44, NOW, DEMO_KEY, "redirect-seen", path, message, "pod.yaml:9:7", 41
+    )
+    other = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
+
+    probe = shown_by(
+        a_refused_tick(),
+        finding,
+        dataclasses.replace(finding, key=other),
+        mask=Mask(["s3cr3t-token"]),
+    )
+
+    assert probe["findings"] == [
+        {
+            "at": "2026-11-20T08:21:07.000000Z",
+            "rule": "redirect-seen",
+            "severity": "warning",
+            "path": path,
+            "place": "pod.yaml:9:7",
+            "message": f"answered with a redirect by {MASKED}",
+        }
+    ]

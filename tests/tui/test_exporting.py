@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 from textual.app import App
 
+from probetui.kubelet.journal import FindingEntry
 from tests.tui.scenes import failing
 from tests.tui.seeing import an_app
 
@@ -43,6 +45,21 @@ async def test_the_state_is_written_by_name_and_the_file_is_told(
     assert path.name == "probetui-state-20261120T082107.json"
     assert told == [f"saved {path}"]
     assert kind_in(path) == "SessionState"
+
+
+async def test_what_a_probe_showed_is_in_it(tmp_path: Path) -> None:
+    scene = failing()
+    container = scene.pods[0].containers[0]
+    seen = FindingEntry(
+        1, scene.taken_at, container.probes[0].key, "redirect-seen", "spec.x", "is so"
+    )
+    app = an_app(replace(scene, entries=(seen,)), screenshot_folder=tmp_path)
+    async with app.run_test(size=SIZE):
+        app.action_export()
+
+    (path,) = files(tmp_path)
+    told = json.loads(path.read_text())["pods"][0]["containers"][0]["probes"][0]
+    assert [each["rule"] for each in told["findings"]] == ["redirect-seen"]
 
 
 async def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import msgspec
 
 from probetui.drive.masking import Mask
+from probetui.k8s.listeners import Endpoint
 from probetui.k8s.probe import ProbeType
-from probetui.kubelet.journal import TickEntry
+from probetui.kubelet.journal import FindingEntry, ListenersEntry, TickEntry
 from probetui.kubelet.outcome import Attempt, Result
 from probetui.kubelet.snapshot import (
     BackoffSnapshot,
@@ -24,8 +25,12 @@ from probetui.kubelet.snapshot import (
 from probetui.presentation import state_schema as shape
 from probetui.presentation.api_json import container_status_to_json, pod_status_to_json
 from probetui.presentation.containers import kind
+from probetui.presentation.findings import severity_of
+from probetui.presentation.lives import ContainerPast
+from probetui.presentation.past import Past
 from probetui.presentation.probe_json import probe_to_json
 from probetui.presentation.probes import threshold
+from probetui.presentation.refusals import refusal_words
 
 _MILLISECOND = timedelta(milliseconds=1)
 _WORDS: dict[ProbeType, shape.ProbeWord] = {
@@ -45,20 +50,24 @@ _KINDS: dict[str, Literal["container", "sidecar", "init"]] = {
 }
 
 
-def state_text(snapshot: Snapshot, runtime_name: str, mask: Mask) -> str:
+def state_text(
+    snapshot: Snapshot, runtime_name: str, mask: Mask, past: Past | None = None
+) -> str:
     """Return a session's state as indented JSON, ending with a newline.
 
+    The `past` knows what probes showed: why they were refused, and what is unwise.
     A byte that is not UTF-8 is an escaped lone surrogate, as in the record.
     """
-    plain = msgspec.to_builtins(session_state(snapshot, runtime_name, mask))
+    plain = msgspec.to_builtins(session_state(snapshot, runtime_name, mask, past))
     # Not by msgspec's own encoder: it refuses lone surrogates.
     return json.dumps(plain, indent=2) + "\n"
 
 
 def session_state(
-    snapshot: Snapshot, runtime_name: str, mask: Mask
+    snapshot: Snapshot, runtime_name: str, mask: Mask, past: Past | None = None
 ) -> shape.SessionState:
     """Return a session's state, secrets masked."""
+    known = past or Past(())
     return shape.SessionState(
         taken_at=_instant(snapshot.taken_at),
         started_at=_instant(snapshot.started_at),
@@ -77,11 +86,11 @@ def session_state(
             )
             for each in snapshot.queue
         ],
-        pods=[_pod(each, mask) for each in snapshot.pods],
+        pods=[_pod(each, mask, known) for each in snapshot.pods],
     )
 
 
-def _pod(pod: PodSnapshot, mask: Mask) -> shape.Pod:
+def _pod(pod: PodSnapshot, mask: Mask, past: Past) -> shape.Pod:
     return shape.Pod(
         pod=pod.pod.name,
         namespace=pod.pod.namespace,
@@ -90,11 +99,16 @@ def _pod(pod: PodSnapshot, mask: Mask) -> shape.Pod:
         worker_state=pod.state,
         operation=mask.text(pod.operation),
         status=_masked(pod_status_to_json(pod.status), mask),
-        containers=[_container(each, mask) for each in pod.containers],
+        containers=[
+            _container(each, mask, past.container(pod.pod.uid, each.container.name))
+            for each in pod.containers
+        ],
     )
 
 
-def _container(container: ContainerSnapshot, mask: Mask) -> shape.Container:
+def _container(
+    container: ContainerSnapshot, mask: Mask, past: ContainerPast
+) -> shape.Container:
     status = container.status
     return shape.Container(
         container=container.container.name,
@@ -106,12 +120,12 @@ def _container(container: ContainerSnapshot, mask: Mask) -> shape.Container:
         frozen_since=_optional(container.frozen_since),
         cut_off_since=_optional(container.cut_off_since),
         break_points=sorted(container.break_points),
-        probes=[_probe(each, mask) for each in container.probes],
+        probes=[_probe(each, mask, past) for each in container.probes],
     )
 
 
-def _probe(probe: ProbeSnapshot, mask: Mask) -> shape.Probe:
-    last = probe.last_result
+def _probe(probe: ProbeSnapshot, mask: Mask, past: ContainerPast) -> shape.Probe:
+    last, last_run = probe.last_result, probe.last_run
     return shape.Probe(
         probe=_WORDS[probe.key.probe_type],
         spec=probe_to_json(probe.probe, mask),
@@ -138,11 +152,15 @@ def _probe(probe: ProbeSnapshot, mask: Mask) -> shape.Probe:
             errors=probe.errors,
             skips=probe.skips,
         ),
-        last_run=None if probe.last_run is None else _last_run(probe.last_run, mask),
+        last_run=None if last_run is None else _last_run(last_run, mask, past),
+        findings=[
+            _finding(each, mask) for each in past.findings if each.key == probe.key
+        ],
     )
 
 
-def _last_run(tick: TickEntry, mask: Mask) -> shape.LastRun:
+def _last_run(tick: TickEntry, mask: Mask, past: ContainerPast) -> shape.LastRun:
+    look = past.listeners(tick)
     return shape.LastRun(
         n=tick.n,
         started_at=_instant(tick.started_at),
@@ -155,6 +173,34 @@ def _last_run(tick: TickEntry, mask: Mask) -> shape.LastRun:
         injected=tick.injected,
         delay=tick.delay.total_seconds(),
         attempts=[_attempt(each, mask) for each in tick.attempts],
+        refusal=None if look is None else _refusal(look, mask),
+    )
+
+
+def _refusal(look: ListenersEntry, mask: Mask) -> shape.Refusal:
+    found = look.listeners
+    return shape.Refusal(
+        at=_instant(look.at),
+        refused=_endpoint(look.refused_at),
+        listeners=None if found is None else list(map(_endpoint, found.endpoints)),
+        extent=None if found is None else found.extent,
+        problem=mask.text(look.problem),
+        message=mask.text(refusal_words(look)),
+    )
+
+
+def _endpoint(endpoint: Endpoint) -> shape.Endpoint:
+    return shape.Endpoint(address=endpoint.address, port=endpoint.port)
+
+
+def _finding(entry: FindingEntry, mask: Mask) -> shape.Finding:
+    return shape.Finding(
+        at=_instant(entry.at),
+        rule=entry.rule,
+        severity=severity_of(entry.rule),
+        path=entry.path,
+        place=entry.place,
+        message=mask.text(entry.message),
     )
 
 

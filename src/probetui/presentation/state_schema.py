@@ -11,11 +11,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, field
 
+from probetui.k8s.listeners import Extent
 from probetui.k8s.status import PodPhase
 from probetui.kubelet.inputs import BreakPoint, Injected
 from probetui.kubelet.journal import Action, By, Skip
 from probetui.kubelet.outcome import ProbeResult
 from probetui.kubelet.snapshot import PodWorkerState
+from probetui.manifest.problem import Severity
 from probetui.presentation.api_json import STATE_API_VERSION, STATE_KIND
 
 Instant = Annotated[
@@ -43,6 +45,44 @@ class Shape(
     rename="camel",
 ):
     """A JSON object, its fields in camel case."""
+
+
+class Endpoint(Shape, frozen=True):
+    """An address and a port."""
+
+    address: str
+    port: int
+
+
+class Refusal(Shape, frozen=True):
+    """Why a connection was refused, by where the container listened.
+
+    `listeners` is null where that cannot be seen, for which `problem` is the reason;
+    `message` has it in words.
+    """
+
+    at: Instant
+    refused: Annotated[Endpoint, Meta(description="where the probe went")]
+    listeners: list[Endpoint] | None
+    extent: Annotated[
+        Extent | None, Meta(description="whose network it is, so whose listeners")
+    ]
+    problem: str
+    message: str
+
+
+class Finding(Shape, frozen=True):
+    """What a probe showed to be likely not meant so.
+
+    `path` is a field of the pod, `place` where it stands in the manifest.
+    """
+
+    at: Instant
+    rule: str
+    severity: Severity
+    path: str
+    place: str
+    message: str
 
 
 class Attempt(Shape, frozen=True):
@@ -75,6 +115,9 @@ class LastRun(Shape, frozen=True):
     injected: bool
     delay: Seconds
     attempts: list[Attempt]
+    refusal: Annotated[
+        Refusal | None, Meta(description="null: not refused, or why is not known")
+    ]
 
 
 class Counts(Shape, frozen=True):
@@ -108,6 +151,7 @@ class Probe(Shape, frozen=True):
     delay_until: Instant | None
     counts: Counts
     last_run: LastRun | None
+    findings: list[Finding]
 
 
 class Stopping(Shape, frozen=True):

@@ -19,7 +19,7 @@ def export_state(stage: Stage) -> Path:
     sight = stage.sight
     at = sight.snapshot.taken_at.astimezone(UTC)
     name = f"probetui-state-{at:%Y%m%dT%H%M%S}"
-    text = state_text(sight.snapshot, sight.runtime_name, sight.view.mask)
+    text = state_text(sight.snapshot, sight.runtime_name, sight.view.mask, sight.past)
     path = _unused(stage.options.screenshot_folder, name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
