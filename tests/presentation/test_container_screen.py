@@ -60,9 +60,31 @@ def test_the_lines_that_matter_most_of_a_container_that_is_stopped() -> None:
         "  (skipped: on hold)\n"
         "last          ✗ exit 1 in 34ms  cat: can't open '/tmp/healthy': No such file "
         "or directory\n"
-        "kill          SIGTERM 08:21:10, SIGKILL 08:21:40, 23s of 30s grace left "
-        "(pod), liveness probe\n"
+        "kill          SIGTERM 08:21:10, SIGKILL 08:21:40,\n"
+        "              23s of 30s grace left (pod), liveness probe\n"
         "back-off      next window 10s, counted from exit 08:20:25: over"
+    )
+
+
+@pytest.mark.parametrize("width", [48, 62, 76, 78, 120])
+@pytest.mark.parametrize("hook", [None, SleepAction(5)], ids=["no hook", "a hook"])
+def test_of_a_kill_nothing_is_cut_at_any_width(
+    hook: LifecycleHandler | None, width: int
+) -> None:
+    snapshot = stopping()
+    subject = the_subject(snapshot)
+    spec = replace(subject.container.container, pre_stop=hook)
+    hooked = replace(subject, container=replace(subject.container, container=spec))
+
+    shown = [text_of(each) for each in short_lines(hooked, seen(snapshot), width)]
+
+    first = next(n for n, each in enumerate(shown) if each.startswith("kill"))
+    told = shown[first:-1]
+    begins = "SIGTERM 08:21:10" if hook is None else "preStop 08:21:10, then SIGTERM"
+    ends = "" if hook is None else ", preStop sleep 5s, within the grace"
+    assert max(map(len, told)) <= width
+    assert " ".join(each[14:] for each in told) == (
+        f"{begins}, SIGKILL 08:21:40, 23s of 30s grace left (pod), liveness probe{ends}"
     )
 
 

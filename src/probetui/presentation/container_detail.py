@@ -11,6 +11,7 @@ from probetui.presentation.containers import state
 from probetui.presentation.durations import age, countdown
 from probetui.presentation.exits import asked_by, last_exit_words
 from probetui.presentation.spans import Line, Role, Span, line, muted
+from probetui.presentation.stopping import is_hooked, told_first
 from probetui.presentation.view import View
 
 _SECOND = timedelta(seconds=1)
@@ -28,22 +29,38 @@ def labelled(label: str, *parts: str | Span) -> Line:
 def stopping_words(container: ContainerSnapshot, view: View) -> str:
     """Return signals, their times, what is left of the grace, and its source.
 
-    When SIGTERM comes after a preStop hook, only the runtime knows. Empty unless the
-    container is being stopped.
+    Empty unless the container is being stopped.
     """
     stopping = container.stopping
     if stopping is None:
         return ""
     grace = stopping.grace_period_seconds
+    begins, *others = stopping_parts(container, view)
+    if is_hooked(container.container, grace):
+        begins = told_first(container.container, grace)
+    return ", ".join((begins, *others))
+
+
+def stopping_parts(container: ContainerSnapshot, view: View) -> tuple[str, ...]:
+    """Return the same in parts that can stand on lines of their own.
+
+    A preStop hook has its time too: the kubelet begins with it. None unless the
+    container is being stopped.
+    """
+    stopping = container.stopping
+    if stopping is None:
+        return ()
+    grace = stopping.grace_period_seconds
+    since = view.times.clock(stopping.since)
     ends_at = stopping.since + grace * _SECOND
-    begins = f"SIGTERM {view.times.clock(stopping.since)}"
-    if container.container.pre_stop is not None:
-        begins = "preStop, then SIGTERM"
+    begins = f"SIGTERM {since}"
+    if is_hooked(container.container, grace):
+        begins = f"preStop {since}, then SIGTERM"
+    left = countdown(ends_at - view.now)
     return (
-        f"{begins}, "
-        f"SIGKILL {view.times.clock(ends_at)}, "
-        f"{countdown(ends_at - view.now)} of {grace}s grace left "
-        f"({stopping.grace_source})"
+        begins,
+        f"SIGKILL {view.times.clock(ends_at)}",
+        f"{left} of {grace}s grace left ({stopping.grace_source})",
     )
 
 

@@ -11,9 +11,10 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import Skip
 from probetui.kubelet.snapshot import ContainerSnapshot, ProbeSnapshot
 from probetui.presentation.container_detail import (
+    LABEL,
     container_lines,
     labelled,
-    stopping_words,
+    stopping_parts,
     under_way,
     waiting_words,
 )
@@ -36,7 +37,8 @@ from probetui.presentation.probe_detail import (
 )
 from probetui.presentation.sentences import next_failure
 from probetui.presentation.sightings import sighting_lines
-from probetui.presentation.spans import EMPTY, Line, Role, Span, muted
+from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, text_of
+from probetui.presentation.stopping import is_hooked
 from probetui.presentation.strips import strip_lines
 from probetui.presentation.view import View
 
@@ -56,7 +58,7 @@ def short_lines(subject: Subject, view: View, width: int) -> list[Line]:
         _delay(probe, view),
         _last(probe, view),
         *sighting_lines(probe.key, probe.last_run, subject.past, view),
-        _kill(subject, view),
+        *_kill_and_hook(subject, view, width),
         _wait(subject.container, view),
     ]
 
@@ -79,7 +81,7 @@ def full_lines(subject: Subject, view: View, width: int) -> list[Line]:
         *standing_lines(container, probe, view),
         *outlook_lines(subject.tick, failure, view),
         EMPTY,
-        *_kill_panel(subject, view),
+        *_kill_panel(subject, view, width),
         *_backoff_panel(container, view),
         EMPTY,
         _last(probe, view),
@@ -142,15 +144,38 @@ def _last(probe: ProbeSnapshot, view: View) -> Line:
     return labelled("last", *last_words(tick, view), "  ", Span(output, Role.STRONG))
 
 
-def _kill(subject: Subject, view: View) -> Line:
-    stopping = subject.container.stopping
-    if stopping is None:
-        if subject.probe is None:
-            return labelled("kill", "none under way")
-        failure = next_failure(subject.pod.pod, subject.container, subject.probe, view)
-        return labelled("next failure", failure.sentence)
-    words = stopping_words(subject.container, view)
-    return labelled("kill", Span(words, Role.WARNING), f", {asked_by(stopping.by)}")
+def _kill_and_hook(subject: Subject, view: View, width: int) -> Iterator[Line]:
+    """Yield the kill that is under way with its hook, or what a failure would do."""
+    container, probe = subject.container, subject.probe
+    if (stopping := container.stopping) is not None:
+        hook = ""
+        if is_hooked(container.container, stopping.grace_period_seconds):
+            hook = f"preStop {_hook_words(container.container, view)}"
+        yield from _kill(container, view, width, hook)
+    elif probe is not None:
+        failure = next_failure(subject.pod.pod, container, probe, view)
+        yield labelled("next failure", failure.sentence)
+
+
+def _kill(
+    container: ContainerSnapshot, view: View, width: int, hook: str = ""
+) -> Iterator[Line]:
+    """Yield the kill that is under way, on as many lines as its parts take."""
+    if container.stopping is None:
+        return
+    parts = [Span(each, Role.WARNING) for each in stopping_parts(container, view)]
+    others = (asked_by(container.stopping.by), hook)
+    parts += [Span(each) for each in others if each]
+    label, room = "kill", width - LABEL
+    row = line(parts[0])
+    for each in parts[1:]:
+        longer = line(*row, each._replace(text=f", {each.text}"))
+        if len(text_of(longer)) < room:
+            row = longer
+            continue
+        yield labelled(label, *row, each._replace(text=","))
+        label, row = "", line(each)
+    yield labelled(label, *row)
 
 
 def _wait(container: ContainerSnapshot, view: View) -> Line:
@@ -172,11 +197,10 @@ def _no_wait(container: ContainerSnapshot, view: View) -> str:
     return f"next window {window}, counted from exit {at}: {over}"
 
 
-def _kill_panel(subject: Subject, view: View) -> Iterator[Line]:
+def _kill_panel(subject: Subject, view: View, width: int) -> Iterator[Line]:
     if subject.container.stopping is None:
         yield labelled("kill", "none under way")
-    else:
-        yield _kill(subject, view)
+    yield from _kill(subject.container, view, width)
     hook = _hook_words(subject.container.container, view)
     yield labelled("", muted(f"preStop {hook}"))
 
