@@ -50,6 +50,26 @@ async def test_keys_are_found_by_what_they_do() -> None:
 
 
 @pytest.mark.parametrize(
+    ("keys", "shown"),
+    [
+        pytest.param((), "Keys for: containers ━━━ esc closes", id="all keys"),
+        pytest.param(("slash", *"tick", "enter"), "Keys  found 7 of", id="a search"),
+    ],
+)
+async def test_in_the_least_room_the_help_says_what_it_lists(
+    keys: tuple[str, ...], shown: str
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.press("question_mark", *keys)
+        await pilot.pause()
+
+        edge = screen_lines(app)[0]
+        assert shown in edge
+        assert "…" not in edge
+
+
+@pytest.mark.parametrize(
     ("keys", "is_open", "is_searched"),
     [
         pytest.param(("escape",), False, False, id="escape"),

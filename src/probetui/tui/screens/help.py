@@ -16,13 +16,19 @@ from probetui.presentation.marks import Marks, legend
 from probetui.presentation.spans import Line, Role, Span, line, muted, strong
 from probetui.tui.action import Where
 from probetui.tui.actions import bindings
-from probetui.tui.inks import InkLine, fit, inks, wrapped
+from probetui.tui.inks import InkLine, cells, fit, inks, wrapped
 from probetui.tui.key_labels import GROUPS, KeyLabel
 from probetui.tui.widgets.filter_bar import FilterBar
+from probetui.tui.widgets.pane import LEAST_EDGE
 from probetui.tui.widgets.rows_pane import RowsPane
 
 _KEYS_WIDTH = 9
 _TWO_COLUMNS = 72
+_BADGES = (
+    "press to try  / search  esc closes",
+    "/ search  esc closes",
+    "esc closes",
+)
 
 
 class HelpPane(RowsPane):
@@ -57,10 +63,15 @@ class HelpPane(RowsPane):
 
     def title(self) -> Line:
         found = f"  found {self.hits}" if self.filter.is_active else ""
-        return line(strong("Keys"), f" for: {self._name_of_pane}{found}")
+        whole = line(strong("Keys"), f" for: {self._name_of_pane}{found}")
+        has_room = cells(inks(whole)) <= self.size.width - LEAST_EDGE
+        return whole if has_room else line(strong("Keys"), found)
 
     def badge(self) -> Line:
-        return line(muted("press to try  / search  esc closes"))
+        """Return what else can be done, as far as the title leaves room."""
+        room = self.size.width - LEAST_EDGE - cells(inks(self.title()))
+        fitting = (each for each in _BADGES if len(each) <= room)
+        return line(muted(next(fitting, "")))
 
     def rows(self) -> Sequence[InkLine]:
         columns = 2 if self.inner_width >= _TWO_COLUMNS else 1

@@ -19,7 +19,7 @@ from probetui.tui.stage import is_allowed
 from probetui.tui.widgets.painted import Painted
 
 _LOWEST_WITH_A_FRAME = 3
-_LEAST_EDGE = 8
+LEAST_EDGE = 8
 """Cells of the upper edge that are not for words: corners, spaces, a bit of line."""
 
 _WHEEL_LINES = 3
@@ -98,7 +98,7 @@ class Pane(Painted, can_focus=True):
     @property
     def title_room(self) -> int:
         """Cells that there are for a title beside the badge."""
-        return self.size.width - _LEAST_EDGE - cells(inks(self.badge()))
+        return self.size.width - LEAST_EDGE - cells(inks(self.badge()))
 
     def first_that_fits(self, *titles: Line) -> Line:
         """Return the first title that has room beside the badge, or the last."""
