@@ -157,6 +157,26 @@ def test_of_double_keys_the_last_counts_and_all_are_remembered() -> None:
             "a.yaml:2:4: is not utf-8 text (byte 0xff)",
             id="not-utf-8",
         ),
+        pytest.param(
+            b"\xef\xbb\xbfa: \xff\n",
+            "a.yaml:1:4: is not utf-8 text (byte 0xff)",
+            id="not-utf-8-after-a-mark",
+        ),
+        pytest.param(
+            "\ufeffa: ".encode("utf-16-le") + b"\x00\xdc",
+            "a.yaml:1:4: is not utf-16-le text (byte 0x00)",
+            id="half-of-utf-16-after-a-mark",
+        ),
+        pytest.param(
+            "\ufeffa: 1\nb: \0\n".encode("utf-16-be"),
+            "a.yaml:2:4: character \\x00 is not allowed in YAML",
+            id="nul-in-utf-16",
+        ),
+        pytest.param(
+            b"a: 1\r\nb: \0\r\n",
+            "a.yaml:2:4: character \\x00 is not allowed in YAML",
+            id="nul-after-lines-of-windows",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_says_where(text: str | bytes, problem: str) -> None:

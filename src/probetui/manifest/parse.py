@@ -168,7 +168,7 @@ def _decoded_bytes(name: str, data: bytes) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode(encoding, "replace")
+        before = data[: error.start].decode(encoding, "replace").removeprefix("\ufeff")
         position = _position_at(name, before, len(before))
         message = f"is not {encoding} text (byte 0x{data[error.start]:02x})"
         raise refused(position, message) from None
