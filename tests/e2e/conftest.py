@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,3 +17,9 @@ def program(tmp_path: Path) -> Iterator[Program]:
     program = Program(tmp_path)
     yield program
     program.run("down", "--all", "--runtime", "process")
+
+
+@pytest.fixture
+def namespace() -> str:
+    """Return a namespace of this test's alone, as engines are shared by others."""
+    return f"e2e-{uuid.uuid4().hex[:8]}"

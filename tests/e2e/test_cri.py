@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.cri]
 POD = """\
 apiVersion: v1
 kind: Pod
-metadata: {{name: {name}}}
+metadata: {{name: {name}, namespace: {namespace}}}
 spec:
   terminationGracePeriodSeconds: 1
   volumes: [{{name: data, emptyDir: {{}}}}]
@@ -39,21 +39,24 @@ MISSING_COMMAND = (
 NAMES = ("e2e-missing", "e2e-crashed", "e2e-kept", "e2e-auto", "exec-timeout")
 
 
+def a_manifest(name: str, namespace: str, more: str = "") -> str:
+    return POD.format(name=name, namespace=namespace, more=more)
+
+
 @pytest.fixture
-def program(tmp_path: Path) -> Iterator[Program]:
+def program(tmp_path: Path, namespace: str) -> Iterator[Program]:
     """Remove what these tests may leave, and nothing else: the engine is shared."""
     program = Program(tmp_path, cri_variables())
-    left = "---\n".join(POD.format(name=each, more="") for each in NAMES)
+    left = "---\n".join(a_manifest(each, namespace) for each in NAMES)
     with alone():
         yield program
         program.run("down", "-f", "-", "--runtime", "cri", stdin=left)
 
 
-def pods(program: Program) -> list[str]:
+def pods(program: Program, namespace: str) -> list[str]:
     """Return the names of our pods that are there."""
-    listed = program.run("ls", "--runtime", "cri", "-n", "default", "-o", "name")
-    names = [each.removeprefix("pod/") for each in listed.stdout.split()]
-    return [each for each in names if each in NAMES]
+    listed = program.run("ls", "--runtime", "cri", "-n", namespace, "-o", "name")
+    return [each.removeprefix("pod/") for each in listed.stdout.split()]
 
 
 def files(program: Program) -> list[Path]:
@@ -63,25 +66,25 @@ def files(program: Program) -> list[Path]:
 
 
 def test_a_sample_is_killed_and_leaves_nothing_behind(
-    program: Program,
+    program: Program, namespace: str
 ) -> None:
     done = program.run(
         "run", "-f", str(SAMPLES / "exec-timeout.yaml"), "--runtime", "cri",
-        "--plain", "--until", "killed", "--timeout", "90s",
+        "-n", namespace, "--plain", "--until", "killed", "--timeout", "90s",
         seconds=120,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
     assert re.search(r"liveness #\d+ failure \S+ run 3/3 kill grace=3s", done.stdout)
-    assert pods(program) == []
+    assert pods(program, namespace) == []
     assert files(program) == []
-    assert list(Path("/var/log/pods").glob("default_exec-timeout_*")) == []
+    assert list(Path("/var/log/pods").glob(f"{namespace}_exec-timeout_*")) == []
 
 
 def test_a_probe_command_that_does_not_exist_is_an_error_and_never_a_kill(
-    program: Program,
+    program: Program, namespace: str
 ) -> None:
-    manifest = POD.format(name="e2e-missing", more=MISSING_COMMAND)
+    manifest = a_manifest("e2e-missing", namespace, MISSING_COMMAND)
 
     done = program.run(
         "-f", "-", "--runtime", "cri", "--until", "killed", "--timeout", "4s",
@@ -94,48 +97,50 @@ def test_a_probe_command_that_does_not_exist_is_an_error_and_never_a_kill(
 
 
 def test_what_a_crash_left_is_taken_over_by_the_next_run_and_ended_with_it(
-    program: Program,
+    program: Program, namespace: str
 ) -> None:
     path = program.home / "pod.yaml"
-    path.write_text(POD.format(name="e2e-crashed", more=""))
+    path.write_text(a_manifest("e2e-crashed", namespace))
     with program.started("-f", str(path), "--runtime", "cri") as process:
         assert process.stdout is not None
         wait_for("started restart=0", process.stdout)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=30)
-    left = pods(program)
+    left = pods(program, namespace)
 
     done = program.run("-f", str(path), "--runtime", "cri", "--until", "started")
 
     assert left == ["e2e-crashed"]
     assert done.returncode == 0, done.stderr
     assert "restart=1" not in done.stdout
-    assert pods(program) == []
+    assert pods(program, namespace) == []
     assert files(program) == []
 
 
-def test_what_was_kept_is_listed_and_removed(program: Program) -> None:
+def test_what_was_kept_is_listed_and_removed(program: Program, namespace: str) -> None:
     path = program.home / "pod.yaml"
-    path.write_text(POD.format(name="e2e-kept", more=""))
+    path.write_text(a_manifest("e2e-kept", namespace))
 
     program.run("-f", str(path), "--runtime", "cri", "--keep", "--until", "started")
     listed = program.run("ls", "--runtime", "cri", "--no-headers")
     down = program.run("down", "-f", str(path), "--runtime", "cri")
 
-    assert re.search(r"default +e2e-kept +containerd +1/1 +0 +\d+s +-", listed.stdout)
-    assert down.stdout == "removed default/e2e-kept (containerd)\n"
-    assert pods(program) == []
+    assert re.search(
+        rf"{namespace} +e2e-kept +containerd +1/1 +0 +\d+s +-", listed.stdout
+    )
+    assert down.stdout == f"removed {namespace}/e2e-kept (containerd)\n"
+    assert pods(program, namespace) == []
     assert files(program) == []
 
 
-def test_without_docker_auto_is_the_cri(program: Program) -> None:
+def test_without_docker_auto_is_the_cri(program: Program, namespace: str) -> None:
     no_docker = Program(
         program.home, {**program.variables, "DOCKER_HOST": "unix:///nowhere/docker"}
     )
-    manifest = POD.format(name="e2e-auto", more="")
+    manifest = a_manifest("e2e-auto", namespace)
 
     done = no_docker.run("-f", "-", "--until", "started", stdin=manifest)
 
     assert done.returncode == 0, done.stderr
     assert "e2e-auto/app started restart=0" in done.stdout
-    assert pods(program) == []
+    assert pods(program, namespace) == []

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import docker
 import pytest
 
-from probetui.kubelet.labels import POD_NAME
+from probetui.kubelet.labels import POD_NAME, POD_NAMESPACE
 from tests.e2e.program import PROGRAM, SAMPLES, Program, wait_for
 from tests.e2e.screen import terminal
 
@@ -19,7 +19,7 @@ IMAGE = "busybox:1.36"
 POD = """\
 apiVersion: v1
 kind: Pod
-metadata: {{name: {name}}}
+metadata: {{name: {name}, namespace: {namespace}}}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
@@ -27,10 +27,14 @@ spec:
 """
 
 
-def containers_of(pod: str) -> list[str]:
+def a_manifest(name: str, namespace: str, image: str = IMAGE) -> str:
+    return POD.format(name=name, namespace=namespace, image=image)
+
+
+def containers_of(pod: str, namespace: str) -> list[str]:
     client = docker.from_env()
     try:
-        filters = {"label": f"{POD_NAME}={pod}"}
+        filters = {"label": [f"{POD_NAME}={pod}", f"{POD_NAMESPACE}={namespace}"]}
         found = client.containers.list(all=True, filters=filters)
         return [each.name for each in found]
     finally:
@@ -38,48 +42,58 @@ def containers_of(pod: str) -> list[str]:
 
 
 NAMES = ("e2e-auto", "e2e-good", "e2e-bad", "e2e-signal", "e2e-first", "e2e-second",
-         "e2e-kept", "e2e-screen", "exec-liveness", "liveness")  # fmt: skip
+         "e2e-kept", "e2e-screen", "exec-liveness")  # fmt: skip
 
 
 @pytest.fixture
-def program(program: Program) -> Iterator[Program]:
+def program(program: Program, namespace: str) -> Iterator[Program]:
     """Remove what these tests may leave, and nothing else: the engine is shared."""
     yield program
-    pods = "---\n".join(POD.format(name=each, image=IMAGE) for each in NAMES)
+    pods = "---\n".join(a_manifest(each, namespace) for each in NAMES)
     program.run("down", "-f", "-", "--runtime", "docker", stdin=pods)
 
 
+@pytest.fixture
+def lesson(program: Program) -> Iterator[str]:
+    """Return the lesson whose pod may be run: lessons have one namespace for all."""
+    if containers_of("liveness", "default"):
+        pytest.skip("somebody has a pod default/liveness")
+    yield "liveness"
+    pod = a_manifest("liveness", "default")
+    program.run("down", "-f", "-", "--runtime", "docker", stdin=pod)
+
+
 def test_the_sample_of_the_documentation_is_killed_and_leaves_nothing_behind(
-    program: Program,
+    program: Program, namespace: str
 ) -> None:
     done = program.run(
         "run", "-f", str(SAMPLES / "exec-liveness.yaml"), "--runtime", "docker",
-        "--plain", "--until", "killed", "--timeout", "90s",
+        "-n", namespace, "--plain", "--until", "killed", "--timeout", "90s",
         seconds=120,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
     assert re.search(r"liveness #\d+ failure \S+ run 3/3 kill grace=3s", done.stdout)
-    assert containers_of("exec-liveness") == []
+    assert containers_of("exec-liveness", namespace) == []
 
 
-def test_auto_is_docker(program: Program) -> None:
-    manifest = POD.format(name="e2e-auto", image=IMAGE)
+def test_auto_is_docker(program: Program, namespace: str) -> None:
+    manifest = a_manifest("e2e-auto", namespace)
 
     done = program.run("-f", "-", "--until", "started", stdin=manifest)
 
     assert done.returncode == 0, done.stderr
     assert "e2e-auto/app started restart=0" in done.stdout
-    assert containers_of("e2e-auto") == []
+    assert containers_of("e2e-auto", namespace) == []
 
 
 def test_an_image_that_is_not_here_is_told_others_go_on_and_it_comes_to_6(
-    program: Program,
+    program: Program, namespace: str
 ) -> None:
     manifest = "---\n".join(
         [
-            POD.format(name="e2e-good", image=IMAGE),
-            POD.format(name="e2e-bad", image="probetui.invalid/none:1"),
+            a_manifest("e2e-good", namespace),
+            a_manifest("e2e-bad", namespace, "probetui.invalid/none:1"),
         ]
     )
 
@@ -88,12 +102,13 @@ def test_an_image_that_is_not_here_is_told_others_go_on_and_it_comes_to_6(
     assert done.returncode == 6
     assert "e2e-good/app started restart=0" in done.stdout
     assert "e2e-bad/app could not be started: ErrImageNeverPull" in done.stderr
-    assert containers_of("e2e-good") == containers_of("e2e-bad") == []
+    assert containers_of("e2e-good", namespace) == []
+    assert containers_of("e2e-bad", namespace) == []
 
 
-def test_a_signal_stops_the_containers(program: Program) -> None:
+def test_a_signal_stops_the_containers(program: Program, namespace: str) -> None:
     path = program.home / "pod.yaml"
-    path.write_text(POD.format(name="e2e-signal", image=IMAGE))
+    path.write_text(a_manifest("e2e-signal", namespace))
 
     with program.started("-f", str(path)) as process:
         assert process.stdout is not None
@@ -102,21 +117,21 @@ def test_a_signal_stops_the_containers(program: Program) -> None:
         process.communicate(timeout=30)
 
     assert process.returncode == 130
-    assert containers_of("e2e-signal") == []
+    assert containers_of("e2e-signal", namespace) == []
 
 
-def test_two_runs_leave_each_other_alone(program: Program) -> None:
+def test_two_runs_leave_each_other_alone(program: Program, namespace: str) -> None:
     path = program.home / "pod.yaml"
-    path.write_text(POD.format(name="e2e-first", image=IMAGE))
+    path.write_text(a_manifest("e2e-first", namespace))
 
     with program.started("-f", str(path)) as process:
         assert process.stdout is not None
         wait_for("started restart=0", process.stdout)
         second = program.run(
             "-f", "-", "--timeout", "5s",
-            stdin=POD.format(name="e2e-second", image=IMAGE),
+            stdin=a_manifest("e2e-second", namespace),
         )  # fmt: skip
-        first = containers_of("e2e-first")
+        first = containers_of("e2e-first", namespace)
         process.terminate()
         rest, _ = process.communicate(timeout=30)
 
@@ -126,33 +141,33 @@ def test_two_runs_leave_each_other_alone(program: Program) -> None:
     assert rest.count("exit ") == 1
 
 
-def test_what_was_kept_is_listed_and_removed(program: Program) -> None:
+def test_what_was_kept_is_listed_and_removed(program: Program, namespace: str) -> None:
     path = program.home / "pod.yaml"
-    path.write_text(POD.format(name="e2e-kept", image=IMAGE))
+    path.write_text(a_manifest("e2e-kept", namespace))
 
     program.run("-f", str(path), "--keep", "--until", "started")
     listed = program.run("ls", "--runtime", "docker", "--no-headers")
     down = program.run("down", "-f", str(path), "--runtime", "docker")
 
-    assert re.search(r"default +e2e-kept +docker +1/1 +0 +\d+s +-", listed.stdout)
-    assert down.stdout == "removed default/e2e-kept (docker)\n"
-    assert containers_of("e2e-kept") == []
+    assert re.search(rf"{namespace} +e2e-kept +docker +1/1 +0 +\d+s +-", listed.stdout)
+    assert down.stdout == f"removed {namespace}/e2e-kept (docker)\n"
+    assert containers_of("e2e-kept", namespace) == []
 
 
-def test_a_lesson_runs_in_containers_as_well(program: Program) -> None:
+def test_a_lesson_runs_in_containers_as_well(program: Program, lesson: str) -> None:
     done = program.run(
-        "demo", "--runtime", "docker", "--pull", "never", "--until", "killed",
+        "demo", lesson, "--runtime", "docker", "--pull", "never", "--until", "killed",
         "--timeout", "60s", seconds=90,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
-    assert containers_of("liveness") == []
+    assert containers_of(lesson, "default") == []
 
 
 HEALTHY = """\
 apiVersion: v1
 kind: Pod
-metadata: {name: e2e-screen}
+metadata: {{name: e2e-screen, namespace: {namespace}}}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
@@ -160,16 +175,16 @@ spec:
       image: busybox:1.36
       imagePullPolicy: Never
       command: [sh, -c, "touch /tmp/ok; sleep 600"]
-      livenessProbe: {exec: {command: [cat, /tmp/ok]}, periodSeconds: 1}
+      livenessProbe: {{exec: {{command: [cat, /tmp/ok]}}, periodSeconds: 1}}
 """
 
 
 @pytest.mark.tmux
 def test_a_container_is_watched_broken_and_explained_with_keys(
-    program: Program,
+    program: Program, namespace: str
 ) -> None:
     path = program.home / "pod.yaml"
-    path.write_text(HEALTHY)
+    path.write_text(HEALTHY.format(namespace=namespace))
 
     with terminal(program.environment) as tty:
         tty.enter(f"{PROGRAM} -f {path} --runtime docker; echo status $?")
@@ -189,4 +204,4 @@ def test_a_container_is_watched_broken_and_explained_with_keys(
         tty.type("q")
         tty.wait_for("status 0")
 
-    assert containers_of("e2e-screen") == []
+    assert containers_of("e2e-screen", namespace) == []

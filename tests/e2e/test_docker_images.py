@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import docker
 import docker.errors
@@ -14,10 +14,12 @@ from tests.runtimes.registry import Registry, running_registry
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker]
 
+RunPod = Callable[..., None]
+
 POD = """\
 apiVersion: v1
 kind: Pod
-metadata: {{name: e2e-images}}
+metadata: {{name: e2e-images, namespace: {namespace}}}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
@@ -39,6 +41,21 @@ def sdk() -> Iterator[docker.DockerClient]:
 
 
 @pytest.fixture
+def run_pod(program: Program, namespace: str) -> RunPod:
+    """Return what runs a pod until its image is here; it has no program to run."""
+
+    def run(image: str, *options: str) -> None:
+        done = program.run(
+            "run", "-f", "-", "--runtime", "docker", "--until", "event=Pulled",
+            "--timeout", "60s", *options,
+            stdin=POD.format(image=image, namespace=namespace), seconds=90,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+
+    return run
+
+
+@pytest.fixture
 def names(registry: Registry, sdk: docker.DockerClient) -> Iterator[tuple[str, str]]:
     """Return two images of the registry; in the end neither is here."""
     names = registry.add("team/ours", size=5000), registry.add("team/theirs")
@@ -50,23 +67,16 @@ def names(registry: Registry, sdk: docker.DockerClient) -> Iterator[tuple[str, s
             continue
 
 
-def run_pod(program: Program, image: str, *options: str) -> None:
-    """Run a pod until its image is here; it has no program to run."""
-    done = program.run(
-        "run", "-f", "-", "--runtime", "docker", "--until", "event=Pulled",
-        "--timeout", "60s", *options,
-        stdin=POD.format(image=image), seconds=90,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-
-
 def test_what_a_session_pulled_is_listed_and_collected_and_nothing_else(
-    program: Program, sdk: docker.DockerClient, names: tuple[str, str]
+    program: Program,
+    sdk: docker.DockerClient,
+    names: tuple[str, str],
+    run_pod: RunPod,
 ) -> None:
     ours, theirs = names
     sdk.images.pull(theirs)
-    run_pod(program, ours, "--image-gc")
-    run_pod(program, theirs)
+    run_pod(ours, "--image-gc")
+    run_pod(theirs)
 
     listed = json.loads(program.run("images", "-o", "json").stdout)
     young = program.run("images", "gc", "--all")
@@ -86,9 +96,12 @@ def test_what_a_session_pulled_is_listed_and_collected_and_nothing_else(
 
 
 def test_an_image_that_a_stranger_uses_stays(
-    program: Program, sdk: docker.DockerClient, names: tuple[str, str]
+    program: Program,
+    sdk: docker.DockerClient,
+    names: tuple[str, str],
+    run_pod: RunPod,
 ) -> None:
-    run_pod(program, names[0])
+    run_pod(names[0])
     stranger = sdk.containers.create(names[0], ["nothing"])
 
     done = program.run("images", "gc", "--all", "--min-age", "0")

@@ -10,7 +10,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from probetui.kubelet.labels import POD_NAME
+from probetui.kubelet.labels import POD_NAME, POD_NAMESPACE
 from tests.e2e.program import Program, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker]
@@ -18,17 +18,17 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker]
 MANIFEST = """\
 apiVersion: v1
 kind: ConfigMap
-metadata: {{name: settings}}
+metadata: {{name: settings, namespace: {namespace}}}
 data: {{greeting: hello, app.conf: listen 80}}
 ---
 apiVersion: v1
 kind: Secret
-metadata: {{name: account}}
+metadata: {{name: account, namespace: {namespace}}}
 stringData: {{login: hunter2222}}
 ---
 apiVersion: v1
 kind: Pod
-metadata: {{name: {name}, labels: {{app: shop}}}}
+metadata: {{name: {name}, namespace: {namespace}, labels: {{app: shop}}}}
 spec:
   restartPolicy: Never
   terminationGracePeriodSeconds: 1
@@ -78,10 +78,10 @@ class Left:
 NOTHING = Left((), ())
 
 
-def left_of(pod: str) -> Left:
+def left_of(pod: str, namespace: str) -> Left:
     client = docker.from_env()
     try:
-        filters = {"label": f"{POD_NAME}={pod}"}
+        filters = {"label": [f"{POD_NAME}={pod}", f"{POD_NAMESPACE}={namespace}"]}
         containers = client.containers.list(all=True, filters=filters)
         volumes = client.volumes.list(filters=filters)
         return Left(
@@ -93,22 +93,24 @@ def left_of(pod: str) -> Left:
 
 
 @pytest.fixture
-def program(program: Program) -> Iterator[Program]:
+def program(program: Program, namespace: str) -> Iterator[Program]:
     """Remove what these tests may leave, and nothing else: the engine is shared."""
     yield program
     for each in NAMES:
-        manifest = MANIFEST.format(name=each, script=SAYS)
+        manifest = MANIFEST.format(name=each, namespace=namespace, script=SAYS)
         program.run("down", "-f", "-", "--runtime", "docker", stdin=manifest)
 
 
-def manifest_of(program: Program, name: str, script: str) -> Path:
+def manifest_of(program: Program, name: str, namespace: str, script: str) -> Path:
     path = program.home / "shop.yaml"
-    path.write_text(MANIFEST.format(name=name, script=script))
+    path.write_text(MANIFEST.format(name=name, namespace=namespace, script=script))
     return path
 
 
-def test_a_pod_has_what_it_needs_and_leaves_nothing_behind(program: Program) -> None:
-    path = manifest_of(program, "e2e-volumes", SAYS)
+def test_a_pod_has_what_it_needs_and_leaves_nothing_behind(
+    program: Program, namespace: str
+) -> None:
+    path = manifest_of(program, "e2e-volumes", namespace, SAYS)
     record = program.home / "record.jsonl"
 
     done = program.run(
@@ -122,35 +124,35 @@ def test_a_pod_has_what_it_needs_and_leaves_nothing_behind(program: Program) -> 
     assert "exit 3" in done.stdout, done.stderr
     assert json.dumps(said)[1:-1] in texts
     assert "hunter2222" not in texts + done.stdout + done.stderr
-    assert left_of("e2e-volumes") == NOTHING
+    assert left_of("e2e-volumes", namespace) == NOTHING
 
 
 def test_what_a_killed_run_has_left_is_removed_by_the_next_one(
-    program: Program,
+    program: Program, namespace: str
 ) -> None:
-    path = manifest_of(program, "e2e-killed", "sleep 60")
+    path = manifest_of(program, "e2e-killed", namespace, "sleep 60")
     with program.started("-f", str(path), "--runtime", "docker") as process:
         assert process.stdout is not None
         wait_for("app started restart=0", process.stdout)
         process.kill()
         process.communicate(timeout=30)
-    left = left_of("e2e-killed")
-    manifest_of(program, "e2e-killed", SAYS)
+    left = left_of("e2e-killed", namespace)
+    manifest_of(program, "e2e-killed", namespace, SAYS)
 
     done = program.run("-f", str(path), "--runtime", "docker", "--timeout", "60s")
 
     assert len(left.volumes) >= 3
     assert "exit 3" in done.stdout, done.stderr
-    assert left_of("e2e-killed") == NOTHING
+    assert left_of("e2e-killed", namespace) == NOTHING
 
 
-def test_what_was_kept_goes_with_its_volumes(program: Program) -> None:
-    path = manifest_of(program, "e2e-kept-volumes", "sleep 60")
+def test_what_was_kept_goes_with_its_volumes(program: Program, namespace: str) -> None:
+    path = manifest_of(program, "e2e-kept-volumes", namespace, "sleep 60")
     program.run("-f", str(path), "--runtime", "docker", "--keep", "--until", "started")
-    kept = left_of("e2e-kept-volumes")
+    kept = left_of("e2e-kept-volumes", namespace)
 
     down = program.run("down", "-f", str(path), "--runtime", "docker")
 
     assert len(kept.volumes) >= 3
-    assert down.stdout == "removed default/e2e-kept-volumes (docker)\n"
-    assert left_of("e2e-kept-volumes") == NOTHING
+    assert down.stdout == f"removed {namespace}/e2e-kept-volumes (docker)\n"
+    assert left_of("e2e-kept-volumes", namespace) == NOTHING
