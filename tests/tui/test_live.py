@@ -238,6 +238,34 @@ async def test_every_screen_says_where_there_is_too_little_room(key: str) -> Non
         assert "too small" not in screen_text(app)
 
 
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        pytest.param("i", "Choose the next result", id="inject"),
+        pytest.param("x", "Break", id="break"),
+        pytest.param("e", "Edit timing", id="timing"),
+        pytest.param("C", "Copy", id="copy"),
+        pytest.param("ctrl+d", "Sure?", id="question"),
+        pytest.param("question_mark", "Keys for", id="help"),
+    ],
+)
+async def test_what_stands_before_a_screen_says_it_too(key: str, name: str) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(key)
+        await until_shown(app, pilot, f"━ {name}")
+        await pilot.resize_terminal(39, 9)
+        await until_shown(app, pilot, "too small for probetui")
+        lines = [each.strip() for each in screen_lines(app)]
+        await pilot.resize_terminal(80, 24)
+        await until_shown(app, pilot, f"━ {name}")
+
+        assert " ".join(filter(None, lines)) == (
+            "too small for probetui (40 x 10); it runs on"
+        )
+        assert "too small" not in screen_text(app)
+
+
 async def test_the_choice_is_in_sight_in_every_size() -> None:
     app = an_app(failing())
     async with app.run_test(size=(120, 40)) as pilot:

@@ -14,6 +14,7 @@ from probetui.presentation.spans import Line, line, muted, strong
 from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.inks import CURSOR, InkLine, fit, inks
+from probetui.tui.screens.covered import CoveredScreen
 from probetui.tui.widgets.list_pane import ListPane
 
 
@@ -53,7 +54,9 @@ class ChoicePane(ListPane):
         return fit(inks(shown, also), self.inner_width, also=also)
 
 
-class ChoiceScreen(ModalScreen[int | None], inherit_bindings=False):
+class ChoiceScreen(
+    ModalScreen[int | None], CoveredScreen[int | None], inherit_bindings=False
+):
     """Dismissed with the place of what was chosen, None for nothing.
 
     Args:

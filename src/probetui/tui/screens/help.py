@@ -18,6 +18,7 @@ from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.inks import InkLine, cells, fit, inks, wrapped
 from probetui.tui.key_labels import GROUPS, KeyLabel
+from probetui.tui.screens.covered import CoveredScreen
 from probetui.tui.widgets.filter_bar import FilterBar
 from probetui.tui.widgets.pane import LEAST_EDGE
 from probetui.tui.widgets.rows_pane import RowsPane
@@ -117,7 +118,9 @@ class HelpPane(RowsPane):
         return inks(tuple(spans))
 
 
-class HelpScreen(ModalScreen[str | None], inherit_bindings=False):
+class HelpScreen(
+    ModalScreen[str | None], CoveredScreen[str | None], inherit_bindings=False
+):
     """Lists exactly what can be pressed on the screen below it.
 
     Dismissed with a key that was pressed to try it, None for none.

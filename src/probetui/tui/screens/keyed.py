@@ -6,23 +6,19 @@ from typing import ClassVar
 
 from textual import on
 from textual.binding import BindingType
-from textual.events import Resize
 from textual.screen import Screen
-from textual.widgets import Static
 
 from probetui.tui.action import Where
 from probetui.tui.actions import ACTIONS, bindings
 from probetui.tui.key_labels import footer_labels
 from probetui.tui.messages import ProbeWanted, StripEndWanted
-from probetui.tui.screens.sizes import LEAST, is_below
+from probetui.tui.screens.covered import CoveredScreen
 from probetui.tui.stage import Stage, StagedScreen, is_allowed
 from probetui.tui.widgets.one_line import KeyLine
 
 
-class KeyedScreen(StagedScreen, inherit_bindings=False):
+class KeyedScreen(StagedScreen, CoveredScreen[None], inherit_bindings=False):
     """Keeps a line of keys as they are active; subclasses put it where they want it.
-
-    Where there is too little room for anything, it says so and nothing else.
 
     Subclasses name their `PLACES` and make their `BINDINGS` of them.
     """
@@ -38,11 +34,6 @@ class KeyedScreen(StagedScreen, inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.bindings_updated_signal.subscribe(self, self._show_keys)
-        words = f"too small for probetui ({LEAST.width} x {LEAST.height}); it runs on"
-        self.mount(Static(words, id="too-small", markup=False))
-
-    def on_resize(self, event: Resize) -> None:
-        self.set_class(is_below(event.size, LEAST), "-too-small")
 
     def check_action(
         self,

@@ -13,12 +13,15 @@ from probetui.kubelet.inputs import Command
 from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.messages import CommandGiven, RowPicked
+from probetui.tui.screens.covered import CoveredScreen
 from probetui.tui.sight import Sight
 from probetui.tui.stage import Stage, StagedScreen, is_allowed
 from probetui.tui.widgets.menu_pane import MenuPane
 
 
-class MenuScreen(StagedScreen, ModalScreen[None], inherit_bindings=False):
+class MenuScreen(
+    StagedScreen, ModalScreen[None], CoveredScreen[None], inherit_bindings=False
+):
     """A menu before another screen; it closes when there is nothing to act on."""
 
     CSS_PATH = "../styles/menu.tcss"

@@ -15,6 +15,7 @@ from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.inks import InkLine, inks, wrapped
 from probetui.tui.key_labels import active_labels
+from probetui.tui.screens.covered import CoveredScreen
 from probetui.tui.widgets.rows_pane import RowsPane
 
 
@@ -56,7 +57,7 @@ class QuestionPane(RowsPane):
         return [inks(line(" ", Span(yes, key), " yes    ", Span(no, key), " no"))]
 
 
-class QuestionScreen(ModalScreen[bool], inherit_bindings=False):
+class QuestionScreen(ModalScreen[bool], CoveredScreen[bool], inherit_bindings=False):
     """Dismissed with the answer; everything but a plain yes is no.
 
     Args:
