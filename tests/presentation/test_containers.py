@@ -27,6 +27,7 @@ from probetui.kubelet.snapshot import (
 from probetui.presentation.containers import (
     backoff_words,
     container_cells,
+    most_telling,
     object_name,
     pod_cells,
     pod_names,
@@ -92,6 +93,47 @@ def test_a_worker_that_is_not_there_has_left_only_when_its_container_has(
     cells = container_cells(pod, pod.containers[0], VIEW)
 
     assert text_of(cells.probes[0]) == shown
+
+
+GOING: dict[str, Any] = {"state": PodWorkerState.TERMINATING}
+
+
+@pytest.mark.parametrize(
+    ("pod", "words"),
+    [
+        pytest.param(one(), "✓ ready", id="all is well"),
+        pytest.param(one(ready=False), "Running 41s", id="not ready, and no probe why"),
+        pytest.param(one(probe={"muted": True}), "L ✓M", id="a choice is not hidden"),
+        pytest.param(one(frozen_since=NOW - 9 * _SECOND), "Frozen 9s", id="frozen"),
+        pytest.param(one(stopping=STOPPING), "Stopping", id="being stopped"),
+        pytest.param(replace(one(), **GOING), "Terminating", id="pod being deleted"),
+        pytest.param(
+            replace(one(stopping=STOPPING), **GOING), "Stopping", id="both of them"
+        ),
+        pytest.param(
+            one(state=Waiting("CrashLoopBackOff")), "CrashLoopBackOff", id="crash loop"
+        ),
+        pytest.param(
+            one("pulling x 40%", state=Waiting("ContainerCreating")),
+            "pulling x 40%",
+            id="image on its way",
+        ),
+        pytest.param(
+            one(state=Terminated(0, "Completed"), probe={"worker_alive": False}),
+            "Completed",
+            id="over",
+        ),
+        pytest.param(
+            replace(shop(), containers=shop().containers[:1]),
+            "R ✓· 1/2",
+            id="readiness before a delay",
+        ),
+    ],
+)
+def test_in_little_room_there_is_the_most_telling_word(
+    pod: PodSnapshot, words: str
+) -> None:
+    assert text_of(most_telling(pod, pod.containers[0], VIEW)) == words
 
 
 def test_a_waiting_container_shows_what_is_being_done_for_its_pod() -> None:

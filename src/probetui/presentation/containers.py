@@ -18,8 +18,9 @@ from probetui.kubelet.snapshot import (
 )
 from probetui.presentation.durations import age, countdown
 from probetui.presentation.exits import exit_in_short
+from probetui.presentation.marks import PROBE_LETTERS
 from probetui.presentation.probes import cell, next_tick
-from probetui.presentation.spans import Line, Role, Span, line, muted, strong
+from probetui.presentation.spans import Line, Role, Span, line, muted, strong, text_of
 from probetui.presentation.view import View
 
 _SECOND = timedelta(seconds=1)
@@ -175,6 +176,42 @@ def state(pod: PodSnapshot, container: ContainerSnapshot, view: View) -> Span:
     return muted(view.safe(words))
 
 
+def most_telling(pod: PodSnapshot, container: ContainerSnapshot, view: View) -> Line:
+    """Return the one thing about a container that there is room for in little room.
+
+    How it stands if it does not run on, else a probe that fails, else one that is on
+    its way, else that it is ready.
+    """
+    now = state(pod, container, view)
+    if not _is_running(container) or not container.probes:
+        return line(now)
+    if _is_going(pod):
+        return line(Span("Terminating", Role.WARNING))
+    shown = [each for each in _lettered(container, view) if not _is_settled(each, view)]
+    for each in shown:
+        if any(span.role is Role.ERROR for span in each):
+            return each
+    is_ready = container.status is not None and container.status.ready
+    if shown or not is_ready or now.role is Role.ACCENT:
+        return next(iter(shown), line(now))
+    return line(Span(f"{view.marks.success} ready", Role.SUCCESS))
+
+
+def _lettered(container: ContainerSnapshot, view: View) -> Iterator[Line]:
+    """Yield probes behind their letters; those that others wait for come first."""
+    for probe_type in (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS):
+        probe = probe_of(container, probe_type)
+        if probe is not None:
+            yield line(muted(f"{PROBE_LETTERS[probe_type]} "), *cell(probe, view))
+
+
+def _is_settled(shown: Line, view: View) -> bool:
+    """Tell whether a probe says no more than that all is well, or nothing yet."""
+    said = text_of(shown)[2:]
+    success = view.marks.success
+    return said in {success, f"{success} done", view.marks.empty}
+
+
 def _done_to_it(container: ContainerSnapshot) -> Iterator[tuple[str, datetime]]:
     if container.frozen_since is not None:
         yield "Frozen", container.frozen_since
@@ -220,9 +257,13 @@ def _restarts(count: int) -> Span:
     return Span(str(count), Role.WARNING) if count else muted("0")
 
 
+def _is_going(pod: PodSnapshot) -> bool:
+    return pod.state in {PodWorkerState.TERMINATING, PodWorkerState.TERMINATED}
+
+
 def _pod_state(pod: PodSnapshot, view: View) -> Span:
     """Return the pod's phase, or what keeps it from running."""
-    if pod.state in {PodWorkerState.TERMINATING, PodWorkerState.TERMINATED}:
+    if _is_going(pod):
         return Span("Terminating", Role.WARNING)
     if pod.status.phase.is_terminal:
         return Span(pod.status.phase)

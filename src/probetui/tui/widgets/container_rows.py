@@ -10,10 +10,11 @@ from probetui.presentation.containers import (
     ContainerCells,
     backoff_words,
     container_cells,
+    most_telling,
     pod_cells,
 )
 from probetui.presentation.marks import PROBE_LETTERS
-from probetui.presentation.spans import Line, Role, line, muted, strong, text_of
+from probetui.presentation.spans import Line, line, muted, strong
 from probetui.presentation.view import View
 from probetui.tui.inks import CURSOR, Column, InkLine, headings, inks, row, shortened
 
@@ -89,7 +90,7 @@ class ContainerRows:
         cells = container_cells(pod, container, self.view)
         also = CURSOR if is_chosen else ""
         if self.is_bare:
-            return self._bare_row(pod, cells, also)
+            return self._bare_row(pod, container, cells, also)
         tag = f" {cells.kind}" if cells.kind else ""
         is_in_line = is_in_one_line(self.width, is_bare=False)
         indent = "" if is_in_line else "  "
@@ -116,15 +117,15 @@ class ContainerRows:
         parts.append(inks(line(muted(backoff_words(container))), also))
         return row(parts, [*columns, Column("")], self.width, also=also)
 
-    def _bare_row(self, pod: PodSnapshot, cells: ContainerCells, also: str) -> InkLine:
+    def _bare_row(
+        self,
+        pod: PodSnapshot,
+        container: ContainerSnapshot,
+        cells: ContainerCells,
+        also: str,
+    ) -> InkLine:
         """Return name and the one probe or state that matters most."""
-        shown = [
-            line(muted(f"{letter} "), *each)
-            for letter, each in zip(PROBE_LETTERS.values(), cells.probes, strict=True)
-            if text_of(each) != "-"
-        ]
-        has_trouble = any(each.role is Role.ERROR for each in cells.state)
-        what = cells.state if has_trouble or not shown else _most_telling(shown)
+        what = most_telling(pod, container, self.view)
         name = self._in_room(f"{self._name(pod)}/{cells.name}", 0)
         return self._row((_marker(also), line(name), what, cells.next), also)
 
@@ -149,11 +150,3 @@ class ContainerRows:
 
 def _marker(also: str) -> Line:
     return line(strong(">")) if also else line()
-
-
-def _most_telling(shown: Sequence[Line]) -> Line:
-    """Return the first probe that says something is wrong, else the first one."""
-    for each in shown:
-        if any(span.role is Role.ERROR for span in each):
-            return each
-    return shown[0]
