@@ -27,14 +27,6 @@ class CommandGiven(Message):
         self.command = command
 
 
-class ContainerChosen(Message):
-    """Another container is selected; None if there is none any more."""
-
-    def __init__(self, key: ContainerKey | None) -> None:
-        super().__init__()
-        self.key = key
-
-
 class ReadOn(Message):
     """A person reads something else of a list, or less of it."""
 

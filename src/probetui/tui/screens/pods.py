@@ -15,7 +15,7 @@ from probetui.presentation.filters import Filter
 from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.container_keys import ContainerKey
-from probetui.tui.messages import ContainerChosen, FilterClosed, LogGrown
+from probetui.tui.messages import FilterClosed, LogGrown
 from probetui.tui.output_desk import OutputDesk
 from probetui.tui.screens.catalogue import SCREENS
 from probetui.tui.screens.keyed import KeyedScreen
@@ -54,7 +54,7 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
         view, is_ascii = stage.sight.view, stage.options.ascii
         self._header, self._banner = HeaderBar(stage.options.about), Banner()
         self._lesson = LessonBar(stage.outside.lesson)
-        self._containers = ContainerTable(view, is_ascii=is_ascii)
+        self._containers = ContainerTable(view, self._show_detail, is_ascii=is_ascii)
         self._detail = DetailPane(view, is_ascii=is_ascii)
         self._trace = DecisionTrace(view, is_ascii=is_ascii)
         self._events = EventPane(view, is_ascii=is_ascii)
@@ -173,10 +173,6 @@ class PodsScreen(KeyedScreen, inherit_bindings=False):
             return
         self.key_line.display = False
         self._filter.open(self._pane_to_filter())
-
-    @on(ContainerChosen)
-    def _container_chosen(self) -> None:
-        self._show_detail()
 
     @on(FilterClosed)
     def _filter_closed(self) -> None:

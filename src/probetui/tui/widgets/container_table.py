@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
 from itertools import chain, zip_longest
 from operator import is_
@@ -37,7 +37,7 @@ from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.container_keys import ContainerKey
 from probetui.tui.inks import PLAIN, InkLine, fit, inks
-from probetui.tui.messages import ContainerChosen, CopyWanted
+from probetui.tui.messages import CopyWanted
 from probetui.tui.widgets.container_rows import ContainerRows, has_exits, is_in_one_line
 from probetui.tui.widgets.list_pane import ListPane
 
@@ -65,13 +65,20 @@ class ListLine(NamedTuple):
 
 
 class ContainerTable(ListPane):
-    """Containers of all pods, in the order of the manifests or sorted."""
+    """Containers of all pods, in the order of the manifests or sorted.
+
+    `on_choice` is called when another one is chosen. It is no message: what is chosen
+    is then painted together with the cursor, and not in the framework's next frame.
+    """
 
     PLACES: ClassVar[tuple[Where, ...]] = (Where.PANE, Where.CONTAINERS)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
 
-    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+    def __init__(
+        self, view: View, on_choice: Callable[[], None], *, is_ascii: bool = False
+    ) -> None:
         super().__init__(id="containers", is_ascii=is_ascii)
+        self._on_choice = on_choice
         self._view = view
         self._pods: tuple[PodSnapshot, ...] = ()
         self._names: dict[str, str] = {}
@@ -239,7 +246,7 @@ class ContainerTable(ListPane):
 
     def chosen(self) -> None:
         self._wanted = self.chosen_key
-        self.post_message(ContainerChosen(self.chosen_key))
+        self._on_choice()
 
     @property
     def _rows(self) -> ContainerRows:
@@ -308,7 +315,7 @@ class ContainerTable(ListPane):
             self.top = self._within(self.cursor - distance)
         else:
             self.choose(self.cursor)
-            self.post_message(ContainerChosen(self.chosen_key))
+            self._on_choice()
 
     def _lay_out(self, places: Places) -> None:
         self._lines, self._index = [], {}
