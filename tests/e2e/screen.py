@@ -51,11 +51,21 @@ class Terminal:
 
     def wait_for(self, *texts: str) -> None:
         """Wait until all of these are on the screen."""
-        wait_until(lambda: all(each in self.text for each in texts), f"{texts}")
+        with self._shown_where_it_fails():
+            wait_until(lambda: all(each in self.text for each in texts), f"{texts}")
 
     def wait_without(self, text: str) -> None:
         """Wait until something is not on the screen any more."""
-        wait_until(lambda: text not in self.text, f"the end of {text}")
+        with self._shown_where_it_fails():
+            wait_until(lambda: text not in self.text, f"the end of {text}")
+
+    @contextmanager
+    def _shown_where_it_fails(self) -> Iterator[None]:
+        try:
+            yield
+        except AssertionError as error:
+            error.add_note(f"the screen is:\n{self.text}")
+            raise
 
 
 @contextmanager
@@ -64,6 +74,9 @@ def terminal(
 ) -> Iterator[Terminal]:
     """Open a terminal of that size, with a shell at its prompt."""
     variables = {**environment, "TERM": "screen-256color", "PS1": PROMPT}
+    # They tell of another terminal, or of none: pytest's own processes have them.
+    for size in ("COLUMNS", "LINES"):
+        variables.pop(size, None)
     words = (shlex.quote(f"{name}={text}") for name, text in variables.items())
     # Not a test's own folder: the name of a socket must be short.
     with tempfile.TemporaryDirectory() as folder:
