@@ -30,7 +30,10 @@ PACES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 _AT_ONCE = timedelta()
 _SOON = timedelta(milliseconds=5)
-_SLICE = timedelta(milliseconds=10)
+_SLICE = timedelta(milliseconds=3)
+_TURNS_OF_OTHERS = 5
+"""A key goes through several tasks until what it does is painted."""
+
 _NOTICE_PERIOD = timedelta(milliseconds=50)
 _LAG = timedelta(milliseconds=250)
 """A session that falls back further than this goes slower than it was asked to."""
@@ -237,7 +240,8 @@ class PlayedSession:
     async def _rest(self, length: timedelta | None) -> None:
         """Wait for so long, or until something is asked for."""
         if length == _AT_ONCE or self._is_stopping:
-            await asyncio.sleep(0)
+            for _ in range(_TURNS_OF_OTHERS):
+                await asyncio.sleep(0)
         else:
             seconds = None if length is None else length.total_seconds()
             with contextlib.suppress(TimeoutError):
