@@ -1,8 +1,8 @@
 """What holds for all tests: which engines must be there, how hard hypothesis tries.
 
 `PROBETUI_REQUIRE_ENGINES` names engines, apart by commas, that must be there: their
-tests then fail where they would otherwise be skipped. tmux counts as one; it must be
-there with any other, and wherever `CI` is set.
+tests then fail where they would otherwise be skipped. Tools (tmux, curl) count too;
+they must be there with any engine, and wherever `CI` is set.
 
 The whole suite runs in two processes: one for all that waits (for engines, for the
 installed program, for the clock), one for what computes. A part of it runs in one.
@@ -15,7 +15,7 @@ import os
 import shutil
 from collections.abc import Callable
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -53,10 +53,13 @@ REQUIRED_ENGINES = frozenset(
 )
 
 
+TOOLS = frozenset({"tmux", "curl"})
+
+
 def is_required(name: str) -> bool:
     """Tell whether tests must not go without an engine."""
     is_checked = bool(REQUIRED_ENGINES or os.environ.get("CI"))
-    return name in REQUIRED_ENGINES or (name == "tmux" and is_checked)
+    return name in REQUIRED_ENGINES or (name in TOOLS and is_checked)
 
 
 @cache
@@ -91,15 +94,15 @@ def _why_no_cri() -> str | None:
     return asyncio.run(look())
 
 
-def _why_no_tmux() -> str | None:
-    """Return why there is no terminal to test with, None if there is one."""
-    return None if shutil.which("tmux") else "tmux is not installed"
+def _why_no_tool(name: str) -> str | None:
+    """Return why a tool cannot be used, None if it can."""
+    return None if shutil.which(name) else f"{name} is not installed"
 
 
 ENGINES: dict[str, Callable[[], str | None]] = {
     "docker": _why_no_docker,
     "cri": _why_no_cri,
-    "tmux": _why_no_tmux,
+    **{name: partial(_why_no_tool, name) for name in TOOLS},
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from datetime import timedelta
 
 import pytest
@@ -18,9 +17,7 @@ from probetui.probers.http import probe_http
 from probetui.probers.http_request import build_request
 from probetui.probers.http_transport import OneShotTransport
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("curl") is None, reason="curl is not installed"
-)
+pytestmark = pytest.mark.curl
 LIMIT = timedelta(seconds=20)
 NO_BODY = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 ELSEWHERE = "HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
