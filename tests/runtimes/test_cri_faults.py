@@ -35,15 +35,6 @@ ME = {OWNER: "me"}
 SOON = timedelta(milliseconds=200)
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[CriServer]:
-    with tempfile.TemporaryDirectory(prefix="cri-") as folder:
-        made = CriServer(f"{folder}/cri.sock")
-        await made.start()
-        yield made
-        await made.stop()
-
-
 def a_client_of(server: CriServer, folder: Path, **options: timedelta) -> CriRuntime:
     return CriRuntime(
         Client(server.socket),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -28,15 +27,6 @@ KUBELETS = {
     "io.kubernetes.container.name": "app",
 }
 GONE = ContainerID("fake://" + "0" * 64)
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[CriServer]:
-    with tempfile.TemporaryDirectory(prefix="cri-") as folder:
-        made = CriServer(f"{folder}/cri.sock")
-        await made.start()
-        yield made
-        await made.stop()
 
 
 @pytest.fixture

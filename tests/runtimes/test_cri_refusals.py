@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -28,15 +27,6 @@ OURS = {OWNER: "me"}
 def root(monkeypatch: pytest.MonkeyPatch) -> None:
     """Be root as far as anybody asks: what is refused here is so for who may."""
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[CriServer]:
-    with tempfile.TemporaryDirectory(prefix="cri-") as folder:
-        made = CriServer(f"{folder}/cri.sock")
-        await made.start()
-        yield made
-        await made.stop()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -20,15 +19,6 @@ from tests.runtimes.cri_server import CriServer
 from tests.runtimes.test_cri_logs import entry, write
 
 LIMIT = 100
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[CriServer]:
-    with tempfile.TemporaryDirectory(prefix="cri-") as folder:
-        made = CriServer(f"{folder}/cri.sock")
-        await made.start()
-        yield made
-        await made.stop()
 
 
 @pytest.fixture
