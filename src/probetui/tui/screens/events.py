@@ -105,7 +105,7 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
         follow = "on" if self._log.is_following else "off"
         shown = f"{self.pane.count()} shown of {len(sight.log)}"
         if sight.log.let_go:
-            shown += f", {sight.log.let_go} older let go (the record has them)"
+            shown += f", {sight.log.let_go} older let go"
         if self._is_folded:
             shown = f"{self.pane.count()} shown for {sum(sight.counts)} events"
         return line(
