@@ -1,0 +1,131 @@
+"""Records that a released version wrote: they load, replay and are explained as then.
+
+`records/N/` holds sessions of format N: on processes, on Docker, over CRI, attached,
+only watched, simulated by a script and with a rewind, and one that was cut off within a
+line. They are never written anew: a later format gets a folder of its own. What `why`
+prints of them may be worded anew; `PROBETUI_UPDATE_GOLDEN=1` rewrites the texts.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+
+from probetui.cli.main import run
+from probetui.drive.record_reader import read_recording
+from probetui.drive.record_schema import AnyRecord
+from probetui.drive.replay import RecordedCourse
+from probetui.drive.tape import Tape
+from probetui.presentation.api_json import pod_status_to_json
+
+RECORDS = Path(__file__).parent / "records"
+PACKED = sorted(RECORDS.glob("*/*.jsonl.gz"))
+CUT_OFF = "cut-off"
+UPDATES = "PROBETUI_UPDATE_GOLDEN"
+NOT_ENTRIES = {"session", "input", "rewind", "end"}
+
+
+def id_of(path: Path) -> str:
+    return f"{path.parent.name}-{name_of(path)}"
+
+
+def name_of(path: Path) -> str:
+    return path.name.partition(".")[0]
+
+
+def types_of(data: bytes) -> Counter[str]:
+    lines = data.splitlines(keepends=True)
+    whole = (line for line in lines if line.endswith(b"\n"))
+    return Counter(str(msgspec.json.decode(line)["type"]) for line in whole)
+
+
+@pytest.fixture
+def record(packed: Path, tmp_path: Path) -> Path:
+    """Return a record as the session left it."""
+    path = tmp_path / f"{name_of(packed)}.jsonl"
+    path.write_bytes(gzip.decompress(packed.read_bytes()))
+    return path
+
+
+@pytest.fixture
+def _in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let instants be printed alike on all machines."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+every_record = pytest.mark.parametrize("packed", PACKED, ids=id_of)
+
+
+def test_there_is_a_record_of_each_kind_of_session_with_each_kind_of_line() -> None:
+    types: Counter[str] = Counter()
+    for packed in (RECORDS / "1").glob("*.gz"):
+        types += types_of(gzip.decompress(packed.read_bytes()))
+
+    assert {name_of(packed) for packed in PACKED} == {
+        "attached",
+        "cri",
+        CUT_OFF,
+        "docker",
+        "process",
+        "sim",
+        "watched",
+    }
+    assert set(types) == {kind.__struct_config__.tag for kind in get_args(AnyRecord)}
+
+
+@every_record
+def test_every_line_of_it_is_read(record: Path) -> None:
+    recording = read_recording(record)
+
+    types = types_of(record.read_bytes())
+    written = sum(types[kind] for kind in types.keys() - NOT_ENTRIES)
+    taken_back = written - len(recording.entries)
+    assert (taken_back > 0) == ("rewind" in types)
+    assert (recording.problem == "") == ("end" in types)
+
+
+@every_record
+def test_the_engine_decides_as_it_did_then(record: Path) -> None:
+    tape = Tape(record)
+    course = RecordedCourse(tape, pod_status_to_json)
+
+    while course.next_at() is not None:
+        course.turn()
+
+    assert course.position == len(tape)
+    assert course.note == tape.problem
+    # The last input may have come to more than what was still written.
+    assert len(course.journal) >= tape.entries > 0
+
+
+@every_record
+@pytest.mark.usefixtures("_in_utc")
+def test_why_tells_of_it_what_it_told_then(
+    packed: Path,
+    record: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(record.parent)
+
+    status = run(["why", record.name])
+
+    told = capsys.readouterr()
+    text = f"{told.out}---\n{told.err}"
+    golden = packed.with_name(f"{name_of(packed)}.why.txt")
+    if UPDATES in os.environ:
+        golden.write_text(text, encoding="utf-8")
+    assert status == 0
+    assert text == golden.read_text(encoding="utf-8")
