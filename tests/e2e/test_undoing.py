@@ -12,7 +12,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from probetui.runtimes.process.identity import Process, identify, is_stopped
+from probetui.runtimes.process_identity import Process, identify, is_stopped
 from tests.e2e.on_terminal import OnTerminal, on_terminal
 from tests.e2e.program import wait_until
 

@@ -12,8 +12,8 @@ from typing import IO, Self
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.runtime import ContainerID
 from probetui.ports import LogSource, Runtime
-from probetui.runtimes.process.identity import identify, is_alive
 from probetui.runtimes.process.runtime import ProcessRuntime
+from probetui.runtimes.process_identity import identify, is_alive
 from tests.runtimes.bench import Bench
 
 ROOT = Path(__file__).parents[3]

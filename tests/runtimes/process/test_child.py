@@ -22,7 +22,7 @@ from probetui.runtimes.process.child import (
     watch_polling,
     would_reach_first,
 )
-from probetui.runtimes.process.identity import Process
+from probetui.runtimes.process_identity import Process
 
 Watch = Callable[[Process, Callable[[], None]], Callable[[], None]]
 

@@ -15,7 +15,7 @@ import pytest
 from probetui.errors import ContainerRuntimeError
 from probetui.ports import ExecResult
 from probetui.runtimes.process.command import KEPT_BYTES, Command, Stream
-from probetui.runtimes.process.identity import identify, is_alive
+from probetui.runtimes.process_identity import identify, is_alive
 
 
 def run(script: str, cwd: Path) -> Command:

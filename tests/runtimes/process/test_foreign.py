@@ -17,8 +17,8 @@ from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.kubelet.effects import Disruption
 from probetui.runtimes.process.disruptions import Disruptions
 from probetui.runtimes.process.foreign import ForeignProcesses
-from probetui.runtimes.process.identity import Process, identify, is_stopped
 from probetui.runtimes.process.listing import Listed, list_processes, parse_ps
+from probetui.runtimes.process_identity import Process, identify, is_stopped
 
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from probetui.runtimes.process import records
-from probetui.runtimes.process.identity import Process
 from probetui.runtimes.process.records import ContainerRecord, SandboxRecord
+from probetui.runtimes.process_identity import Process
 from tests.builders import at
 
 SANDBOX = SandboxRecord(

@@ -11,9 +11,9 @@ import pytest
 
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.process import records
-from probetui.runtimes.process.identity import Process, identify
 from probetui.runtimes.process.records import ContainerRecord
 from probetui.runtimes.process.surroundings import of_container
+from probetui.runtimes.process_identity import Process, identify
 
 HERE = identify(os.getpid())
 RECORD = ContainerRecord(

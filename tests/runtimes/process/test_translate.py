@@ -11,7 +11,6 @@ from probetui.errors import ContainerRuntimeError
 from probetui.k8s.node import Node
 from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
-from probetui.runtimes.process.identity import Process
 from probetui.runtimes.process.records import ContainerRecord
 from probetui.runtimes.process.translate import (
     container_record,
@@ -20,6 +19,7 @@ from probetui.runtimes.process.translate import (
     node_of,
     sandbox_record,
 )
+from probetui.runtimes.process_identity import Process
 from tests.builders import START, a_container, a_pod, a_script
 
 FOLDER = Path("/base/5a5a/c0c0")

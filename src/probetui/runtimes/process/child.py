@@ -15,7 +15,7 @@ from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.missing import refused_command
-from probetui.runtimes.process.identity import PROC, Process, identify, is_alive
+from probetui.runtimes.process_identity import PROC, Process, identify, is_alive
 
 POLL_SECONDS = 0.05
 SIGNAL_EXIT_CODE = 128

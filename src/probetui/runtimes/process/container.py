@@ -35,9 +35,9 @@ from probetui.runtimes.process.child import (
 )
 from probetui.runtimes.process.command import Command
 from probetui.runtimes.process.disruptions import NETWORK_OF_ALL
-from probetui.runtimes.process.identity import Process, is_alive, kill_marked
 from probetui.runtimes.process.mounts import read_message_file
 from probetui.runtimes.process.records import ContainerRecord
+from probetui.runtimes.process_identity import Process, is_alive, kill_marked
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.effects import Disruption
 from probetui.runtimes.process.child import send
-from probetui.runtimes.process.identity import Process, identify, is_stopped
 from probetui.runtimes.process.listing import Listed
+from probetui.runtimes.process_identity import Process, identify, is_stopped
 
 NETWORK_OF_ALL = "processes share the network of this machine, which is not cut"
 ITSELF = "probetui itself is one of its processes, and would stand still with it"

@@ -20,9 +20,9 @@ from probetui.runtimes.process.addresses import LOCALHOST
 from probetui.runtimes.process.child import send, watch_end
 from probetui.runtimes.process.command import Command
 from probetui.runtimes.process.disruptions import Disruptions, why_not
-from probetui.runtimes.process.identity import Process, identify, is_alive
 from probetui.runtimes.process.listing import Listed, list_processes
 from probetui.runtimes.process.translate import NAME
+from probetui.runtimes.process_identity import Process, identify, is_alive
 
 WATCH_SECONDS = 3600.0
 """How long the stream of happenings stays silent; ends are seen by looking."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from probetui.runtimes.process.identity import PROC, START_TIME, ZOMBIE_STATES
+from probetui.runtimes.process_identity import PROC, START_TIME, ZOMBIE_STATES
 
 LSTART_WORDS = 5
 """How many words `ps` has for an instant: `Fri Nov 20 13:33:33 2026`."""

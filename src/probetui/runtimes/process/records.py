@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from probetui.runtimes.process.identity import Process
+from probetui.runtimes.process_identity import Process
 
 SANDBOX_FILE = "sandbox.json"
 CONTAINER_FILE = "container.json"

@@ -37,12 +37,12 @@ from probetui.runtimes.process.addresses import free_address
 from probetui.runtimes.process.container import ProcessContainer
 from probetui.runtimes.process.disruptions import Disruptions, why_not
 from probetui.runtimes.process.foreign import ForeignProcesses
-from probetui.runtimes.process.identity import Process, identify, marked
 from probetui.runtimes.process.listing import list_processes
 from probetui.runtimes.process.sandbox import (
     FOLDER_MODE,
     ProcessSandbox,
 )
+from probetui.runtimes.process_identity import Process, identify, marked
 from probetui.runtimes.volume_folders import VolumeFolders, remove_tree
 
 VOLUMES_FOLDER = ".volumes"

@@ -12,9 +12,9 @@ from probetui.kubelet.effects import CreateContainer
 from probetui.ports import Clock
 from probetui.runtimes.process import records, translate
 from probetui.runtimes.process.container import ProcessContainer
-from probetui.runtimes.process.identity import Process, is_alive
 from probetui.runtimes.process.mounts import make_message_file, mount_volumes
 from probetui.runtimes.process.records import SandboxRecord
+from probetui.runtimes.process_identity import Process, is_alive
 from probetui.runtimes.volume_folders import VolumeFolders, remove_tree
 
 FOLDER_MODE = 0o700

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.process import records
-from probetui.runtimes.process.identity import PROC, identify, is_alive
+from probetui.runtimes.process_identity import PROC, identify, is_alive
 
 
 @dataclass(frozen=True, slots=True)

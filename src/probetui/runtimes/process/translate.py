@@ -19,9 +19,9 @@ from probetui.k8s.runtime import (
 from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
 from probetui.runtimes.process.addresses import LOCALHOST
-from probetui.runtimes.process.identity import Process
 from probetui.runtimes.process.mounts import inside, is_mounted
 from probetui.runtimes.process.records import ContainerRecord, SandboxRecord
+from probetui.runtimes.process_identity import Process
 
 NAME = "process"
 IMAGE_ID = "process"

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from probetui.runtimes.process.identity import (
+from probetui.runtimes.process_identity import (
     Process,
     _ask_ps,
     identify,
