@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from probetui.drive import clocks
 from probetui.drive.clocks import SystemClock
 from tests.builders import START, at
 from tests.fakes import FakeClock
 
 MILLISECOND = timedelta(milliseconds=1)
+SECOND = timedelta(seconds=1)
 
 
 class Elapsed:
@@ -35,7 +39,7 @@ def test_the_clock_shows_the_wall_time_in_utc() -> None:
     assert now.tzinfo is UTC
 
 
-def test_the_clock_follows_the_monotonic_clock_from_there() -> None:
+def test_the_clock_follows_one_that_never_goes_backwards_from_there() -> None:
     elapsed = Elapsed()
     clock = SystemClock(elapsed)
     started = clock.now()
@@ -43,6 +47,31 @@ def test_the_clock_follows_the_monotonic_clock_from_there() -> None:
     elapsed.ns += 90_000_001_999
 
     assert clock.now() - started == timedelta(seconds=90, microseconds=1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the clock has this name on Linux")
+def test_the_clock_counts_the_time_that_the_machine_is_suspended() -> None:
+    before = time.clock_gettime_ns(time.CLOCK_BOOTTIME)  # noqa: TID251  # what it is compared with
+
+    elapsed = clocks.elapsed_ns()
+
+    after = time.clock_gettime_ns(time.CLOCK_BOOTTIME)  # noqa: TID251  # the same
+    assert before <= elapsed <= after
+
+
+async def test_a_deadline_that_passes_in_a_suspend_is_noticed_soon_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clocks, "LONGEST_SLEEP_SECONDS", 0.01)
+    elapsed = Elapsed()
+    clock = SystemClock(elapsed)
+    sleeper = asyncio.ensure_future(clock.sleep_until(clock.now() + 3600 * SECOND))
+    await asyncio.sleep(0)
+
+    elapsed.ns += 3601 * 10**9
+
+    async with asyncio.timeout(60):
+        await sleeper
 
 
 async def test_a_sleeper_wakes_no_sooner_than_told() -> None:
