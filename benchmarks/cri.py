@@ -21,6 +21,7 @@ from pathlib import Path
 
 import grpc.aio
 
+from probetui.drive.clocks import SystemClock
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
@@ -148,6 +149,7 @@ async def measure(options: argparse.Namespace) -> dict[str, float]:
     (place, *_) = endpoints(options.runtime_endpoint)
     with tempfile.TemporaryDirectory(prefix="probetui-bench-") as folder:
         runtime = await connect(
+            SystemClock(),
             CriOptions(Path(folder), owner=f"bench-{os.getpid()}"),
             endpoint=options.runtime_endpoint,
         )

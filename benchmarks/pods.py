@@ -105,7 +105,10 @@ async def start_pods(count: int) -> Started:
     clock = SystemClock()
     engine = WeighedEngine(KubeletConfig(), clock.now())
     runtime = await connect(
-        host=None, context=None, options=DockerOptions(owner="probetui-benchmark")
+        clock,
+        host=None,
+        context=None,
+        options=DockerOptions(owner="probetui-benchmark"),
     )
     executor = Executor(runtime, Dispatch(runtime, clock), Hooks(runtime), clock)
     session = RealtimeSession(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from probetui.k8s.image import ImageFilesystem, StoredImage
@@ -329,6 +329,17 @@ class ExecSource(Protocol):
         wants to know: the runtime then tells of each of our own probes too, which costs
         a tenth of a millisecond here, next to nothing there.
         """
+
+
+@runtime_checkable
+class ClockSource(Protocol):
+    """A runtime whose instants are by a clock of its own.
+
+    All that it returns is by the session's clock already, as far as that is known.
+    """
+
+    def on_clock_offset(self, tell: Callable[[timedelta], None]) -> None:
+        """Have somebody told how far its clock is ahead, from a second on."""
 
 
 @runtime_checkable

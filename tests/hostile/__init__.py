@@ -1,0 +1,1 @@
+"""Attacks: what is not ours to trust does its worst, and nothing of others is hurt."""

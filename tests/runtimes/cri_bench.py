@@ -71,12 +71,12 @@ class CriBench(Bench):
         self._others: list[Client] = []
         self._foreign: list[str] = []
         self._attempts: set[tuple[str, int]] = set()
-        runtime = CriRuntime(self.client, ENGINE, self.options)
+        runtime = CriRuntime(self.client, ENGINE, SystemClock(), self.options)
         super().__init__(runtime, SystemClock())
 
     def another(self) -> CriRuntime:
         self._others.append(Client(self.socket))
-        return CriRuntime(self._others[-1], ENGINE, self.options)
+        return CriRuntime(self._others[-1], ENGINE, SystemClock(), self.options)
 
     async def sandbox(self, pod: Pod, attempt: int = 0) -> str:
         """Run a sandbox and return its ID.

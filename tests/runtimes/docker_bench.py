@@ -75,6 +75,7 @@ class DockerBench(Bench):
         return DockerRuntime(
             self.api,
             Daemon.of(self.url, self.api.info(), self.api.version()),
+            SystemClock(),
             self.options,
         )
 

@@ -14,6 +14,7 @@ import grpc
 import grpc.aio
 import pytest
 
+from probetui.drive.clocks import SystemClock
 from probetui.errors import RuntimeUnavailableError
 from probetui.runtimes.cri import connection, endpoints
 from probetui.runtimes.cri.client import IMAGE_SERVICE, RUNTIME_SERVICE
@@ -77,7 +78,7 @@ async def refused(
 ) -> RuntimeUnavailableError:
     """Return what is said of an endpoint that is of no use."""
     with pytest.raises(RuntimeUnavailableError) as caught:
-        await connect(options, endpoint=url, environ=environ)
+        await connect(SystemClock(), options, endpoint=url, environ=environ)
     assert caught.value.exit_status == 3
     assert "\n" not in str(caught.value)
     return caught.value
@@ -179,7 +180,7 @@ class TestRefusals:
         monkeypatch.setattr(endpoints, "KNOWN_SOCKETS", places)
 
         with pytest.raises(RuntimeUnavailableError) as caught:
-            await connect(options, environ={})
+            await connect(SystemClock(), options, environ={})
 
         assert caught.value.tried == (
             f"unix://{folder}/one.sock (one): no such socket",
@@ -345,7 +346,9 @@ class TestConnections:
         self, options: CriOptions, place: Place
     ) -> None:
         async with place.runtime():
-            runtime = await connect(options, endpoint=place.url, environ={})
+            runtime = await connect(
+                SystemClock(), options, endpoint=place.url, environ={}
+            )
             version = await runtime.version()
             await runtime.close()
 
@@ -358,6 +361,7 @@ class TestConnections:
         images = Place(folder / "images.sock")
         async with place.runtime(IMAGE_SERVICE), images.runtime(RUNTIME_SERVICE):
             runtime = await connect(
+                SystemClock(),
                 options,
                 endpoint=place.url,
                 environ={"IMAGE_SERVICE_ENDPOINT": images.url},

@@ -13,6 +13,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from probetui.drive.clocks import SystemClock
 from probetui.errors import (
     ContainerRuntimeError,
     ExecTimeoutError,
@@ -39,6 +40,7 @@ def a_client_of(server: CriServer, folder: Path, **options: timedelta) -> CriRun
     return CriRuntime(
         Client(server.socket),
         Engine("fake", "0"),
+        SystemClock(),
         CriOptions(folder, owner="me", **options),
     )
 
@@ -136,7 +138,10 @@ class TestLoss:
         assert len(await runtime.relist()) == 1
         with pytest.raises(RuntimeUnavailableError, match="no such socket"):
             await connect(
-                CriOptions(tmp_path), endpoint=f"unix://{server.socket}", environ={}
+                SystemClock(),
+                CriOptions(tmp_path),
+                endpoint=f"unix://{server.socket}",
+                environ={},
             )
 
     async def test_a_closed_client_refuses(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.ports import ExecResult, ForeignContainer, ForeignSource
@@ -32,7 +33,10 @@ GONE = ContainerID("fake://" + "0" * 64)
 @pytest.fixture
 async def foreign(server: CriServer, tmp_path: Path) -> AsyncIterator[ForeignCri]:
     runtime = CriRuntime(
-        Client(server.socket), Engine("fake", "0"), CriOptions(tmp_path, owner="me")
+        Client(server.socket),
+        Engine("fake", "0"),
+        SystemClock(),
+        CriOptions(tmp_path, owner="me"),
     )
     assert isinstance(runtime, ForeignSource)
     yield runtime.foreign()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError, RuntimeUnavailableError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import RuntimeState
@@ -107,12 +108,12 @@ async def test_a_removed_socket_is_found_missing_and_is_there_after_the_next_sta
     assert await bench.state(container_id) is RuntimeState.RUNNING
     url = f"unix://{own_containerd.socket}"
     with pytest.raises(RuntimeUnavailableError, match="no such socket"):
-        await connect(CriOptions(tmp_path), endpoint=url, environ={})
+        await connect(SystemClock(), CriOptions(tmp_path), endpoint=url, environ={})
 
     own_containerd.stop()
     own_containerd.start()
 
-    again = await connect(CriOptions(tmp_path), endpoint=url, environ={})
+    again = await connect(SystemClock(), CriOptions(tmp_path), endpoint=url, environ={})
     assert again.name == "containerd"
     await again.close()
 
@@ -124,6 +125,7 @@ async def test_a_runtime_without_a_network_is_not_ready(
 
     with pytest.raises(RuntimeUnavailableError) as caught:
         await connect(
+            SystemClock(),
             CriOptions(tmp_path),
             endpoint=f"unix://{own_containerd.socket}",
             environ={},
@@ -141,6 +143,7 @@ async def test_a_containerd_without_its_cri_is_told_apart(
 
     with pytest.raises(RuntimeUnavailableError, match="has no CRI v1"):
         await connect(
+            SystemClock(),
             CriOptions(tmp_path),
             endpoint=f"unix://{own_containerd.socket}",
             environ={},

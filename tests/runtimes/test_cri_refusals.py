@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import Disruption
@@ -32,7 +33,10 @@ def root(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def runtime(server: CriServer, tmp_path: Path) -> AsyncIterator[CriRuntime]:
     made = CriRuntime(
-        Client(server.socket), Engine("fake", "0"), CriOptions(tmp_path, owner="me")
+        Client(server.socket),
+        Engine("fake", "0"),
+        SystemClock(),
+        CriOptions(tmp_path, owner="me"),
     )
     yield made
     await made.close()

@@ -20,6 +20,7 @@ import pytest
 import requests
 import urllib3.exceptions
 
+from probetui.drive.clocks import SystemClock
 from probetui.errors import RuntimeUnavailableError
 from probetui.runtimes.docker.connection import (
     DEFAULT_SOCKET,
@@ -290,7 +291,7 @@ class TestConnecting:
 
     async def test_the_error_names_what_was_tried_and_what_to_do(self) -> None:
         with pytest.raises(RuntimeUnavailableError) as caught:
-            await connect(host=DEAD)
+            await connect(SystemClock(), host=DEAD)
 
         assert caught.value.tried == (f"{DEAD} (option --host): no such socket",)
         assert f"{DEAD} (option --host): no such socket" in str(caught.value)
@@ -310,7 +311,7 @@ class TestConnecting:
 
     async def test_what_a_daemon_does_not_tell_of_itself_is_no_error(self) -> None:
         with answering(ApiVersion="1.41") as url:
-            runtime = await connect(host=url)
+            runtime = await connect(SystemClock(), host=url)
 
         assert ("endpoint", url) in runtime.facts()
         await runtime.close()
@@ -320,7 +321,7 @@ class TestConnecting:
             answering(ApiVersion="1.41", info_status=500) as url,
             pytest.raises(RuntimeUnavailableError, match="HTTP status 500"),
         ):
-            await connect(host=url)
+            await connect(SystemClock(), host=url)
 
     async def test_a_daemon_that_answers_is_a_step_too(self) -> None:
         with answering(ApiVersion="1.41") as url:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError
+from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.docker.bodies import share_name
 from probetui.runtimes.docker.containers import Containers, stop_container
 from probetui.runtimes.docker.execution import has_run
@@ -112,7 +114,7 @@ class Engine:
 
 
 def containers_on(engine: Any) -> Containers:
-    return Containers(engine, Listing(engine, "me"), "me")
+    return Containers(engine, Listing(engine, "me", DaemonClock(SystemClock())), "me")
 
 
 STATUSES = [

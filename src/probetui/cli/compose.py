@@ -36,6 +36,7 @@ from probetui.kubelet.engine import Engine
 from probetui.kubelet.inputs import PauseProbes, SetObjects, SetPods
 from probetui.ports import (
     Clock,
+    ClockSource,
     DialAddress,
     Disruptor,
     EventSource,
@@ -84,6 +85,11 @@ async def _live(plan: Plan) -> int:
     runtime = await open_runtime(
         plan.runtime, clock, exec_errors=plan.options.exec_errors
     )
+    if isinstance(runtime, ClockSource):
+        name = runtime.name
+        runtime.on_clock_offset(
+            lambda offset: plan.notes.warning(format_clock_offset(name, offset))
+        )
     try:
         if plan.told_later is not None:
             plan.told_later(kind_of(runtime))
@@ -124,6 +130,18 @@ async def _remove_after_bug(runtime: Runtime, roster: Roster, notes: Notes) -> N
         await remove_own(runtime, roster.all_seen)
     except Exception as error:  # noqa: BLE001  # the bug before is what is reported
         notes.error(f"containers may be left: {error}; see `probetui ls`")
+
+
+def format_clock_offset(runtime_name: str, offset: timedelta) -> str:
+    """Say that a runtime's clock is another one than this machine's."""
+    seconds = offset.total_seconds()
+    if abs(seconds) < 1:
+        return f"the clock of {runtime_name} is that of this session again"
+    way = "ahead of" if seconds > 0 else "behind"
+    return (
+        f"the clock of {runtime_name} is {abs(seconds):.1f}s {way} that of this "
+        "session; its times are corrected by that"
+    )
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -44,8 +44,8 @@ async def open_runtime(
     for kind in engines(options):
         try:
             if kind == CRI:
-                return await _open_cri(options)
-            return await _open_docker(options, exec_errors)
+                return await _open_cri(options, clock)
+            return await _open_docker(options, clock, exec_errors)
         except RuntimeUnavailableError as error:
             problems.append(error)
     raise _all_of(problems)
@@ -76,7 +76,11 @@ async def open_runtimes(
     problems = []
     for kind in wanted:
         try:
-            opened = _open_cri(options) if kind == CRI else _open_docker(options, "cri")
+            opened = (
+                _open_cri(options, clock)
+                if kind == CRI
+                else _open_docker(options, clock, "cri")
+            )
             runtimes.append(await opened)
         except RuntimeUnavailableError as error:
             problems.append(error)
@@ -122,11 +126,14 @@ def _open_processes(clock: Clock, *, sees_all: bool) -> Runtime:
     return ProcessRuntime(pods_folder(), clock, sees_all=sees_all)
 
 
-async def _open_docker(options: RuntimeOptions, exec_errors: str) -> Runtime:
+async def _open_docker(
+    options: RuntimeOptions, clock: Clock, exec_errors: str
+) -> Runtime:
     from probetui.runtimes.docker.connection import connect  # noqa: PLC0415
     from probetui.runtimes.docker.runtime import DockerOptions  # noqa: PLC0415
 
     return await connect(
+        clock,
         host=options.host,
         context=options.context,
         options=DockerOptions(
@@ -135,11 +142,13 @@ async def _open_docker(options: RuntimeOptions, exec_errors: str) -> Runtime:
     )
 
 
-async def _open_cri(options: RuntimeOptions) -> Runtime:
+async def _open_cri(options: RuntimeOptions, clock: Clock) -> Runtime:
     from probetui.runtimes.cri.connection import connect  # noqa: PLC0415
     from probetui.runtimes.cri.runtime import CriOptions  # noqa: PLC0415
 
-    return await connect(CriOptions(cri_folder()), endpoint=options.runtime_endpoint)
+    return await connect(
+        clock, CriOptions(cri_folder()), endpoint=options.runtime_endpoint
+    )
 
 
 class OwnPods:

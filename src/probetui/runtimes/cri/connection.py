@@ -11,6 +11,7 @@ from datetime import timedelta
 import grpc
 
 from probetui.errors import ContainerRuntimeError, RuntimeUnavailableError
+from probetui.ports import Clock
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import Client
@@ -87,6 +88,7 @@ def unavailable(tried: list[Attempt]) -> RuntimeUnavailableError:
 
 
 async def connect(
+    clock: Clock,
     options: CriOptions,
     *,
     endpoint: str | None = None,
@@ -95,6 +97,7 @@ async def connect(
     """Return a runtime on the first endpoint that will do.
 
     Args:
+        clock: the session's.
         options: how pods are run.
         endpoint: the one that the user named.
         environ: where `CONTAINER_RUNTIME_ENDPOINT` and the like are looked up.
@@ -104,7 +107,8 @@ async def connect(
     tried = []
     async for attempt in attempts(endpoints(endpoint, environ)):
         if isinstance(attempt.result, Found):
-            return CriRuntime(attempt.result.client, attempt.result.engine, options)
+            found = attempt.result
+            return CriRuntime(found.client, found.engine, clock, options)
         tried.append(attempt)
     raise unavailable(tried)
 

@@ -33,6 +33,7 @@ from probetui.runtimes.cri.translate import (
     to_container_id,
     to_cri_id,
 )
+from probetui.runtimes.daemon_clock import DaemonClock
 
 ID_PREFIX = "sha256:"
 
@@ -51,6 +52,7 @@ class ForeignCri:
         runtime_name: the runtime's word in container IDs.
         exec_patience: for how long an answer is waited for after an exec's limit.
         disruptions: does to containers what happens to them in real life.
+        daemon_clock: converts the runtime's instants.
     """
 
     can_start = False
@@ -62,12 +64,14 @@ class ForeignCri:
         runtime_name: str,
         exec_patience: timedelta,
         disruptions: Disruptions,
+        daemon_clock: DaemonClock,
     ) -> None:
         self._client = client
         self._listing = listing
         self._runtime_name = runtime_name
         self._exec_patience = exec_patience
         self._disruptions = disruptions
+        self._daemon_clock = daemon_clock
         self._listed: dict[str, _Listed] = {}
         self._kept: dict[str, tuple[_Listed, ForeignStatus]] = {}
 
@@ -82,7 +86,8 @@ class ForeignCri:
         for gone in self._kept.keys() - self._listed:
             del self._kept[gone]
         return tuple(
-            foreign_container(each, self._runtime_name) for each in answer.containers
+            self._in_our_time(foreign_container(each, self._runtime_name))
+            for each in answer.containers
         )
 
     async def look(self, container_id: ContainerID) -> ForeignStatus | None:
@@ -157,6 +162,12 @@ class ForeignCri:
         async with aclosing(told):
             async for _ in told:
                 yield
+
+    def _in_our_time(self, found: ForeignContainer) -> ForeignContainer:
+        created_at = found.created_at
+        if created_at is None:
+            return found
+        return replace(found, created_at=self._daemon_clock.ours(created_at))
 
     async def _address(self, sandbox_id: str) -> str:
         """Return where a container's ports are, empty for nowhere."""

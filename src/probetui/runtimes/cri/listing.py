@@ -29,6 +29,7 @@ from probetui.runtimes.cri.translate import (
     seen_container,
     seen_sandbox,
 )
+from probetui.runtimes.daemon_clock import DaemonClock
 
 S = TypeVar("S", SeenSandbox, SeenContainer)
 
@@ -51,15 +52,22 @@ class Listing:
         runtime_name: its word in container IDs.
         owner: the value of our own label.
         files: where containers leave their last words.
+        daemon_clock: converts the runtime's instants.
     """
 
     def __init__(
-        self, client: Client, runtime_name: str, owner: str, files: PodFiles
+        self,
+        client: Client,
+        runtime_name: str,
+        owner: str,
+        files: PodFiles,
+        daemon_clock: DaemonClock,
     ) -> None:
         self._client = client
         self._runtime_name = runtime_name
         self._owner = owner
         self._files = files
+        self._daemon_clock = daemon_clock
         self._sandboxes: dict[str, tuple[int, SeenSandbox]] = {}
         self._containers: dict[str, tuple[int, SeenContainer]] = {}
         self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
@@ -98,7 +106,8 @@ class Listing:
             if error.code is grpc.StatusCode.NOT_FOUND:
                 return None
             raise
-        return seen_sandbox(answer.status)
+        seen = seen_sandbox(answer.status)
+        return replace(seen, status=await self._daemon_clock.sandbox(seen.status))
 
     async def container(self, container_id: str) -> SeenContainer | None:
         """Return a container, of whomever, as it is now; None if it is gone."""
@@ -110,6 +119,7 @@ class Listing:
                 return None
             raise
         found = seen_container(answer.status, self._runtime_name)
+        found = replace(found, status=await self._daemon_clock.container(found.status))
         return self._with_last_words(found) if found.owner == self._owner else found
 
     async def our_sandbox(self, sandbox_id: str) -> SeenSandbox | None:

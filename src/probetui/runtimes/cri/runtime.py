@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,7 +33,7 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.kubelet.labels import POD_UID
-from probetui.ports import ExecResult, LogLine, PodVolumes, Progress
+from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import logs, machine
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
@@ -56,6 +56,7 @@ from probetui.runtimes.cri.translate import (
     to_container_id,
     to_cri_id,
 )
+from probetui.runtimes.daemon_clock import DaemonClock
 
 SANDBOX_LIMIT = 2 * REQUEST_LIMIT
 """How long making a sandbox may take; its image may have to come first."""
@@ -95,15 +96,22 @@ class CriRuntime:
     Args:
         client: the connection to a runtime that answered; closed together with this.
         engine: what it said of itself.
+        clock: the session's.
         options: how pods are run.
     """
 
-    def __init__(self, client: Client, engine: Engine, options: CriOptions) -> None:
+    def __init__(
+        self, client: Client, engine: Engine, clock: Clock, options: CriOptions
+    ) -> None:
         self._client = client
         self._engine = engine
         self._options = options
         self._files = PodFiles(options.folder)
-        self._listing = Listing(client, engine.name, options.owner, self._files)
+        # The CRI does not say what time it is; that containers were started, it does.
+        self._daemon_clock = DaemonClock(clock)
+        self._listing = Listing(
+            client, engine.name, options.owner, self._files, self._daemon_clock
+        )
         self._images = Images(client)
         self._rotation = LogRotation(client)
         self._disruptions = Disruptions(client)
@@ -112,6 +120,10 @@ class CriRuntime:
     def name(self) -> str:
         """The runtime's word in container IDs: containerd, cri-o."""
         return self._engine.name
+
+    def on_clock_offset(self, tell: Callable[[timedelta], None]) -> None:
+        """Have somebody told when the runtime's clock is not the session's."""
+        self._daemon_clock.on_offset(tell)
 
     async def version(self) -> str:
         """Return name and version for people; raises when nobody answers."""
@@ -255,7 +267,9 @@ class CriRuntime:
     async def start_container(self, container_id: ContainerID) -> None:
         """Start a created container."""
         request = cri.StartContainerRequest(container_id=to_cri_id(container_id))
+        asked_at = self._daemon_clock.now()
         await self._client.call(calls.START_CONTAINER, request)
+        self._daemon_clock.started(container_id, asked_at)
 
     async def stop_container(
         self, container_id: ContainerID, grace_period_seconds: int
@@ -355,6 +369,7 @@ class CriRuntime:
             self.name,
             self._options.exec_patience,
             self._disruptions,
+            self._daemon_clock,
         )
 
     async def follow_logs(
@@ -376,4 +391,4 @@ class CriRuntime:
         with system_refusals():
             async with aclosing(lines):
                 async for line in lines:
-                    yield line
+                    yield self._daemon_clock.log_line(line)

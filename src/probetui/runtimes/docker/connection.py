@@ -16,6 +16,7 @@ from docker.context import ContextAPI
 from docker.context.config import get_current_context_name, get_meta_dir
 
 from probetui.errors import RuntimeUnavailableError
+from probetui.ports import Clock
 from probetui.runtimes.docker.api import OLDEST_API_VERSION, Api
 from probetui.runtimes.docker.client import LONG_CALLS, SHORT_CALLS, run_apart
 from probetui.runtimes.docker.faults import FOREIGN_ERRORS, diagnose
@@ -111,6 +112,7 @@ def unavailable(tried: list[Attempt]) -> RuntimeUnavailableError:
 
 
 async def connect(
+    clock: Clock,
     *,
     host: str | None = None,
     context: str | None = None,
@@ -120,6 +122,7 @@ async def connect(
     """Return a runtime on the first daemon that answers.
 
     Args:
+        clock: the session's.
         host: the endpoint that the user named, as Docker writes it.
         context: the Docker context that the user named.
         environ: where `DOCKER_HOST` and the like are looked up.
@@ -141,7 +144,7 @@ async def connect(
             raise unavailable([*tried[:-1], _failed(found.endpoint, error)]) from error
 
     api, daemon = await run_apart(find)
-    return DockerRuntime(api, daemon, options)
+    return DockerRuntime(api, daemon, clock, options)
 
 
 async def describe(

@@ -21,6 +21,7 @@ from probetui.ports import (
     ForeignStatus,
     StartedExec,
 )
+from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.containers import stop_container
 from probetui.runtimes.docker.disruptions import Disruptions, why_not
@@ -62,6 +63,7 @@ class ForeignDocker:
         listeners: looks into the networks of containers.
         disruptions: does to containers what happens to them in real life.
         published: how ports are reached where addresses are not; None where they are.
+        daemon_clock: converts the daemon's instants.
         host: where the network of the daemon's machine is reached.
     """
 
@@ -75,6 +77,7 @@ class ForeignDocker:
         listeners: ContainerListeners,
         disruptions: Disruptions,
         published: Publishing | None,
+        daemon_clock: DaemonClock,
         host: str = LOCALHOST,
     ) -> None:
         self._client = client
@@ -83,6 +86,7 @@ class ForeignDocker:
         self._listeners = listeners
         self._disruptions = disruptions
         self._published = published
+        self._daemon_clock = daemon_clock
         self._host = host
         self._kept: dict[ContainerID, _Kept] = {}
         self._states: dict[ContainerID, str] = {}
@@ -98,8 +102,9 @@ class ForeignDocker:
             if states.get(container_id) != state:
                 self._kept.pop(container_id, None)
         self._states = states
+        await self._daemon_clock.measure()
         return tuple(
-            _foreign(each)
+            self._foreign(each)
             for each in listed
             if (each["Labels"] or {}).get(DOCKER_TYPE) != DOCKER_TYPE_SANDBOX
         )
@@ -114,7 +119,7 @@ class ForeignDocker:
         if inspected is None:
             self._kept.pop(container_id, None)
             return None
-        status = container_status(inspected)
+        status = await self._daemon_clock.container(container_status(inspected))
         found = ForeignStatus(
             replace(status, name="", image=inspected["Config"]["Image"]),
             await self._address(inspected),
@@ -150,8 +155,10 @@ class ForeignDocker:
     async def start(self, container_id: ContainerID) -> None:
         """Start one that has ended once more, as it is."""
         docker_id = to_docker_id(container_id)
+        asked_at = self._daemon_clock.now()
         try:
             await self._client.call(lambda api: api.start(docker_id))
+            self._daemon_clock.started(container_id, asked_at)
         finally:
             self._kept.pop(container_id, None)
 
@@ -219,15 +226,19 @@ class ForeignDocker:
         cut_off_from = self._disruptions.address_before(inspected["Id"])
         return own_address(inspected) or cut_off_from
 
-
-def _foreign(listed: Mapping[str, Any]) -> ForeignContainer:
-    created = listed.get("Created")
-    return ForeignContainer(
-        to_container_id(listed["Id"]),
-        # Links of other containers are names too: their slashes are inside.
-        tuple(each.removeprefix("/") for each in listed["Names"] or ()),
-        listed["State"] in ALIVE,
-        listed["Labels"] or {},
-        str(listed.get("Image") or ""),
-        datetime.fromtimestamp(created, UTC) if isinstance(created, int) else None,
-    )
+    def _foreign(self, listed: Mapping[str, Any]) -> ForeignContainer:
+        created = listed.get("Created")
+        created_at = (
+            self._daemon_clock.ours(datetime.fromtimestamp(created, UTC))
+            if isinstance(created, int)
+            else None
+        )
+        return ForeignContainer(
+            to_container_id(listed["Id"]),
+            # Links of other containers are names too: their slashes are inside.
+            tuple(each.removeprefix("/") for each in listed["Names"] or ()),
+            listed["State"] in ALIVE,
+            listed["Labels"] or {},
+            str(listed.get("Image") or ""),
+            created_at,
+        )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
 from probetui.runtimes.docker.translate import Seen, owned_by, seen
@@ -33,10 +35,12 @@ class Listing:
     Args:
         client: the connection to the daemon.
         owner: the value of our own label.
+        daemon_clock: converts the daemon's instants.
     """
 
-    def __init__(self, client: Client, owner: str) -> None:
+    def __init__(self, client: Client, owner: str, daemon_clock: DaemonClock) -> None:
         self._client = client
+        self._daemon_clock = daemon_clock
         self._owner = owner
         self._kept: dict[str, _Kept] = {}
         self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
@@ -63,7 +67,13 @@ class Listing:
             if error.status == NOT_FOUND:
                 return None
             raise
-        return seen(inspected)
+        found = seen(inspected)
+        sandbox, container = found.sandbox, found.container
+        if sandbox is not None:
+            sandbox = await self._daemon_clock.sandbox(sandbox)
+        if container is not None:
+            container = await self._daemon_clock.container(container)
+        return replace(found, sandbox=sandbox, container=container)
 
     async def is_ours(self, docker_id: str) -> bool | None:
         """Tell whether a container carries our label; None if it is gone."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import docker.utils
 
@@ -25,7 +25,15 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.kubelet.labels import docker_container_name, docker_sandbox_name
-from probetui.ports import ExecResult, LogLine, PodVolumes, Progress, StartedExec
+from probetui.ports import (
+    Clock,
+    ExecResult,
+    LogLine,
+    PodVolumes,
+    Progress,
+    StartedExec,
+)
+from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.bodies import (
     container_request,
@@ -46,6 +54,7 @@ from probetui.runtimes.docker.foreign import ForeignDocker
 from probetui.runtimes.docker.helpers import Helpers
 from probetui.runtimes.docker.image_store import DockerImageStore
 from probetui.runtimes.docker.images import PAUSE_IMAGE, Images, SandboxImage
+from probetui.runtimes.docker.instants import instant
 from probetui.runtimes.docker.listeners import ContainerListeners
 from probetui.runtimes.docker.listing import Listing
 from probetui.runtimes.docker.messages import Messages
@@ -118,11 +127,16 @@ class DockerRuntime:
     Args:
         api: the SDK's client for a daemon that answered; closed together with this.
         daemon: what is known of that daemon.
+        clock: the session's.
         options: how pods are run.
     """
 
     def __init__(
-        self, api: Api, daemon: Daemon, options: DockerOptions | None = None
+        self,
+        api: Api,
+        daemon: Daemon,
+        clock: Clock,
+        options: DockerOptions | None = None,
     ) -> None:
         self._options = options or DockerOptions()
         self._daemon = daemon
@@ -134,7 +148,8 @@ class DockerRuntime:
             self._options.sandbox_image,
             is_on_this_kernel=daemon.is_on_this_kernel,
         )
-        self._listing = Listing(self._client, self._options.owner)
+        self._daemon_clock = DaemonClock(clock, self._daemon_time)
+        self._listing = Listing(self._client, self._options.owner, self._daemon_clock)
         self._being_made: set[tuple[str, int]] = set()
         owner = self._options.owner
         self._containers = Containers(self._client, self._listing, owner)
@@ -183,6 +198,14 @@ class DockerRuntime:
             ("sandbox image", sandbox),
             ("network", str(self._reach)),
         )
+
+    def on_clock_offset(self, tell: Callable[[timedelta], None]) -> None:
+        """Have somebody told when the daemon's clock is not the session's."""
+        self._daemon_clock.on_offset(tell)
+
+    async def _daemon_time(self) -> datetime | None:
+        info = await self._client.call(lambda api: api.info())
+        return instant(str(info.get("SystemTime") or ""))
 
     async def version(self) -> str:
         """Return name and version for people; raises when nobody answers."""
@@ -342,8 +365,10 @@ class DockerRuntime:
         docker_id = to_docker_id(container_id)
         if self._daemon.starts_what_is_joined:
             await self._containers.check_sandbox_runs(docker_id)
+        asked_at = self._daemon_clock.now()
         try:
             await self._client.call(lambda api: api.start(docker_id))
+            self._daemon_clock.started(container_id, asked_at)
         finally:
             self._listing.forget(docker_id)
 
@@ -442,15 +467,16 @@ class DockerRuntime:
         docker_id = to_docker_id(container_id)
         container = await self._containers.look(docker_id)
         lines = LogLines(has_terminal=container.has_terminal)
+        in_our_time = self._daemon_clock.log_line
         pieces = self._client.follow(
             lambda api: api.open_logs(docker_id, tail=tail, follow=follow)
         )
         async with aclosing(pieces):
             async for piece in pieces:
                 for line in lines.feed(piece):
-                    yield line
+                    yield in_our_time(line)
         for line in lines.rest():
-            yield line
+            yield in_our_time(line)
 
     def foreign(self) -> ForeignDocker:
         """Return the containers that others made."""
@@ -461,6 +487,7 @@ class DockerRuntime:
             self._listeners,
             self._disruptions,
             publishing(self._daemon, self._options.reach),
+            self._daemon_clock,
             self._daemon.host or LOCALHOST,
         )
 

@@ -1,0 +1,114 @@
+"""Clocks that jump and clocks that differ: nothing is probed too early or too late."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from probetui.drive.clocks import SystemClock
+from probetui.runtimes.docker.connection import DEFAULT_SOCKET
+from tests.e2e.program import Program
+from tests.hostile.shifted_docker import shifted, shifted_docker
+from tests.runtimes.bench import SPEAKS_AND_STAYS
+from tests.runtimes.docker_bench import DockerBench
+
+SECOND = timedelta(seconds=1)
+SHIFTS = [
+    pytest.param(45 * SECOND, id="ahead"),
+    pytest.param(-45 * SECOND, id="behind"),
+]
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, namespace: hostile-time}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: app
+      image: busybox:1.36
+      imagePullPolicy: Never
+      command: [sleep, "300"]
+      readinessProbe:
+        {{exec: {{command: ["true"]}}, initialDelaySeconds: 2, periodSeconds: 1}}
+"""
+
+
+def test_the_proxy_shifts_every_instant_and_no_length() -> None:
+    data = (
+        b"HTTP/1.1 200 OK\r\nDate: Mon, 23 Nov 2026 02:54:58 GMT\r\n\r\n"
+        b'{"StartedAt":"2026-11-23T02:59:59.123456789Z","FinishedAt":'
+        b'"0001-01-01T00:00:00Z","time":1795402478,"timeNano":1795402478727591300}'
+    )
+
+    ahead = shifted(data, 45 * SECOND)
+
+    assert len(ahead) == len(data)
+    assert b"Date: Mon, 23 Nov 2026 02:55:43 GMT" in ahead
+    assert b'"2026-11-23T03:00:44.123456789Z"' in ahead
+    assert b'"0001-01-01T00:00:00Z"' in ahead
+    assert b'"time":1795402523,"timeNano":1795402523727591300' in ahead
+
+
+@pytest.fixture(params=SHIFTS)
+def shift(request: pytest.FixtureRequest) -> timedelta:
+    found: timedelta = request.param
+    return found
+
+
+@pytest.fixture
+def shifted_endpoint(shift: timedelta, tmp_path: Path) -> Iterator[str]:
+    daemon = Path(DEFAULT_SOCKET.removeprefix("unix://"))
+    with shifted_docker(daemon, tmp_path, shift) as url:
+        yield url
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+class TestDockerWithAnotherClock:
+    async def test_its_instants_are_those_of_our_clock(
+        self, shifted_endpoint: str, shift: timedelta
+    ) -> None:
+        bench = DockerBench(shifted_endpoint)
+        told: list[timedelta] = []
+        bench.runtime.on_clock_offset(told.append)
+        clock = SystemClock()
+        try:
+            asked_at = clock.now()
+            container_id = await bench.run(SPEAKS_AND_STAYS)
+            found = await bench.status(container_id)
+            lines = bench.runtime.follow_logs(container_id, tail=1, follow=True)
+            async with asyncio.timeout(60):
+                line = await anext(aiter(lines))
+            now = clock.now()
+        finally:
+            await bench.close()
+
+        assert found is not None
+        assert found.created_at is not None
+        assert found.started_at is not None
+        assert line.at is not None
+        for instant in (found.created_at, found.started_at, line.at):
+            assert asked_at - SECOND <= instant <= now + SECOND
+        (offset,) = told
+        assert abs(offset - shift) < SECOND
+
+    def test_an_initial_delay_is_as_long_as_it_says(
+        self, shifted_endpoint: str, tmp_path: Path
+    ) -> None:
+        program = Program(tmp_path)
+        pod = POD.format(name=f"clock-{uuid.uuid4().hex[:8]}")
+
+        done = program.run(
+            "run", "-f", "-", "--host", shifted_endpoint, "--plain",
+            "--until", "ready", "--timeout", "30s",
+            stdin=pod,
+        )  # fmt: skip
+
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("its times are corrected by that") == 1
+        assert "skipped initial-delay" in done.stdout
