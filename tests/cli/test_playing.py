@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import gzip
 import os
 import signal
 import subprocess
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from probetui.cli.autosave import LAST, PART_BEFORE, PREVIOUS, open_autosave
+from probetui.cli.autosave import LAST
 from probetui.cli.main import run
 from probetui.drive.record_reader import read_recording
 from probetui.drive.tape import Tape
@@ -267,10 +267,29 @@ def test_the_last_session_is_saved_and_the_one_before_is_kept(
     run([*sim, "-q", "--for", "20s"])
 
     folder = sessions(home)
-    ends = [read_recording(folder / name).end for name in (LAST, PREVIOUS)]
-    assert [each and each["t"] for each in ends] == [20, 10]
-    assert (folder / LAST).stat().st_mode & 0o777 == 0o600
-    assert "hunter22" not in (folder / LAST).read_text()
+    kept = [path for path in folder.iterdir() if not path.is_symlink()]
+    ends = [read_recording(path).end for path in kept]
+    last = read_recording(folder / LAST).end
+    assert {end and end["t"] for end in ends} == {10, 20}
+    assert last is not None
+    assert last["t"] == 20
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+    assert b"hunter22" not in gzip.decompress((folder / LAST).read_bytes())
+
+
+def test_kept_sessions_above_the_limit_are_removed(sim: list[str], home: Path) -> None:
+    for _ in range(3):
+        run([*sim, "-q", "--for", "10s", "--autosave-limit", "1"])
+
+    kept = [path for path in sessions(home).iterdir() if not path.is_symlink()]
+    assert kept == [(sessions(home) / LAST).resolve()]
+
+
+def test_a_size_that_is_none_is_refused(
+    sim: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*sim, "--autosave-limit", "much"]) == 2
+    assert '"much" is not a size; write 500M, 1Gi' in capsys.readouterr().err
 
 
 def test_it_is_not_where_the_settings_say_so(sim: list[str], home: Path) -> None:
@@ -311,31 +330,10 @@ def test_a_session_that_is_killed_has_been_saved(
     assert run(["replay", str(path), "--plain", "-q"]) == 0
 
 
-def test_a_long_session_is_kept_in_two_parts(tmp_path: Path) -> None:
-    writer = open_autosave(tmp_path, longest=300)
-    assert writer is not None
-
-    writer.write([{"type": "session"}])
-    for number in range(40):
-        writer.write([{"v": 1, "n": number, "type": "note", "text": "x" * 40}])
-    writer.close()
-
-    records = [
-        [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
-        for name in (PART_BEFORE, LAST)
-    ]
-    assert [each[0]["type"] for each in records] == ["session", "session"]
-    assert [each[0].get("continues") for each in records] == [True, True]
-    numbers = [each["n"] for part in records for each in part[1:]]
-    assert numbers == list(range(numbers[0], 40))
-    assert len(numbers) < 20
-    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 1200
-
-
 def test_a_later_part_of_a_session_cannot_be_played_and_that_is_said(
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / LAST
+    path = tmp_path / "last.jsonl"
     path.write_text(
         '{"v":1,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session",'
         '"continues":true}\n'
@@ -343,22 +341,6 @@ def test_a_later_part_of_a_session_cannot_be_played_and_that_is_said(
 
     with pytest.raises(RecordError, match="a later part of a session"):
         Tape(path)
-
-
-def test_a_session_that_began_later_keeps_its_file(tmp_path: Path) -> None:
-    first = open_autosave(tmp_path, longest=100)
-    second = open_autosave(tmp_path)
-    assert first is not None
-    assert second is not None
-    second.write([{"type": "session", "of": "second"}])
-
-    for _ in range(10):
-        first.write([{"type": "session", "text": "x" * 40}])
-
-    assert "another session's" in first.problem
-    assert json.loads((tmp_path / LAST).read_text())["of"] == "second"
-    first.close()
-    second.close()
 
 
 @pytest.mark.slow

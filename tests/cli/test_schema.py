@@ -33,6 +33,7 @@ spec:
 """
 
 ANY = {"boolean": True, "integer": 1, "string": "x"}
+OF_FORM = {"autosave-limit": "500M"}
 
 
 def printed(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
@@ -75,6 +76,15 @@ def test_the_configuration_has_a_schema_too(
         ),
         pytest.param("seed", {"type": "integer", "minimum": 0}, id="number"),
         pytest.param("log-file", {"type": "string"}, id="text"),
+        pytest.param(
+            "autosave-limit",
+            {
+                "type": "string",
+                "pattern": "^[0-9]{1,15}([kMGT]|[KMGT]i)?$",
+                "default": "1Gi",
+            },
+            id="size",
+        ),
     ],
 )
 def test_a_setting_has_the_type_of_its_option(
@@ -99,7 +109,7 @@ def test_numbers_may_have_a_greatest() -> None:
 def test_what_the_schema_allows_the_program_takes(tmp_path: Path) -> None:
     properties = config_schema()["properties"]
     values = {
-        key: each["enum"][0] if "enum" in each else ANY[each["type"]]
+        key: each["enum"][0] if "enum" in each else OF_FORM.get(key, ANY[each["type"]])
         for key, each in properties.items()
         if key != "keymap"
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -142,6 +143,8 @@ def fits(schema: JsonSchema, value: object) -> bool:
         return value in schema["enum"]
     kinds = {"boolean": bool, "integer": int, "string": str, "object": dict}
     names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
+        return False
     return type(value) in {kinds[each] for each in names} and (
         not isinstance(value, int) or value >= schema.get("minimum", value)
     )

@@ -10,7 +10,7 @@ from probetui.cli import complete
 from probetui.cli.greeting import greet
 from probetui.cli.options import (
     act_option,
-    autosave_option,
+    autosave_options,
     ending_options,
     freeze_option,
     kubelet_options,
@@ -54,7 +54,7 @@ from probetui.cli.parameters import Command, examples, option
 @kubelet_options
 @ending_options
 @output_options
-@autosave_option
+@autosave_options
 @freeze_option
 @screen_options
 @program_options

@@ -1,30 +1,57 @@
-"""The last session's record, kept without being asked for: it survives any end.
+"""Records of sessions, kept without being asked for: they survive any end.
 
-Lines are with the operating system as soon as they are written, so that neither a
-crash nor SIGKILL takes them. Of a session that gets too long for one file two are
-kept: `last.jsonl` with the newest part, `last.1.jsonl` with the part before. The
-session before is kept as `previous.jsonl`.
+A session is compressed as it is written, in parts with names of their own, so that no
+session takes the file of another one; `last.jsonl.gz` is a link to the newest part of
+the session that began last. Each part begins with the session record; all but the first
+say that they go on. The sessions kept have a total size: the oldest go first, and what
+is being written stays.
 """
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+import re
+import secrets
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from datetime import UTC
 from pathlib import Path
+from typing import NamedTuple
 
 from probetui.cli.folders import state_folder
-from probetui.drive.record_writer import RecordWriter
+from probetui.drive.clocks import SystemClock
+from probetui.drive.compressed_records import CompressedRecordWriter
 from probetui.drive.recording import Record, to_line
 from probetui.errors import RecordError, UsageError
 
 log = logging.getLogger(__name__)
 
-LONGEST = 128 << 20
-"""A file of so many bytes is followed by another one."""
+PART_BYTES = 128 << 20
+"""A part with so many bytes of lines is followed by another one: readers hold one."""
 
-LAST, PART_BEFORE, PREVIOUS = "last.jsonl", "last.1.jsonl", "previous.jsonl"
+KEPT_BYTES = 1 << 30
+MOST_SESSIONS = 200
+"""So many are kept at most, however small they are."""
+
+LAST = "last.jsonl.gz"
+PLAIN_LAST = "last.jsonl"
+"""What probetui 0.1 called the record of the last session."""
+
+_PART = re.compile(r"(\d{8}-\d{6}-[0-9a-f]{8})\.(\d+)\.jsonl\.gz")
+_PLAIN = (PLAIN_LAST, "last.1.jsonl", "previous.jsonl")
+
+
+class _Part(NamedTuple):
+    """A file of a session; those of earlier releases are sessions of their own."""
+
+    path: Path
+    session: str
+    size: int
+    changed_ns: int
 
 
 def sessions_folder() -> Path:
@@ -32,53 +59,71 @@ def sessions_folder() -> Path:
     return state_folder() / "sessions"
 
 
-def last_session() -> Path:
-    """Return the record of the last session.
+def last_session() -> Path | None:
+    """Return the record of the last session, None if none is kept.
+
+    Of one in parts it is the newest part.
+    """
+    folder = sessions_folder()
+    # An earlier release may have run since.
+    kept = [path for path in (folder / LAST, folder / PLAIN_LAST) if path.exists()]
+    return max(kept, key=lambda path: path.stat().st_mtime_ns, default=None)
+
+
+def last_session_to_play() -> Path:
+    """Return the record of the last session; of one in parts, the first part.
 
     Raises:
-        UsageError: there is none.
+        UsageError: none is kept.
     """
-    path = sessions_folder() / LAST
-    if not path.exists():
-        raise UsageError(f"no FILE is named, and there is no last session ({path})")
-    return path
+    path = last_session()
+    if path is None:
+        where = sessions_folder() / LAST
+        raise UsageError(f"no FILE is named, and there is no last session ({where})")
+    match = _PART.fullmatch(_target(path))
+    first = path.with_name(f"{match[1]}.1.jsonl.gz") if match else path
+    return first if first.exists() else path
 
 
-def open_autosave(folder: Path, longest: int = LONGEST) -> RecordWriter | None:
+def open_autosave(
+    folder: Path, kept_bytes: int = KEPT_BYTES, part_bytes: int = PART_BYTES
+) -> CompressedRecordWriter | None:
     """Return where the session is saved, None where that is not possible.
 
     A session that cannot be saved goes on all the same: nobody asked for it.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
-            (folder / LAST).replace(folder / PREVIOUS)
-        return _RotatingWriter(folder, longest)
+        return _PartWriter(folder, kept_bytes, part_bytes)
     except (OSError, RecordError) as error:
         log.info("the session is not saved: %s", error)
         return None
 
 
-class _RotatingWriter(RecordWriter):
-    """Writes the newest part of a session, and keeps the one before it.
+class _PartWriter(CompressedRecordWriter):
+    """Writes a session part by part, and removes what is more than is to be kept."""
 
-    Each part begins with the session record; all but the first say that they go on.
-    """
-
-    def __init__(self, folder: Path, longest: int) -> None:
+    def __init__(self, folder: Path, kept_bytes: int, part_bytes: int) -> None:
         self._folder = folder
-        self._longest = longest
+        self._kept_bytes = kept_bytes
+        self._part_bytes = part_bytes
+        began = SystemClock().now().astimezone(UTC)
+        self._session = f"{began:%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+        self._number = 1
         self._written = 0
         self._header = b""
-        super().__init__(_create(folder / LAST), str(folder / LAST), owned=True)
+        path = self._path()
+        super().__init__(_create(path), str(path), owned=True)
+        _link(folder / LAST, path.name)
+        self._prune()
 
     def write(self, records: Iterable[Record]) -> None:
-        """Append records, to another file once this one is too long."""
+        """Append records, to another part once this one is too long."""
         written = list(records)
         if not self._header and written:
             self._header = to_line(written[0] | {"continues": True})
-        if self._written > self._longest:
-            self._begin_anew()
+        if self._written > self._part_bytes:
+            self._begin_part()
         super().write(written)
 
     def append(self, data: bytes) -> None:
@@ -86,32 +131,103 @@ class _RotatingWriter(RecordWriter):
         self._written += len(data)
         super().append(data)
 
-    def _begin_anew(self) -> None:
-        path = self._folder / LAST
-        if not _is_open_as(self._descriptor, path):
-            # A session that began later has taken the name.
-            self.problem = f"{path} is another session's"
-            return
+    def _begin_part(self) -> None:
+        before = self._path()
+        self._number += 1
+        path = self._path()
         try:
-            path.replace(self._folder / PART_BEFORE)
             descriptor = _create(path)
         except OSError as error:
             self.problem = f"{path}: {error.strerror or error}"
             return
-        os.close(self._descriptor)
-        self._descriptor = descriptor
+        self.continue_in(descriptor, str(path))
+        if _target(self._folder / LAST) == before.name:
+            _link(self._folder / LAST, path.name)
         self._written = 0
         self.append(self._header)
+        self._prune()
+
+    def _path(self) -> Path:
+        return self._folder / f"{self._session}.{self._number}.jsonl.gz"
+
+    def _prune(self) -> None:
+        with suppress(OSError):  # what stays is removed another time
+            prune(self._folder, self._kept_bytes)
+
+
+def prune(folder: Path, kept_bytes: int, most_sessions: int = MOST_SESSIONS) -> None:
+    """Remove the oldest sessions until the others take no more than so many bytes.
+
+    Of sessions that go on, earlier parts are removed last of all, and what is written
+    to never. Files with names that are not ours are not touched and not counted.
+
+    Raises:
+        OSError: the folder cannot be read, or a file not be removed.
+    """
+    parts = sorted(_parts(folder), key=lambda part: part.changed_ns)
+    left = sum(part.size for part in parts)
+    counts = Counter(part.session for part in parts)
+    if left <= kept_bytes and len(counts) <= most_sessions:
+        return
+    locked = {part.path for part in parts if _is_locked(part.path)}
+    running = {part.session for part in parts if part.path in locked}
+    removable = [part for part in parts if part.path not in locked]
+    for part in sorted(removable, key=lambda part: part.session in running):
+        has_room = len(counts) <= most_sessions or part.session in running
+        if left <= kept_bytes and has_room:
+            return
+        part.path.unlink(missing_ok=True)
+        left -= part.size
+        counts -= Counter([part.session])
+
+
+def _parts(folder: Path) -> Iterator[_Part]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            match = _PART.fullmatch(entry.name)
+            if match is None and entry.name not in _PLAIN:
+                continue
+            with suppress(FileNotFoundError):  # another session has removed it
+                facts = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(facts.st_mode):
+                    session = match[1] if match else entry.name
+                    path = folder / entry.name
+                    yield _Part(path, session, facts.st_size, facts.st_mtime_ns)
+
+
+def _is_locked(path: Path) -> bool:
+    """Tell whether a session writes to a file."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        with closing(os.fdopen(os.open(path, flags), "rb")) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
 
 
 def _create(path: Path) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     # Readable by its owner only: it holds what containers print.
-    return os.open(path, flags, mode=0o600)
+    descriptor = os.open(path, flags, mode=0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
 
 
-def _is_open_as(descriptor: int, path: Path) -> bool:
+def _link(path: Path, target: str) -> None:
+    """Make a link, in place of one that is there."""
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
+        fresh.symlink_to(target)
+        fresh.replace(path)
+    except OSError as error:
+        log.info("the last session is not linked: %s", error)
+
+
+def _target(path: Path) -> str:
+    try:
+        return str(path.readlink())
     except OSError:
-        return False
+        return ""

@@ -225,7 +225,7 @@ class _Live:
             tasks.create_task(session.run())
             watching = self._watch(tasks)
             upkeep = self._keep_images(tasks)
-            with follower, Interrupts(follower) as interrupts:
+            with self._outputs, follower, Interrupts(follower) as interrupts:
                 verdict = await self._show(session, follower)
                 verdict = final_verdict(verdict, session.snapshot)
                 if watching is not None:

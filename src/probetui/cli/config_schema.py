@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from probetui.cli.options import ALL_SETTINGS
-from probetui.cli.parameters import KeymapSource, Option
+from probetui.cli.parameters import ByteCount, KeymapSource, Option
 
 JsonSchema = dict[str, Any]
 
@@ -37,6 +37,8 @@ def _schema_of(setting: Option) -> JsonSchema:
             schema["type"] = "integer"
             schema |= {} if least is None else {"minimum": least}
             schema |= {} if most is None else {"maximum": most}
+        case ByteCount():
+            schema |= {"type": "string", "pattern": ByteCount.pattern}
         case KeymapSource():
             schema |= _keymap_schema()
         case _:

@@ -11,7 +11,7 @@ import click
 
 from probetui.cli import complete
 from probetui.cli.options import (
-    autosave_option,
+    autosave_options,
     ending_options,
     freeze_option,
     keep_option,
@@ -53,7 +53,7 @@ _SIMULATED = timedelta(minutes=3)
 @kubelet_options
 @ending_options
 @output_options
-@autosave_option
+@autosave_options
 @screen_options
 @program_options
 def command(name: str, *, lists: bool, **params: Any) -> int:

@@ -11,6 +11,7 @@ import click
 
 from probetui.cli import complete
 from probetui.cli.parameters import (
+    ByteCount,
     Duration,
     F,
     KeymapSource,
@@ -219,12 +220,24 @@ session_runtime_options = _group(
     _endpoint_options,
 )
 
-autosave_option = setting(
-    "--autosave/--no-autosave",
-    section=_OUTPUT,
-    default=True,
-    show_default=True,
-    help="Keep a record of the last session; `probetui replay` and `why` read it.",
+autosave_options = _group(
+    setting(
+        "--autosave/--no-autosave",
+        section=_OUTPUT,
+        default=True,
+        show_default=True,
+        help="Keep a record of each session; `probetui replay` and `why` read the "
+        "last one.",
+    ),
+    setting(
+        "--autosave-limit",
+        section=_OUTPUT,
+        type=ByteCount(),
+        metavar="SIZE",
+        default="1Gi",
+        show_default=True,
+        help="Remove the oldest kept records when all take more than this: 500M, 1Gi.",
+    ),
 )
 
 play_options = _group(
@@ -402,7 +415,8 @@ output_options = _group(
         section=_OUTPUT,
         metavar="FILE",
         type=click.Path(allow_dash=True),
-        help="Write everything that happens as JSON Lines; - is standard output.",
+        help="Write everything that happens as JSON Lines, compressed where the name "
+        "ends in .gz; - is standard output.",
     ),
     setting(
         "--since-start",
@@ -543,7 +557,7 @@ program_options = _group(
 @watch_option
 @metrics_option
 @runtime_events_option
-@autosave_option
+@autosave_options
 @kubelet_options
 @ending_options
 @output_options

@@ -7,7 +7,10 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import count
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from probetui.cli.autosave import open_autosave, sessions_folder
 from probetui.cli.files import STDOUT
@@ -16,6 +19,7 @@ from probetui.cli.plan import Plan, Stdout
 from probetui.cli.recording import header, open_writer, recorder
 from probetui.cli.roster import Roster
 from probetui.cli.terminal import Form
+from probetui.drive.compressed_records import SUFFIX
 from probetui.drive.masking import Mask
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.errors import RecordError
@@ -46,8 +50,9 @@ class Outputs:
         self._started_at = started_at
         self._recorders: list[Recorder] = []
         self._whole: list[Recorder] = []
+        self._writers: list[RecordWriter] = []
         self._printer: LinePrinter | None = None
-        self._saved: Path | None = None
+        self._saved: RecordWriter | None = None
 
     def saver(self, drain: Callable[[], None]) -> Callable[[], str] | None:
         """Return what keeps the record so far in a file of its own, and names that.
@@ -63,7 +68,8 @@ class Outputs:
 
         def save() -> str:
             drain()
-            return str(_copy(saved, Path.cwd()))
+            saved.flush()
+            return str(_copy(Path(saved.name), Path.cwd()))
 
         return save
 
@@ -76,12 +82,12 @@ class Outputs:
         plan, options = self._plan, self._plan.options
         sinks: list[Sink] = []
         # Records first: what has been said has been saved.
-        if options.autosave and (saved := open_autosave(sessions_folder())) is not None:
+        if options.autosave and (saved := self._open_autosave()) is not None:
             sinks.append(self._record(saved, runtime_name, config, is_asked_for=False))
-            self._saved = Path(saved.name)
+            self._saved = saved
         if plan.record is not None:
             sinks.append(self._record(plan.record, runtime_name, config))
-            self._saved = self._saved or Path(plan.record.name)
+            self._saved = self._saved or plan.record
         if plan.stdout is Stdout.RECORDS:
             sinks.append(self._record(open_writer(STDOUT), runtime_name, config))
         if plan.stdout is Stdout.SELECTED_RECORDS:
@@ -98,6 +104,20 @@ class Outputs:
         if plan.form is Form.LINES:
             sinks.append(NoteTeller(self._tell))
         return sinks
+
+    def __enter__(self) -> Self:
+        """Let entries come."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let everything be in the records that came, also where a bug ends it."""
+        for writer in self._writers:
+            writer.flush()
 
     def hear(self, item: Input | None, now: datetime, sequence: int) -> None:
         """Take note of what the engine is about to be given; None is only time."""
@@ -117,6 +137,9 @@ class Outputs:
         for each in self._recorders:
             with suppress(BrokenPipeError):
                 each.end(verdict.reason, verdict.exit_status, now)
+
+    def _open_autosave(self) -> RecordWriter | None:
+        return open_autosave(sessions_folder(), self._plan.options.autosave_limit)
 
     def _print_lines(self, *, acts: bool) -> Sink:
         # Late: the screen has words of its own.
@@ -165,6 +188,7 @@ class Outputs:
         if is_asked_for and recording.problem:
             raise RecordError(f"--record {recording.problem}")
         self._recorders.append(recording)
+        self._writers.append(writer)
         if is_whole:
             self._whole.append(recording)
         return _Recording(recording, plan.notes) if is_asked_for else recording
@@ -180,13 +204,18 @@ def _copy(path: Path, folder: Path) -> Path:
     Raises:
         RecordError: it cannot be written.
     """
-    number = 1
-    while (target := folder / f"probetui-session-{number}.jsonl").exists():
-        number += 1
-    try:
-        return Path(shutil.copy(path, target))
-    except OSError as error:
-        raise RecordError(f"{target}: {error.strerror or error}") from error
+    suffix = ".jsonl.gz" if path.name.endswith(SUFFIX) else ".jsonl"
+    for number in count(1):
+        target = folder / f"probetui-session-{number}{suffix}"
+        try:
+            with path.open("rb") as source, target.open("xb") as copy:
+                shutil.copyfileobj(source, copy)
+        except FileExistsError:  # also a link to nowhere, which is not followed
+            continue
+        except OSError as error:
+            raise RecordError(f"{target}: {error.strerror or error}") from error
+        return target
+    raise AssertionError("numbers do not end")
 
 
 class _Recording:

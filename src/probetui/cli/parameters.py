@@ -15,6 +15,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+_BYTE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BYTE_UNITS |= {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 _NAME_WIDTH = 26
 _TEN_YEARS = 10 * 365 * 24 * 3600
 
@@ -120,6 +122,24 @@ class Duration(click.ParamType[timedelta]):
         if seconds > _TEN_YEARS:
             self.fail(f'"{value}" is longer than ten years', param, ctx)
         return timedelta(seconds=seconds)
+
+
+class ByteCount(click.ParamType[int]):
+    """A number of bytes: `500M`, `1Gi`, or the number itself."""
+
+    name = "bytes"
+    pattern = "^[0-9]{1,15}([kMGT]|[KMGT]i)?$"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Read one."""
+        text = str(value)
+        if re.search(self.pattern, text) is None or "\n" in text:
+            forms = "write 500M, 1Gi or a number of bytes"
+            self.fail(f'"{value}" is not a size; {forms}', param, ctx)
+        number = text.rstrip("kKMGTi")
+        return int(number) * _BYTE_UNITS[text.removeprefix(number)]
 
 
 class KeymapSource(click.ParamType[Path | Mapping[str, object]]):

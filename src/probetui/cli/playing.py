@@ -154,7 +154,7 @@ class _Show:
             # What is there from the beginning is to be seen.
             session.seek(self._course.now)
         async with asyncio.TaskGroup() as tasks:
-            with follower, Interrupts(follower):
+            with self._outputs, follower, Interrupts(follower):
                 playing = tasks.create_task(session.run())
                 verdict = await self._look(follower)
                 session.stop()

@@ -12,6 +12,7 @@ import yaml
 
 from probetui import __version__
 from probetui.cli.files import STDOUT
+from probetui.drive.compressed_records import SUFFIX, CompressedRecordWriter
 from probetui.drive.masking import (
     MASKED,
     Mask,
@@ -32,14 +33,17 @@ _FREE_TEXT = frozenset({"command", "args", "path", "value"})
 
 
 def open_writer(target: str) -> RecordWriter:
-    """Open what `--record` names; `-` is standard output.
+    """Open what `--record` names; `-` is standard output, `.gz` is compressed.
 
     Raises:
         RecordError: it cannot be written.
     """
     if target == STDOUT:
         return RecordWriter(sys.stdout.fileno(), "standard output", owned=False)
-    return RecordWriter.open(Path(target))
+    is_compressed = target.endswith(SUFFIX)
+    return (CompressedRecordWriter if is_compressed else RecordWriter).open(
+        Path(target)
+    )
 
 
 def recorder(

@@ -38,14 +38,14 @@ def command(*, file: Path | None, **params: Any) -> int:
     Without a screen it is printed as fast as it can be; --timeout is in its own time.
     """
     # Late: `probetui replay --help` and completion need none of it.
-    from probetui.cli.autosave import last_session  # noqa: PLC0415
+    from probetui.cli.autosave import last_session_to_play  # noqa: PLC0415
     from probetui.cli.plan import make_replay_plan  # noqa: PLC0415
     from probetui.cli.playing import play_recording  # noqa: PLC0415
     from probetui.drive.replay import RecordedCourse  # noqa: PLC0415
     from probetui.drive.tape import Tape  # noqa: PLC0415
     from probetui.presentation.api_json import pod_status_to_json  # noqa: PLC0415
 
-    tape = Tape(file or last_session())
+    tape = Tape(file or last_session_to_play())
     course = RecordedCourse(tape, pod_status_to_json)
     recorded = tape.session.get("options", {})
     plan = make_replay_plan(tape.pods(), params, recorded)

@@ -9,7 +9,7 @@ import click
 from probetui.cli.greeting import greet
 from probetui.cli.options import (
     act_option,
-    autosave_option,
+    autosave_options,
     ending_options,
     freeze_option,
     image_gc_option,
@@ -53,7 +53,7 @@ from probetui.cli.parameters import Command, examples
 @kubelet_options
 @ending_options
 @output_options
-@autosave_option
+@autosave_options
 @screen_options
 @program_options
 def command(**params: Any) -> int:

@@ -87,5 +87,6 @@ class SessionOptions:
     time_scale: float | None = None
     play_for: timedelta | None = None
     autosave: bool = False
+    autosave_limit: int = 1 << 30
     no_findings: bool = False
     runtime_events: bool = False

@@ -9,7 +9,7 @@ import click
 
 from probetui.cli.greeting import greet
 from probetui.cli.options import (
-    autosave_option,
+    autosave_options,
     ending_options,
     freeze_option,
     kubelet_options,
@@ -44,7 +44,7 @@ from probetui.errors import UsageError
 @kubelet_options
 @ending_options
 @output_options
-@autosave_option
+@autosave_options
 @screen_options
 @program_options
 def command(*, script: str | None, **params: Any) -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import click
 
-from probetui.cli.folders import state_folder
+from probetui.cli.autosave import LAST, last_session, sessions_folder
 from probetui.cli.parameters import nearest
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.masking import Mask, secrets_of
@@ -80,15 +80,15 @@ def _meant(arguments: Sequence[str]) -> _Wanted:
 
 
 def _is_record(argument: str) -> bool:
-    return argument.endswith(".jsonl") or Path(argument).is_file()
+    return argument.endswith((".jsonl", ".jsonl.gz")) or Path(argument).is_file()
 
 
 def _last_record() -> Path:
-    path = state_folder() / "sessions" / "last.jsonl"
-    if not path.exists():
+    path = last_session()
+    if path is None:
         raise NothingToDoError(
-            f"no session has been kept yet ({path}); name a record, which "
-            "`probetui run --record FILE` writes"
+            f"no session has been kept yet ({sessions_folder() / LAST}); name a "
+            "record, which `probetui run --record FILE` writes"
         )
     return path
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from probetui.drive.compressed_records import read_record_file
 from probetui.drive.recording import VERSION, without_end
 from probetui.drive.status_json import Json, decode_pod_status
 from probetui.errors import RecordError
@@ -65,10 +66,7 @@ def read_recording(path: Path) -> Recording:
         RecordError: the file cannot be read, is not a recording, or was written by a
             newer version of probetui.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"{path}: {error.strerror or error}") from error
+    data = read_record_file(path)
     records, problem = _whole_records(data, path)
     if not records or records[0].get("type") != "session":
         raise RecordError(f"{path}: is not a recording: no session record comes first")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from probetui.drive.input_records import InputEncoder
 from probetui.drive.recording import (
@@ -64,7 +64,7 @@ class RecordWriter:
         """Why nothing is recorded any more; empty while all is well."""
 
     @classmethod
-    def open(cls, path: Path) -> RecordWriter:
+    def open(cls, path: Path) -> Self:
         """Start a new file, in place of one that is there.
 
         Raises:
@@ -102,6 +102,9 @@ class RecordWriter:
                 self.problem = f"{self.name}: {error.strerror or error}"
                 self._cut_off(data[:written])
 
+    def flush(self) -> None:
+        """Write what waits to be written; here, nothing does."""
+
     def close(self) -> None:
         """Let go of the file."""
         if self._owned:
@@ -109,10 +112,13 @@ class RecordWriter:
 
     def _cut_off(self, written: bytes) -> None:
         """Take back the part of a line that was still written."""
-        partial = len(written) - (written.rfind(b"\n") + 1)
+        self._take_back(len(written) - (written.rfind(b"\n") + 1))
+
+    def _take_back(self, count: int) -> None:
+        """Take back the last bytes of the file."""
         facts = os.fstat(self._descriptor)
-        if partial and stat.S_ISREG(facts.st_mode):
-            os.ftruncate(self._descriptor, facts.st_size - partial)
+        if count and stat.S_ISREG(facts.st_mode):
+            os.ftruncate(self._descriptor, facts.st_size - count)
 
 
 class Recorder:

@@ -7,7 +7,6 @@ lines are read when they are wanted.
 from __future__ import annotations
 
 import json
-import mmap
 import re
 from array import array
 from bisect import bisect_right
@@ -16,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from probetui.drive.compressed_records import read_record_file
 from probetui.drive.recording import VERSION, without_end
 from probetui.drive.value_json import decode_value
 from probetui.errors import RecordError
@@ -179,14 +179,11 @@ class Tape:
         return record
 
 
-def _contents(path: Path) -> mmap.mmap:
-    try:
-        with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except ValueError:
-        raise RecordError(f"{path}: is not a recording: it is empty") from None
-    except OSError as error:
-        raise RecordError(f"{path}: {error.strerror or error}") from error
+def _contents(path: Path) -> bytes:
+    data = read_record_file(path)
+    if not data:
+        raise RecordError(f"{path}: is not a recording: it is empty")
+    return data
 
 
 def _head(line: bytes) -> _Head | None:
