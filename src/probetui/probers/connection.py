@@ -18,6 +18,7 @@ import socket
 from collections.abc import Callable
 from typing import Protocol
 
+from probetui.cpu_budget import CPUBudget
 from probetui.errors import GoError
 from probetui.k8s.listeners import Endpoint
 from probetui.ports import DialAddress
@@ -29,7 +30,7 @@ from probetui.probers.go_address import (
 from probetui.probers.go_errors import describe_lookup_error, describe_os_error
 
 _PORTS = range(1 << 16)
-_RECEIVE_BYTES = 1 << 16
+_RECEIVE_BYTES = 1 << 14
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DOMAIN_NAME = re.compile(rf"(?=.{{1,254}}$)(?=.*[A-Za-z_-])(?:{_LABEL}\.)*{_LABEL}\.?")
 _THIS_MACHINE = "127.0.0.1"
@@ -78,6 +79,9 @@ class Connection(Protocol):
     async def receive(self) -> bytes:
         """Return what came; no bytes when the other side has ended."""
 
+    async def give_way(self) -> None:
+        """Suspend, if what came was worked on for too long without."""
+
     def close(self) -> None:
         """Let go of it; more than once does no harm."""
 
@@ -85,17 +89,20 @@ class Connection(Protocol):
 class TCPConnection:
     """A connected socket; whoever dialled it closes it.
 
+    A peer that sends without end is read within a `CPUBudget`.
+
     Args:
         sock: non-blocking and connected.
         peer: the address that was dialled, as messages write it.
     """
 
-    __slots__ = ("_loop", "_peer", "_socket")
+    __slots__ = ("_budget", "_loop", "_peer", "_socket")
 
     def __init__(self, sock: socket.socket, peer: str) -> None:
         self._socket = sock
         self._peer = peer
         self._loop = asyncio.get_running_loop()
+        self._budget = CPUBudget()
 
     async def send(self, data: bytes) -> None:
         """Send all of it."""
@@ -105,11 +112,24 @@ class TCPConnection:
             raise self._broken("write", error) from error
 
     async def receive(self) -> bytes:
-        """Return what came, at most 64 KiB; no bytes at the end."""
+        """Return what came, at most 16 KiB; no bytes at the end."""
+        await self.give_way()
         try:
-            return await self._loop.sock_recv(self._socket, _RECEIVE_BYTES)
+            return self._socket.recv(_RECEIVE_BYTES)
+        except BlockingIOError:
+            pass
         except OSError as error:
             raise self._broken("read", error) from error
+        try:
+            received = await self._loop.sock_recv(self._socket, _RECEIVE_BYTES)
+        except OSError as error:
+            raise self._broken("read", error) from error
+        self._budget.restart()
+        return received
+
+    async def give_way(self) -> None:
+        """Suspend, if what came was worked on for too long without."""
+        await self._budget.give_way()
 
     def send_at_once(self, data: bytes) -> None:
         """Send what can be sent without waiting and forget the rest."""

@@ -9,6 +9,7 @@ import ssl
 
 import requests
 
+from probetui.cpu_budget import CPUBudget
 from probetui.runtimes.docker.faults import FOREIGN_ERRORS, runtime_error
 
 CHUNK_BYTES = 64 * 1024
@@ -19,7 +20,8 @@ NOTHING_YET = (BlockingIOError, ssl.SSLWantReadError)
 class HijackedStream:
     """What comes after the head of a response that upgraded its connection.
 
-    Owned by the event loop; closing it makes the daemon stop sending.
+    Owned by the event loop; closing it makes the daemon stop sending. A command that
+    writes without end is read within a `CPUBudget`.
 
     Args:
         response: a response of status 101, of whose connection nothing was read
@@ -32,6 +34,7 @@ class HijackedStream:
         self._reader = response.raw._fp.fp  # noqa: SLF001  # urllib3, http.client
         self._socket: socket.socket = self._reader.raw._sock  # noqa: SLF001  # SocketIO
         self._socket.settimeout(0)
+        self._budget = CPUBudget()
         self._may_have_more_than_the_head = True
 
     async def read(self) -> bytes:
@@ -42,10 +45,12 @@ class HijackedStream:
         try:
             if early := self._behind_the_head():
                 return early
+            await self._budget.give_way()
             while True:
                 with contextlib.suppress(*NOTHING_YET):
                     return self._socket.recv(CHUNK_BYTES)
                 await self._readable()
+                self._budget.restart()
         except OSError as error:
             raise runtime_error(error) from error
 

@@ -1,0 +1,47 @@
+"""How long work on what a peer sent may hold up the event loop.
+
+Reading what is there already never suspends, and a peer may send faster than it can be
+read. So work on what it sent is done for 2 ms of the processor, then the reader rests
+for four times as long: time-outs fire in time, other probes run, and one peer costs at
+most a fifth of a core. The processor's time is measured and not the clock's, because on
+a busy machine a reader that was not scheduled has not held up anybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+_BUDGET_SECONDS = 0.002
+_REST_FACTOR = 4
+_LONGEST_REST_SECONDS = 0.05
+
+
+class CPUBudget:
+    """The processor's time that one reader has before it has to suspend.
+
+    It is the event loop's thread that is measured: the budget starts again whenever
+    another task may have run.
+    """
+
+    __slots__ = ("_began_at",)
+
+    def __init__(self) -> None:
+        self._began_at = time.thread_time()
+
+    def restart(self) -> None:
+        """Begin again, after the reader was suspended."""
+        self._began_at = time.thread_time()
+
+    def rest_seconds(self) -> float:
+        """Return for how long to rest now; 0 while the budget is not used up."""
+        used = time.thread_time() - self._began_at
+        if used <= _BUDGET_SECONDS:
+            return 0
+        return min(used * _REST_FACTOR, _LONGEST_REST_SECONDS)
+
+    async def give_way(self) -> None:
+        """Suspend, if the budget is used up."""
+        if rest_seconds := self.rest_seconds():
+            await asyncio.sleep(rest_seconds)
+            self.restart()
