@@ -15,7 +15,7 @@ README = (PACKAGE.parents[1] / "README.md").read_text(encoding="utf-8")
 SOURCE = re.compile(r"Source: \S")
 VERSION = re.compile(r"\b(?:v|Go )\d+\.\d+")
 DIFFERENCE = re.compile(r"\bDifference: ")
-LISTED = re.compile(r"\(`([a-z_/]+\.py)`\)$", re.MULTILINE)
+LISTED = re.compile(r"\(`([a-z0-9_/]+\.py)`\)$", re.MULTILINE)
 
 OURS_ALONE = {
     "__init__", "answers", "breaker", "container_commands", "delay", "disrupted",

@@ -239,6 +239,7 @@ def _answer(json: Mapping[str, Any]) -> HTTPAnswer:
         headers=tuple(HTTPHeader(**each) for each in json["headers"]),
         body=json["body"],
         redirects=tuple(json["redirects"]),
+        cut_bytes=json.get("cut", 0),
     )
 
 

@@ -94,12 +94,16 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HTTPAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a server answered; `body` is empty where the output is the body."""
+    """What a server answered; `body` is empty where the output is the body.
+
+    `cut` is how many bytes of headers and redirects are not kept.
+    """
 
     status: int
     headers: list[Header]
     body: str
     redirects: list[str]
+    cut: int = 0
 
 
 class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

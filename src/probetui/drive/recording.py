@@ -318,7 +318,7 @@ def _attempt(attempt: Attempt, mask: Mask) -> Record:
 
 
 def _answer(answer: HTTPAnswer, mask: Mask) -> Record:
-    return {
+    record: Record = {
         "status": answer.status,
         "headers": [
             {"name": each.name, "value": mask.value(each.name, each.value)}
@@ -327,6 +327,9 @@ def _answer(answer: HTTPAnswer, mask: Mask) -> Record:
         "body": answer.body,
         "redirects": list(answer.redirects),
     }
+    if answer.cut_bytes:
+        record["cut"] = answer.cut_bytes
+    return record
 
 
 def _event(entry: EventEntry, context: RecordContext) -> Record:

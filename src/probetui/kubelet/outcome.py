@@ -42,13 +42,15 @@ class HTTPAnswer:
     """What a server answered, of which output and event tell only a part.
 
     `body` is empty where the output is the body. `redirects` are the locations that
-    were followed before, in order.
+    were followed before, in order. `cut_bytes` is how much of headers and redirects is
+    not kept, because it was more than 16 KiB.
     """
 
     status: int
     headers: tuple[HTTPHeader, ...] = ()
     body: str = ""
     redirects: tuple[str, ...] = ()
+    cut_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.outcome import Attempt, HTTPAnswer
 from probetui.presentation.detail import Subject
 from probetui.presentation.probe_detail import output_text
+from probetui.presentation.sizes import size
 from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text_cells import all_lines
 from probetui.presentation.trace import MAX_ATTEMPTS, attempt_line
@@ -53,5 +54,7 @@ def _answer(answer: HTTPAnswer, view: View) -> Iterator[Line]:
     for header in answer.headers:
         value = view.mask.value(header.name, header.value)
         yield line(muted("header    "), view.safe(f"{header.name}: {value}"))
+    if answer.cut_bytes:
+        yield line(muted("cut: "), f"{size(answer.cut_bytes)} of headers and redirects")
     for index, each in enumerate(all_lines(view.mask.text(answer.body))):
         yield line(muted("body      " if index == 0 else " " * 10), each)

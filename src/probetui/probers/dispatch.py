@@ -24,6 +24,7 @@ from probetui.ports import Clock, DialAddress
 from probetui.probers.connection import Route, route_to
 from probetui.probers.container_port import resolve_port
 from probetui.probers.exec_ import CommandRunner, probe_exec
+from probetui.probers.received import cut_text
 from probetui.probers.tcp import probe_tcp
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ class Dispatch:
         return replace(
             attempt,
             # Ticks that say the same, as most do, keep one text among them.
-            output=intern(attempt.output),
+            output=intern(cut_text(attempt.output)),
+            error=None if attempt.error is None else cut_text(attempt.error),
             duration=self._clock.now() - started_at,
             detail=intern(attempt.detail),
         )

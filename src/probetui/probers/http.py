@@ -1,5 +1,8 @@
 """HTTP probes: redirects, and what an answer means.
 
+Difference: a redirect whose Location has more than 16 KiB is a failure; Go follows it,
+and sends all of it back.
+
 Source: pkg/probe/http/http.go, v1.32.10, DoHTTPProbe and RedirectChecker;
 net/http/client.go, Client.do.
 """
@@ -11,22 +14,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
-from functools import lru_cache
 
 import httpx
 
 from probetui.errors import GoError
-from probetui.k8s.probe import HTTPHeader
 from probetui.kubelet.go_text import go_quote, to_text
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
 from probetui.probers.connection import RefusedError
 from probetui.probers.go_url import GoURL
 from probetui.probers.http_request import ProbeRequest, to_httpx
+from probetui.probers.http_response import parse_length
+from probetui.probers.received import keep_answer, quote_received
 from probetui.probers.tls import PlainAnswerError
 
 MAX_BODY_BYTES = 10 << 10
 _MAX_REQUESTS = 10
 _MAX_DRAINED_BYTES = 2 << 10
+_MAX_LOCATION_BYTES = 16 << 10
 _FOLLOWED = frozenset({301, 302, 303, 307, 308})
 _AWAITING_HEAD = "(Client.Timeout exceeded while awaiting headers)"
 _READING_BODY = "(Client.Timeout or context cancellation while reading body)"
@@ -136,7 +140,7 @@ class _Exchange:
 
     def answered(self, response: httpx.Response) -> HTTPAnswer:
         """Return what can be said of the answer, besides its body."""
-        return _answer(
+        return keep_answer(
             response.status_code, tuple(response.headers.raw), tuple(self._redirects)
         )
 
@@ -156,32 +160,22 @@ class _Exchange:
         return Attempt(ProbeResult.FAILURE, error=why, detail=detail)
 
 
-@lru_cache(maxsize=4096)
-def _header(name: bytes, value: bytes) -> HTTPHeader:
-    return HTTPHeader(to_text(name), to_text(value))
-
-
-@lru_cache(maxsize=1024)
-def _answer(
-    status: int, headers: tuple[tuple[bytes, bytes], ...], redirects: tuple[str, ...]
-) -> HTTPAnswer:
-    """Return what can be said of an answer; what is said again is one object.
-
-    Each worker keeps sixty answers, of a kilobyte each if none had a part in common.
-    """
-    return HTTPAnswer(
-        status, tuple(_header(*each) for each in headers), redirects=redirects
-    )
-
-
 def _location(response: httpx.Response) -> str:
     """Return where a redirect leads; empty if this is none to follow."""
     if response.status_code not in _FOLLOWED:
         return ""
-    for name, value in response.headers.raw:
-        if name.lower() == b"location":
-            return to_text(value)
-    return ""
+    location = _header(response, b"location")
+    if len(location) > _MAX_LOCATION_BYTES:
+        text = f"failed to parse Location header {quote_received(location)}"
+        raise GoError(f"{text}: longer than {_MAX_LOCATION_BYTES} bytes")
+    return to_text(location)
+
+
+def _header(response: httpx.Response, name: bytes) -> bytes:
+    """Return the first value of a header, whose name is in lower case."""
+    return next(
+        (value for key, value in response.headers.raw if key.lower() == name), b""
+    )
 
 
 def _target(url: GoURL, location: str) -> GoURL:
@@ -194,8 +188,8 @@ def _target(url: GoURL, location: str) -> GoURL:
 
 async def _drain(response: httpx.Response, limit: int) -> None:
     """Read a short body that nobody wants, as Go does to use connections again."""
-    length = response.headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) <= limit:
+    length = parse_length(_header(response, b"content-length"))
+    if length is None or length <= limit:
         try:
             await _read_at_most(response, limit)
         except httpx.ReadError:
