@@ -1,0 +1,252 @@
+"""Servers that send without end: the probe of one ends in time, others do not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import FrameType
+
+import pytest
+
+from probetui.drive.clocks import SystemClock
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import HTTPGetAction, Probe, ProbeKey, ProbeType
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.outcome import HTTPAnswer, ProbeOutcome, ProbeResult
+from probetui.probers.dispatch import Dispatch
+from tests.fakes import FakeClock, FakeEngine, FakeRuntime
+from tests.hostile.floods import FLOODS, LOOPBACK, Speaks
+
+# Of the processor, in seconds: ten times what the longest was seen to take.
+LONGEST_TURN = 0.3
+LONGEST_TEXT = 17 << 10
+KEPT_HEADERS = 16 << 10
+# Ten times as long as any flood takes, and an end to those that would have none.
+GIVEN_UP_AFTER_SECONDS = 60
+
+Ports = dict[str, int]
+AWAITING = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+READING = (
+    "context deadline exceeded (Client.Timeout or context cancellation while reading "
+    "body)"
+)
+TOO_MANY_LINES = "net/http: server response headers exceeded 10000 lines; aborted"
+TOO_MANY_BYTES = "net/http: server response headers exceeded 10485760 bytes; aborted"
+NO_REDIRECT = "longer than 16384 bytes"
+BODY = "a" * 10240
+OK_TEXT = "ok"
+HTTP_TEXTS = {
+    "healthy": OK_TEXT,
+    "headers-of-5-mb": "",
+    "100-continue": TOO_MANY_LINES,
+    "status-line": TOO_MANY_BYTES,
+    "status-line-of-9-mb": "HTTP probe failed with statuscode: 999",
+    "status-code-of-9-mb": 'malformed HTTP status code "999',
+    "no-http-of-9-mb": r'malformed HTTP response "\x1b',
+    "header-lines": TOO_MANY_LINES,
+    "header-lines-of-9-mb": TOO_MANY_LINES,
+    "content-lengths": 'multiple Content-Length headers; got ["0" "1"',
+    "content-length-of-9-mb": "a",
+    "transfer-encodings": r'too many transfer encodings: ["\xff" "\xff"',
+    "header-line": TOO_MANY_BYTES,
+    "header-name": TOO_MANY_BYTES,
+    "header-name-of-9-mb": r'malformed MIME header line: "\x1b',
+    "header-without-colon-of-9-mb": 'missing colon: "aaa',
+    "continuation-lines": TOO_MANY_LINES,
+    "empty-continuation-lines": TOO_MANY_LINES,
+    "drip": AWAITING,
+    "chunks-of-one-byte": BODY,
+    "chunk-extension": "header line too long",
+    "chunk-extensions": "chunked encoding contains too much non-data",
+    "chunk-size": "header line too long",
+    "trailers": "http: suspiciously long trailer after chunked body",
+    "trailer": "http: suspiciously long trailer after chunked body",
+    "body": BODY,
+    "body-slowly": READING,
+    "failed-body-slowly": READING,
+    "redirects": 'Get "/next": stopped after 10 redirects',
+    "redirects-of-9-mb": NO_REDIRECT,
+    "redirects-of-9-mb-and-host": NO_REDIRECT,
+    "redirect-with-a-body": 'Get "/next": stopped after 10 redirects',
+    "redirect-with-lengths": 'Get "/next": stopped after 10 redirects',
+}
+OTHER_TEXTS = {
+    "tls-handshake-drip": AWAITING,
+    "tls-handshake-of-empty-records": "tls: ",
+    "tls-warnings": "EOF",
+    "tls-garbage": "tls: ",
+    "h2-healthy": OK_TEXT,
+    "h2-continuations": "http2: ",
+    "h2-empty-continuations": "http2: ",
+    "h2-headers": "http2: response header list larger than advertised limit",
+    "h2-header-bomb": "http2: response header list larger than advertised limit",
+    "h2-empty-data": READING,
+    "h2-padded-data": READING,
+    "h2-data": BODY,
+    "h2-resets": "stream error: stream ID 1; CANCEL; received from peer",
+    "h2-pushes": "http2: ",
+    "h2-status-of-5000-digits": "malformed non-numeric status pseudo header",
+    "h2-garbage": "http2: ",
+}
+
+
+@pytest.fixture(scope="module", name="ports")
+def _ports() -> Iterator[Ports]:
+    """Serve every flood in a process of its own, so that it costs this one nothing."""
+    command = [sys.executable, "-m", "tests.hostile.floods"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdout is not None
+        try:
+            yield json.loads(server.stdout.readline())
+        finally:
+            server.kill()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imported() -> None:
+    for name in ("http", "http_transport", "http2"):
+        import_module(f"probetui.probers.{name}")
+
+
+def a_probe(port: int, speaks: Speaks) -> RunProbe:
+    container = Container("app")
+    pod = Pod("uid", "web", containers=(container,))
+    key = ProbeKey(pod.uid, container.name, ProbeType.LIVENESS)
+    scheme = "HTTP" if speaks is Speaks.HTTP else "HTTPS"
+    probe = Probe(HTTPGetAction(port, "/x", scheme=scheme), timeout_seconds=1)
+    identifier = ContainerID("none://0")
+    return RunProbe(1, key, pod, container, probe, identifier, LOOPBACK)
+
+
+def a_dispatch() -> Dispatch:
+    return Dispatch(FakeRuntime(FakeEngine(FakeClock())), SystemClock())
+
+
+@dataclass
+class Neighbour:
+    """A healthy probe, again and again, and how long the event loop was held up."""
+
+    port: int
+    outcomes: list[ProbeOutcome] = field(default_factory=list)
+    longest_turn: float = 0
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        dispatch, effect = a_dispatch(), a_probe(self.port, Speaks.HTTP)
+        while True:
+            self.outcomes.append(await dispatch.probe(effect))
+            began_at = time.thread_time()
+            await asyncio.sleep(0.01)
+            self.longest_turn = max(self.longest_turn, time.thread_time() - began_at)
+
+
+@contextlib.asynccontextmanager
+async def beside(neighbour: Neighbour) -> AsyncIterator[None]:
+    task = asyncio.create_task(neighbour.run())
+    try:
+        await asyncio.sleep(0.05)
+        yield
+        await asyncio.sleep(0.05)
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+@contextlib.contextmanager
+def given_up_in_the_end() -> Iterator[None]:
+    """Fail what holds up the event loop for ever, and so pytest."""
+
+    def fail(number: int, frame: FrameType | None) -> None:
+        raise AssertionError("the event loop was held up")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(GIVEN_UP_AFTER_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def expected_text(name: str) -> str:
+    """Return what the output or the error of a probe of this flood contains."""
+    kind, _, body = name.partition("-")
+    if kind in {"http", "https"}:
+        return HTTP_TEXTS[body]
+    return OTHER_TEXTS.get(name, AWAITING)
+
+
+def kept_bytes(answer: HTTPAnswer | None) -> int:
+    if answer is None:
+        return 0
+    kept = sum(len(header.name) + len(header.value) for header in answer.headers)
+    return kept + sum(map(len, answer.redirects))
+
+
+@pytest.mark.parametrize("name", FLOODS)
+async def test_a_flood_ends_in_time_and_holds_up_no_other_probe(
+    name: str, ports: Ports
+) -> None:
+    neighbour = Neighbour(ports["http-healthy"])
+    effect = a_probe(ports[name], FLOODS[name].speaks)
+
+    with given_up_in_the_end():
+        async with beside(neighbour):
+            outcome = await a_dispatch().probe(effect)
+
+    attempt = outcome.last
+    assert expected_text(name) in (attempt.output + (attempt.error or ""))
+    assert max(len(attempt.output), len(attempt.error or "")) <= LONGEST_TEXT
+    assert kept_bytes(attempt.http) <= KEPT_HEADERS
+    assert neighbour.longest_turn < LONGEST_TURN
+    results = {outcome.last.result for outcome in neighbour.outcomes}
+    assert results == {ProbeResult.SUCCESS}
+
+
+async def test_thirty_floods_at_once_hold_up_no_other_probe(ports: Ports) -> None:
+    neighbour = Neighbour(ports["http-healthy"])
+    names = ("h2-pings", "h2-empty-data", "h2-unknown-frames") * 10
+
+    with given_up_in_the_end():
+        async with beside(neighbour), asyncio.TaskGroup() as group:
+            for name in names:
+                effect = a_probe(ports[name], Speaks.HTTP2)
+                group.create_task(a_dispatch().probe(effect))
+
+    assert neighbour.longest_turn < LONGEST_TURN
+    assert len(neighbour.outcomes) > 10
+    results = {outcome.last.result for outcome in neighbour.outcomes}
+    assert results == {ProbeResult.SUCCESS}
+
+
+async def test_answers_of_5_mb_of_headers_leave_little_behind(ports: Ports) -> None:
+    effect = a_probe(ports["http-headers-of-5-mb"], Speaks.HTTP)
+    kept: deque[ProbeOutcome] = deque(maxlen=60)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(20):
+            kept.append(await a_dispatch().probe(effect))
+        after = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+    assert all(outcome.last.result is ProbeResult.SUCCESS for outcome in kept)
+    assert (after - before) / len(kept) < 100_000
+    answer = kept[-1].last.http
+    assert answer is not None
+    assert answer.cut_bytes > 4_000_000
