@@ -35,7 +35,8 @@ def test_a_file_name_cannot_move_the_cursor() -> None:
         pytest.param("é 字", '"é 字"', id="letters-stay"),
         pytest.param("\x1b[2J", '"\\x1b[2J"', id="escape-sequence"),
         pytest.param("\u202e", '"\\u202e"', id="text-direction"),
-        pytest.param("\udc80", '"\\udc80"', id="lone-surrogate"),
+        pytest.param("\udc80", '"\\x80"', id="byte-that-is-no-text"),
+        pytest.param("\ud800", '"\\ud800"', id="lone-surrogate"),
         pytest.param("\U000e0001", '"\\U000e0001"', id="beyond-sixteen-bits"),
     ],
 )

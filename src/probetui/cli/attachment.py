@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from probetui.cli.notes import Notes
+from probetui.cli.printing import confirm
 from probetui.errors import RuntimeUnavailableError, UsageError
 from probetui.k8s.pod import (
     NO_POD_SECURITY_CONTEXT,
@@ -134,7 +135,7 @@ async def is_allowed(
         notes.warning(f"--act: as its probes demand, this will be {does}: {names}")
         return True
     try:
-        return click.confirm(text, err=True)
+        return confirm(text)
     except click.Abort as error:
         raise KeyboardInterrupt from error
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import click
-
 from probetui.cli.files import read_sources
 from probetui.cli.notes import Notes
 from probetui.cli.pods import (
@@ -17,6 +15,7 @@ from probetui.cli.pods import (
     names_of,
     select_pods,
 )
+from probetui.cli.printing import print_text
 from probetui.cli.session_options import pick
 from probetui.errors import NothingToDoError
 from probetui.k8s.pod import Pod
@@ -82,7 +81,7 @@ def check(params: Mapping[str, Any]) -> int:
         sorted(problems, key=place),
         {name: rule.about for name, rule in RULES.items()},
     )
-    click.echo(FORMS[params["output"]](report), nl=False)
+    print_text(FORMS[params["output"]](report))
     Notes(quiet=params["quiet"]).note(_summary(report))
     return _status(report.problems)
 

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from probetui.errors import ProbetuiError
+from probetui.safe_text import safe_line
 
 
 def containers(
@@ -72,5 +73,8 @@ def lessons(
 
 
 def _beginning_with(start: str, words: Iterable[str]) -> list[CompletionItem]:
-    found = sorted({each for each in words if each.startswith(start)})
-    return [CompletionItem(each) for each in found]
+    # A line break would end a word of the answer, and the shell prints what it gets.
+    found = sorted(
+        {word for word in words if word.startswith(start) and safe_line(word) == word}
+    )
+    return [CompletionItem(word) for word in found]

@@ -6,6 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from probetui.cli.parameters import OneOf
+from probetui.cli.printing import print_text
 
 
 @click.command("completion")
@@ -24,4 +25,5 @@ def command(ctx: click.Context, shell: str) -> None:
     if kind is None:
         raise click.ClickException(f"click does not know {shell}")
     root = ctx.find_root().command
-    click.echo(kind(root, {}, "probetui", "_PROBETUI_COMPLETE").source())
+    script = kind(root, {}, "probetui", "_PROBETUI_COMPLETE").source()
+    print_text(f"{script}\n")

@@ -9,10 +9,9 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from probetui import __version__
 from probetui.cli.folders import state_folder
+from probetui.cli.printing import print_notice, print_text
 
 STATUS = 70
 
@@ -30,14 +29,13 @@ def report_crash(error: BaseException, args: Sequence[str]) -> int:
     path = _write(report)
     if path is None:
         # Better a traceback on the screen than a bug that nobody can report.
-        click.echo(report, err=True)
+        print_text(report, err=True)
         where = "the report above"
     else:
         where = f"the report in {path}"
-    click.echo(
-        f"probetui: error: this is a bug in probetui ({type(error).__name__}); "
-        f"please send {where}",
-        err=True,
+    print_notice(
+        "error",
+        f"this is a bug in probetui ({type(error).__name__}); please send {where}",
     )
     return STATUS
 

@@ -24,6 +24,7 @@ from probetui.cli.options import (
     session_runtime_options,
 )
 from probetui.cli.parameters import Command, examples, option
+from probetui.cli.printing import print_line, print_text
 
 if TYPE_CHECKING:
     from probetui.cli.lessons import Page
@@ -69,8 +70,8 @@ def command(name: str, *, lists: bool, **params: Any) -> int:
     if lists:
         for each in lesson_names():
             text = load_lesson(each).text
-            click.echo(each)
-            click.echo(textwrap.indent(textwrap.fill(text, _WIDTH - 2), "  "))
+            print_line(each)
+            print_text(f"{textwrap.indent(textwrap.fill(text, _WIDTH - 2), '  ')}\n")
         return 0
     if params["runtime"] == "auto":
         params["runtime"] = "process"

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from probetui.cli.printing import print_notice
 from probetui.errors import ContainerRuntimeError, UsageError
 
 _CANNOT_START = 126
@@ -39,5 +40,5 @@ def command(*, container_id: str, words: tuple[str, ...]) -> int:
         os.chdir(place.folder)
         os.execvpe(words[0], words, place.env)  # noqa: S606  # what was asked for
     except OSError as error:
-        click.echo(f"probetui: error: {words[0]}: {error.strerror}", err=True)
+        print_notice("error", f"{words[0]}: {error.strerror}")
         return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_START

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -10,6 +9,7 @@ import click
 from probetui.cli import complete
 from probetui.cli.options import manifest_options, program_options
 from probetui.cli.parameters import Command, OneOf, examples, option
+from probetui.cli.printing import print_json, print_line
 
 _OUTPUT = "Output"
 
@@ -78,13 +78,11 @@ def command(**params: Any) -> int:
     ]
     view = View.timeless(Mask(secrets_of(pods)))
     if params["output"] == "json":
-        click.echo(
-            json.dumps([explanation_json(each, view) for each in pods], indent=2)
-        )
+        print_json([explanation_json(each, view) for each in pods])
         return 0
     for number, pod in enumerate(pods):
         if number:
-            click.echo()
+            print_line()
         for line in explanation(pod, view):
-            click.echo(line)
+            print_line(line)
     return 0

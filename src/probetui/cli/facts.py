@@ -11,11 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import click
-
 from probetui import __version__
 from probetui.cli import folders
 from probetui.cli.background import ask_terminal
+from probetui.cli.printing import print_line
 from probetui.cli.runtimes import PROCESS, open_runtime
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.cli.terminal import Terminal
@@ -48,9 +47,9 @@ async def print_facts(params: Mapping[str, Any]) -> int:
         ("Terminal", list(_terminal())),
         ("Environment", list(_environment())),
     ):
-        click.echo(f"{heading}:")
+        print_line(f"{heading}:")
         for name, value in facts:
-            click.echo(f"  {name:<{_WIDTH}} {value}")
+            print_line(f"  {name:<{_WIDTH}} {value}")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import click
+from probetui.cli.printing import print_text
 
 _GREETING = """\
 probetui runs pods without a cluster and shows their probes as the kubelet sees them.
@@ -16,5 +16,5 @@ _USAGE = 2
 
 def greet() -> int:
     """Print a short help on standard error; return the status of a usage error."""
-    click.echo(_GREETING, err=True, nl=False)
+    print_text(_GREETING, err=True)
     return _USAGE

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-import click
-import yaml
-
 from probetui.cli.image_inventory import ImageInventory, Inventory, InventoryImage
-from probetui.cli.listing import print_table
 from probetui.cli.notes import Notes
+from probetui.cli.printing import print_json, print_line, print_table, print_yaml
 from probetui.cli.runtimes import DOCKER, open_runtime
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.clocks import SystemClock
@@ -101,7 +97,7 @@ def _tell_removed(inventory: Inventory, collected: Collected, *, dry_run: bool) 
     names = {each.record.image_id: each.name for each in inventory.images}
     verb = "would remove" if dry_run else "removed"
     for each in collected.removed:
-        click.echo(f"{verb} {names[each.image_id]} ({size(each.size_bytes)})")
+        print_line(f"{verb} {names[each.image_id]} ({size(each.size_bytes)})")
 
 
 def _summary(collected: Collected, policy: ImageGcPolicy, *, dry_run: bool) -> str:
@@ -120,13 +116,12 @@ def _print(inventory: Inventory, output: str, *, headers: bool) -> None:
     images, now = inventory.images, inventory.taken_at
     match output:
         case "json":
-            click.echo(json.dumps([_as_dict(each) for each in images], indent=2))
+            print_json([_as_dict(each) for each in images])
         case "yaml":
-            rows = [_as_dict(each) for each in images]
-            click.echo(yaml.safe_dump(rows, sort_keys=False), nl=False)
+            print_yaml([_as_dict(each) for each in images])
         case "name":
             for each in images:
-                click.echo(f"image/{each.name}")
+                print_line(f"image/{each.name}")
         case _:
             wide = output == "wide"
             print_table(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-import click
-import yaml
-
 from probetui.cli.locks import lock_holder
 from probetui.cli.notes import Notes
+from probetui.cli.printing import print_json, print_line, print_table, print_yaml
 from probetui.cli.runtimes import all_pods, open_runtimes
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.clocks import SystemClock
@@ -151,26 +148,12 @@ def _print(
 ) -> None:
     match output:
         case "json":
-            click.echo(json.dumps([each.as_dict(now) for each in found], indent=2))
+            print_json([each.as_dict(now) for each in found])
         case "yaml":
-            rows = [each.as_dict(now) for each in found]
-            click.echo(yaml.safe_dump(rows, sort_keys=False), nl=False)
+            print_yaml([each.as_dict(now) for each in found])
         case "name":
             for each in found:
-                click.echo(f"pod/{each.status.name}")
+                print_line(f"pod/{each.status.name}")
         case _:
             cells = [each.row(now, wide=output == "wide") for each in found]
             print_table(cells, headers=headers)
-
-
-def print_table(rows: Sequence[Mapping[str, str]], *, headers: bool) -> None:
-    """Print cells by the headings of their columns; nothing where there are no rows."""
-    if not rows:
-        return
-    lines = [list(each.values()) for each in rows]
-    if headers:
-        lines.insert(0, list(rows[0]))
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        click.echo("   ".join(cells).rstrip())

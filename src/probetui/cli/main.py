@@ -19,6 +19,7 @@ from probetui import __version__
 from probetui.cli import collector
 from probetui.cli.greeting import greet
 from probetui.cli.parameters import nearest
+from probetui.cli.printing import print_notice
 from probetui.errors import ManifestError, ProbetuiError
 
 _USAGE = 2
@@ -169,7 +170,7 @@ def _lines(error: ProbetuiError) -> list[tuple[str, str]]:
 def _tell(lines: Sequence[tuple[str, str]], status: int) -> int:
     """Tell each line after the word for how bad it is."""
     for word, line in lines:
-        click.echo(f"probetui: {word}: {line}", err=True)
+        print_notice(word, line)
     return status
 
 

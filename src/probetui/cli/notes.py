@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+
+from probetui.cli.printing import print_notice
 
 
 class Weight(StrEnum):
@@ -57,9 +58,7 @@ class Notes:
 
 def _to_stderr(weight: Weight, text: str) -> None:
     try:
-        for line in text.splitlines():
-            sys.stderr.write(f"probetui: {weight}: {line}\n")
-        sys.stderr.flush()
+        print_notice(weight, text)
     except OSError:
         # The terminal or the reader has gone; there is nobody to tell.
         return

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple
-
-import click
 
 from probetui.cli.attachment import Attachment, attach, attachable
 from probetui.cli.notes import Notes
@@ -19,6 +16,7 @@ from probetui.cli.pods import (
     load_pods,
     tell_problems,
 )
+from probetui.cli.printing import print_json, print_line
 from probetui.cli.runtimes import open_runtime
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.clocks import SystemClock
@@ -105,10 +103,10 @@ def probe_once(words: Sequence[str], params: Mapping[str, Any]) -> int:
     if not params["no_findings"]:
         came = came._replace(finding=_finding(manifests.loaded, wanted, came.outcome))
     if params["output"] == "json":
-        click.echo(json.dumps(_as_json(wanted, came, view), indent=2))
+        print_json(_as_json(wanted, came, view))
     else:
         for line in _lines(wanted, came, view):
-            click.echo(line)
+            print_line(line)
     return status_of(came.outcome)
 
 

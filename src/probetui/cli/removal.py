@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
 from probetui.cli.listing import FoundPod, Search
 from probetui.cli.notes import Notes
 from probetui.cli.pods import ManifestOptions, load_pods
+from probetui.cli.printing import print_line
 from probetui.cli.runtimes import remove_pods
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.clocks import SystemClock
@@ -63,5 +62,5 @@ async def _remove(pod: FoundPod, grace_period_seconds: int, notes: Notes) -> int
     except ContainerRuntimeError as error:
         notes.error(f"{pod.name}: {error}")
         return error.exit_status
-    click.echo(f"removed {pod.name} ({pod.runtime.name})")
+    print_line(f"removed {pod.name} ({pod.runtime.name})")
     return 0

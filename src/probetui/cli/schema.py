@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from probetui.cli.parameters import OneOf
+from probetui.cli.printing import print_json
 
 
 def _record() -> Any:
@@ -40,5 +40,5 @@ _SCHEMAS = {
 @click.argument("name", type=OneOf(tuple(_SCHEMAS)), default="record")
 def command(name: str) -> int:
     """Print the JSON Schema of a record's line, the configuration, or a state."""
-    click.echo(json.dumps(_SCHEMAS[name](), indent=2))
+    print_json(_SCHEMAS[name]())
     return 0

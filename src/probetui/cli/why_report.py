@@ -7,10 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import click
-
 from probetui.cli.autosave import LAST, last_session, sessions_folder
 from probetui.cli.parameters import nearest
+from probetui.cli.printing import print_line
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.masking import Mask, secrets_of
 from probetui.drive.record_reader import Recording, read_recording
@@ -57,13 +56,13 @@ def print_report(arguments: Sequence[str]) -> int:
     path = wanted.path or _last_record()
     recording = read_recording(path)
     if recording.problem:
-        click.echo(f"probetui: {path}: {recording.problem}", err=True)
+        print_line(f"probetui: {path}: {recording.problem}", err=True)
     told = _told(recording)
     for number, key in enumerate(_chosen(told, wanted.name, path)):
         if number:
-            click.echo()
+            print_line()
         for each in report(_case(told, key), told.past, key[0]):
-            click.echo(each)
+            print_line(each)
     return 0
 
 

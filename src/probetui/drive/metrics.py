@@ -17,6 +17,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.journal import Entry, PodGoneEntry, TickEntry
 from probetui.kubelet.outcome import Result
+from probetui.safe_text import safe_line
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds: the defaults of Prometheus' client for Go."""
@@ -72,9 +73,9 @@ class ProbeMetrics(Collector):
             labels=PROBE_LABELS,
         )
         for key, series in self._series.items():
-            names = self._names(key)
+            names, pod_uid = self._names(key), safe_line(key.pod_uid)
             for result, count in series.counts.items():
-                labels = (names[0], result, *names[1:], key.pod_uid)
+                labels = (names[0], result, *names[1:], pod_uid)
                 total.add_metric(labels, count)
             if series.counts.get("successful"):
                 duration.add_metric(names, _cumulative(series.buckets), series.seconds)
@@ -98,7 +99,13 @@ class ProbeMetrics(Collector):
         pod = self._pods.get(key.pod_uid)
         name = key.pod_uid if pod is None else pod.name
         namespace = "" if pod is None else pod.namespace
-        return key.probe_type.value, key.container_name, name, namespace
+        # curl prints them, and the format escapes line breaks and quotes only.
+        return (
+            key.probe_type.value,
+            safe_line(key.container_name),
+            safe_line(name),
+            safe_line(namespace),
+        )
 
 
 def _cumulative(buckets: Sequence[int]) -> list[tuple[str, float]]:

@@ -14,7 +14,6 @@ lines in their places.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -44,6 +43,7 @@ from probetui.kubelet.journal import (
     What,
 )
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, Result
+from probetui.safe_text import safe_json
 
 VERSION = 1
 
@@ -225,12 +225,10 @@ def to_line(record: Record) -> bytes:
     every Unicode line break, and lone surrogates (bytes of a container's output that
     were not UTF-8, which have no UTF-8 form) are escaped; they read back unchanged.
     """
-    text = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", _JSON.encode(record))
-    return (text + "\n").encode()
+    return (safe_json(_JSON.encode(record)) + "\n").encode()
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def _common(kind: str, sequence: int, at: datetime, context: RecordContext) -> Record:

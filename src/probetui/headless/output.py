@@ -24,6 +24,7 @@ from probetui.kubelet.journal import (
     TryEntry,
     UserEntry,
 )
+from probetui.safe_text import safe_line
 
 if TYPE_CHECKING:
     from probetui.presentation.lines import PlainLines
@@ -53,7 +54,7 @@ class LinePrinter:
 
     def _print(self, lines: Sequence[str]) -> None:
         if lines:
-            text = "\n".join(lines) + "\n"
+            text = "".join(f"{safe_line(line, limit=None)}\n" for line in lines)
             self._stream.write(text.encode(self._encoding, "backslashreplace"))
             self._stream.flush()
 

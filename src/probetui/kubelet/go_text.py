@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterable
 from datetime import timedelta
 
+from probetui.safe_text import escape_character
+
 MICROSECOND = timedelta(microseconds=1)
 MILLISECOND_US = 1_000
 SECOND_US = 1_000_000
@@ -41,9 +43,6 @@ _IN_JSON = str.maketrans(
     }
 )
 _NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-_FIRST_LONE_BYTE, _LAST_LONE_BYTE = 0xDC80, 0xDCFF
-_DELETE = 0x7F
-_LAST_OF_FOUR_DIGITS = 0xFFFF
 
 
 def to_bytes(text: str) -> bytes:
@@ -98,18 +97,6 @@ def go_quote(text: str) -> str:
     return f'"{"".join(map(_quoted, text))}"'
 
 
-def go_escape(character: str) -> str:
-    """Print a character that cannot be seen by its number, or as the byte it is."""
-    code = ord(character)
-    if _FIRST_LONE_BYTE <= code <= _LAST_LONE_BYTE:
-        return f"\\x{code & 0xFF:02x}"
-    if code < ord(" ") or code == _DELETE:
-        return f"\\x{code:02x}"
-    if code <= _LAST_OF_FOUR_DIGITS:
-        return f"\\u{code:04x}"
-    return f"\\U{code:08x}"
-
-
 def go_json(value: object) -> str:
     """Print a value as compact JSON, its keys in the order given."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
@@ -126,4 +113,4 @@ def _decimal(value: int, digits: int) -> str:
 def _quoted(character: str) -> str:
     if (escape := _ESCAPES.get(character)) is not None:
         return escape
-    return character if character.isprintable() else go_escape(character)
+    return character if character.isprintable() else escape_character(character)

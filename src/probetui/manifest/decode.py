@@ -33,6 +33,9 @@ from probetui.manifest.schema import Field, Kind
 
 Model = TypeVar("Model", bound=msgspec.Struct)
 
+_LONGEST_NAME = 100
+"""Of a field that may be meant; to compare takes longer with each character."""
+
 _INT32 = range(-(2**31), 2**31)
 _INT64 = range(-(2**63), 2**63)
 _EXPONENT_FROM = 1e21
@@ -79,6 +82,8 @@ def decode(node: Node, model: type[Model], path: str = "") -> Decoded[Model]:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the known name that was most likely meant, or nothing."""
+    if len(name) > _LONGEST_NAME:
+        return ""
     names = {each.lower(): each for each in known}
     close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.7)
     return names[close[0]] if close else ""

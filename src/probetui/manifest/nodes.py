@@ -11,6 +11,9 @@ from probetui.manifest.problem import Position
 PlainValue = str | int | float | bool | None
 """What one YAML scalar can mean."""
 
+_LONGEST_STEP = 320
+"""Characters: a prefix of 253, a slash and a name of 63 are fewer."""
+
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
 
 
@@ -105,9 +108,15 @@ def is_null(node: Node) -> bool:
 
 
 def join(path: str, step: str | int) -> str:
-    """Extend a field path by a key or an index, as Kubernetes writes it."""
+    """Extend a field path by a key or an index, as Kubernetes writes it.
+
+    No key that Kubernetes takes is as long as those that are cut here: a path is told
+    with every problem below it.
+    """
     if isinstance(step, int):
         return f"{path}[{step}]"
+    if len(step) > _LONGEST_STEP:
+        step = f"{step[:_LONGEST_STEP]}…"
     if "." in step or "[" in step or "]" in step:
         return f"{path}[{step}]"
     return f"{path}.{step}" if path else step

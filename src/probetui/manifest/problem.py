@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from probetui.safe_text import safe_line
+
 _CLIP = 80
-_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+_IN_QUOTES = str.maketrans(
+    {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+)
 
 
 class Severity(StrEnum):
@@ -72,7 +76,7 @@ def quote(text: str) -> str:
     Terminal sequences and lone surrogates in a manifest never reach a terminal:
     `"\x1b[2J"`. Printable characters stay, as Go's `%q` leaves them.
     """
-    return '"' + escape(text, _ESCAPES) + '"'
+    return f'"{escape(text.translate(_IN_QUOTES))}"'
 
 
 def clipped(text: str) -> str:
@@ -82,19 +86,6 @@ def clipped(text: str) -> str:
     return quote(text[:_CLIP]) + "…"
 
 
-def escape(text: str, known: dict[str, str] | None = None) -> str:
+def escape(text: str) -> str:
     """Replace what cannot be printed by its escape."""
-    names = known or {}
-    return "".join(
-        names.get(each) or (each if each.isprintable() else _code(each))
-        for each in text
-    )
-
-
-def _code(character: str) -> str:
-    number = ord(character)
-    if number < 0x100:  # noqa: PLR2004  # the last code with two hexadecimal digits
-        return f"\\x{number:02x}"
-    if number < 0x10000:  # noqa: PLR2004  # and the last with four
-        return f"\\u{number:04x}"
-    return f"\\U{number:08x}"
+    return safe_line(text, limit=None)

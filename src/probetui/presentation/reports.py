@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from probetui import __version__
-from probetui.manifest.problem import Problem, Severity, escape
+from probetui.kubelet.go_text import to_bytes
+from probetui.manifest.problem import Problem, Severity
+from probetui.safe_text import json_text, safe_line, safe_lines
 
 PROGRAM = "probetui"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -47,7 +49,7 @@ def as_text(report: Report) -> str:
 
 def as_json(report: Report) -> str:
     """Return a list of objects."""
-    return _dump(
+    return json_text(
         [
             {
                 "file": each.file,
@@ -77,9 +79,8 @@ def as_junit(report: Report) -> str:
     for each in report.problems:
         case = _case(suite, each.file, f"{each.rule} {each.path}".strip())
         if each.severity is Severity.ERROR:
-            failure = ET.SubElement(
-                case, "failure", type=each.rule, message=each.message
-            )
+            message = safe_line(each.message)
+            failure = ET.SubElement(case, "failure", type=each.rule, message=message)
             failure.text = _sentence(each)
         else:
             ET.SubElement(case, "system-out").text = _sentence(each)
@@ -93,13 +94,16 @@ def as_junit(report: Report) -> str:
 
 
 def _case(suite: ET.Element, file: str, name: str) -> ET.Element:
-    return ET.SubElement(suite, "testcase", classname=escape(file), name=name)
+    # XML has no form at all for most control characters.
+    return ET.SubElement(
+        suite, "testcase", classname=safe_line(file), name=safe_line(name)
+    )
 
 
 def as_tap(report: Report) -> str:
     """Return the Test Anything Protocol; what is no error is a TODO, and passes."""
     points = [_point(each) for each in report.problems]
-    points += [f"ok - {escape(each)}" for each in report.clean]
+    points += [f"ok - {_words(each)}" for each in report.clean]
     lines = ["TAP version 13", f"1..{len(points)}"]
     for number, point in enumerate(points, start=1):
         verdict, _, rest = point.partition(" - ")
@@ -108,10 +112,14 @@ def as_tap(report: Report) -> str:
 
 
 def _point(problem: Problem) -> str:
-    # A hash would begin a directive.
-    words = _one_line(_sentence(problem)).replace("#", "\\#")
+    words = _words(_one_line(_sentence(problem)))
     todo = "" if problem.severity is Severity.ERROR else f" # TODO {problem.severity}"
     return f"not ok - {words}{todo}"
+
+
+def _words(text: str) -> str:
+    # A hash would begin a directive.
+    return safe_line(text).replace("#", "\\#")
 
 
 def as_sarif(report: Report) -> str:
@@ -123,7 +131,7 @@ def as_sarif(report: Report) -> str:
         "rules": [_sarif_rule(each, report.rules.get(each, "")) for each in used],
     }
     results = [_sarif_result(each) for each in report.problems]
-    return _dump(
+    return json_text(
         {
             "$schema": SARIF_SCHEMA,
             "version": "2.1.0",
@@ -137,7 +145,7 @@ def _sarif_rule(name: str, about: str) -> dict[str, object]:
 
 
 def _sarif_result(problem: Problem) -> dict[str, object]:
-    place: dict[str, object] = {"artifactLocation": {"uri": problem.file}}
+    place: dict[str, object] = {"artifactLocation": {"uri": _uri(problem.file)}}
     if problem.line:
         place["region"] = {"startLine": problem.line, "startColumn": problem.column}
     words = ": ".join(filter(None, (problem.path, problem.message)))
@@ -149,6 +157,11 @@ def _sarif_result(problem: Problem) -> dict[str, object]:
     }
 
 
+def _uri(file: str) -> str:
+    """Return a file's name as a reference by URI; a URL stays as it was given."""
+    return quote(to_bytes(file), safe=":/?=&%" if "://" in file else "/,")
+
+
 def as_github(report: Report) -> str:
     """Return the commands by which GitHub's runners annotate files."""
     return _lines(_annotation(each) for each in report.problems)
@@ -156,14 +169,14 @@ def as_github(report: Report) -> str:
 
 def _annotation(problem: Problem) -> str:
     level = "notice" if problem.severity is Severity.NOTE else problem.severity.value
-    properties = {"file": escape(problem.file), "title": problem.rule}
+    properties = {"file": safe_line(problem.file), "title": problem.rule}
     if problem.line:
         properties |= {"line": str(problem.line), "col": str(problem.column)}
     written = ",".join(
         f"{name}={_for_property(value)}" for name, value in properties.items()
     )
     words = ": ".join(filter(None, (problem.path, problem.message)))
-    return f"::{level} {written}::{_for_message(words)}"
+    return f"::{level} {written}::{_for_message(safe_lines(words))}"
 
 
 def _for_message(text: str) -> str:
@@ -187,9 +200,9 @@ FORMS: Mapping[str, Callable[[Report], str]] = MappingProxyType({
 
 def _sentence(problem: Problem) -> str:
     parts = (str(problem.position), str(problem.severity), problem.path)
-    words = ": ".join(filter(None, (*parts, problem.message)))
+    words = safe_line(": ".join(filter(None, (*parts, problem.message))))
     rule = f" [{problem.rule}]" if problem.rule else ""
-    return "\n".join([words + rule, *problem.excerpt])
+    return "\n".join([words + rule, *map(safe_line, problem.excerpt)])
 
 
 def _one_line(text: str) -> str:
@@ -198,7 +211,3 @@ def _one_line(text: str) -> str:
 
 def _lines(lines: Iterator[str] | Sequence[str]) -> str:
     return "".join(f"{each}\n" for each in lines)
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, indent=2) + "\n"

@@ -27,6 +27,9 @@ from probetui.presentation.reach import AT_HAND, Reach
 from probetui.presentation.shell_words import shell_line
 from probetui.presentation.view import View
 
+_LONGEST_COMMAND = 12_000
+"""Characters: what is shown of a text, and a shell would get no more than that."""
+
 _NO_ADDRESS = "POD_IP"
 _USER_AGENT = f"kube-probe/{KubeletConfig().version}"
 _NO_MASK = Mask(hides=False)
@@ -51,8 +54,9 @@ def reproduce(
 ) -> str:
     """Return a command for a shell on the runtime's machine, on one line.
 
-    Where the pod has no IP at the moment it says `POD_IP`; where the runtime is none
-    that a command line reaches, an exec probe's own command is all there is.
+    One that is too long to be pasted is not given, only its length. Where the pod has
+    no IP at the moment it says `POD_IP`; where the runtime is none that a command line
+    reaches, an exec probe's own command is all there is.
 
     Args:
         container: the probe's.
@@ -63,6 +67,21 @@ def reproduce(
         reach: what the runtime's program has to be told.
         redirects: so many were followed, where a redirect was met.
     """
+    command = _command(container, probe, container_id, pod_ip, mask, reach, redirects)
+    if len(command) > _LONGEST_COMMAND:
+        return f"# its command has {len(command)} characters, too many to be pasted"
+    return command
+
+
+def _command(
+    container: Container,
+    probe: Probe,
+    container_id: ContainerID,
+    pod_ip: str,
+    mask: Mask,
+    reach: Reach,
+    redirects: int,
+) -> str:
     limit = str(probe.timeout_seconds)
     match probe.handler:
         case ExecAction(command):

@@ -1,25 +1,20 @@
-"""Text of containers and manifests, made harmless: shown, never obeyed.
+"""Foreign text on one line or on several; spaces stay spaces, line breaks are marked.
 
-Such text may hold escape sequences, control characters, markers that turn the
-writing direction, and lone surrogates for bytes that are not UTF-8. What cannot be
-printed comes out as a visible escape, so that every character left takes the cells
-that a terminal gives it.
+The rest is made safe by the rule of `safe_text`, which holds everywhere.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 
-from probetui.kubelet.go_text import go_escape
+from probetui.safe_text import safe_line
 
 NEWLINE = "⏎"
 _TAB = "    "
 _LONGEST = 12_000
 """Characters of one text that are looked at: above the 10 KiB that a probe keeps."""
 
-# They change the width of the character before them, and terminals disagree how.
-_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 
 
 def one_line(text: str, *, newline: str = NEWLINE, limit: int = _LONGEST) -> str:
@@ -43,17 +38,4 @@ def all_lines(text: str, *, limit: int = _LONGEST) -> list[str]:
 
 
 def _visible(text: str) -> str:
-    text = _VARIATION_SELECTORS.sub("", text)
-    if text.isprintable():
-        return text
-    return "".join(map(_visible_character, text))
-
-
-def _visible_character(character: str) -> str:
-    if character.isprintable():
-        return character
-    if character == "\t":
-        return _TAB
-    if unicodedata.category(character) == "Zs":
-        return " "
-    return go_escape(character)
+    return safe_line(_SPACES.sub(" ", text.replace("\t", _TAB)), limit=None)

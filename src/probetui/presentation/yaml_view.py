@@ -12,8 +12,12 @@ from probetui.presentation.pod_json import pod_to_json
 from probetui.presentation.spans import Line, Role, Span, line, muted
 from probetui.presentation.text_cells import all_lines
 from probetui.presentation.view import View
+from probetui.safe_text import safe_line
 
 _LONGEST = 4 << 20
+_LONGEST_LINE = 12_000
+"""Characters: a longer line takes long to be broken, and nobody reads it."""
+
 _FIELD = re.compile(
     r"(?P<indent> *(?:- +)*)(?P<key>[^\s'\"|>#-][^'\"]*?|'[^']*'):(?= |$)"
 )
@@ -29,7 +33,8 @@ def yaml_lines(pod: PodSnapshot, view: View) -> list[Line]:
         "status": pod_status_to_json(pod.status),
     }
     text = view.mask.text(plain_as_yaml(plain))
-    return list(_coloured(all_lines(text, limit=_LONGEST)))
+    lines = all_lines(text, limit=_LONGEST)
+    return list(_coloured([safe_line(text, limit=_LONGEST_LINE) for text in lines]))
 
 
 def _coloured(texts: list[str]) -> Iterator[Line]:

@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 
 from probetui.presentation.spans import Line, Role
+from probetui.safe_text import safe_line
 
 Ink = tuple[str, str]
 InkLine = tuple[Ink, ...]
 
 PLAIN = Role.PLAIN.value
+_LONGEST = 12_000
+"""Characters of one ink: more than any terminal has room for."""
+
 _WIDEST = 2
 """Cells that one character can take."""
 
@@ -44,6 +48,17 @@ def inks(spans: Line, also: str = "") -> InkLine:
 def _look(role: Role, also: str, is_underlined: bool) -> str:  # noqa: FBT001  # a field
     look = f"{role.value} {also}" if also else role.value
     return f"{look} underlined" if is_underlined else look
+
+
+def safe_inks(line: InkLine) -> InkLine:
+    """Return a line whose text a terminal shows and does not obey.
+
+    Spaces at which it must not be broken are our own.
+    """
+    return tuple(
+        ("\xa0".join(map(safe_line, text[:_LONGEST].split("\xa0"))), look)
+        for text, look in line
+    )
 
 
 def cells(line: InkLine) -> int:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
+from probetui.safe_text import safe_line
 from probetui.tui.acting import offered, perform
 from probetui.tui.action import Action, Circumstances, Group, Offer, acted_on
 from probetui.tui.key_labels import key_label
@@ -70,7 +71,7 @@ class Actions(Provider):
             keys = keys_of(action, now.options.keymap)
             key = f"   {key_label(keys[0])}" if keys else ""
             for title, words in islice(_offers(action, now), most_choices):
-                yield Row(f"{title}{key}", action, words)
+                yield Row(safe_line(f"{title}{key}"), action, words)
 
     def _doing(self, row: Row) -> partial[Coroutine[Any, Any, None]]:
         return partial(perform, self.screen, row.action, row.words)

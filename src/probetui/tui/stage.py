@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from textual.app import App
 from textual.dom import DOMNode
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -14,12 +15,16 @@ from probetui.kubelet.inputs import Injected
 from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.presentation.detail import Subject, choose_probe, remembered
+from probetui.safe_text import safe_lines
 from probetui.tui.action import Action, Circumstances, Group
 from probetui.tui.actions import action_called
 from probetui.tui.container_keys import ContainerKey
 from probetui.tui.options import ScreenOptions
 from probetui.tui.outside import Outside
 from probetui.tui.sight import Sight
+
+_LONGEST_MESSAGE = 2000
+"""Characters of a message that goes by itself."""
 
 
 @dataclass(slots=True)
@@ -117,6 +122,21 @@ class StagedApp(App[None], inherit_bindings=False):
 
     def choose(self, key: ContainerKey, probe: ProbeType | None = None) -> None:
         """Choose a container, and one of its probes."""
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,  # noqa: ARG002  # the framework's
+    ) -> None:
+        """Show a message for a while; it is made safe and never read as markup."""
+        safe = safe_lines(message[:_LONGEST_MESSAGE])
+        super().notify(
+            safe, title=title, severity=severity, timeout=timeout, markup=False
+        )
 
 
 class StagedScreen(Screen[None], inherit_bindings=False):

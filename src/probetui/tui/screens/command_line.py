@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 
 from probetui.errors import UsageError
 from probetui.presentation.spans import line, muted, strong
+from probetui.safe_text import safe_line
 from probetui.tui.acting import placed
 from probetui.tui.action import CHOSEN, Action, Where
 from probetui.tui.actions import bindings
@@ -148,7 +149,7 @@ class CommandLine(ModalScreen[Typed | None], inherit_bindings=False):
     def _say(self, words: str, *, is_error: bool) -> None:
         status = self.query_one("#command-status", Static)
         status.set_class(is_error, "-error")
-        status.update(f" {words} ")
+        status.update(f" {safe_line(words)} ")
 
     @property
     def _entry(self) -> Input:

@@ -12,6 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from probetui.presentation.filters import Filter
+from probetui.safe_text import safe_line
 from probetui.tui.action import Where
 from probetui.tui.actions import bindings
 from probetui.tui.messages import FilterClosed
@@ -77,7 +78,8 @@ class FilterBar(Horizontal):
             return
         error = self._pane.filter.error
         self._hits.set_class(bool(error), "-error")
-        self._hits.update(f" {error or self._pane.hits}   enter keeps  esc clears ")
+        words = safe_line(error or self._pane.hits)
+        self._hits.update(f" {words}   enter keeps  esc clears ")
 
     def action_clear(self) -> None:
         self._close(Filter())

@@ -13,7 +13,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from probetui.tui.inks import InkLine, fit, ink_class, text_of
+from probetui.tui.inks import InkLine, fit, ink_class, safe_inks, text_of
 from probetui.tui.stage import StagedApp
 
 _NO_SIZE = Size(0, 0)
@@ -22,7 +22,7 @@ _NO_SIZE = Size(0, 0)
 class Painted(Widget):
     """A rectangle of lines; subclasses say in `content` what they are.
 
-    Text goes to the terminal as it is given: nothing is read as markup.
+    Nothing is read as markup. Text is made safe here once more, whoever forgot it.
     """
 
     ALLOW_SELECT: ClassVar[bool] = True
@@ -97,7 +97,7 @@ class Painted(Widget):
 
     def _take_content(self) -> None:
         self._painted_size = self.size
-        self._painted = tuple(self.content())
+        self._painted = tuple(map(safe_inks, self.content()))
 
     def _style(self, look: str) -> Style:
         style = self._styles_by_look.get(look)

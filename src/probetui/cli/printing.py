@@ -1,0 +1,65 @@
+"""What commands print: the only place that writes text to standard output and error.
+
+Everything goes through `safe_text` here, wherever it came from. A test in
+`tests/architecture` finds whoever writes by another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import click
+
+from probetui.safe_text import json_text, safe_line, safe_lines
+
+
+def print_line(text: str = "", *, err: bool = False) -> None:
+    """Print a sentence or another line for people; one too long is cut."""
+    click.echo(safe_line(text), err=err)
+
+
+def print_text(text: str, *, err: bool = False) -> None:
+    """Print a text whole, with the line breaks that are in it."""
+    click.echo(safe_lines(text), nl=False, err=err)
+
+
+def print_json(value: object) -> None:
+    """Print a value for programs."""
+    # Escaped by JSON, which would be broken by anybody else's escapes.
+    click.echo(json_text(value), nl=False)
+
+
+def print_yaml(value: object) -> None:
+    """Print a value for programs."""
+    # Late: few commands print any.
+    import yaml  # noqa: PLC0415
+
+    # It escapes all that is not printable ASCII.
+    click.echo(yaml.safe_dump(value, sort_keys=False), nl=False)
+
+
+def print_notice(word: str, text: str) -> None:
+    """Print what people are to know on standard error, after a word for its weight.
+
+    A text of several lines has the word before each of them.
+    """
+    for line in text.replace("\r\n", "\n").rstrip("\n").split("\n"):
+        print_line(f"probetui: {word}: {line}", err=True)
+
+
+def print_table(rows: Sequence[Mapping[str, str]], *, headers: bool) -> None:
+    """Print cells by the headings of their columns; nothing where there are no rows."""
+    if not rows:
+        return
+    lines = [[safe_line(cell) for cell in row.values()] for row in rows]
+    if headers:
+        lines.insert(0, list(rows[0]))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        print_line("   ".join(cells).rstrip())
+
+
+def confirm(question: str) -> bool:
+    """Ask a question on the terminal and return whether the answer is yes."""
+    return click.confirm(safe_line(question), err=True)

@@ -1,0 +1,100 @@
+"""Text leaves the program through one gate: `safe_text`, by `cli/printing.py`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import probetui
+
+PACKAGE = Path(probetui.__file__).parent
+MODULES = {
+    str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8"))
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+WRITES = re.compile(
+    r"print|(?:click\.)?(?:echo|secho|echo_via_pager|confirm|prompt)"
+    r"|sys\.(?:__)?std(?:out|err)(?:__)?(?:\.buffer)?\.(?:write|writelines)"
+    r"|os\.write|(?:\w+\.)*(?:console|Console\(.*\))\.(?:print|print_exception|log)"
+)
+"""Calls that put something on a terminal, or may."""
+
+MAY_WRITE = {
+    "cli/attachment.py": "the gate's own question",
+    "cli/background.py": "a fixed question for the terminal itself",
+    "cli/printing.py": "the gate",
+    "drive/record_writer.py": "JSON, whose escapes are its own",
+}
+"""Who may write, and what that is."""
+
+
+def writers(tree: ast.AST) -> list[str]:
+    """Return the calls of a module that write, with their lines."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [
+        f"{call.lineno}: {function}"
+        for call in calls
+        if WRITES.fullmatch(function := ast.unparse(call.func))
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(MODULES.keys() - MAY_WRITE.keys()))
+def test_no_module_prints_but_by_the_gate(name: str) -> None:
+    assert writers(MODULES[name]) == []
+
+
+@pytest.mark.parametrize("name", sorted(MAY_WRITE))
+def test_an_exception_is_one(name: str) -> None:
+    assert writers(MODULES[name]) != []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "print(x)",
+        "click.echo(x)",
+        "echo(x)",
+        "sys.stdout.write(x)",
+        "sys.__stderr__.write(x)",
+        "sys.stdout.buffer.write(x)",
+        "os.write(1, x)",
+        "self.console.print(x)",
+        "Console(stderr=True).print(x)",
+    ],
+)
+def test_it_is_seen_who_prints(line: str) -> None:
+    assert writers(ast.parse(line)) != []
+
+
+SHOWS = re.compile(r"(?:\w+\.)*(?:notify|Static|Label)")
+
+
+@pytest.mark.parametrize("name", sorted(each for each in MODULES if "tui" in each))
+def test_nothing_on_the_screen_is_read_as_markup(name: str) -> None:
+    calls = [node for node in ast.walk(MODULES[name]) if isinstance(node, ast.Call)]
+    shown = [call for call in calls if SHOWS.fullmatch(ast.unparse(call.func))]
+    read = [
+        ast.unparse(call)
+        for call in shown
+        if not any(
+            each.arg == "markup" and ast.unparse(each.value) == "False"
+            for each in call.keywords
+        )
+    ]
+
+    assert read == []
+
+
+def test_the_screen_paints_in_one_place() -> None:
+    painters = {
+        name
+        for name, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Segment"
+    }
+
+    assert painters == {"tui/widgets/painted.py"}
