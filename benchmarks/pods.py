@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import json
 import os
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass
@@ -104,12 +105,9 @@ async def start_pods(count: int) -> Started:
     """Start pods on Docker, take the figures, and remove them."""
     clock = SystemClock()
     engine = WeighedEngine(KubeletConfig(), clock.now())
-    runtime = await connect(
-        clock,
-        host=None,
-        context=None,
-        options=DockerOptions(owner="probetui-benchmark"),
-    )
+    folder = Path(tempfile.mkdtemp(prefix="probetui-benchmark-"))
+    options = DockerOptions(folder, owner="probetui-benchmark")
+    runtime = await connect(clock, options)
     executor = Executor(runtime, Dispatch(runtime, clock), Hooks(runtime), clock)
     session = RealtimeSession(
         engine, executor, clock, runtime_name=await runtime.version(), events=runtime

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from probetui.k8s.image import ImageFilesystem, StoredImage
@@ -75,8 +76,9 @@ class Runtime(Protocol):
     Every call may be cancelled. Calls that remove or stop are idempotent: what is
     already gone is not an error; any other call about what is gone is refused.
     Nothing but `ContainerRuntimeError` (and, from `exec_sync`, `ExecTimeoutError`) is
-    raised. Only what carries probetui's own label is ever listed, stopped or removed;
-    what an earlier probetui made is among it. IDs of containers are `<name>://<id>`.
+    raised. Only what is noted as made by this user's probetui is ever listed, stopped
+    or removed; what an earlier session made is among it. A label is no proof: images
+    pass them on. IDs of containers are `<name>://<id>`.
     """
 
     @property
@@ -238,6 +240,41 @@ class VolumeHost(Protocol):
 
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
         """Return all volumes there are, by pod."""
+
+
+class Claim(StrEnum):
+    """What speaks for a pod that is not noted as ours being probetui's."""
+
+    ANOTHERS = "another user's"
+    """Its names and labels hold: a probetui of another user or state folder made it."""
+
+    UNVERIFIED = "unverified"
+    """It only looks as what an earlier version made, which noted nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnownedPod:
+    """A pod with probetui's labels that is not noted as ours.
+
+    `made_by` is for people, empty where nothing says who it was. `things` are the IDs
+    of all that is to be noted to take it over.
+    """
+
+    status: RuntimePodStatus
+    claim: Claim
+    made_by: str = ""
+    things: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class SharedEngine(Protocol):
+    """A runtime that other users' probetuis may use at the same time."""
+
+    async def unowned_pods(self) -> tuple[UnownedPod, ...]:
+        """Return the pods that other probetuis seem to have made."""
+
+    async def take_over(self, pod: UnownedPod) -> None:
+        """Have a pod be ours from now on, because somebody said so."""
 
 
 @runtime_checkable

@@ -103,10 +103,10 @@ def test_what_a_session_kept_is_listed_in_every_form_and_removed(
     status = run(["down", "-f", str(path), "--runtime", "process"])
 
     assert table[0].split() == [
-        "NAMESPACE", "NAME", "RUNTIME", "RUNNING", "RESTARTS", "AGE", "RUN-BY",
+        "NAMESPACE", "NAME", "RUNTIME", "RUNNING", "RESTARTS", "AGE", "RUN-BY", "OWNER",
     ]  # fmt: skip
     assert table[1].split()[:5] == ["default", "web", "process", "1/1", "0"]
-    assert table[1].split()[-1] == "-"
+    assert table[1].split()[-2:] == ["-", "you"]
     assert as_json[0]["uid"] in wide
     assert as_json[0]["containers"][0]["state"] == "running"
     assert as_yaml.startswith("- namespace: default\n  name: web\n")

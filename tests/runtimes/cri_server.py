@@ -19,6 +19,8 @@ import grpc.aio
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import Method
+from probetui.runtimes.cri.translate import OWNER
+from probetui.runtimes.ownership_ledger import OwnershipLedger
 
 METHODS: tuple[Method[Any, Any], ...] = tuple(
     each for each in vars(calls).values() if isinstance(each, Method)
@@ -41,6 +43,7 @@ class CriServer:
         refusing: methods that answer with this code.
         given_up: methods that the client stopped to wait for.
         happened: what is told to those who follow events.
+        ledger: where it is noted that what is added with a label of ours is ours.
     """
 
     def __init__(self, socket: str, lacks: frozenset[str] = frozenset()) -> None:
@@ -57,6 +60,7 @@ class CriServer:
         self.sandboxes: dict[str, cri.PodSandboxStatus] = {}
         self.containers: dict[str, tuple[str, cri.ContainerStatus]] = {}
         self.info: dict[str, str] = {}
+        self.ledger: OwnershipLedger | None = None
         self.exec_answer = cri.ExecSyncResponse(stdout=b"out", stderr=b"err")
         self._numbers = itertools.count(1)
         self._server: grpc.aio.Server | None = None
@@ -140,6 +144,9 @@ class CriServer:
             labels=labels,
         )
         self.containers[container_id] = (sandbox_id, status)
+        if self.ledger is not None and labels.get(OWNER) == "me":
+            self.ledger.take_over(sandbox_id, "a sandbox")
+            self.ledger.take_over(container_id, "a container")
         return container_id
 
     def end_container(self, container_id: str, exit_code: int = 0) -> None:

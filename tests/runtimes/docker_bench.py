@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import tempfile
 import threading
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -66,7 +69,10 @@ class DockerBench(Bench):
     def __init__(self, url: str = ENDPOINT, **options: Any) -> None:
         self.url = url
         self.sdk = docker.DockerClient(base_url=url)
-        self.options = DockerOptions(owner=f"test-{uuid.uuid4().hex}", **options)
+        self.folder = Path(tempfile.mkdtemp(prefix="docker-bench-"))
+        self.options = DockerOptions(
+            self.folder, owner=f"test-{uuid.uuid4().hex}", **options
+        )
         self._foreign: list[Any] = []
         super().__init__(self.another(), SystemClock())
 
@@ -127,6 +133,9 @@ class DockerBench(Bench):
     async def close(self) -> None:
         """Remove whatever the test made."""
         await self.runtime.close()
+        # First: some are copies of ours, labels included.
+        for each in self._foreign:
+            await asyncio.to_thread(each.remove, force=True, v=True)
         made = self.sdk.containers.list(
             all=True, filters={"label": f"{OWNER}={self.options.owner}"}
         )
@@ -139,11 +148,10 @@ class DockerBench(Bench):
                     for each in together
                 )
             )
-        for each in self._foreign:
-            await asyncio.to_thread(each.remove, force=True, v=True)
         for volume in self.volumes():
             volume.remove(force=True)
         self.sdk.close()
+        shutil.rmtree(self.folder)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from probetui.runtimes.cri.client import GET_CONTAINER_EVENTS, VERSION, Client
 from probetui.runtimes.cri.connection import connect
 from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, Engine
 from probetui.runtimes.cri.translate import OWNER
+from probetui.runtimes.ownership_ledger import OwnershipLedger
 from tests.builders import a_pod
 from tests.runtimes.cri_server import IMAGE, IMAGE_ID, CriServer
 
@@ -47,6 +48,7 @@ def a_client_of(server: CriServer, folder: Path, **options: timedelta) -> CriRun
 
 @pytest.fixture
 async def runtime(server: CriServer, tmp_path: Path) -> AsyncIterator[CriRuntime]:
+    server.ledger = OwnershipLedger(tmp_path / "owned")
     made = a_client_of(server, tmp_path, exec_patience=SOON)
     yield made
     await made.close()

@@ -18,6 +18,7 @@ from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import Client
 from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, Engine
 from probetui.runtimes.cri.translate import OWNER
+from probetui.runtimes.ownership_ledger import OwnershipLedger
 from tests.builders import a_pod
 from tests.runtimes.cri_server import CriServer
 
@@ -32,6 +33,7 @@ def root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def runtime(server: CriServer, tmp_path: Path) -> AsyncIterator[CriRuntime]:
+    server.ledger = OwnershipLedger(tmp_path / "owned")
     made = CriRuntime(
         Client(server.socket),
         Engine("fake", "0"),

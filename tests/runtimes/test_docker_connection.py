@@ -39,7 +39,9 @@ from probetui.runtimes.docker.faults import (
     diagnose,
     runtime_error,
 )
+from probetui.runtimes.docker.runtime import DockerOptions
 
+OPTIONS = DockerOptions(Path("/nowhere"))
 DEAD = "unix:///nowhere/docker.sock"
 
 
@@ -291,7 +293,7 @@ class TestConnecting:
 
     async def test_the_error_names_what_was_tried_and_what_to_do(self) -> None:
         with pytest.raises(RuntimeUnavailableError) as caught:
-            await connect(SystemClock(), host=DEAD)
+            await connect(SystemClock(), OPTIONS, host=DEAD)
 
         assert caught.value.tried == (f"{DEAD} (option --host): no such socket",)
         assert f"{DEAD} (option --host): no such socket" in str(caught.value)
@@ -311,7 +313,7 @@ class TestConnecting:
 
     async def test_what_a_daemon_does_not_tell_of_itself_is_no_error(self) -> None:
         with answering(ApiVersion="1.41") as url:
-            runtime = await connect(SystemClock(), host=url)
+            runtime = await connect(SystemClock(), OPTIONS, host=url)
 
         assert ("endpoint", url) in runtime.facts()
         await runtime.close()
@@ -321,7 +323,7 @@ class TestConnecting:
             answering(ApiVersion="1.41", info_status=500) as url,
             pytest.raises(RuntimeUnavailableError, match="HTTP status 500"),
         ):
-            await connect(SystemClock(), host=url)
+            await connect(SystemClock(), OPTIONS, host=url)
 
     async def test_a_daemon_that_answers_is_a_step_too(self) -> None:
         with answering(ApiVersion="1.41") as url:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +16,11 @@ from probetui.runtimes.docker.containers import Containers, stop_container
 from probetui.runtimes.docker.execution import has_run
 from probetui.runtimes.docker.faults import CONFLICT, SERVER_ERROR, RefusedError
 from probetui.runtimes.docker.listing import Listing
+from probetui.runtimes.docker.ownership import Ownership
 from probetui.runtimes.docker.reach import Daemon
-from probetui.runtimes.docker.translate import OWNER
+from probetui.runtimes.docker.translate import NAME as LABEL_OF_NAME
+from probetui.runtimes.docker.translate import NONCE, OWNER
+from probetui.runtimes.ownership_ledger import OwnershipLedger
 from tests.builders import a_container
 from tests.runtimes.docker_asked import SANDBOX_ID, created
 
@@ -69,6 +73,9 @@ def test_a_command_has_run_if_it_had_a_number_or_ended_like_one(
     assert has_run(state, keeps_numbers=keeps_numbers) is expected
 
 
+ContainersOn = Callable[[Any], Containers]
+
+
 class Engine:
     """As much of an engine as has containers by name.
 
@@ -85,7 +92,7 @@ class Engine:
         self._status = status
         self._refuses = refuses
 
-    async def call(self, work: Callable[[Any], Any]) -> Any:
+    async def call(self, work: Callable[[Any], Any], **_options: object) -> Any:
         return work(self)
 
     call_long = call
@@ -100,7 +107,8 @@ class Engine:
         if self.taken is None:
             return []
         owner, state = self.taken
-        return [{"Id": "old", "Labels": {OWNER: owner}, "State": state}]
+        labels = {OWNER: owner, LABEL_OF_NAME: NAME, NONCE: owner}
+        return [{"Id": "old", "Names": [f"/{NAME}"], "Labels": labels, "State": state}]
 
     def inspect_container(self, _docker_id: str) -> Any:
         assert self.taken is not None
@@ -113,8 +121,20 @@ class Engine:
         self.taken = None
 
 
-def containers_on(engine: Any) -> Containers:
-    return Containers(engine, Listing(engine, "me", DaemonClock(SystemClock())), "me")
+@pytest.fixture
+def containers_on(tmp_path: Path) -> ContainersOn:
+    """Return what makes containers on an engine where the one of "me" is ours."""
+
+    def on(engine: Any) -> Containers:
+        ledger = OwnershipLedger(tmp_path)
+        if engine.taken is not None and engine.taken[0] == "me":
+            ledger.take_over("old", NAME)
+        ownership = Ownership(engine, ledger, "")
+        daemon_clock = DaemonClock(SystemClock())
+        listing = Listing(engine, "me", daemon_clock, ownership)
+        return Containers(engine, listing, "me", ownership)
+
+    return on
 
 
 STATUSES = [
@@ -124,25 +144,31 @@ STATUSES = [
 
 
 @pytest.mark.parametrize("status", STATUSES)
-async def test_a_dead_leftover_of_ours_makes_room_for_its_name(status: int) -> None:
+async def test_a_dead_leftover_of_ours_makes_room_for_its_name(
+    containers_on: ContainersOn, status: int
+) -> None:
     engine = Engine(("me", "exited"), status)
 
-    await containers_on(engine).create(NAME, {})
+    await containers_on(engine).create(NAME, {"Labels": {}})
 
     assert (engine.made, engine.taken) == ([NAME], None)
 
 
 @pytest.mark.parametrize("status", STATUSES)
-async def test_next_to_what_lives_the_name_gets_an_ending(status: int) -> None:
+async def test_next_to_what_lives_the_name_gets_an_ending(
+    containers_on: ContainersOn, status: int
+) -> None:
     engine = Engine(("me", "running"), status)
 
-    await containers_on(engine).create(NAME, {})
+    await containers_on(engine).create(NAME, {"Labels": {}})
 
     (made,) = engine.made
     assert made.startswith(f"{NAME}_")
 
 
-async def test_a_name_that_was_taken_for_a_moment_is_not_tried_again() -> None:
+async def test_a_name_that_was_taken_for_a_moment_is_not_tried_again(
+    containers_on: ContainersOn,
+) -> None:
     """Others may be after it: two sessions that make a pod of one name."""
 
     class Fleeting(Engine):
@@ -151,17 +177,19 @@ async def test_a_name_that_was_taken_for_a_moment_is_not_tried_again() -> None:
 
     engine = Fleeting(("another", "running"), CONFLICT)
 
-    await containers_on(engine).create(NAME, {})
+    await containers_on(engine).create(NAME, {"Labels": {}})
 
     (made,) = engine.made
     assert made.startswith(f"{NAME}_")
 
 
-async def test_a_refusal_that_is_not_about_the_name_stays_one() -> None:
+async def test_a_refusal_that_is_not_about_the_name_stays_one(
+    containers_on: ContainersOn,
+) -> None:
     engine = Engine(None, SERVER_ERROR, refuses=True)
 
     with pytest.raises(ContainerRuntimeError, match="no"):
-        await containers_on(engine).create(NAME, {})
+        await containers_on(engine).create(NAME, {"Labels": {}})
 
     assert engine.made == []
 

@@ -131,9 +131,9 @@ async def test_a_volume_of_somebody_elses_is_left_alone(bench: DockerBench) -> N
     name = volume_name(bench.options.owner, pod.uid, "data")
     theirs = bench.sdk.volumes.create(name)
 
-    with pytest.raises(ContainerRuntimeError, match="was not made by probetui"):
+    with pytest.raises(ContainerRuntimeError, match="was not made by probetui of"):
         await mount(bench, pod)
-    with pytest.raises(ContainerRuntimeError, match="was not made by probetui"):
+    with pytest.raises(ContainerRuntimeError, match="was not made by probetui of"):
         await bench.runtime.unmount_volume(UnmountVolume(pod.uid, "data"))
 
     assert bench.sdk.volumes.get(name).attrs["Labels"] is None

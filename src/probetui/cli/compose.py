@@ -23,18 +23,21 @@ from probetui.cli.runtimes import (
     kind_of,
     open_runtime,
     remove_pods,
+    unowned_pods,
 )
 from probetui.cli.terminal import Form
 from probetui.drive.clocks import SystemClock
 from probetui.drive.executor import Executor
 from probetui.drive.masking import Mask, secrets_of, secrets_of_objects
 from probetui.drive.realtime import RealtimeSession
+from probetui.errors import UsageError
 from probetui.headless.follow import Follower, Sink
 from probetui.headless.verdict import Verdict, final_verdict
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.engine import Engine
 from probetui.kubelet.inputs import PauseProbes, SetObjects, SetPods
 from probetui.ports import (
+    Claim,
     Clock,
     ClockSource,
     DialAddress,
@@ -49,6 +52,7 @@ from probetui.ports import (
     NodeSource,
     Prober,
     Runtime,
+    UnownedPod,
     VolumeHost,
 )
 from probetui.probers.dispatch import Dispatch
@@ -155,6 +159,10 @@ async def _replace_leftovers(runtime: Runtime, plan: Plan) -> None:
     """Remove pods of our names that an earlier run left, unless they are the same."""
     uids = {each.uid for each in plan.pods}
     names = {(each.namespace, each.name) for each in plan.pods}
+    for other in await unowned_pods(runtime):
+        status = other.status
+        if status.pod_uid in uids or (status.namespace, status.name) in names:
+            raise UsageError(_whose(runtime, other))
     found = await all_pods(runtime)
     old = [
         each
@@ -164,6 +172,20 @@ async def _replace_leftovers(runtime: Runtime, plan: Plan) -> None:
     for each in old:
         plan.notes.note(f"removing {each.namespace}/{each.name} of an earlier run")
     await remove_pods(runtime, old, grace_period_seconds=0)
+
+
+def _whose(runtime: Runtime, pod: UnownedPod) -> str:
+    """Say why a pod that is there already is not taken over, and what to do."""
+    name = f"{pod.status.namespace}/{pod.status.name}"
+    if pod.claim is Claim.UNVERIFIED:
+        return (
+            f"pod {name} is on {runtime.name} already: it looks as if version 0.1 made "
+            "it, which noted nothing; `probetui down --unverified -f FILE` removes it"
+        )
+    return (
+        f"pod {name} is on {runtime.name} already: {pod.made_by or 'another user'} "
+        "made it; `probetui down --all-users -f FILE` removes it"
+    )
 
 
 class _Live:

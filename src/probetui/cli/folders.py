@@ -37,3 +37,8 @@ def pods_folder() -> Path:
 def cri_folder() -> Path:
     """Return the folder with the files and volumes of pods on CRI runtimes."""
     return state_folder() / "cri"
+
+
+def docker_folder() -> Path:
+    """Return the folder in which it is noted what is ours on Docker."""
+    return state_folder() / "docker"

@@ -10,7 +10,7 @@ from typing import Any, Self
 from probetui.cli.locks import lock_holder
 from probetui.cli.notes import Notes
 from probetui.cli.printing import print_json, print_line, print_table, print_yaml
-from probetui.cli.runtimes import all_pods, open_runtimes
+from probetui.cli.runtimes import all_pods, open_runtimes, unowned_pods
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError, ProbetuiError
@@ -19,23 +19,36 @@ from probetui.k8s.runtime import (
     RuntimePodStatus,
     RuntimeState,
 )
-from probetui.ports import Clock, Runtime
+from probetui.ports import Claim, Clock, Runtime, UnownedPod
 from probetui.presentation.api_json import api_time
 from probetui.presentation.durations import age
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPod:
-    """A pod of ours; `holder` is the process that runs it now, empty for none."""
+    """A pod that a probetui made, ours unless `unowned` is there.
+
+    `holder` is the process that runs it now, empty for none.
+    """
 
     runtime: Runtime
     status: RuntimePodStatus
     holder: str
+    unowned: UnownedPod | None = None
 
     @property
     def name(self) -> str:
         """Namespace and name."""
         return f"{self.status.namespace}/{self.status.name}"
+
+    @property
+    def owner(self) -> str:
+        """Whose it is, in a word or two."""
+        if self.unowned is None:
+            return "you"
+        if self.unowned.claim is Claim.UNVERIFIED:
+            return "unverified"
+        return self.unowned.made_by or "unknown"
 
     @property
     def containers(self) -> list[RuntimeContainerStatus]:
@@ -55,6 +68,7 @@ class FoundPod:
             "RESTARTS": str(sum(each.restart_count for each in self.containers)),
             "AGE": age(now - self._created_at(now)),
             "RUN-BY": self.holder or "-",
+            "OWNER": self.owner,
         }
         if wide:
             row["IP"] = ",".join(self.status.ips) or "-"
@@ -72,6 +86,7 @@ class FoundPod:
             "createdAt": api_time(self._created_at(now)),
             "ips": list(self.status.ips),
             "runBy": self.holder or None,
+            "owner": self.owner,
             "containers": [
                 {
                     "name": each.name,
@@ -115,17 +130,30 @@ class Search:
         for runtime in self._runtimes:
             try:
                 statuses = await all_pods(runtime)
+                unowned = await unowned_pods(runtime)
             except ContainerRuntimeError as error:
                 self.problem = error
                 continue
             found += [
-                FoundPod(
-                    runtime, each, lock_holder(runtime.name, each.namespace, each.name)
-                )
+                self._found(runtime, each)
                 for each in statuses
                 if namespace in {None, each.namespace}
             ]
+            found += [
+                self._found(runtime, each.status, each)
+                for each in unowned
+                if namespace in {None, each.status.namespace}
+            ]
         return sorted(found, key=lambda each: (each.name, each.runtime.name))
+
+    def _found(
+        self,
+        runtime: Runtime,
+        status: RuntimePodStatus,
+        unowned: UnownedPod | None = None,
+    ) -> FoundPod:
+        holder = lock_holder(runtime.name, status.namespace, status.name)
+        return FoundPod(runtime, status, holder, unowned)
 
 
 async def list_pods(params: Mapping[str, Any]) -> int:

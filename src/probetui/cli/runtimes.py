@@ -9,13 +9,20 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from probetui.cli.folders import cri_folder, pods_folder
+from probetui.cli.folders import cri_folder, docker_folder, pods_folder
 from probetui.cli.session_options import RuntimeOptions
 from probetui.errors import RuntimeUnavailableError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import UnmountVolume
-from probetui.ports import Clock, Runtime, Shortcoming, VolumeHost
+from probetui.ports import (
+    Clock,
+    Runtime,
+    SharedEngine,
+    Shortcoming,
+    UnownedPod,
+    VolumeHost,
+)
 
 AUTO, DOCKER, CRI, PROCESS = "auto", "docker", "cri", "process"
 
@@ -134,11 +141,11 @@ async def _open_docker(
 
     return await connect(
         clock,
+        DockerOptions(
+            docker_folder(), exec_errors="docker" if exec_errors == "docker" else "cri"
+        ),
         host=options.host,
         context=options.context,
-        options=DockerOptions(
-            exec_errors="docker" if exec_errors == "docker" else "cri"
-        ),
     )
 
 
@@ -192,6 +199,15 @@ async def all_pods(runtime: Runtime) -> tuple[RuntimePodStatus, ...]:
         if each.pod_uid not in known
     )
     return found + left
+
+
+async def unowned_pods(runtime: Runtime) -> tuple[UnownedPod, ...]:
+    """Return the pods that other probetuis seem to have made on a runtime.
+
+    Raises:
+        ContainerRuntimeError: the runtime could not be asked.
+    """
+    return await runtime.unowned_pods() if isinstance(runtime, SharedEngine) else ()
 
 
 async def remove_pods(

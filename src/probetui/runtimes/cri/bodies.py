@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 
 import probetui
 from probetui.k8s.pod import Container, Pod, Resources
@@ -20,6 +21,8 @@ from probetui.kubelet.labels import (
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.names import NameServers
 from probetui.runtimes.cri.translate import IMAGE, OWNER, VERSION
+
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 MAX_HOSTNAME = 63
 MIN_CPU_SHARES = 2
@@ -59,7 +62,11 @@ _SECCOMP = {
 
 
 def sandbox_config(
-    pod: Pod, attempt: int, owner: str, names: NameServers
+    pod: Pod,
+    attempt: int,
+    owner: str,
+    names: NameServers,
+    proof: Mapping[str, str] = NO_LABELS,
 ) -> cri.PodSandboxConfig:
     """Return what makes a pod's sandbox.
 
@@ -70,6 +77,7 @@ def sandbox_config(
         attempt: how many sandboxes it had before.
         owner: the value of our own label.
         names: how it resolves names.
+        proof: labels by which it is known as ours before it has an ID.
     """
     return cri.PodSandboxConfig(
         metadata=cri.PodSandboxMetadata(
@@ -81,16 +89,19 @@ def sandbox_config(
             servers=names.servers, searches=names.searches, options=names.options
         ),
         port_mappings=[] if pod.host_network else _port_mappings(pod),
-        labels={**sandbox_labels(pod), **_own_labels(owner)},
+        labels={**sandbox_labels(pod), **_own_labels(owner), **proof},
         annotations=pod.annotations,
         linux=cri.LinuxPodSandboxConfig(security_context=_sandbox_security(pod)),
     )
 
 
 def container_config(
-    operation: CreateContainer, owner: str, mounts: Sequence[cri.Mount]
+    operation: CreateContainer,
+    owner: str,
+    mounts: Sequence[cri.Mount],
+    proof: Mapping[str, str] = NO_LABELS,
 ) -> cri.ContainerConfig:
-    """Return what makes a container in its sandbox.
+    """Return what makes a container in its sandbox; `proof` as for the sandbox.
 
     Source: kuberuntime/kuberuntime_container.go, v1.32.10, generateContainerConfig.
     """
@@ -106,7 +117,7 @@ def container_config(
         working_dir=container.working_dir,
         envs=[cri.KeyValue(key=each.name, value=each.value) for each in container.env],
         mounts=mounts,
-        labels={**container_labels(pod, container), **_own_labels(owner)},
+        labels={**container_labels(pod, container), **_own_labels(owner), **proof},
         annotations={
             **container_annotations(pod, container, operation.attempt),
             IMAGE: container.image,

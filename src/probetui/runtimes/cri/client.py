@@ -124,6 +124,7 @@ class Client:
     """
 
     def __init__(self, socket: str, image_socket: str = "") -> None:
+        self.socket = socket
         channel = _channel(socket)
         images = channel
         if image_socket not in {"", socket}:

@@ -40,9 +40,9 @@ from probetui.runtimes.cri.names import (
     parse_resolv_conf,
     pod_name_servers,
 )
-from probetui.runtimes.cri.ownership import give_to_group
 from probetui.runtimes.cri.rotation import set_aside
 from probetui.runtimes.cri.translate import PodName, SeenContainer
+from probetui.runtimes.cri.volume_ownership import give_to_group
 from probetui.runtimes.volume_folders import VolumeFolders, child, remove_tree
 
 RESOLV_CONF = Path("/etc/resolv.conf")

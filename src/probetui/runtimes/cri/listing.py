@@ -22,6 +22,7 @@ from probetui.runtimes.cri.client import Client
 from probetui.runtimes.cri.faults import RefusedError
 from probetui.runtimes.cri.files import PodFiles
 from probetui.runtimes.cri.logs import last_output
+from probetui.runtimes.cri.ownership import Ownership
 from probetui.runtimes.cri.translate import (
     OWNER,
     SeenContainer,
@@ -53,6 +54,7 @@ class Listing:
         owner: the value of our own label.
         files: where containers leave their last words.
         daemon_clock: converts the runtime's instants.
+        ownership: says which of those that have the label are ours.
     """
 
     def __init__(
@@ -62,19 +64,58 @@ class Listing:
         owner: str,
         files: PodFiles,
         daemon_clock: DaemonClock,
+        ownership: Ownership,
     ) -> None:
         self._client = client
         self._runtime_name = runtime_name
         self._owner = owner
         self._files = files
         self._daemon_clock = daemon_clock
+        self._ownership = ownership
         self._sandboxes: dict[str, tuple[int, SeenSandbox]] = {}
         self._containers: dict[str, tuple[int, SeenContainer]] = {}
         self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
 
     async def everything(self) -> tuple[list[SeenSandbox], list[SeenContainer]]:
         """Return all that is ours, dead or alive."""
+        sandboxes, containers = await self._labelled()
+        return (
+            await self._current(
+                filter(self._ownership.is_sandbox_ours, sandboxes),
+                self._sandboxes,
+                self.sandbox,
+            ),
+            await self._current(
+                filter(self._ownership.is_container_ours, containers),
+                self._containers,
+                self.container,
+            ),
+        )
+
+    async def not_ours(self) -> tuple[list[SeenSandbox], list[SeenContainer]]:
+        """Return what has our label and is in no note of ours."""
+        sandboxes, containers = await self._labelled()
+        is_sandbox_ours = self._ownership.is_sandbox_ours
+        is_container_ours = self._ownership.is_container_ours
+        seen_sandboxes = await asyncio.gather(
+            *(self.sandbox(each.id) for each in sandboxes if not is_sandbox_ours(each))
+        )
+        seen_containers = await asyncio.gather(
+            *(
+                self.container(each.id)
+                for each in containers
+                if not is_container_ours(each)
+            )
+        )
+        return (
+            [each for each in seen_sandboxes if each is not None],
+            [each for each in seen_containers if each is not None],
+        )
+
+    async def _labelled(self) -> tuple[list[cri.PodSandbox], list[cri.Container]]:
+        """Return the lists of what has our label, whoever made it."""
         labels = {OWNER: self._owner}
+        noted = self._ownership.noted_before()
         # Sandboxes first: of one that is made meanwhile, neither it nor its containers.
         sandboxes = await self._client.call(
             calls.LIST_POD_SANDBOX,
@@ -88,14 +129,12 @@ class Listing:
                 filter=cri.ContainerFilter(label_selector=labels)
             ),
         )
-        return (
-            await self._current(
-                self._ours(sandboxes.items), self._sandboxes, self.sandbox
-            ),
-            await self._current(
-                self._ours(containers.containers), self._containers, self.container
-            ),
-        )
+        found = self._ours(sandboxes.items), self._ours(containers.containers)
+        for cri_id in noted - {each.id for part in found for each in part}:
+            looks = (await self.sandbox(cri_id), await self.container(cri_id))
+            if looks == (None, None):
+                self._ownership.forget(cri_id)
+        return found
 
     async def sandbox(self, sandbox_id: str) -> SeenSandbox | None:
         """Return a sandbox, of whomever, as it is now; None if it is gone."""
@@ -120,7 +159,8 @@ class Listing:
             raise
         found = seen_container(answer.status, self._runtime_name)
         found = replace(found, status=await self._daemon_clock.container(found.status))
-        return self._with_last_words(found) if found.owner == self._owner else found
+        is_ours = self._ownership.is_ours(container_id, found.name, found.nonce)
+        return self._with_last_words(found) if is_ours else found
 
     async def our_sandbox(self, sandbox_id: str) -> SeenSandbox | None:
         """Return a sandbox of ours; None if it is gone; refuse other people's."""
@@ -134,8 +174,18 @@ class Listing:
         found = kept[1] if kept else await self.container(container_id)
         return self._checked(found, "container", container_id)
 
+    async def ids_inside(self, sandbox_id: str) -> tuple[str, ...]:
+        """Return the IDs of the containers in a sandbox, whoever made them."""
+        wanted = cri.ContainerFilter(pod_sandbox_id=sandbox_id)
+        answer = await self._client.call(
+            calls.LIST_CONTAINERS, cri.ListContainersRequest(filter=wanted)
+        )
+        return tuple(
+            each.id for each in answer.containers if each.pod_sandbox_id == sandbox_id
+        )
+
     async def has_sandboxes(self, pod_uid_label: Mapping[str, str]) -> bool:
-        """Tell whether any sandbox of ours has these labels."""
+        """Tell whether any sandbox that a probetui made has these labels."""
         labels = {**pod_uid_label, OWNER: self._owner}
         answer = await self._client.call(
             calls.LIST_POD_SANDBOX,
@@ -161,11 +211,13 @@ class Listing:
         self._containers.pop(cri_id, None)
 
     def _ours(self, listed: Iterable[Any]) -> list[Any]:
-        """Return what is ours, should a runtime not know about filters."""
+        """Return what has our label, should a runtime not know about filters."""
         return [each for each in listed if each.labels.get(OWNER) == self._owner]
 
     def _checked(self, found: S | None, kind: str, cri_id: str) -> S | None:
-        if found is not None and found.owner != self._owner:
+        if found is not None and not self._ownership.is_ours(
+            cri_id, found.name, found.nonce
+        ):
             raise ContainerRuntimeError(
                 f"{kind} {cri_id[:13]} was not made by probetui and is left alone"
             )

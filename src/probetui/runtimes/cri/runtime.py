@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,11 +33,11 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.kubelet.labels import POD_UID
-from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress
+from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress, UnownedPod
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import logs, machine
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.bodies import container_config, sandbox_config
+from probetui.runtimes.cri.bodies import NO_LABELS, container_config, sandbox_config
 from probetui.runtimes.cri.client import REQUEST_LIMIT, Client
 from probetui.runtimes.cri.disruptions import Disruptions, why_not
 from probetui.runtimes.cri.events import happenings
@@ -48,15 +48,20 @@ from probetui.runtimes.cri.foreign import ForeignCri, stop_container
 from probetui.runtimes.cri.images import Images
 from probetui.runtimes.cri.listeners import container_listeners
 from probetui.runtimes.cri.listing import Listing
+from probetui.runtimes.cri.ownership import Ownership
 from probetui.runtimes.cri.rotation import LogRotation
 from probetui.runtimes.cri.translate import (
+    container_name,
     is_of_owner,
     node_of,
     pod_statuses,
+    sandbox_name,
     to_container_id,
     to_cri_id,
 )
+from probetui.runtimes.cri.unowned import unowned_pods
 from probetui.runtimes.daemon_clock import DaemonClock
+from probetui.runtimes.ownership_ledger import OwnershipLedger
 
 SANDBOX_LIMIT = 2 * REQUEST_LIMIT
 """How long making a sandbox may take; its image may have to come first."""
@@ -67,7 +72,7 @@ class CriOptions:
     """How pods are run.
 
     Attributes:
-        folder: where files and volumes of pods are.
+        folder: where files and volumes of pods are, and the notes of what is ours.
         owner: the value of our own label; what another owner made is not ours.
         exec_patience: for how long an answer is waited for after an exec's limit; the
             kubelet's is the limit of every call.
@@ -107,10 +112,20 @@ class CriRuntime:
         self._engine = engine
         self._options = options
         self._files = PodFiles(options.folder)
+        self._ownership = Ownership(
+            client,
+            OwnershipLedger(options.folder / "owned"),
+            os.path.realpath(client.socket),
+        )
         # The CRI does not say what time it is; that containers were started, it does.
         self._daemon_clock = DaemonClock(clock)
         self._listing = Listing(
-            client, engine.name, options.owner, self._files, self._daemon_clock
+            client,
+            engine.name,
+            options.owner,
+            self._files,
+            self._daemon_clock,
+            self._ownership,
         )
         self._images = Images(client)
         self._rotation = LogRotation(client)
@@ -149,17 +164,22 @@ class CriRuntime:
 
     async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
         """Create and start a sandbox and return its ID."""
-        config = self._sandbox_config(operation.pod, operation.attempt)
-        request = cri.RunPodSandboxRequest(config=config)
-        self._files.make_log_folder(operation.pod)
-        try:
+        pod, attempt = operation.pod, operation.attempt
+
+        async def make(proof: Mapping[str, str]) -> str:
+            config = self._sandbox_config(pod, attempt, proof)
+            request = cri.RunPodSandboxRequest(config=config)
             answer = await self._client.call(
                 calls.RUN_POD_SANDBOX, request, limit=SANDBOX_LIMIT
             )
+            return answer.pod_sandbox_id
+
+        self._files.make_log_folder(pod)
+        try:
+            return await self._ownership.create(sandbox_name(pod.uid, attempt), make)
         except ContainerRuntimeError:
-            self._files.remove_empty_log_folder(operation.pod)
+            self._files.remove_empty_log_folder(pod)
             raise
-        return answer.pod_sandbox_id
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         """Return a sandbox's state and IP."""
@@ -184,20 +204,25 @@ class CriRuntime:
         found = await self._listing.our_sandbox(sandbox_id)
         if found is None:
             return
+        inside = await self._listing.ids_inside(sandbox_id)
         request = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id)
         try:
             await self._client.call(calls.REMOVE_POD_SANDBOX, request)
         except RefusedError:
             if not await self._listing.is_gone_soon(self._listing.sandbox, sandbox_id):
                 raise
-        self._listing.forget(sandbox_id)
+        for gone in (sandbox_id, *inside):
+            self._listing.forget(gone)
+            self._ownership.forget(gone)
         if not await self._listing.has_sandboxes({POD_UID: found.pod.uid}):
             self._files.forget_pod(found.pod)
 
-    def _sandbox_config(self, pod: Pod, attempt: int) -> cri.PodSandboxConfig:
+    def _sandbox_config(
+        self, pod: Pod, attempt: int, proof: Mapping[str, str] = NO_LABELS
+    ) -> cri.PodSandboxConfig:
         with text_refusals():
             return sandbox_config(
-                pod, attempt, self._options.owner, self._files.name_servers(pod)
+                pod, attempt, self._options.owner, self._files.name_servers(pod), proof
             )
 
     # -- images
@@ -249,20 +274,28 @@ class CriRuntime:
         """Create a container in a sandbox and return its ID."""
         sandbox = await self.pod_sandbox_status(operation.sandbox_id)
         mounts = self._files.mounts(operation, sandbox.ip or "")
-        with text_refusals():
-            config = container_config(operation, self._options.owner, mounts)
-        request = cri.CreateContainerRequest(
-            pod_sandbox_id=operation.sandbox_id,
-            config=config,
-            sandbox_config=self._sandbox_config(operation.pod, sandbox.attempt),
-        )
-        try:
+        own = operation.container
+
+        async def make(proof: Mapping[str, str]) -> str:
+            with text_refusals():
+                config = container_config(operation, self._options.owner, mounts, proof)
+            request = cri.CreateContainerRequest(
+                pod_sandbox_id=operation.sandbox_id,
+                config=config,
+                sandbox_config=self._sandbox_config(operation.pod, sandbox.attempt),
+            )
             answer = await self._client.call(calls.CREATE_CONTAINER, request)
+            return answer.container_id
+
+        name = container_name(operation.pod.uid, own.name, operation.attempt)
+        try:
+            cri_id = await self._ownership.create(name, make)
         except RefusedError as error:
-            if await self._images.image_id(config.image.image) is None:
+            image = operation.image_id or own.image
+            if await self._images.image_id(image) is None:
                 raise ImageNotFoundError(str(error)) from error
             raise
-        return to_container_id(self.name, answer.container_id)
+        return to_container_id(self.name, cri_id)
 
     async def start_container(self, container_id: ContainerID) -> None:
         """Start a created container."""
@@ -297,6 +330,7 @@ class CriRuntime:
             if not await self._listing.is_gone_soon(self._listing.container, cri_id):
                 raise
         self._listing.forget(cri_id)
+        self._ownership.forget(cri_id)
         self._files.forget_container(found)
 
     async def exec_sync(
@@ -337,6 +371,24 @@ class CriRuntime:
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
         """Return all volumes there are, by pod."""
         return self._files.list_volumes()
+
+    async def unowned_pods(self) -> tuple[UnownedPod, ...]:
+        """Return the pods that other probetuis seem to have made."""
+        return unowned_pods(*await self._listing.not_ours())
+
+    async def take_over(self, pod: UnownedPod) -> None:
+        """Have a pod be ours from now on, because somebody said so.
+
+        Its volumes and files are where its probetui has them, and stay there.
+        """
+        sandboxes, containers = await self._listing.not_ours()
+        for sandbox in sandboxes:
+            if sandbox.status.sandbox_id in pod.things:
+                self._ownership.take_over(sandbox.status.sandbox_id, sandbox.name)
+        for container in containers:
+            cri_id = to_cri_id(container.status.container_id)
+            if cri_id in pod.things:
+                self._ownership.take_over(cri_id, container.name)
 
     async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
         """Freeze, signal or cut off a container, by the kernel of this machine."""

@@ -29,6 +29,13 @@ from probetui.runtimes.cri import runtime_v1_pb2 as cri
 OWNER = "dev.probetui.owner"
 VERSION = "dev.probetui.version"
 IMAGE = "dev.probetui.image"
+NONCE = "dev.probetui.nonce"
+MADE_BY = "dev.probetui.made-by"
+"""What sets a sandbox or container apart from all others, and who asked for it: whose
+it is, the other labels do not say, as a kubelet hands on those of a manifest."""
+
+KUBELET_SOURCE = "kubernetes.io/config.source"
+"""The annotation that a kubelet gives to all of its pods."""
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 OUT_OF_MEMORY = "OOMKilled"
@@ -50,11 +57,22 @@ class PodName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeenSandbox:
-    """A sandbox as the runtime showed it; `owner` is empty for other people's."""
+    """A sandbox as the runtime showed it; `owner` is empty for other people's.
+
+    One of a kubelet's, or of crictl's, is not as we make it, whatever its labels are.
+    """
 
     owner: str
     pod: PodName
     status: SandboxStatus
+    nonce: str = ""
+    made_by: str = ""
+    is_as_we_make_it: bool = True
+
+    @property
+    def name(self) -> str:
+        """What it is noted by before it has an ID."""
+        return sandbox_name(self.pod.uid, self.status.attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +89,19 @@ class SeenContainer:
     message_file: str = ""
     message_policy: str = ""
     log_file: str = ""
+    name: str = ""
+    nonce: str = ""
+    made_by: str = ""
+
+
+def sandbox_name(pod_uid: str, attempt: int) -> str:
+    """Return what a sandbox is noted by: no runtime has two of them at a time."""
+    return f"sandbox {pod_uid} {attempt}"
+
+
+def container_name(pod_uid: str, name: str, attempt: int) -> str:
+    """Return what a container is noted by."""
+    return f"container {pod_uid} {name} {attempt}"
 
 
 def to_container_id(runtime_name: str, cri_id: str) -> ContainerID:
@@ -116,7 +147,16 @@ def seen_sandbox(found: cri.PodSandboxStatus) -> SeenSandbox:
         host_network=host_network,
         ip=ip,
     )
-    return SeenSandbox(found.labels.get(OWNER, ""), pod_name(found.labels), status)
+    pod, own = pod_name(found.labels), found.metadata
+    return SeenSandbox(
+        found.labels.get(OWNER, ""),
+        pod,
+        status,
+        found.labels.get(NONCE, ""),
+        found.labels.get(MADE_BY, ""),
+        pod == PodName(own.namespace, own.name, own.uid)
+        and KUBELET_SOURCE not in found.annotations,
+    )
 
 
 def seen_container(found: cri.ContainerStatus, runtime_name: str) -> SeenContainer:
@@ -132,13 +172,17 @@ def seen_container(found: cri.ContainerStatus, runtime_name: str) -> SeenContain
         for each in found.mounts
         if message_path and each.container_path == message_path
     )
+    pod = pod_name(found.labels)
     return SeenContainer(
         found.labels.get(OWNER, ""),
-        pod_name(found.labels),
+        pod,
         container_status(found, runtime_name),
         next(files, ""),
         annotations.termination_message_policy,
         found.log_path,
+        container_name(pod.uid, found.metadata.name, found.metadata.attempt),
+        found.labels.get(NONCE, ""),
+        found.labels.get(MADE_BY, ""),
     )
 
 

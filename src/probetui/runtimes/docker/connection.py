@@ -113,20 +113,20 @@ def unavailable(tried: list[Attempt]) -> RuntimeUnavailableError:
 
 async def connect(
     clock: Clock,
+    options: DockerOptions,
     *,
     host: str | None = None,
     context: str | None = None,
     environ: Mapping[str, str] = os.environ,
-    options: DockerOptions | None = None,
 ) -> DockerRuntime:
     """Return a runtime on the first daemon that answers.
 
     Args:
         clock: the session's.
+        options: how pods are run.
         host: the endpoint that the user named, as Docker writes it.
         context: the Docker context that the user named.
         environ: where `DOCKER_HOST` and the like are looked up.
-        options: how pods are run.
 
     Raises `RuntimeUnavailableError`, which says what was tried and what to do.
     """

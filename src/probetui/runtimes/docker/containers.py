@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from typing import Any
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
@@ -16,7 +15,8 @@ from probetui.runtimes.docker.faults import (
     RefusedError,
 )
 from probetui.runtimes.docker.listing import Listing
-from probetui.runtimes.docker.translate import OWNER, Seen, inside
+from probetui.runtimes.docker.ownership import Ownership, claim_of
+from probetui.runtimes.docker.translate import Seen, inside
 
 ENDED_STATES = frozenset({"exited", "dead"})
 
@@ -28,12 +28,16 @@ class Containers:
         client: the connection to the daemon.
         listing: what is known of containers; told about what changes.
         owner: the value of our own label.
+        ownership: has noted what is made, and says what is ours.
     """
 
-    def __init__(self, client: Client, listing: Listing, owner: str) -> None:
+    def __init__(
+        self, client: Client, listing: Listing, owner: str, ownership: Ownership
+    ) -> None:
         self._client = client
         self._listing = listing
         self._owner = owner
+        self._ownership = ownership
 
     async def look(self, docker_id: str) -> Seen:
         """Return what a container, of whomever, is like; raises if it is gone."""
@@ -45,7 +49,8 @@ class Containers:
     async def look_at_ours(self, docker_id: str) -> Seen:
         """Return what a container of a pod of ours is like; raises for any other."""
         found = await self.look(docker_id)
-        if found.owner != self._owner or found.container is None:
+        is_ours = self._ownership.is_ours(docker_id, found.name, found.nonce)
+        if not is_ours or found.container is None:
             raise _not_ours(docker_id)
         return found
 
@@ -62,7 +67,9 @@ class Containers:
         listed = await self._client.call(
             lambda api: api.containers(all=also_dead, filters=filters)
         )
-        return [each["Id"] for each in listed]
+        return [
+            each["Id"] for each in listed if self._ownership.is_listed_as_ours(each)
+        ]
 
     async def create(self, name: str, request: dict[str, Any]) -> str:
         """Create a container and return its ID.
@@ -70,14 +77,8 @@ class Containers:
         Names are for people: one that is taken is got around if it is ours. Raises
         `ImageNotFoundError` where the image is not here.
         """
-
-        def create(name: str) -> Callable[[Api], str]:
-            return lambda api: str(
-                api.create_container_from_config(request, name)["Id"]
-            )
-
         try:
-            return await self._client.call(create(name))
+            return await self._ownership.create(name, request)
         except RefusedError as error:
             if error.status == NOT_FOUND:
                 raise ImageNotFoundError(str(error)) from error
@@ -88,7 +89,7 @@ class Containers:
             if free is None and error.status != CONFLICT:
                 raise
         # Whoever had it is gone, but there may be more who are after it.
-        return await self._client.call(create(free or _with_ending(name)))
+        return await self._ownership.create(free or _with_ending(name), request)
 
     async def stop(self, docker_id: str, grace_period_seconds: int) -> None:
         """Stop a container of ours; one that is gone, or does not run, is fine."""
@@ -123,6 +124,7 @@ class Containers:
                 raise
         finally:
             self._listing.forget(docker_id)
+        self._ownership.forget(docker_id)
 
     async def _free_name(self, name: str) -> str | None:
         """Return a name to use instead of one that is taken, None if it is not.
@@ -134,13 +136,13 @@ class Containers:
             lambda api: api.containers(all=True, filters={"name": [f"^/?{name}$"]})
         )
         for each in found:
-            owner = each["Labels"].get(OWNER)
-            if owner is None:
+            is_ours = self._ownership.is_listed_as_ours(each)
+            if not is_ours and claim_of(each) is None:
                 raise ContainerRuntimeError(
                     f"the name {name} is taken by container {each['Id'][:12]}, "
                     "which probetui did not make"
                 )
-            if owner != self._owner or each["State"] not in ENDED_STATES:
+            if not is_ours or each["State"] not in ENDED_STATES:
                 return _with_ending(name)
             await self.remove(each["Id"])
             return name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
 from probetui.runtimes.docker.images import SandboxImage
 from probetui.runtimes.docker.mounts import VOLUME, Mounts
+from probetui.runtimes.docker.ownership import Ownership
 
 HELPER = "dev.probetui.helper"
 """The label, with our owner, of what is no sandbox and no container of a pod."""
@@ -45,12 +47,20 @@ class Helpers:
         client: the connection to the daemon.
         sandbox_image: what they are made of, since it is here.
         owner: the value of our own label.
+        ownership: has noted what is made, and says what is ours.
     """
 
-    def __init__(self, client: Client, sandbox_image: SandboxImage, owner: str) -> None:
+    def __init__(
+        self,
+        client: Client,
+        sandbox_image: SandboxImage,
+        owner: str,
+        ownership: Ownership,
+    ) -> None:
         self._client = client
         self._sandbox_image = sandbox_image
         self._owner = owner
+        self._ownership = ownership
 
     @asynccontextmanager
     async def helper(
@@ -67,16 +77,15 @@ class Helpers:
             "HostConfig": {"NetworkMode": "none", **mounts.body()},
         }
         # One that nobody waits for any more goes with its volume.
-        docker_id = await self._client.call(
-            lambda api: str(api.create_container_from_config(request)["Id"])
-        )
+        name = f"{self._owner}_helper_{secrets.token_hex(6)}"
+        docker_id = await self._ownership.create(name, request)
         try:
             yield Helper(self._client, docker_id)
         finally:
             await self._remove(docker_id)
 
     async def left(self) -> list[Mapping[str, str]]:
-        """Return the labels of all helpers there are."""
+        """Return the labels of all helpers of ours."""
         listed = await self._list({HELPER: self._owner})
         return [each["Labels"] for each in listed]
 
@@ -100,7 +109,7 @@ class Helpers:
         found: list[dict[str, Any]] = await self._client.call(
             lambda api: api.containers(all=True, filters=filters)
         )
-        return found
+        return [each for each in found if self._ownership.is_listed_as_ours(each)]
 
     async def _remove(self, docker_id: str) -> None:
         try:
@@ -110,3 +119,4 @@ class Helpers:
         except RefusedError as error:
             if error.status != NOT_FOUND:
                 raise
+        self._ownership.forget(docker_id)

@@ -38,7 +38,8 @@ class Daemon:
     """What must be known of a daemon to reach its containers.
 
     `url` is the endpoint it answered on, `kernel` the one it runs on. `engine` is what
-    it really is: others speak Docker's API too.
+    it really is: others speak Docker's API too. `engine_id` tells it from others, empty
+    where it does not stay the same.
     """
 
     url: str
@@ -46,6 +47,7 @@ class Daemon:
     kernel: str
     is_rootless: bool
     engine: str = DOCKER
+    engine_id: str = ""
 
     @classmethod
     def of(
@@ -56,12 +58,15 @@ class Daemon:
     ) -> Daemon:
         """Return it from what Docker's `/info` and `/version` say."""
         options = info.get("SecurityOptions") or ()
+        engine = engine_of(version)
         return cls(
             url,
             info.get("OperatingSystem", ""),
             info.get("KernelVersion", ""),
             any("name=rootless" in each.split(",") for each in options),
-            engine_of(version),
+            engine,
+            # Podman makes up another one for each answer.
+            str(info.get("ID") or "") if engine == DOCKER else "",
         )
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import docker.utils
 
@@ -32,6 +33,7 @@ from probetui.ports import (
     PodVolumes,
     Progress,
     StartedExec,
+    UnownedPod,
 )
 from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.docker.api import Api
@@ -59,6 +61,7 @@ from probetui.runtimes.docker.listeners import ContainerListeners
 from probetui.runtimes.docker.listing import Listing
 from probetui.runtimes.docker.messages import Messages
 from probetui.runtimes.docker.mounts import sandbox_mounts
+from probetui.runtimes.docker.ownership import Ownership
 from probetui.runtimes.docker.processes import HostProcesses
 from probetui.runtimes.docker.reach import (
     Daemon,
@@ -79,7 +82,9 @@ from probetui.runtimes.docker.translate import (
     to_container_id,
     to_docker_id,
 )
+from probetui.runtimes.docker.unowned import Unowned
 from probetui.runtimes.docker.volumes import Volumes
+from probetui.runtimes.ownership_ledger import OwnershipLedger
 
 KNOWS_PARTS_FROM = "1.45"
 """The API version from which a part of a volume can be mounted (Docker 26)."""
@@ -105,13 +110,15 @@ class DockerOptions:
     """How pods are run.
 
     Attributes:
-        owner: the value of our own label; what another owner made is not ours.
+        folder: where it is noted what is ours.
+        owner: the value of our own label; what another owner made is not looked at.
         sandbox_image: what sandboxes are made of.
         exec_errors: whether a command that cannot be started is an error (`cri`) or
             a result (`docker`).
         reach: whether ports are published, or `auto`, where they must be.
     """
 
+    folder: Path
     owner: str = "probetui"
     sandbox_image: str = PAUSE_IMAGE
     exec_errors: ExecErrors = "cri"
@@ -132,13 +139,9 @@ class DockerRuntime:
     """
 
     def __init__(
-        self,
-        api: Api,
-        daemon: Daemon,
-        clock: Clock,
-        options: DockerOptions | None = None,
+        self, api: Api, daemon: Daemon, clock: Clock, options: DockerOptions
     ) -> None:
-        self._options = options or DockerOptions()
+        self._options = options
         self._daemon = daemon
         self._client = Client(api)
         self._images = Images(self._client)
@@ -149,19 +152,30 @@ class DockerRuntime:
             is_on_this_kernel=daemon.is_on_this_kernel,
         )
         self._daemon_clock = DaemonClock(clock, self._daemon_time)
-        self._listing = Listing(self._client, self._options.owner, self._daemon_clock)
+        self._ownership = Ownership(
+            self._client,
+            OwnershipLedger(options.folder / "containers"),
+            daemon.engine_id,
+        )
+        self._listing = Listing(
+            self._client, options.owner, self._daemon_clock, self._ownership
+        )
         self._being_made: set[tuple[str, int]] = set()
         owner = self._options.owner
-        self._containers = Containers(self._client, self._listing, owner)
+        self._containers = Containers(
+            self._client, self._listing, owner, self._ownership
+        )
         self._disruptions = Disruptions(self._client, self._listing.forget)
         knows_parts = docker.utils.version_gte(api.api_version, KNOWS_PARTS_FROM)
         self._messages = Messages(self._client, knows_parts=knows_parts)
         self._volumes = Volumes(
             self._client,
-            Helpers(self._client, self._sandbox_image, owner),
+            Helpers(self._client, self._sandbox_image, owner, self._ownership),
             owner,
+            OwnershipLedger(options.folder / "volumes"),
             knows_parts=knows_parts,
         )
+        self._unowned = Unowned(self._listing, self._volumes, self._ownership)
         self._reach = Reach(publishing(daemon, self._options.reach))
         processes = HostProcesses() if daemon.is_on_this_kernel else None
         self._listeners = ContainerListeners(self._client, processes)
@@ -419,6 +433,14 @@ class DockerRuntime:
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
         """Return all volumes there are, by pod."""
         return await self._volumes.list()
+
+    async def unowned_pods(self) -> tuple[UnownedPod, ...]:
+        """Return the pods that other probetuis seem to have made."""
+        return await self._unowned.pods()
+
+    async def take_over(self, pod: UnownedPod) -> None:
+        """Have a pod be ours from now on, because somebody said so."""
+        await self._unowned.take_over(pod)
 
     async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
         """Freeze or unfreeze a container, signal its main process, cut off its pod."""

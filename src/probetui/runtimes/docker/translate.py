@@ -39,6 +39,11 @@ OWNER = "dev.probetui.owner"
 VERSION = "dev.probetui.version"
 ATTEMPT = "dev.probetui.attempt"
 IMAGE = "dev.probetui.image"
+NAME = "dev.probetui.name"
+NONCE = "dev.probetui.nonce"
+MADE_BY = "dev.probetui.made-by"
+"""The name that was asked for, what sets this one apart from all others, and who asked:
+with them a container is known, as its labels alone may be those of an image."""
 
 HOST = "host"
 OF_ANOTHER = "container:"
@@ -82,6 +87,8 @@ class Seen:
     sandbox_id: str = ""
     message_path: str = ""
     message_policy: str = ""
+    name: str = ""
+    nonce: str = ""
 
 
 def to_container_id(docker_id: str) -> ContainerID:
@@ -151,7 +158,14 @@ def seen(inspected: Json) -> Seen:
         labels.get(DOCKER_SANDBOX_ID, ""),
         annotations.termination_message_path,
         annotations.termination_message_policy,
+        own_name(inspected),
+        labels.get(NONCE, ""),
     )
+
+
+def own_name(inspected: Json) -> str:
+    """Return the name of a container; Docker writes a slash before it."""
+    return str(inspected.get("Name") or "").removeprefix("/")
 
 
 def sandbox_status(inspected: Json) -> SandboxStatus:

@@ -7,9 +7,9 @@ containers write as root can be removed by whoever may use the daemon.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod, VolumeMount
@@ -37,12 +37,28 @@ from probetui.runtimes.docker.mounts import (
     volume_name,
     whole,
 )
-from probetui.runtimes.docker.translate import OWNER, PodName, owned_by, pod_name
+from probetui.runtimes.docker.translate import (
+    MADE_BY,
+    NONCE,
+    PodName,
+    owned_by,
+    pod_name,
+)
+from probetui.runtimes.ownership_ledger import OwnershipLedger, maker
 
 ROOT = "volume"
 """The folder of a helper in which it has a volume."""
 
 EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+class UnownedVolume(NamedTuple):
+    """A volume with our label that is not ours, and who made it if that is known."""
+
+    name: str
+    pod: PodName
+    made_by: str | None
+    nonce: str | None
 
 
 class Volumes:
@@ -52,15 +68,23 @@ class Volumes:
         client: the connection to the daemon.
         helpers: look into volumes and paths.
         owner: the value of our own label.
+        ledger: the notes about volumes: a volume has no ID, so its nonce is noted.
         knows_parts: whether the daemon can mount a part of a volume.
     """
 
     def __init__(
-        self, client: Client, helpers: Helpers, owner: str, *, knows_parts: bool
+        self,
+        client: Client,
+        helpers: Helpers,
+        owner: str,
+        ledger: OwnershipLedger,
+        *,
+        knows_parts: bool,
     ) -> None:
         self._client = client
         self._helpers = helpers
         self._owner = owner
+        self._ledger = ledger
         self._knows_parts = knows_parts
         self._released: set[UnmountVolume] = set()
 
@@ -101,15 +125,25 @@ class Volumes:
         """Return all volumes there are, and what was made to look into one."""
         filters = owned_by(self._owner)
         found = await self._client.call(lambda api: api.volumes(filters=filters))
-        labels = [each["Labels"] for each in found["Volumes"] or ()]
-        by_pod: dict[PodName, set[str]] = {}
-        for each in (*labels, *await self._helpers.left()):
-            if VOLUME in each:
-                by_pod.setdefault(pod_name(each), set()).add(each[VOLUME])
+        volumes = found["Volumes"] or ()
+        ours = [each["Labels"] for each in volumes if self._is_ours(each)]
+        return _by_pod([*ours, *await self._helpers.left()])
+
+    async def not_ours(self) -> tuple[UnownedVolume, ...]:
+        """Return the volumes with our label that are in no note of ours."""
+        filters = owned_by(self._owner)
+        found = await self._client.call(lambda api: api.volumes(filters=filters))
         return tuple(
-            PodVolumes(pod.uid, pod.name, pod.namespace, tuple(sorted(by_pod[pod])))
-            for pod in sorted(by_pod)
+            UnownedVolume(
+                each["Name"], pod_name(labels), labels.get(MADE_BY), labels.get(NONCE)
+            )
+            for each in found["Volumes"] or ()
+            if VOLUME in (labels := each["Labels"] or {}) and not self._is_ours(each)
         )
+
+    def take_over(self, volume: UnownedVolume) -> None:
+        """Have a volume be ours because somebody said so."""
+        self._ledger.take_over(_proof(volume.name, volume.nonce), volume.name)
 
     async def mounts(self, operation: CreateContainer) -> Mounts:
         """Return the mounts of a container that is about to be made."""
@@ -132,12 +166,25 @@ class Volumes:
 
     async def _exists(self, name: str) -> bool:
         """Tell whether a volume is there; raises for one that is not ours."""
+        return await self._ours(name) is not None
+
+    async def _ours(self, name: str) -> dict[str, Any] | None:
+        """Return a volume, None if it is not there; raises for one that is not ours."""
         found = await self._look(name)
-        if found is not None and (found["Labels"] or {}).get(OWNER) != self._owner:
+        if found is not None and not self._is_ours(found):
+            made_by = (found["Labels"] or {}).get(MADE_BY)
+            who = f"{made_by} made it" if made_by else "it is in no note of ours"
             raise ContainerRuntimeError(
-                f"volume {name} was not made by probetui and is left alone"
+                f"volume {name} was not made by probetui of this user and is left "
+                f"alone: {who}"
             )
-        return found is not None
+        return found
+
+    def _is_ours(self, found: Mapping[str, Any]) -> bool:
+        nonce = (found["Labels"] or {}).get(NONCE)
+        return self._ledger.owns(
+            _proof(found["Name"], nonce), found["Name"], nonce or ""
+        )
 
     async def _look(self, name: str) -> dict[str, Any] | None:
         try:
@@ -150,11 +197,19 @@ class Volumes:
         return found
 
     async def _create(self, name: str, pod: Pod, volume: Volume) -> None:
-        labels = volume_labels(pod, volume, self._owner)
+        nonce = self._ledger.intend(name)
+        labels = {
+            **volume_labels(pod, volume, self._owner),
+            NONCE: nonce,
+            MADE_BY: maker(),
+        }
         options = driver_options(pod, volume)
         await self._client.call(
             lambda api: api.create_volume(name, "local", options, labels)
         )
+        self._ledger.made(nonce, nonce)
+        # Docker answers with the volume that is there already, should there be one.
+        await self._exists(name)
 
     async def _fill(self, name: str, operation: MountVolume, *, is_new: bool) -> None:
         """Put into a volume what belongs there; what is on disk opens to everybody."""
@@ -176,15 +231,18 @@ class Volumes:
     async def _remove(self, operation: UnmountVolume) -> None:
         name = volume_name(self._owner, operation.pod_uid, operation.volume_name)
         self._released.discard(operation)
-        if not await self._exists(name):
+        found = await self._ours(name)
+        if found is None:
             return
         try:
             await self._client.call(lambda api: api.remove_volume(name))
         except RefusedError as error:
             if error.status == CONFLICT:
                 self._released.add(operation)
-            elif error.status != NOT_FOUND:
+                return
+            if error.status != NOT_FOUND:
                 raise
+        self._ledger.forget(_proof(name, (found["Labels"] or {}).get(NONCE)))
 
     async def _place(self, pod: Pod, name: str) -> Place:
         docker_name = volume_name(self._owner, pod.uid, name)
@@ -222,6 +280,22 @@ def _steps(root: str, sub_path: str) -> Iterator[str]:
         if step not in {"", "."}:
             path = f"{path}/{step}"
             yield path
+
+
+def _proof(name: str, nonce: str | None) -> str:
+    """Return what a volume is noted by; earlier versions gave no nonce."""
+    return nonce or name
+
+
+def _by_pod(labels: Iterable[Mapping[str, str]]) -> tuple[PodVolumes, ...]:
+    by_pod: dict[PodName, set[str]] = {}
+    for each in labels:
+        if VOLUME in each:
+            by_pod.setdefault(pod_name(each), set()).add(each[VOLUME])
+    return tuple(
+        PodVolumes(pod.uid, pod.name, pod.namespace, tuple(sorted(by_pod[pod])))
+        for pod in sorted(by_pod)
+    )
 
 
 def _is_host_path(volume: Volume | None) -> bool:

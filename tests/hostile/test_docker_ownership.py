@@ -1,0 +1,219 @@
+"""Containers and volumes on Docker that look like ours, and are somebody else's."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probetui.drive.clocks import SystemClock
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Pod
+from probetui.k8s.runtime import ContainerID
+from probetui.k8s.volume import Volume
+from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
+from probetui.ports import Claim
+from probetui.runtimes.docker.mounts import volume_name
+from probetui.runtimes.docker.reach import Daemon
+from probetui.runtimes.docker.runtime import DockerRuntime
+from probetui.runtimes.docker.translate import OWNER, to_container_id, to_docker_id
+from tests.builders import START, a_pod
+from tests.runtimes.bench import POLITE
+from tests.runtimes.docker_bench import CountingApi, DockerBench, bench
+
+__all__ = ["bench"]
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+
+
+@pytest.fixture
+def image_of_ours(bench: DockerBench) -> Iterator[str]:
+    """Return the name of an image that is committed by `commit`, and remove it."""
+    name = f"probetui-test-copy:{uuid.uuid4().hex}"
+    yield name
+    bench.sdk.images.remove(name, force=True)
+
+
+@pytest.fixture
+async def other_home(bench: DockerBench) -> DockerRuntime:
+    """Return a probetui of the same engine with a state folder of its own."""
+    folder = Path(tempfile.mkdtemp(dir=bench.folder))
+    api = CountingApi(bench.url)
+    daemon = Daemon.of(bench.url, api.info(), api.version())
+    return DockerRuntime(
+        api, daemon, SystemClock(), replace(bench.options, folder=folder)
+    )
+
+
+async def start(bench: DockerBench, pod: Pod, sandbox_id: str) -> ContainerID:
+    """Start a container in a pod's sandbox."""
+    app = bench.container(POLITE)
+    made = await bench.runtime.create_container(
+        CreateContainer(pod, app, sandbox_id, 0, "")
+    )
+    await bench.runtime.start_container(made)
+    return made
+
+
+def run_copy(bench: DockerBench, container_id: str, image: str, **fields: Any) -> Any:
+    """Commit a container and run the image as anybody would."""
+    repository, _, tag = image.partition(":")
+    bench.docker(container_id).commit(repository, tag)
+    bench.image, usual = image, bench.image
+    try:
+        return bench.run_foreign(**fields)
+    finally:
+        bench.image = usual
+
+
+async def test_a_container_of_a_committed_image_is_nobodys_but_its_owners(
+    bench: DockerBench, image_of_ours: str
+) -> None:
+    pod = a_pod(uid=bench.options.owner)
+    sandbox_id = await bench.sandbox(pod)
+    ours = await start(bench, pod, sandbox_id)
+    copy = run_copy(bench, ours, image_of_ours)
+    assert copy.labels[OWNER] == bench.options.owner, "the labels are inherited"
+
+    (listed,) = await bench.runtime.relist()
+    unowned = await bench.runtime.unowned_pods()
+    for act in (bench.runtime.remove_container, refuse_stop(bench)):
+        with pytest.raises(ContainerRuntimeError, match="left alone"):
+            await act(to_container_id(copy.id))
+    await bench.runtime.stop_pod_sandbox(sandbox_id)
+    await bench.runtime.remove_pod_sandbox(sandbox_id)
+
+    assert [each.container_id for each in listed.containers] == [ours]
+    assert unowned == ()
+    assert await bench.foreign_lives()
+    assert await bench.runtime.relist() == ()
+
+
+def refuse_stop(bench: DockerBench) -> Any:
+    async def stop(container_id: Any) -> None:
+        await bench.runtime.stop_container(container_id, 0)
+
+    return stop
+
+
+async def test_a_copy_of_a_sandbox_is_not_ours_either(
+    bench: DockerBench, image_of_ours: str
+) -> None:
+    sandbox_id = await bench.sandbox(a_pod(uid=bench.options.owner))
+    copy = run_copy(bench, sandbox_id, image_of_ours, entrypoint="")
+
+    with pytest.raises(ContainerRuntimeError, match="left alone"):
+        await bench.runtime.remove_pod_sandbox(copy.id)
+
+    assert len((await bench.pod()).sandboxes) == 1
+    assert await bench.foreign_lives()
+
+
+async def test_a_copy_that_was_given_our_name_is_not_ours(
+    bench: DockerBench, image_of_ours: str
+) -> None:
+    """By intent only: ours was removed, and its name given to a copy of it."""
+    pod = a_pod(uid=bench.options.owner)
+    sandbox_id = await bench.sandbox(pod)
+    ours = await start(bench, pod, sandbox_id)
+    name = bench.docker(ours).name
+    bench.docker(ours).commit(*image_of_ours.split(":"))
+    bench.docker(ours).remove(force=True)
+    bench.image = image_of_ours
+    copy = bench.run_foreign(name=name)
+    bench.image = "busybox:1.36"
+
+    with pytest.raises(ContainerRuntimeError, match="left alone"):
+        await bench.runtime.remove_container(to_container_id(copy.id))
+
+    assert (await bench.pod()).containers == ()
+    assert await bench.runtime.unowned_pods() == ()
+    assert await bench.foreign_lives()
+
+
+async def test_another_users_pod_is_told_of_and_taken_over_only_on_demand(
+    bench: DockerBench, other_home: DockerRuntime
+) -> None:
+    pod = a_pod(uid=bench.options.owner)
+    sandbox_id = await bench.sandbox(pod)
+    theirs = await start(bench, pod, sandbox_id)
+    await bench.runtime.mount_volume(MountVolume(pod, Volume("data"), (), START))
+
+    seen = await other_home.relist()
+    (found,) = await other_home.unowned_pods()
+    with pytest.raises(ContainerRuntimeError, match="left alone"):
+        await other_home.remove_container(theirs)
+    assert seen == ()
+    assert (found.claim, found.status.pod_uid) == (Claim.ANOTHERS, pod.uid)
+    assert "@" in found.made_by
+
+    await other_home.take_over(found)
+    await other_home.remove_pod_sandbox(sandbox_id)
+    await other_home.unmount_volume(UnmountVolume(pod.uid, "data"))
+
+    assert await bench.runtime.relist() == ()
+    assert bench.volumes() == []
+    await other_home.close()
+
+
+async def test_another_users_volume_is_neither_used_nor_removed(
+    bench: DockerBench, other_home: DockerRuntime
+) -> None:
+    """Two users run one manifest: the uid is the same, and so is the volume's name."""
+    pod = a_pod(uid=bench.options.owner)
+    operation = MountVolume(pod, Volume("data"), (), START)
+    await bench.runtime.mount_volume(operation)
+
+    with pytest.raises(ContainerRuntimeError, match="was not made by probetui of"):
+        await other_home.mount_volume(operation)
+    with pytest.raises(ContainerRuntimeError, match="was not made by probetui of"):
+        await other_home.unmount_volume(UnmountVolume(pod.uid, "data"))
+
+    name = volume_name(bench.options.owner, pod.uid, "data")
+    assert [each.name for each in bench.volumes()] == [name]
+    assert await other_home.list_volumes() == ()
+    await other_home.close()
+
+
+async def test_what_was_made_before_we_were_killed_is_ours_on_the_next_start(
+    bench: DockerBench,
+) -> None:
+    """SIGKILL between the daemon's answer and the note: the intent is there."""
+    sandbox_id = await bench.sandbox(a_pod(uid=bench.options.owner))
+    nonce = bench.docker(sandbox_id).labels["dev.probetui.nonce"]
+    notes = bench.folder / "containers"
+    (notes / f"{to_docker_id(sandbox_id)}.json").rename(notes / f"{nonce}.intent")
+
+    next_start = bench.another()
+    (found,) = await next_start.relist()
+
+    assert [each.sandbox_id for each in found.sandboxes] == [sandbox_id]
+    assert [each.name for each in notes.iterdir()] == [f"{sandbox_id}.json"]
+    await next_start.close()
+
+
+async def test_what_an_earlier_version_left_is_unverified(bench: DockerBench) -> None:
+    """Version 0.1 gave neither nonce nor name, and noted nothing."""
+    uid, owner = bench.options.owner, bench.options.owner
+    labels = {
+        OWNER: owner,
+        "dev.probetui.attempt": "0",
+        "io.kubernetes.docker.type": "podsandbox",
+        "io.kubernetes.pod.name": "web",
+        "io.kubernetes.pod.namespace": "default",
+        "io.kubernetes.pod.uid": uid,
+    }
+    kept = bench.run_foreign(name=f"k8s_POD_web_default_{uid}_0", labels=labels)
+    bench.run_foreign(labels=labels)  # a copy of it: it has a name of its own
+
+    (found,) = await bench.runtime.unowned_pods()
+
+    assert found.claim is Claim.UNVERIFIED
+    assert found.things == (kept.id,)
+    assert await bench.runtime.relist() == ()
+    assert await bench.foreign_lives()
