@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, Metric
 
-from probetui.cli.metrics_server import parse_address, serve_metrics
+from probetui.cli import metrics_server
+from probetui.cli.metrics_server import (
+    LONGEST_HEAD_BYTES,
+    MAX_CONNECTIONS,
+    parse_address,
+    serve_metrics,
+)
 from probetui.errors import UsageError
 
 
@@ -80,3 +91,116 @@ async def test_what_is_no_http_is_let_go() -> None:
         writer.close()
         await writer.wait_closed()
     assert rest == b""
+
+
+def descriptors() -> int:
+    """Return how many descriptors this process has."""
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+async def is_let_go(reader: asyncio.StreamReader) -> bool:
+    """Tell, once the server has ended a connection, that it sent nothing before."""
+    with contextlib.suppress(ConnectionError):
+        return await reader.read() == b""
+    return True
+
+
+async def test_who_is_silent_is_one_of_a_few_and_let_go_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(metrics_server, "PATIENCE_SECONDS", 2)
+    before = descriptors()
+    async with serve_metrics(":0", CollectorRegistry()) as (host, port):
+        opened = [await asyncio.open_connection(host, port) for _ in range(200)]
+        readers = [reader for reader, _ in opened]
+        late = readers[MAX_CONNECTIONS:]
+
+        async with asyncio.timeout(60):
+            gone = await asyncio.gather(*map(is_let_go, late))
+            # All that is open: both ends of the few, one end of the others.
+            in_use = descriptors() - before - len(opened)
+            rest = await asyncio.gather(*map(is_let_go, readers[:MAX_CONNECTIONS]))
+
+        for _, writer in opened:
+            writer.transport.abort()
+    assert all(gone)
+    assert all(rest)
+    assert in_use <= MAX_CONNECTIONS + 5
+
+
+async def test_it_answers_again_when_the_silent_ones_are_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(metrics_server, "PATIENCE_SECONDS", 0.5)
+    async with (
+        serve_metrics(":0", CollectorRegistry()) as (host, port),
+        httpx.AsyncClient(trust_env=False) as client,
+    ):
+        opened = [
+            await asyncio.open_connection(host, port) for _ in range(MAX_CONNECTIONS)
+        ]
+        async with asyncio.timeout(60):
+            await asyncio.gather(*(is_let_go(reader) for reader, _ in opened))
+
+        answer = await client.get(f"http://{host}:{port}/metrics")
+
+        for _, writer in opened:
+            writer.transport.abort()
+    assert answer.status_code == 200
+
+
+async def test_a_head_without_an_end_is_let_go() -> None:
+    async with serve_metrics(":0", CollectorRegistry()) as (host, port):
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(b"GET /metrics HTTP/1.1\r\n" + b"a: b\r\n" * LONGEST_HEAD_BYTES)
+
+        async with asyncio.timeout(60):
+            assert await is_let_go(reader)
+
+        writer.transport.abort()
+
+
+async def test_who_does_not_take_the_answer_is_let_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(metrics_server, "PATIENCE_SECONDS", 0.5)
+    registry = CollectorRegistry()
+    Counter("tries", "Tries. " + "x" * 50_000_000, registry=registry).inc()
+    async with serve_metrics(":0", registry) as (host, port):
+        with socket.create_connection((host, port)) as slow:
+            slow.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+
+            async with asyncio.timeout(60):
+                received = await asyncio.to_thread(read_slowly, slow)
+
+    assert received < 50_000_000
+
+
+def read_slowly(slow: socket.socket) -> int:
+    """Read after the server has lost patience, and return how much there was."""
+    count = 0
+    with contextlib.suppress(ConnectionError):
+        time.sleep(1)  # noqa: TID251  # the other side is to wait in vain
+        while data := slow.recv(1 << 20):
+            count += len(data)
+    return count
+
+
+async def test_an_answer_is_made_once_for_all_who_ask_at_the_same_time() -> None:
+    class Counting(CollectorRegistry):
+        collected = 0
+
+        def collect(self) -> Iterator[Metric]:
+            Counting.collected += 1
+            yield from super().collect()
+
+    registry = Counting()
+    async with (
+        serve_metrics(":0", registry) as (host, port),
+        httpx.AsyncClient(trust_env=False) as client,
+    ):
+        url = f"http://{host}:{port}/metrics"
+        answers = await asyncio.gather(*(client.get(url) for _ in range(20)))
+
+    assert {each.status_code for each in answers} == {200}
+    assert Counting.collected < 20

@@ -14,8 +14,17 @@ from probetui.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
 PATHS = frozenset({b"/metrics", b"/metrics/probes"})
-CHUNK_BYTES = 1 << 16
-PATIENCE_SECONDS = 10
+CHUNK_BYTES = 1 << 14
+LONGEST_HEAD_BYTES = 1 << 14
+
+MAX_CONNECTIONS = 32
+"""How many may ask at the same time; who comes then is let go without an answer."""
+
+PATIENCE_SECONDS = 5
+"""How long a connection may take, for its request and to take the answer."""
+
+GOOD_FOR_SECONDS = 0.1
+"""For how long an answer is given again: to make one takes time of the probes."""
 _PORTS = range(1 << 16)
 
 
@@ -42,19 +51,33 @@ async def serve_metrics(
     """
     host, port = parse_address(address)
 
+    answers = _Answers(registry)
+    count = 0
+
     async def answer(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        nonlocal count
+        if count >= MAX_CONNECTIONS:
+            writer.transport.abort()
+            return
+        count += 1
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                await _answer(reader, writer, registry)
+                await _answer(reader, writer, answers)
+                writer.close()
+                await writer.wait_closed()
         except (TimeoutError, ConnectionError, h11.RemoteProtocolError):
             return
         finally:
-            writer.close()
+            count -= 1
+            # What somebody does not take is not kept for them.
+            writer.transport.abort()
 
     try:
-        server = await asyncio.start_server(answer, host, port)
+        server = await asyncio.start_server(
+            answer, host, port, limit=CHUNK_BYTES, backlog=MAX_CONNECTIONS
+        )
     except OSError as error:
         raise UsageError(f"--metrics {address}: {error.strerror or error}") from error
     async with server:
@@ -62,13 +85,29 @@ async def serve_metrics(
         yield bound[0], bound[1]
 
 
+class _Answers:
+    """What is answered, made at most so often as it is worth."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._made_at: float | None = None
+        self._body = b""
+
+    def metrics(self) -> bytes:
+        now = asyncio.get_running_loop().time()
+        if self._made_at is None or now - self._made_at > GOOD_FOR_SECONDS:
+            self._body = generate_latest(self._registry)
+            self._made_at = now
+        return self._body
+
+
 async def _answer(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    registry: CollectorRegistry,
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answers: _Answers
 ) -> None:
     """Answer one request and be done."""
-    connection = h11.Connection(h11.SERVER)
+    connection = h11.Connection(
+        h11.SERVER, max_incomplete_event_size=LONGEST_HEAD_BYTES
+    )
     while (event := connection.next_event()) is h11.NEED_DATA:
         connection.receive_data(await reader.read(CHUNK_BYTES))
     if not isinstance(event, h11.Request):
@@ -77,7 +116,7 @@ async def _answer(
     if event.method != b"GET":
         status, body = 405, b"only GET\n"
     elif event.target.partition(b"?")[0] in PATHS:
-        status, body = 200, generate_latest(registry)
+        status, body = 200, answers.metrics()
     headers = [
         ("Content-Type", CONTENT_TYPE_PLAIN_0_0_4),
         ("Content-Length", str(len(body))),
