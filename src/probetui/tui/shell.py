@@ -10,6 +10,7 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
+from probetui.descriptor_limit import original_descriptor_limit
 from probetui.k8s.runtime import ContainerID
 from probetui.tui.action import Circumstances
 
@@ -52,9 +53,10 @@ async def _in_front(command: Sequence[str]) -> int:
     """Run a command on the terminal, wherever our own output goes."""
     terminal = os.open(_TERMINAL, os.O_RDWR)
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=terminal, stdout=terminal, stderr=terminal
-        )
+        with original_descriptor_limit():
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=terminal, stdout=terminal, stderr=terminal
+            )
         return await process.wait()
     finally:
         os.close(terminal)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from probetui.descriptor_limit import original_descriptor_limit
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.missing import refused_command
 from probetui.runtimes.process_identity import PROC, Process, identify, is_alive
@@ -50,15 +51,16 @@ def spawn(
     if not command:
         raise ContainerRuntimeError("no command specified")
     try:
-        child = subprocess.Popen(  # noqa: S603  # what the user's manifest asks for
-            [_bytes(each) for each in command],
-            env={_bytes(name): _bytes(value) for name, value in env.items()},
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-        )
+        with original_descriptor_limit():
+            child = subprocess.Popen(  # noqa: S603  # what the user's manifest asks for
+                [_bytes(each) for each in command],
+                env={_bytes(name): _bytes(value) for name, value in env.items()},
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
     except (OSError, ValueError) as error:
         reason = _reason(error, command[0], cwd)
         raise refused_command(f"unable to start container process: {reason}") from error
