@@ -10,6 +10,7 @@
     │   └── ExecutableMissingError    the command of an exec is not there
     ├── ExecTimeoutError              an exec ran longer than its limit
     ├── GoError                       a prober's step failed; in the kubelet's words
+    ├── OwnTroubleError               a prober could not do its step; that is our fault
     └── RecordError                   a record cannot be written or read (2)
 
 A probe that fails is a value (`ProbeOutcome`), never an exception.
@@ -114,6 +115,14 @@ class GoError(ProbetuiError):
     """A step of a probe failed; the message is what the kubelet, in Go, would say.
 
     It never leaves `probers/`: there it becomes the text of an `Attempt`.
+    """
+
+
+class OwnTroubleError(ProbetuiError):
+    """This process could not probe: no descriptor, no thread, no time.
+
+    That says nothing of the container: it becomes the error of an `Attempt`, which the
+    kubelet throws away, and never a failure.
     """
 
 

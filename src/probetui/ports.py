@@ -52,6 +52,13 @@ class Clock(Protocol):
         """Return at that instant or soon after; at once if it has passed."""
 
 
+class LostTime(Protocol):
+    """Who knows how late this process has been."""
+
+    def lost(self) -> timedelta:
+        """Return for how long, all in all, nothing could be done; it only grows."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExecResult:
     """What a command in a container did.

@@ -7,7 +7,7 @@ from typing import Any
 from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 
 from probetui.kubelet.outcome import Attempt
-from probetui.ports import DialAddress
+from probetui.ports import DialAddress, LostTime
 from probetui.probers.dispatch import Dispatch, Handlers
 
 
@@ -15,6 +15,7 @@ def a_dispatch(
     *,
     clock: FakeClock | None = None,
     dial_address: DialAddress | None = None,
+    lost_time: LostTime | None = None,
     **handlers: Any,
 ) -> Dispatch:
     """Return a dispatch with some handlers; any other one fails the test."""
@@ -22,7 +23,7 @@ def a_dispatch(
     runtime = FakeRuntime(FakeEngine(clock))
     kinds = ("exec_", "http_get", "tcp_socket", "grpc")
     given = Handlers(**{kind: handlers.get(kind, _unexpected) for kind in kinds})
-    return Dispatch(runtime, clock, dial_address, given)
+    return Dispatch(runtime, clock, dial_address, given, lost_time)
 
 
 async def _unexpected(*arguments: object) -> Attempt:

@@ -12,7 +12,8 @@ from tests.probers.dispatching import a_dispatch
 from tests.probers.grpc_server import SERVING, HealthServer, status
 from tests.probers.servers import LOOPBACK, not_accepting, serving
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerRuntimeError, OwnTroubleError
+from probetui.k8s.listeners import Endpoint
 from probetui.k8s.pod import ContainerPort
 from probetui.k8s.probe import (
     ExecAction,
@@ -299,3 +300,85 @@ async def test_what_a_server_answered_is_kept_beside_the_output() -> None:
     assert [replace(each, duration=timedelta()) for each in outcome.attempts] == [
         answered
     ]
+
+
+class Stall:
+    """A handler during which this process is late; also says how late it has been."""
+
+    def __init__(self, seconds: float, *attempts: Attempt) -> None:
+        self._seconds = seconds
+        self._attempts = list(attempts)
+        self._lost = timedelta(seconds=100)
+
+    def lost(self) -> timedelta:
+        return self._lost
+
+    async def __call__(self, *_: object) -> Attempt:
+        self._lost += timedelta(seconds=self._seconds)
+        return self._attempts.pop(0)
+
+
+SILENCE = Attempt(ProbeResult.FAILURE, "i/o timeout")
+EXITED = Attempt(ProbeResult.FAILURE, detail="exit 1")
+KILLED = Attempt(ProbeResult.FAILURE, "timed out", detail="timed out, killed")
+ANSWERED = Attempt(ProbeResult.FAILURE, http=HTTPAnswer(500))
+OURS, ITS_OWN = ProbeResult.UNKNOWN, ProbeResult.FAILURE
+REFUSED = Attempt(ProbeResult.FAILURE, refused_at=Endpoint("10.0.0.1", 80))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "timeout_seconds", "attempt", "result"),
+    [
+        pytest.param(0.2, 1, SILENCE, OURS, id="a fifth of the limit"),
+        pytest.param(0.19, 1, SILENCE, ITS_OWN, id="less"),
+        pytest.param(1.9, 10, SILENCE, ITS_OWN, id="less of a longer limit"),
+        pytest.param(2.0, 10, SILENCE, OURS, id="a fifth of a longer limit"),
+        pytest.param(0.2, 0, SILENCE, OURS, id="no limit counts as a second"),
+        pytest.param(5.0, 1, KILLED, OURS, id="a command that ran too long"),
+        pytest.param(5.0, 1, EXITED, ITS_OWN, id="a command that ended"),
+        pytest.param(5.0, 1, ANSWERED, ITS_OWN, id="an answer"),
+        pytest.param(5.0, 1, REFUSED, ITS_OWN, id="a refused connection"),
+    ],
+)
+async def test_a_failure_that_may_be_our_lateness_is_an_error(
+    seconds: float, timeout_seconds: int, attempt: Attempt, result: ProbeResult
+) -> None:
+    stall = Stall(seconds, *[attempt] * 3)
+    probe = a_probe(timeout_seconds=timeout_seconds)
+
+    outcome = await a_dispatch(exec_=stall, lost_time=stall).probe(an_effect(probe))
+
+    assert outcome.last.result is result
+    assert (outcome.last.error is None) == (result is ProbeResult.FAILURE)
+
+
+async def test_what_was_missed_is_tried_again_at_once() -> None:
+    stall = Stall(1.2, SILENCE, OK)
+
+    outcome = await a_dispatch(exec_=stall, lost_time=stall).probe(an_effect())
+
+    missed, last = outcome.attempts
+    assert missed.error == (
+        "probetui was busy or stopped for 1.2s of this probe and may have missed the "
+        "answer (i/o timeout)"
+    )
+    assert last.result is ProbeResult.SUCCESS
+
+
+async def test_what_happened_before_a_probe_does_not_matter() -> None:
+    stall = Stall(0, SILENCE)
+
+    outcome = await a_dispatch(exec_=stall, lost_time=stall).probe(an_effect())
+
+    assert outcome.last.result is ProbeResult.FAILURE
+
+
+async def test_our_own_trouble_is_an_error() -> None:
+    async def out_of_descriptors(*_: object) -> Attempt:
+        raise OwnTroubleError("probetui could not connect: too many open files")
+
+    outcome = await a_dispatch(exec_=out_of_descriptors).probe(an_effect())
+
+    assert outcome.last == Attempt(
+        ProbeResult.UNKNOWN, error="probetui could not connect: too many open files"
+    )

@@ -26,8 +26,10 @@ from probetui.cli.runtimes import (
     unowned_pods,
 )
 from probetui.cli.terminal import Form
+from probetui.descriptor_limit import raise_descriptor_limit
 from probetui.drive.clocks import SystemClock
 from probetui.drive.executor import Executor
+from probetui.drive.loop_watch import LoopWatch
 from probetui.drive.masking import Mask, secrets_of, secrets_of_objects
 from probetui.drive.realtime import RealtimeSession
 from probetui.errors import UsageError
@@ -81,6 +83,7 @@ def run_session(plan: Plan) -> int:
         from probetui.cli.playing import run_simulation  # noqa: PLC0415
 
         return run_simulation(plan)
+    raise_descriptor_limit()
     return asyncio.run(_live(plan))
 
 
@@ -291,7 +294,10 @@ class _Live:
         if isinstance(capable, NodeSource):
             self._config = replace(self._config, node=await capable.node())
         dial_address = capable if isinstance(capable, DialAddress) else None
-        prober: Prober = Dispatch(runtime, self._clock, dial_address)
+        loop_watch = LoopWatch(self._clock)
+        prober: Prober = Dispatch(
+            runtime, self._clock, dial_address, lost_time=loop_watch
+        )
         hooks: HookRunner = Hooks(runtime, dial_address)
         if self._attached is not None:
             # Late: few sessions attach to anything.
@@ -320,6 +326,7 @@ class _Live:
             execs=self._exec_source(),
             logs=capable if isinstance(capable, LogSource) else None,
             disruptor=capable if isinstance(capable, Disruptor) else None,
+            loop_watch=loop_watch,
             on_input=lambda item, now: self._outputs.hear(
                 item, now, len(session.journal)
             ),

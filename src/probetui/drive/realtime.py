@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from probetui.drive.logs import LogState, LogTail, read_log
+from probetui.drive.loop_watch import LoopWatch
 from probetui.drive.session_journal import SessionJournal
 from probetui.drive.subscribers import Subscribers
 from probetui.errors import ContainerRuntimeError
@@ -68,6 +69,7 @@ class RealtimeSession:
             an instant at which nothing but time passes, with None.
         logs: what containers print, if the runtime keeps it.
         disruptor: who can disrupt containers; None where nobody can.
+        loop_watch: is run as long as the session, if given.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class RealtimeSession:
         on_input: Callable[[Input | None, datetime], None] | None = None,
         logs: LogSource | None = None,
         disruptor: Disruptor | None = None,
+        loop_watch: LoopWatch | None = None,
     ) -> None:
         self._engine = engine
         self._executor = executor
@@ -92,6 +95,7 @@ class RealtimeSession:
         self._on_input = on_input
         self._logs = logs
         self._disruptor = disruptor
+        self._loop_watch = loop_watch
         self._inbox: deque[Input] = deque()
         self._wake = asyncio.Event()
         self._journal = SessionJournal()
@@ -165,6 +169,8 @@ class RealtimeSession:
         """
         if self._events is not None:
             self._spawn(self._watch(self._events))
+        if self._loop_watch is not None:
+            self._spawn(self._loop_watch.run())
         if self._execs is not None:
             self._spawn(self._watch_execs(self._execs))
         try:

@@ -13,13 +13,14 @@ with and without it, and the peer sees no difference.
 from __future__ import annotations
 
 import asyncio
+import errno
 import re
 import socket
 from collections.abc import Callable
 from typing import Protocol
 
 from probetui.cpu_budget import CPUBudget
-from probetui.errors import GoError
+from probetui.errors import GoError, OwnTroubleError, ProbetuiError
 from probetui.k8s.listeners import Endpoint
 from probetui.ports import DialAddress
 from probetui.probers.go_address import (
@@ -27,13 +28,17 @@ from probetui.probers.go_address import (
     check_host_port,
     join_host_port,
 )
-from probetui.probers.go_errors import describe_lookup_error, describe_os_error
+from probetui.probers.go_errors import describe_os_error
+from probetui.probers.resolver import Resolver, is_ours
 
 _PORTS = range(1 << 16)
 _RECEIVE_BYTES = 1 << 14
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DOMAIN_NAME = re.compile(rf"(?=.{{1,254}}$)(?=.*[A-Za-z_-])(?:{_LABEL}\.)*{_LABEL}\.?")
 _THIS_MACHINE = "127.0.0.1"
+
+_RESOLVER = Resolver()
+"""One for all: how many threads there are is a matter of the process."""
 
 Route = Callable[[str, int], tuple[str, int]]
 """Where to connect for a host and port."""
@@ -142,7 +147,9 @@ class TCPConnection:
         """Close the socket."""
         self._socket.close()
 
-    def _broken(self, what: str, error: OSError) -> GoError:
+    def _broken(self, what: str, error: OSError) -> ProbetuiError:
+        if is_ours(error):
+            return OwnTroubleError(f"probetui could not {what}: {error.strerror}")
         try:
             here = join_host_port(*self._socket.getsockname()[:2])
         except OSError:
@@ -155,7 +162,10 @@ async def dial(host: str, port: int, route: Route = straight) -> TCPConnection:
     """Connect to a host and port; an empty host is this machine, as in Go.
 
     Messages name what was asked for, not where `route` led. Raises `GoError`, and
-    `RefusedError` if the first address refused it.
+    `RefusedError` if the first address refused it; `OwnTroubleError` where this process
+    could not even try.
+
+    Difference: the kubelet takes it for a failure if it has no descriptor left.
 
     Source: net/dial.go, Dialer.DialContext.
     """
@@ -171,6 +181,10 @@ async def dial(host: str, port: int, route: Route = straight) -> TCPConnection:
         try:
             return TCPConnection(await _connect(family, address), name)
         except OSError as error:
+            if is_ours(error) or _has_no_local_port(family, error):
+                raise OwnTroubleError(
+                    f"probetui could not connect to {name}: {describe_os_error(error)}"
+                ) from error
             text = f"dial tcp {name}: connect: {describe_os_error(error)}"
             is_refused = isinstance(error, ConnectionRefusedError)
             there = Endpoint(host or _THIS_MACHINE, port)
@@ -191,15 +205,19 @@ async def _look_up(host: str, port: int, route: Route) -> list[_Address]:
     if not _is_domain_name(where[0]):
         raise GoError(f"lookup {host}: no such host")
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(
-            *where, type=socket.SOCK_STREAM
-        )
-    except OSError as error:
-        raise GoError(f"lookup {host}: {describe_lookup_error(error)}") from error
+        found = await _RESOLVER.look_up(where[0])
+    except GoError as error:
+        # A route that leads elsewhere is not to be named.
+        raise GoError(str(error).replace(where[0], host, 1)) from error
     return [
-        (family, (str(address[0]), int(address[1])), join_host_port(*address[:2]))
-        for family, _, _, _, address in found
+        (family, (address, where[1]), join_host_port(address, where[1]))
+        for family, address in found
     ]
+
+
+def _has_no_local_port(family: socket.AddressFamily, error: OSError) -> bool:
+    """Tell whether all local ports are taken; of IPv6 it may be that there is none."""
+    return error.errno == errno.EADDRNOTAVAIL and family is socket.AF_INET
 
 
 def _is_domain_name(host: str) -> bool:

@@ -14,16 +14,16 @@ from importlib import import_module
 from sys import intern
 from typing import TYPE_CHECKING
 
-from probetui.errors import GoError
+from probetui.errors import GoError, OwnTroubleError
 from probetui.k8s.probe import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.expansion import expand_command
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
-from probetui.ports import Clock, DialAddress
+from probetui.ports import Clock, DialAddress, LostTime
 from probetui.probers.connection import Route, route_to
 from probetui.probers.container_port import resolve_port
-from probetui.probers.exec_ import CommandRunner, probe_exec
+from probetui.probers.exec_ import EXITED, CommandRunner, probe_exec
 from probetui.probers.received import cut_text
 from probetui.probers.tcp import probe_tcp
 
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from probetui.probers.http_request import ProbeRequest
 
 MAX_ATTEMPTS = 3
+
+LOST_SHARE = 5
+"""A failed attempt that lost this part of its time limit (a fifth) says nothing."""
+
+SHORTEST_LIMIT = timedelta(seconds=1)
+"""What the part is taken of, at least; an attempt may have no limit."""
 
 _log = logging.getLogger(__name__)
 
@@ -80,11 +86,16 @@ async def _probe_grpc(
 class Dispatch:
     """Carries out `RunProbe`s; implements `ports.Prober`, keeps no state.
 
+    Difference: a failure without an answer is an error, which counts for nothing, if
+    this process could not do anything for a fifth of the time limit: the answer may
+    have been there, unread. A kubelet that is late fails the probe.
+
     Args:
         runtime: runs the commands of exec probes.
         clock: measures how long attempts take.
         dial_address: where pods are reached, if not at their IP.
         handlers: what to call instead of the real handlers.
+        lost_time: knows how late this process has been; None where nobody does.
     """
 
     def __init__(
@@ -93,9 +104,11 @@ class Dispatch:
         clock: Clock,
         dial_address: DialAddress | None = None,
         handlers: Handlers | None = None,
+        lost_time: LostTime | None = None,
     ) -> None:
         self._clock = clock
         self._dial_address = dial_address
+        self._lost_time = lost_time
         self._handlers = handlers or Handlers.for_runtime(runtime)
 
     async def probe(self, effect: RunProbe) -> ProbeOutcome:
@@ -115,10 +128,11 @@ class Dispatch:
         return ProbeOutcome(tuple(attempts), started_at, self._clock.now() - started_at)
 
     async def _timed_attempt(self, effect: RunProbe) -> Attempt:
-        started_at = self._clock.now()
+        started_at, lost_before = self._clock.now(), self._lost()
         try:
             attempt = await self._attempt(effect)
-        except GoError as error:
+            self._refuse_if_late(effect, attempt, self._lost() - lost_before)
+        except (GoError, OwnTroubleError) as error:
             attempt = Attempt(ProbeResult.UNKNOWN, error=str(error))
         except Exception as error:  # noqa: BLE001  # see below
             # A bug in a handler must not end the loop that waits for this answer.
@@ -131,6 +145,20 @@ class Dispatch:
             error=None if attempt.error is None else cut_text(attempt.error),
             duration=self._clock.now() - started_at,
             detail=intern(attempt.detail),
+        )
+
+    def _lost(self) -> timedelta:
+        return timedelta() if self._lost_time is None else self._lost_time.lost()
+
+    @staticmethod
+    def _refuse_if_late(effect: RunProbe, attempt: Attempt, lost: timedelta) -> None:
+        """Raise `OwnTroubleError` for a failure that may be due to our lateness."""
+        limit = max(timedelta(seconds=effect.probe.timeout_seconds), SHORTEST_LIMIT)
+        if lost * LOST_SHARE < limit or not _is_silence(attempt):
+            return
+        raise OwnTroubleError(
+            f"probetui was busy or stopped for {lost.total_seconds():.1f}s of "
+            f"this probe and may have missed the answer ({attempt.output})"
         )
 
     async def _attempt(self, effect: RunProbe) -> Attempt:
@@ -168,3 +196,14 @@ class Dispatch:
                 pod = effect.pod
                 who = f"{pod.full_name}({pod.uid}):{container.name}"
                 raise GoError(f"missing probe handler for {who}")
+
+
+def _is_silence(attempt: Attempt) -> bool:
+    """Tell whether an attempt failed without any answer of the other side."""
+    return (
+        attempt.result is ProbeResult.FAILURE
+        and attempt.error is None
+        and attempt.http is None
+        and attempt.refused_at is None
+        and not attempt.detail.startswith(EXITED)
+    )

@@ -20,6 +20,9 @@ from probetui.ports import ExecResult
 
 MAX_OUTPUT_BYTES = 10 << 10
 
+EXITED = "exit "
+"""How the detail of a command begins that ended by itself; its status follows."""
+
 
 class CommandRunner(Protocol):
     """As much of `ports.Runtime` as exec probes need."""
@@ -67,6 +70,6 @@ async def probe_exec(
     return Attempt(
         ProbeResult.FAILURE if done.exit_code else ProbeResult.SUCCESS,
         to_text((done.stdout + done.stderr)[:MAX_OUTPUT_BYTES]),
-        detail=f"exit {done.exit_code}",
+        detail=f"{EXITED}{done.exit_code}",
         is_missing=done.is_missing,
     )

@@ -24,12 +24,14 @@ from urllib.parse import quote
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
 
+from probetui.errors import OwnTroubleError
 from probetui.k8s.listeners import Endpoint
 from probetui.kubelet.go_text import go_duration, go_quote
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.probers.connection import Route, straight
 from probetui.probers.go_address import address_family, join_host_port
 from probetui.probers.http_request import USER_AGENT
+from probetui.probers.resolver import can_open
 
 # Read when grpcio is imported: what it writes to standard error ends up on the screen.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -42,6 +44,9 @@ _LONGEST_HANDSHAKE = timedelta(seconds=20)
 _FIRST_PAUSE = timedelta(seconds=1)
 _LONGEST_PAUSE = timedelta(minutes=2)
 _PAUSE_GROWTH = 1.6
+_DESCRIPTORS = 32
+"""How many must be free for grpcio: without one where it counts on it, it aborts."""
+
 _PORTS = range(1 << 16)
 _THIS_MACHINE = "127.0.0.1"
 _OPTIONS = (
@@ -65,6 +70,8 @@ async def probe_grpc(
     Connecting is tried again until the time is over, so that a refused connection
     costs all of it. One that broke off otherwise, as with a server that wants TLS,
     cannot be told from it.
+
+    Raises `OwnTroubleError` where this process could not even try.
 
     Args:
         host: a pod's IP; an empty one is this machine, as in Go.
@@ -124,6 +131,8 @@ async def _connect(
     )
     # A channel's own retries come up to a fifth earlier or later than the kubelet's.
     for pause in _pauses():
+        if not can_open(_DESCRIPTORS):
+            raise OwnTroubleError("probetui could not connect: too many open files")
         began_at = clock()
         channel = grpc.aio.insecure_channel(target, options)
         try:

@@ -8,7 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from probetui.errors import ContainerRuntimeError, ExecTimeoutError, GoError
+from probetui.errors import (
+    ContainerRuntimeError,
+    ExecTimeoutError,
+    GoError,
+    OwnTroubleError,
+)
 from probetui.k8s.probe import (
     ExecAction,
     HTTPGetAction,
@@ -52,7 +57,7 @@ class Hooks:
             case HTTPGetAction() as action:
                 try:
                     return await self._get(operation, action)
-                except GoError as error:
+                except (GoError, OwnTroubleError) as error:
                     return HookResult(error=str(error))
             case SleepAction() | TCPSocketAction():
                 # The engine itself sleeps, and refuses tcpSocket as the kubelet does.

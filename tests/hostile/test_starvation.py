@@ -1,0 +1,240 @@
+"""What this process lacks, or is late with, never fails a probe of what is healthy."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probetui.errors import OwnTroubleError
+from probetui.kubelet.outcome import ProbeResult
+from probetui.probers.connection import dial
+from probetui.probers.grpc import probe_grpc
+from probetui.probers.tcp import probe_tcp
+from tests.e2e.program import PROGRAM, Program, wait_for
+from tests.probers.servers import LOOPBACK, serving
+from tests.probers.test_connection import echo
+
+DESCRIPTORS = 256
+SECOND = timedelta(seconds=1)
+TIME_IS_UP = 4
+
+SERVER = """\
+import http.server, sys, time
+
+class Slow(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        time.sleep(float(sys.argv[2]))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Slow).serve_forever()
+"""
+SILENT_SERVER = """\
+import socket
+sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sink.bind(("127.0.0.1", 53))
+while True:
+    sink.recv(512)
+"""
+
+
+@contextmanager
+def no_descriptor_left() -> Iterator[None]:
+    """In the block, nothing can be opened."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, hard))
+    taken: list[int] = []
+    try:
+        while True:
+            try:
+                taken.append(os.dup(0))
+            except OSError:
+                break
+        yield
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_without_a_descriptor_a_connection_is_our_trouble() -> None:
+    async with serving(echo) as port:
+        with (
+            no_descriptor_left(),
+            pytest.raises(OwnTroubleError, match="too many open files"),
+        ):
+            await dial(LOOPBACK, port)
+
+
+async def test_without_a_descriptor_a_name_is_our_trouble() -> None:
+    with no_descriptor_left(), pytest.raises(OwnTroubleError, match="not looked up"):
+        await dial("probetui-hostile.invalid", 80)
+
+
+async def test_without_a_descriptor_a_tcp_probe_is_no_failure() -> None:
+    async with serving(echo) as port:
+        with no_descriptor_left(), pytest.raises(OwnTroubleError):
+            await probe_tcp(LOOPBACK, port, SECOND)
+        attempt = await probe_tcp(LOOPBACK, port, SECOND * 30)
+
+    assert attempt.result is ProbeResult.SUCCESS
+
+
+async def test_without_a_descriptor_a_grpc_probe_is_no_failure() -> None:
+    with no_descriptor_left(), pytest.raises(OwnTroubleError):
+        await probe_grpc(LOOPBACK, 1, "", SECOND * 30)
+
+
+def a_container(name: str, *, host: str, port: int, delay: float = 0) -> dict[str, Any]:
+    """Return a container whose server answers after a delay, and is to live."""
+    return {
+        "name": name,
+        "image": "none",
+        "command": [sys.executable, "-c", SERVER, str(port), str(delay)],
+        "startupProbe": {
+            "tcpSocket": {"host": LOOPBACK, "port": port},
+            "periodSeconds": 1,
+            "failureThreshold": 60,
+        },
+        "livenessProbe": {
+            "httpGet": {"host": host, "port": port},
+            "periodSeconds": 1,
+            "timeoutSeconds": 1,
+            "failureThreshold": 1,
+        },
+    }
+
+
+def a_pod(*containers: dict[str, Any]) -> str:
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "starving", "namespace": "hostile-starvation"},
+            "spec": {
+                "terminationGracePeriodSeconds": 1,
+                "containers": list(containers),
+            },
+        }
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind((LOOPBACK, 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes a network namespace")
+def test_silent_names_do_not_kill_a_healthy_container(tmp_path: Path) -> None:
+    """All of it has a network and an /etc/resolv.conf of its own."""
+    program = Program(tmp_path)
+    silent = [
+        a_container(f"silent-{it}", host=f"silent-{it}.invalid", port=9000 + it)
+        for it in range(12)
+    ]
+    for container in silent:
+        container["livenessProbe"]["failureThreshold"] = 1000
+    healthy = a_container("healthy", host="healthy.invalid", port=8999)
+    healthy["livenessProbe"]["failureThreshold"] = 3
+    manifest = tmp_path / "pod.json"
+    manifest.write_text(a_pod(*silent, healthy))
+    (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.1\n")
+    (tmp_path / "hosts").write_text("127.0.0.1 localhost healthy.invalid\n")
+    (tmp_path / "silent.py").write_text(SILENT_SERVER)
+    script = """
+        mount --make-rprivate /
+        mount --bind "$1/resolv.conf" /etc/resolv.conf
+        mount --bind "$1/hosts" /etc/hosts
+        ip link set lo up
+        "$2" "$1/silent.py" & sink=$!
+        shift 2
+        "$@"; status=$?
+        kill $sink
+        exit $status
+    """
+
+    done = subprocess.run(
+        [
+            "unshare", "--mount", "--net", "sh", "-c", script, "sh",
+            str(tmp_path), sys.executable, str(PROGRAM), "run",
+            "-f", str(manifest), "--runtime", "process",
+            "--until", "starving/healthy:killed", "--timeout", "12s",
+        ],
+        env=program.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )  # fmt: skip
+
+    assert done.returncode == TIME_IS_UP, done.stdout[-4000:] + done.stderr
+    assert "starving/silent-0 liveness" in done.stdout
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_a_program_that_is_stopped_for_a_while_kills_nobody(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    port = free_port()
+    manifest = tmp_path / "pod.json"
+    manifest.write_text(a_pod(a_container("slow", host=LOOPBACK, port=port, delay=0.4)))
+    arguments = ("run", "-f", str(manifest), "--runtime", "process", "--plain")
+
+    with program.started(*arguments) as process:
+        assert process.stdout is not None
+        wait_for("started false->true", process.stdout)
+        for _ in range(6):
+            # Probes are under way for four tenths of the time.
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(1.3)  # noqa: TID251  # longer than the probe's time limit
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.25)  # noqa: TID251  # another one begins
+        process.send_signal(signal.SIGTERM)
+        rest = process.stdout.read()
+
+    assert re.search(r"liveness #\S+ success", rest), rest
+    assert not re.search(r"liveness #\S+ failure", rest), rest
+
+
+def test_the_limit_of_descriptors_is_raised_and_children_have_the_old_one() -> None:
+    script = """
+import resource, subprocess
+from probetui.descriptor_limit import original_descriptor_limit, raise_descriptor_limit
+raise_descriptor_limit()
+with original_descriptor_limit():
+    child = subprocess.run(["sh", "-c", "ulimit -Sn"], capture_output=True, text=True)
+print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], child.stdout.strip())
+"""
+
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -Sn 300; exec "$0" -c "$1"', sys.executable, script],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    own, of_child = map(int, done.stdout.split())
+    assert own > 300
+    assert of_child == 300
