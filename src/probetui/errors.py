@@ -7,6 +7,7 @@
     ├── RuntimeUnavailableError       no daemon or socket answers; what was tried (3)
     ├── ContainerRuntimeError         a runtime refused one call
     │   ├── ImageNotFoundError        the image is not there and was not pulled
+    │   ├── ContainerConfigError      what a container asks for cannot be prepared
     │   └── ExecutableMissingError    the command of an exec is not there
     ├── ExecTimeoutError              an exec ran longer than its limit
     ├── GoError                       a prober's step failed; in the kubelet's words
@@ -93,6 +94,13 @@ class ContainerRuntimeError(ProbetuiError):
 
 class ImageNotFoundError(ContainerRuntimeError):
     """The image does not exist, here or where it was pulled from."""
+
+
+class ContainerConfigError(ContainerRuntimeError):
+    """What a container asks for, such as a subPath, cannot be prepared.
+
+    The kubelet's reason is CreateContainerConfigError: no runtime was asked yet.
+    """
 
 
 class ExecutableMissingError(ContainerRuntimeError):

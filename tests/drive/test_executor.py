@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from probetui.drive.executor import Executor
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ExecAction
@@ -297,6 +297,23 @@ class TestErrors:
         finished = await bench.do(RunPodSandbox(POD, 0))
 
         assert finished == OperationFinished(7, error="no network")
+
+    async def test_what_cannot_be_prepared_is_an_error_of_the_config(self) -> None:
+        bench = Bench()
+
+        def refuse(_operation: CreateContainer) -> Run:
+            raise ContainerConfigError("failed to prepare subPath")
+
+        bench.engine.runs = refuse
+        sandbox = await bench.do(RunPodSandbox(POD, 0))
+
+        finished = await bench.do(
+            CreateContainer(POD, APP, str(sandbox.value), 0, "image")
+        )
+
+        assert finished == OperationFinished(
+            7, error="failed to prepare subPath", config_error=True
+        )
 
     async def test_an_image_that_does_not_exist_is_not_found(self) -> None:
         bench = Bench()

@@ -50,6 +50,7 @@ class Carrier:
         error: str | None = None,
         not_found: bool = False,
         fallback_host: str = "",
+        config_error: bool = False,
         index: int = 0,
         after: float = 0,
     ) -> bool:
@@ -58,7 +59,7 @@ class Carrier:
         self._take()
         effect = self._unanswered.pop(index)
         finished = OperationFinished(
-            effect.operation_id, value, error, not_found, fallback_host
+            effect.operation_id, value, error, not_found, fallback_host, config_error
         )
         return self.runner.finish(finished, self.now)
 

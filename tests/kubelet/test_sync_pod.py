@@ -419,6 +419,22 @@ class TestStarting:
             f'failed to "StartContainer" for "app" with {reason}: {_quoted(message)}'
         )
 
+    def test_a_container_that_asks_for_what_cannot_be_prepared_has_a_bad_config(
+        self,
+    ) -> None:
+        bench = Bench()
+        bench.begin(a_pod(APP), a_runtime_status())
+        while not isinstance(bench.asked()[0], CreateContainer):
+            bench.answer(a_value(bench.asked()[0]))
+
+        bench.answer(error="failed to prepare subPath", config_error=True)
+
+        (result,) = bench.returned
+        assert [(each.reason, each.message) for each in result.results[1:]] == [
+            ("CreateContainerConfigError", "failed to prepare subPath")
+        ]
+        assert "Failed" in bench.reasons()
+
     def test_a_plain_init_container_that_fails_ends_the_sync(self) -> None:
         bench = Bench()
 

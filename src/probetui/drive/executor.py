@@ -5,7 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from probetui.errors import ContainerRuntimeError, ImageNotFoundError
+from probetui.errors import (
+    ContainerConfigError,
+    ContainerRuntimeError,
+    ImageNotFoundError,
+)
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import (
     CreateContainer,
@@ -169,6 +173,8 @@ class Executor:
             value = await self._call(operation, progress)
         except ImageNotFoundError as error:
             return OperationFinished(operation_id, error=str(error), not_found=True)
+        except ContainerConfigError as error:
+            return OperationFinished(operation_id, error=str(error), config_error=True)
         except ContainerRuntimeError as error:
             return OperationFinished(operation_id, error=str(error))
         return OperationFinished(operation_id, value)

@@ -108,7 +108,11 @@ class ContainerStarter:
         )
         if created.error is not None:
             self._fail(pod, container, created.error, created.at)
-            return StartFailure(CREATE_CONTAINER_ERROR, created.error)
+            # The kubelet prepares mounts with the config, before it calls the runtime.
+            reason = CREATE_CONTAINER_ERROR
+            if created.config_error:
+                reason = CREATE_CONTAINER_CONFIG_ERROR
+            return StartFailure(reason, created.error)
         container_id = ContainerID(str(created.value))
         self._tell(
             pod, container, "Created", f"Created container: {container.name}", created

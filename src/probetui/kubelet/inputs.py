@@ -266,9 +266,10 @@ class OperationFinished:
     """A `RunOperation` has come to its end.
 
     `error` is the runtime's own words. `value` is what the operation says it is.
-    `not_found` tells an error about something that does not exist. `fallback_host` is
-    set when a hook's request that was meant for HTTPS got its answer without: the host
-    and port.
+    `not_found` tells an error about something that does not exist, `config_error` one
+    of what a container asks for, before a runtime was asked. `fallback_host` is set
+    when a hook's request that was meant for HTTPS got its answer without: the host and
+    port.
     """
 
     operation_id: int
@@ -276,6 +277,7 @@ class OperationFinished:
     error: str | None = None
     not_found: bool = False
     fallback_host: str = ""
+    config_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)

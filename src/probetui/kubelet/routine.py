@@ -26,7 +26,7 @@ class Outcome(NamedTuple):
 
     `results` are those of the routines of a `Together`, in order. `timed_out` says
     that a `Limited` operation or an `Await` ended by its limit. `fallback_host` is that
-    of a hook.
+    of a hook, `config_error` as in `OperationFinished`.
     """
 
     at: datetime
@@ -36,6 +36,7 @@ class Outcome(NamedTuple):
     timed_out: bool = False
     results: tuple[Any, ...] = ()
     fallback_host: str = ""
+    config_error: bool = False
 
 
 class Latch:
@@ -138,6 +139,7 @@ class Runner:
             finished.error,
             finished.not_found,
             fallback_host=finished.fallback_host,
+            config_error=finished.config_error,
         )
         self._advance(task, outcome, now)
         self.look_at_latches(now)
