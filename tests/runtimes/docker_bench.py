@@ -21,6 +21,7 @@ import pytest
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.pod import Container
 from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import UnmountVolume
 from probetui.kubelet.labels import DOCKER_SANDBOX_ID
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.connection import DEFAULT_SOCKET
@@ -61,7 +62,7 @@ class DockerBench(Bench):
 
     Args:
         url: the daemon's endpoint.
-        options: those of the runtime, but its owner.
+        options: those of the runtime, but its owner and its folder.
     """
 
     runtime: DockerRuntime
@@ -148,6 +149,11 @@ class DockerBench(Bench):
                     for each in together
                 )
             )
+        last = self.another()
+        for pod in await last.list_volumes():
+            for name in pod.volumes:
+                await last.unmount_volume(UnmountVolume(pod.pod_uid, name))
+        await last.close()
         for volume in self.volumes():
             volume.remove(force=True)
         self.sdk.close()

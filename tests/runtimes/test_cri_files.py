@@ -12,6 +12,8 @@ from probetui.runtimes.cri.files import PodFiles
 from probetui.runtimes.cri.translate import PodName
 from tests.builders import a_pod
 
+SOCKET = Path("/nonexistent.sock")
+
 
 @pytest.fixture
 def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -30,7 +32,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_all_of_a_pod_is_removed(base: Path, tmp_path: Path) -> None:
-    PodFiles(base).forget_pod(PodName("ns", "web", "u"))
+    PodFiles(base, SOCKET).forget_pod(PodName("ns", "web", "u"))
 
     assert list((base / "pods").iterdir()) == []
     assert list((tmp_path / "logs").iterdir()) == []
@@ -48,7 +50,7 @@ def test_nothing_else_is_whatever_a_pod_is_called(
     base: Path, tmp_path: Path, pod: PodName
 ) -> None:
     with pytest.raises(ContainerRuntimeError, match="cannot be the name of a folder"):
-        PodFiles(base).forget_pod(pod)
+        PodFiles(base, SOCKET).forget_pod(pod)
 
     assert (tmp_path / "bystander").is_dir()
     assert (base / "pods" / "u").is_dir()
@@ -56,7 +58,7 @@ def test_nothing_else_is_whatever_a_pod_is_called(
 
 
 def test_a_pod_without_a_uid_has_no_files(base: Path) -> None:
-    PodFiles(base).forget_pod(PodName("ns", "web", ""))
+    PodFiles(base, SOCKET).forget_pod(PodName("ns", "web", ""))
 
     assert (base / "pods" / "u").is_dir()
 
@@ -66,11 +68,11 @@ def test_a_folder_for_logs_goes_if_nothing_came_of_it(
 ) -> None:
     made, used = a_pod(name="made"), a_pod(name="used")
     for pod in (made, used):
-        PodFiles(base).make_log_folder(pod)
+        PodFiles(base, SOCKET).make_log_folder(pod)
     (tmp_path / "logs" / f"default_used_{used.uid}" / "app").mkdir()
 
     for pod in (made, used):
-        PodFiles(base).remove_empty_log_folder(pod)
+        PodFiles(base, SOCKET).remove_empty_log_folder(pod)
 
     assert {each.name for each in (tmp_path / "logs").iterdir()} == {
         "ns_web_u",

@@ -20,7 +20,6 @@ from probetui.k8s.volume import (
 from probetui.runtimes.docker.mounts import (
     FILES_FOLDER,
     Mounts,
-    Place,
     container_mounts,
     driver_options,
     sandbox_mounts,
@@ -28,19 +27,17 @@ from probetui.runtimes.docker.mounts import (
 )
 from tests.builders import a_container, a_pod
 
-PLACES = {"data": Place("me_uid-of-web_data", "/docker/volumes/data/_data")}
-
 
 def a_pod_mounting(source: VolumeSource, **mount: Any) -> Pod:
     mounts = (VolumeMount("data", **{"mount_path": "/data", **mount}),)
     return a_pod(a_container(volume_mounts=mounts), volumes=(Volume("data", source),))
 
 
-def asked(source: VolumeSource, *, knows_parts: bool = True, **mount: Any) -> Mounts:
+def asked(source: VolumeSource, *, resolved: str = "", **mount: Any) -> Mounts:
     pod = a_pod_mounting(source, **mount)
-    return container_mounts(
-        pod, pod.containers[0], "me", PLACES, knows_parts=knows_parts
-    )
+    (only,) = pod.containers[0].volume_mounts
+    sources = {only: resolved} if resolved else {}
+    return container_mounts(pod, pod.containers[0], "me", sources)
 
 
 def a_volume(*, read_only: bool = False, **options: Any) -> Mounts:
@@ -81,18 +78,27 @@ def test_a_part_of_a_volume_is_asked_for_as_such() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "mode"),
+    ("source", "read_only"),
     [
-        pytest.param(EmptyDir(), "z", id="may be written"),
-        pytest.param(Projected(), "ro,z", id="files"),
+        pytest.param(EmptyDir(), False, id="may be written"),
+        pytest.param(Projected(), True, id="files"),
+        pytest.param(HostPath("/srv"), False, id="of the host"),
     ],
 )
-def test_a_daemon_that_knows_no_parts_gets_the_path_on_its_machine(
-    source: VolumeSource, mode: str
+def test_what_a_sub_path_was_resolved_to_is_bound_and_has_to_exist(
+    source: VolumeSource, *, read_only: bool
 ) -> None:
-    found = asked(source, sub_path="a", knows_parts=False)
+    found = asked(source, sub_path="a:b", resolved="/run/ours/0")
 
-    assert found == Mounts(binds=(f"/docker/volumes/data/_data/a:/data:{mode}",))
+    assert found == Mounts((
+        {
+            "Type": "bind",
+            "Source": "/run/ours/0",
+            "Target": "/data",
+            "ReadOnly": read_only,
+            "BindOptions": {},
+        },
+    ))  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -100,7 +106,6 @@ def test_a_daemon_that_knows_no_parts_gets_the_path_on_its_machine(
     [
         pytest.param("/srv", {}, "/srv:/data:rw", id="as it is"),
         pytest.param("/srv", {"read_only": True}, "/srv:/data:ro", id="read-only"),
-        pytest.param("/srv/", {"sub_path": "a"}, "/srv/a:/data:rw", id="a part"),
         pytest.param("srv", {}, "/srv:/data:rw", id="not a volume of Docker's"),
         pytest.param(
             "/srv",

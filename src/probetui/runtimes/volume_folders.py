@@ -95,19 +95,6 @@ class VolumeFolders:
             return Path("/", volume.source.path)
         return child(child(self._base, pod.uid), volume.name)
 
-    def part(self, pod: Pod, volume: Volume, sub_path: str) -> Path:
-        """Return where a file or folder in a volume is; it is made if it is missing.
-
-        Source: kubelet/kubelet_pods.go, v1.32.10, makeMounts.
-        """
-        path = self.path(pod, volume)
-        for step in Path(sub_path).parts:
-            path /= step
-            if not path.exists():
-                path.mkdir()
-                path.chmod(VOLUME_MODE)
-        return path
-
     def _introduce(self, pod: Pod) -> None:
         """Write down whose volumes follow."""
         folder = child(self._base, pod.uid)

@@ -1,6 +1,7 @@
 """What a kubelet keeps beside the runtime on the machine: files, logs and volumes.
 
 <folder>/volumes/<pod uid>/…                       what containers mount
+/run/probetui/sub-paths/<hash of folder>/…         their subPaths, as mounts
 <folder>/pods/<pod uid>/etc-hosts                  names of the pod
 <folder>/pods/<pod uid>/containers/<name>/<hex>    last words, one file an instance
 /var/log/pods/<namespace>_<name>_<pod uid>/…       what containers print
@@ -43,6 +44,7 @@ from probetui.runtimes.cri.names import (
 from probetui.runtimes.cri.rotation import set_aside
 from probetui.runtimes.cri.translate import PodName, SeenContainer
 from probetui.runtimes.cri.volume_ownership import give_to_group
+from probetui.runtimes.sub_paths import SubPaths, sub_paths_folder, with_sub_paths
 from probetui.runtimes.volume_folders import VolumeFolders, child, remove_tree
 
 RESOLV_CONF = Path("/etc/resolv.conf")
@@ -57,12 +59,14 @@ class PodFiles:
 
     Args:
         folder: where all but logs are; it is made when it is needed.
+        engine_socket: where the runtime listens.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, engine_socket: Path) -> None:
         self._pods = folder / "pods"
         self._volumes_folder = folder / "volumes"
         self._volumes = VolumeFolders(self._volumes_folder)
+        self._sub_paths = SubPaths(sub_paths_folder(folder), engine_socket)
 
     # -- sandboxes and containers
 
@@ -87,7 +91,7 @@ class PodFiles:
         pod, container = operation.pod, operation.container
         _make_log_folder(child(_log_folder(pod), container.name))
         with system_refusals():
-            mounts = list(volume_mounts(pod, container, self._volumes))
+            mounts = list(volume_mounts(pod, container, self._volumes, self._sub_paths))
             if not mounts_hosts_itself(container):
                 mounts.append(file_mount(self._write_hosts(pod, ip), ETC_HOSTS))
             if path := container.termination_message_path:
@@ -172,13 +176,14 @@ class PodFiles:
         folder = child(self._volumes_folder, operation.pod_uid)
         folder = child(folder, operation.volume_name)
         with system_refusals():
+            self._sub_paths.clean(operation.pod_uid, operation.volume_name)
             unmount_memory(folder)
             self._volumes.unmount(operation)
 
     def list_volumes(self) -> tuple[PodVolumes, ...]:
         """Return all volumes there are, by pod."""
         with system_refusals():
-            return self._volumes.list()
+            return with_sub_paths(self._volumes.list(), self._sub_paths.list())
 
 
 def _log_folder(pod: Pod) -> Path:

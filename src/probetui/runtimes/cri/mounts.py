@@ -8,6 +8,7 @@ from pathlib import Path
 from probetui.k8s.pod import Container, Pod, VolumeMount
 from probetui.k8s.volume import Projected, Volume
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.sub_paths import SubPaths
 from probetui.runtimes.volume_folders import VolumeFolders
 
 ETC_HOSTS = "/etc/hosts"
@@ -19,18 +20,24 @@ _PROPAGATION = {
 
 
 def volume_mounts(
-    pod: Pod, container: Container, volumes: VolumeFolders
+    pod: Pod, container: Container, volumes: VolumeFolders, sub_paths: SubPaths
 ) -> Iterator[cri.Mount]:
-    """Yield the mounts of a container's volumes; a missing part of one is made.
+    """Yield the mounts of a container's volumes; a missing subPath is made.
 
-    Raises `OSError` for what the system refuses.
+    Raises:
+        ContainerConfigError: a subPath leads out of its volume.
+        OSError: the system refuses.
 
     Source: kubelet/kubelet_pods.go, v1.32.10, makeMounts.
     """
     for mount in container.volume_mounts:
         volume = pod.volume(mount.name)
-        if volume is not None:
-            yield _volume_mount(pod, mount, volume, volumes)
+        if volume is None:
+            continue
+        path = volumes.path(pod, volume)
+        if mount.sub_path:
+            path = sub_paths.bind(pod, container, mount, path)
+        yield _volume_mount(mount, volume, path)
 
 
 def mounts_hosts_itself(container: Container) -> bool:
@@ -44,13 +51,7 @@ def file_mount(file: Path, path: str) -> cri.Mount:
     return cri.Mount(container_path=path, host_path=str(file))
 
 
-def _volume_mount(
-    pod: Pod, mount: VolumeMount, volume: Volume, volumes: VolumeFolders
-) -> cri.Mount:
-    if mount.sub_path:
-        path = volumes.part(pod, volume, mount.sub_path)
-    else:
-        path = volumes.path(pod, volume)
+def _volume_mount(mount: VolumeMount, volume: Volume, path: Path) -> cri.Mount:
     return cri.Mount(
         container_path=_absolute(mount.mount_path),
         host_path=str(path),

@@ -111,7 +111,7 @@ class CriRuntime:
         self._client = client
         self._engine = engine
         self._options = options
-        self._files = PodFiles(options.folder)
+        self._files = PodFiles(options.folder, Path(client.socket))
         self._ownership = Ownership(
             client,
             OwnershipLedger(options.folder / "owned"),

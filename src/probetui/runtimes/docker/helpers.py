@@ -32,11 +32,13 @@ class Helper:
             lambda api: api.put_archive(self._docker_id, folder, archive)
         )
 
+    async def stat(self, path: str) -> dict[str, Any] | None:
+        """Return what Docker says of a file or a link, None if there is none."""
+        return await self._client.call(lambda api: api.path_stat(self._docker_id, path))
+
     async def mode(self, path: str) -> int | None:
         """Return the mode of a file as Go has it, None if there is none."""
-        found = await self._client.call(
-            lambda api: api.path_stat(self._docker_id, path)
-        )
+        found = await self.stat(path)
         return None if found is None else int(found["mode"])
 
 

@@ -112,33 +112,31 @@ def part(
 def bind(source: HostPath, mount: VolumeMount) -> Mounts:
     """Mount a path of the daemon's machine; a missing one becomes a folder."""
     path = _absolute(source.path)
-    if mount.sub_path:
-        path = f"{path.rstrip('/')}/{mount.sub_path}"
-    target = _absolute(mount.mount_path)
-    propagation = _PROPAGATION.get(mount.mount_propagation, "")
     if ":" in path:
         # A colon would end the path in the short form, which can make folders.
-        options = {"Propagation": propagation} if propagation else {}
-        return Mounts((
-            {
-                "Type": "bind",
-                "Source": path,
-                "Target": target,
-                "ReadOnly": mount.read_only,
-                "BindOptions": options,
-            },
-        ))  # fmt: skip
+        return bind_existing(path, mount, read_only=mount.read_only)
+    target = _absolute(mount.mount_path)
+    propagation = _PROPAGATION.get(mount.mount_propagation, "")
     words = ["ro" if mount.read_only else "rw", *filter(None, [propagation])]
     return Mounts(binds=(f"{path}:{target}:{','.join(words)}",))
 
 
+def bind_existing(path: str, mount: VolumeMount, *, read_only: bool) -> Mounts:
+    """Mount a path of the daemon's machine that has to exist."""
+    propagation = _PROPAGATION.get(mount.mount_propagation, "")
+    return Mounts((
+        {
+            "Type": "bind",
+            "Source": path,
+            "Target": _absolute(mount.mount_path),
+            "ReadOnly": read_only,
+            "BindOptions": {"Propagation": propagation} if propagation else {},
+        },
+    ))  # fmt: skip
+
+
 def container_mounts(
-    pod: Pod,
-    container: Container,
-    owner: str,
-    places: Mapping[str, Place],
-    *,
-    knows_parts: bool,
+    pod: Pod, container: Container, owner: str, sources: Mapping[VolumeMount, str]
 ) -> Mounts:
     """Return the mounts of a container.
 
@@ -146,29 +144,27 @@ def container_mounts(
         pod: its pod.
         container: it, with paths in volumes that have no references any more.
         owner: the value of our own label.
-        places: where volumes are, by name, of which only a part is mounted.
-        knows_parts: whether the daemon can mount parts of volumes.
+        sources: what subPaths were resolved to on the daemon's machine; those that
+            are not there are resolved by the daemon.
     """
     found = NO_MOUNTS
     for mount in container.volume_mounts:
         volume = pod.volume(mount.name)
         if volume is None:
             continue
-        if isinstance(volume.source, HostPath):
-            found += bind(volume.source, mount)
-            continue
         target = _absolute(mount.mount_path)
         read_only = mount.read_only or isinstance(volume.source, Projected)
-        if mount.sub_path:
+        name = volume_name(owner, pod.uid, mount.name)
+        if mount in sources:
+            found += bind_existing(sources[mount], mount, read_only=read_only)
+        elif isinstance(volume.source, HostPath):
+            found += bind(volume.source, mount)
+        elif mount.sub_path:
+            place = Place(name, "")
             found += part(
-                places[mount.name],
-                mount.sub_path,
-                target,
-                read_only=read_only,
-                knows_parts=knows_parts,
+                place, mount.sub_path, target, read_only=read_only, knows_parts=True
             )
         else:
-            name = volume_name(owner, pod.uid, mount.name)
             found += whole(name, target, read_only=read_only)
     return found
 

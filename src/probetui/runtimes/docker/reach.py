@@ -91,6 +91,11 @@ class Daemon:
         return "" if "unix" in parts.scheme else parts.hostname or ""
 
     @property
+    def socket(self) -> str:
+        """The path of the unix socket in the endpoint; empty for another endpoint."""
+        return "" if self.host else urlsplit(self.url).path
+
+    @property
     def is_on_this_kernel(self) -> bool:
         """Whether its containers' processes are processes of this system."""
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -83,8 +84,10 @@ from probetui.runtimes.docker.translate import (
     to_docker_id,
 )
 from probetui.runtimes.docker.unowned import Unowned
+from probetui.runtimes.docker.volume_parts import VolumeParts
 from probetui.runtimes.docker.volumes import Volumes
 from probetui.runtimes.ownership_ledger import OwnershipLedger
+from probetui.runtimes.sub_paths import SubPaths, sub_paths_folder
 
 KNOWS_PARTS_FROM = "1.45"
 """The API version from which a part of a volume can be mounted (Docker 26)."""
@@ -113,6 +116,7 @@ class DockerOptions:
         folder: where it is noted what is ours.
         owner: the value of our own label; what another owner made is not looked at.
         sandbox_image: what sandboxes are made of.
+        mounts_sub_paths: whether subPaths are mounted by us where we can do that.
         exec_errors: whether a command that cannot be started is an error (`cri`) or
             a result (`docker`).
         reach: whether ports are published, or `auto`, where they must be.
@@ -121,6 +125,7 @@ class DockerOptions:
     folder: Path
     owner: str = "probetui"
     sandbox_image: str = PAUSE_IMAGE
+    mounts_sub_paths: bool = True
     exec_errors: ExecErrors = "cri"
     reach: ReachMode = "auto"
 
@@ -168,12 +173,20 @@ class DockerRuntime:
         self._disruptions = Disruptions(self._client, self._listing.forget)
         knows_parts = docker.utils.version_gte(api.api_version, KNOWS_PARTS_FROM)
         self._messages = Messages(self._client, knows_parts=knows_parts)
+        helpers = Helpers(self._client, self._sandbox_image, owner, self._ownership)
+        self._parts = VolumeParts(
+            self._client,
+            helpers,
+            self._ownership,
+            sub_paths=_sub_paths(daemon, self._options),
+            knows_parts=knows_parts,
+        )
         self._volumes = Volumes(
             self._client,
-            Helpers(self._client, self._sandbox_image, owner, self._ownership),
+            helpers,
             owner,
             OwnershipLedger(options.folder / "volumes"),
-            knows_parts=knows_parts,
+            self._parts,
         )
         self._unowned = Unowned(self._listing, self._volumes, self._ownership)
         self._reach = Reach(publishing(daemon, self._options.reach))
@@ -367,22 +380,25 @@ class DockerRuntime:
         values = (each.value for each in container.env)
         refuse_undecodable((*container.command, *container.args, *values))
         name = docker_container_name(pod, container, operation.attempt)
-        mounts = await self._volumes.mounts(operation)
+        mounts, guarded = await self._volumes.mounts(operation)
         mounts += await self._messages.mount(operation)
         request = container_request(operation, self._options.owner, mounts)
         if not self._daemon.shares_names:
             share_name(request, operation.sandbox_id)
-        return to_container_id(await self._containers.create(name, request))
+        docker_id = await self._containers.create(name, request)
+        self._parts.guard(docker_id, pod, container, guarded)
+        return to_container_id(docker_id)
 
     async def start_container(self, container_id: ContainerID) -> None:
         """Start a created container."""
         docker_id = to_docker_id(container_id)
         if self._daemon.starts_what_is_joined:
             await self._containers.check_sandbox_runs(docker_id)
-        asked_at = self._daemon_clock.now()
         try:
-            await self._client.call(lambda api: api.start(docker_id))
-            self._daemon_clock.started(container_id, asked_at)
+            async with self._parts.guarding(docker_id):
+                asked_at = self._daemon_clock.now()
+                await self._client.call(lambda api: api.start(docker_id))
+                self._daemon_clock.started(container_id, asked_at)
         finally:
             self._listing.forget(docker_id)
 
@@ -397,7 +413,9 @@ class DockerRuntime:
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Remove a container; one that runs is killed first."""
-        await self._containers.remove(to_docker_id(container_id))
+        docker_id = to_docker_id(container_id)
+        await self._containers.remove(docker_id)
+        self._parts.forget(docker_id)
 
     async def exec_sync(
         self,
@@ -516,3 +534,15 @@ class DockerRuntime:
     def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
         """Return where to connect instead of `pod_ip:port`."""
         return self._reach.dial_address(pod_ip, port)
+
+
+def _sub_paths(daemon: Daemon, options: DockerOptions) -> SubPaths | None:
+    """Return what mounts subPaths, None where this user cannot do it for the daemon."""
+    if (
+        not options.mounts_sub_paths
+        or not daemon.is_on_this_kernel
+        or daemon.is_rootless
+        or os.geteuid() != 0
+    ):
+        return None
+    return SubPaths(sub_paths_folder(options.folder), Path(daemon.socket))

@@ -7,8 +7,8 @@ containers write as root can be removed by whoever may use the daemon.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from probetui.errors import ContainerRuntimeError
@@ -27,7 +27,6 @@ from probetui.runtimes.docker.faults import CONFLICT, NOT_FOUND, RefusedError
 from probetui.runtimes.docker.helpers import Helpers
 from probetui.runtimes.docker.host_paths import check_host_path
 from probetui.runtimes.docker.mounts import (
-    NO_MOUNTS,
     VOLUME,
     Mounts,
     Place,
@@ -44,12 +43,11 @@ from probetui.runtimes.docker.translate import (
     owned_by,
     pod_name,
 )
+from probetui.runtimes.docker.volume_parts import GuardedPart, VolumeParts
 from probetui.runtimes.ownership_ledger import OwnershipLedger, maker
 
 ROOT = "volume"
 """The folder of a helper in which it has a volume."""
-
-EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class UnownedVolume(NamedTuple):
@@ -69,7 +67,7 @@ class Volumes:
         helpers: look into volumes and paths.
         owner: the value of our own label.
         ledger: the notes about volumes: a volume has no ID, so its nonce is noted.
-        knows_parts: whether the daemon can mount a part of a volume.
+        parts: prepares what subPaths name.
     """
 
     def __init__(
@@ -78,14 +76,13 @@ class Volumes:
         helpers: Helpers,
         owner: str,
         ledger: OwnershipLedger,
-        *,
-        knows_parts: bool,
+        parts: VolumeParts,
     ) -> None:
         self._client = client
         self._helpers = helpers
         self._owner = owner
         self._ledger = ledger
-        self._knows_parts = knows_parts
+        self._parts = parts
         self._released: set[UnmountVolume] = set()
 
     async def mount(self, operation: MountVolume) -> None:
@@ -110,6 +107,7 @@ class Volumes:
 
     async def unmount(self, operation: UnmountVolume) -> None:
         """Remove a volume, or have that done once nothing of its pod is left."""
+        self._parts.clean(operation.pod_uid, operation.volume_name)
         await self._helpers.remove_left(operation.pod_uid, operation.volume_name)
         await self._remove(operation)
 
@@ -127,7 +125,7 @@ class Volumes:
         found = await self._client.call(lambda api: api.volumes(filters=filters))
         volumes = found["Volumes"] or ()
         ours = [each["Labels"] for each in volumes if self._is_ours(each)]
-        return _by_pod([*ours, *await self._helpers.left()])
+        return self._parts.add_mounted(_by_pod([*ours, *await self._helpers.left()]))
 
     async def not_ours(self) -> tuple[UnownedVolume, ...]:
         """Return the volumes with our label that are in no note of ours."""
@@ -145,22 +143,32 @@ class Volumes:
         """Have a volume be ours because somebody said so."""
         self._ledger.take_over(_proof(volume.name, volume.nonce), volume.name)
 
-    async def mounts(self, operation: CreateContainer) -> Mounts:
-        """Return the mounts of a container that is about to be made."""
+    async def mounts(
+        self, operation: CreateContainer
+    ) -> tuple[Mounts, tuple[GuardedPart, ...]]:
+        """Return the mounts of a container that is about to be made.
+
+        The second value is what has to be guarded when it is started.
+
+        Raises:
+            ContainerConfigError: a subPath leads out of its volume.
+        """
         pod, container = operation.pod, operation.container
-        parts = [
-            each
-            for each in container.volume_mounts
-            if each.sub_path and not _is_host_path(pod.volume(each.name))
-        ]
-        places: dict[str, Place] = {}
-        if parts:
-            await self._have_parts(pod, parts)
-            for each in parts:
-                places[each.name] = await self._place(pod, each.name)
-        return container_mounts(
-            pod, container, self._owner, places, knows_parts=self._knows_parts
-        )
+        sources: dict[VolumeMount, str] = {}
+        guarded: list[GuardedPart] = []
+        for mount in container.volume_mounts:
+            volume = pod.volume(mount.name)
+            if volume is None or not mount.sub_path:
+                continue
+            place = await self._place(pod, volume)
+            found = await self._parts.prepare(pod, container, mount, place)
+            if isinstance(found, GuardedPart):
+                guarded.append(found)
+                sources[mount] = found.source
+            elif found is not None:
+                sources[mount] = found
+        mounts = container_mounts(pod, container, self._owner, sources)
+        return mounts, tuple(guarded)
 
     # -- inside
 
@@ -244,42 +252,14 @@ class Volumes:
                 raise
         self._ledger.forget(_proof(name, (found["Labels"] or {}).get(NONCE)))
 
-    async def _place(self, pod: Pod, name: str) -> Place:
-        docker_name = volume_name(self._owner, pod.uid, name)
+    async def _place(self, pod: Pod, volume: Volume) -> Place:
+        if isinstance(volume.source, HostPath):
+            return Place("", str(PurePosixPath("/", volume.source.path)))
+        docker_name = volume_name(self._owner, pod.uid, volume.name)
         found = await self._look(docker_name)
         if found is None:
-            raise ContainerRuntimeError(f'volume "{name}" is gone')
+            raise ContainerRuntimeError(f'volume "{volume.name}" is gone')
         return Place(docker_name, found["Mountpoint"])
-
-    async def _have_parts(self, pod: Pod, parts: Sequence[VolumeMount]) -> None:
-        """Make the folders that are to be mounted and are not there.
-
-        Source: kubelet/kubelet_pods.go, v1.32.10, makeMounts.
-        """
-        group = pod.security_context.fs_group
-        mounts = NO_MOUNTS
-        for name in dict.fromkeys(each.name for each in parts):
-            docker_name = volume_name(self._owner, pod.uid, name)
-            mounts += whole(docker_name, f"/{ROOT}/{name}")
-        async with self._helpers.helper(pod, parts[0].name, mounts) as helper:
-            missing = [
-                path
-                for each in parts
-                for path in _steps(f"{ROOT}/{each.name}", each.sub_path)
-                if await helper.mode(f"/{path}") is None
-            ]
-            if missing:
-                entries = [volume_root(each, group) for each in dict.fromkeys(missing)]
-                await helper.put(pack(entries, EPOCH, group or 0))
-
-
-def _steps(root: str, sub_path: str) -> Iterator[str]:
-    """Yield a path in a volume, and before it every folder on the way."""
-    path = root
-    for step in sub_path.split("/"):
-        if step not in {"", "."}:
-            path = f"{path}/{step}"
-            yield path
 
 
 def _proof(name: str, nonce: str | None) -> str:
@@ -296,7 +276,3 @@ def _by_pod(labels: Iterable[Mapping[str, str]]) -> tuple[PodVolumes, ...]:
         PodVolumes(pod.uid, pod.name, pod.namespace, tuple(sorted(by_pod[pod])))
         for pod in sorted(by_pod)
     )
-
-
-def _is_host_path(volume: Volume | None) -> bool:
-    return volume is not None and isinstance(volume.source, HostPath)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Container, Pod
+from probetui.runtimes.sub_paths import resolve_sub_path
 from probetui.runtimes.volume_folders import VolumeFolders
 
 MESSAGE_MODE = 0o666
@@ -45,7 +46,8 @@ def mount_volumes(
     """Make links to the volumes of a container, the outer ones first.
 
     Raises:
-        ContainerRuntimeError: a volume is to be where the home itself is.
+        ContainerRuntimeError: a volume is to be where the home itself is, or a subPath
+            leads out of its volume.
         OSError: the system refuses.
     """
     for mount in sorted(container.volume_mounts, key=lambda each: each.mount_path):
@@ -57,10 +59,9 @@ def mount_volumes(
             raise ContainerRuntimeError(
                 f'volume "{mount.name}" cannot be mounted at {mount.mount_path}'
             )
+        target = volumes.path(pod, volume)
         if mount.sub_path:
-            target = volumes.part(pod, volume, mount.sub_path)
-        else:
-            target = volumes.path(pod, volume)
+            target = resolve_sub_path(target, container.name, mount)
         link.parent.mkdir(parents=True, exist_ok=True)
         if link.is_symlink():
             link.unlink()

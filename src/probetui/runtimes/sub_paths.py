@@ -1,0 +1,307 @@
+"""subPath: a file or directory of a volume, opened and bound without a way out of it.
+
+What containers write into a volume they may replace by symbolic links, also while it
+is looked at. So links are resolved once and must stay in the volume, each component of
+the result is opened without following links, and it is the descriptor that is mounted,
+at a path that containers do not reach. The runtime gets that path:
+
+    <base>/<pod uid>/pod.json                        whose mounts these are
+    <base>/<pod uid>/<volume>/<container>/<index>    one mount; index in volumeMounts
+
+Source: pkg/volume/util/subpath/subpath_linux.go, v1.32.10, doSafeMakeDir, doSafeOpen,
+doBindSubPath, doCleanSubPaths; kubelet/kubelet_pods.go, v1.32.10, makeMounts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import logging
+import os
+import socket
+import stat
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from probetui.errors import ContainerConfigError, ContainerRuntimeError
+from probetui.k8s.pod import Container, Pod, VolumeMount
+from probetui.kubelet.go_text import go_quote
+from probetui.ports import PodVolumes
+from probetui.runtimes.kernel_mounts import bind_descriptor, unmount
+from probetui.untrusted_files import DirectoryRoot, child_path
+
+logger = logging.getLogger(__name__)
+
+RUN = Path("/run/probetui/sub-paths")
+"""Where mounts are: nobody removes it as a tree, and it is empty after a boot."""
+
+POD_FILE = "pod.json"
+OWN_MODE = 0o700
+MAX_RECORD_BYTES = 64 * 1024
+PEER_SECONDS = 5
+_CREDENTIALS = struct.Struct("3i")
+
+
+def sub_paths_folder(state: Path) -> Path:
+    """Return where the subPaths of those are whose state is in that folder."""
+    name = hashlib.sha256(os.fsencode(state.absolute())).hexdigest()[:16]
+    return RUN / name
+
+
+# -- resolution
+
+
+def open_sub_path(volume: Path, container: str, mount: VolumeMount) -> int:
+    """Open what a subPath names, and return a descriptor that the caller closes.
+
+    Directories that are missing are made, with the mode of the volume. The events do
+    not say what is wrong, as it would tell of the host; the log does.
+
+    Raises:
+        ContainerConfigError: it cannot be made, or leads out of the volume.
+    """
+    root = DirectoryRoot(volume)
+    _make_missing(root, container, mount)
+    try:
+        return root.open_path(root.resolve(mount.sub_path))
+    except (OSError, ContainerRuntimeError) as error:
+        raise refused_sub_path(container, mount.name, error) from error
+
+
+def resolve_sub_path(volume: Path, container: str, mount: VolumeMount) -> Path:
+    """Return the path of what a subPath names, without links as it is now.
+
+    For those who do not mount it; see `open_sub_path`.
+    """
+    os.close(open_sub_path(volume, container, mount))
+    try:
+        root = DirectoryRoot(volume)
+        return Path(os.path.realpath(volume)) / root.resolve(mount.sub_path)
+    except (OSError, ContainerRuntimeError) as error:
+        raise refused_sub_path(container, mount.name, error) from error
+
+
+def refused_sub_path(
+    container: str, volume: str, reason: object, *, to_make: bool = False
+) -> ContainerConfigError:
+    """Return the error of a subPath in the kubelet's words, and log the reason."""
+    deed = "create subPath directory" if to_make else "prepare subPath"
+    text = (
+        f"failed to {deed} for volumeMount {go_quote(volume)} "
+        f"of container {go_quote(container)}"
+    )
+    logger.warning("%s: %s", text, reason)
+    return ContainerConfigError(text)
+
+
+def _make_missing(root: DirectoryRoot, container: str, mount: VolumeMount) -> None:
+    """Make the directories of a subPath that do not exist.
+
+    Source: pkg/volume/util/subpath/subpath_linux.go, v1.32.10, doSafeMakeDir.
+    """
+    try:
+        mode = stat.S_IMODE(root.path.stat().st_mode)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ContainerConfigError(f"stat {root.path}: {reason}") from error
+    existing, missing = _existing_prefix(root.path, PurePath(mount.sub_path))
+    if missing.parts:
+        try:
+            # A link in what is missing leads nowhere, and is refused.
+            root.make_directories(root.resolve(existing) / missing, mode)
+        except (OSError, ContainerRuntimeError) as error:
+            raise refused_sub_path(
+                container, mount.name, error, to_make=True
+            ) from error
+
+
+def _existing_prefix(volume: Path, path: PurePath) -> tuple[PurePath, PurePath]:
+    """Return how far a path leads to something, and the rest of it."""
+    for count in range(len(path.parts) + 1):
+        beginning = PurePath(*path.parts[: count + 1])
+        try:
+            (volume / beginning).stat()
+        except FileNotFoundError:
+            return PurePath(*path.parts[:count]), PurePath(*path.parts[count:])
+        except OSError:
+            break  # what opens it says what is the matter
+    return path, PurePath()
+
+
+# -- mounts
+
+
+@dataclass(frozen=True, slots=True)
+class SubPaths:
+    """The subPaths that are mounted for the containers of one runtime.
+
+    Attributes:
+        base: the folder of all of them; see `sub_paths_folder`.
+        engine_socket: where the container engine listens, which has to see the mounts.
+    """
+
+    base: Path
+    engine_socket: Path
+
+    def bind(
+        self, pod: Pod, container: Container, mount: VolumeMount, volume: Path
+    ) -> Path:
+        """Mount what a subPath names and return where; one that is mounted stays.
+
+        Raises:
+            ContainerConfigError: it leads out of the volume, or cannot be mounted.
+        """
+        descriptor = open_sub_path(volume, container.name, mount)
+        index = str(container.volume_mounts.index(mount))
+        try:
+            self.check_view(volume)
+            target = child_path(self.base, pod.uid, mount.name, container.name, index)
+            self._introduce(pod)
+            self._bind(descriptor, target)
+        except (OSError, ContainerRuntimeError) as error:
+            raise refused_sub_path(container.name, mount.name, error) from error
+        finally:
+            os.close(descriptor)
+        return target
+
+    def clean(self, pod_uid: str, volume_name: str) -> None:
+        """Unmount the subPaths of a pod's volume.
+
+        Only mount points and empty folders are removed: never a tree.
+
+        Raises:
+            ContainerRuntimeError: the system refuses.
+        """
+        try:
+            self._clean(child_path(self.base, pod_uid, volume_name))
+        except OSError as error:
+            raise ContainerRuntimeError(
+                f"the subPaths of volume {volume_name} cannot be unmounted: {error}"
+            ) from error
+
+    def _clean(self, folder: Path) -> None:
+        for container in _entries(folder):
+            for target in _entries(container):
+                _remove_mount_point(target)
+            container.rmdir()
+        with contextlib.suppress(FileNotFoundError):
+            folder.rmdir()
+        if not list(_volumes(folder.parent)):
+            DirectoryRoot(folder.parent.parent).unlink(
+                f"{folder.parent.name}/{POD_FILE}", missing_ok=True
+            )
+            with contextlib.suppress(FileNotFoundError):
+                folder.parent.rmdir()
+
+    def list(self) -> tuple[PodVolumes, ...]:
+        """Return the volumes of which subPaths are mounted, by pod."""
+        return tuple(filter(None, map(self._pod_volumes, _entries(self.base))))
+
+    def _bind(self, descriptor: int, target: Path) -> None:
+        wanted = os.fstat(descriptor)
+        if _is_same(wanted, target):
+            return  # of an earlier instance of the container
+        _remove_mount_point(target)
+        target.parent.mkdir(OWN_MODE, parents=True, exist_ok=True)
+        if stat.S_ISDIR(wanted.st_mode):
+            target.mkdir(OWN_MODE)
+        else:
+            target.touch(exist_ok=False)
+        try:
+            bind_descriptor(descriptor, target)
+            self.check_view(target)
+        except BaseException:
+            _remove_mount_point(target)
+            raise
+
+    def check_view(self, path: Path) -> None:
+        """Raise `OSError` unless the engine finds the same file at a path as we do.
+
+        It may have another root, or see none of our mounts.
+        """
+        real = Path(os.path.realpath(path))
+        seen = Path(f"/proc/{_peer(self.engine_socket)}/root{real}")
+        if not _is_same(real.stat(), seen):
+            raise OSError(
+                errno.EXDEV, "the container engine does not see it as it is", str(path)
+            )
+
+    def _introduce(self, pod: Pod) -> None:
+        """Write down whose mounts follow."""
+        folder = child_path(self.base, pod.uid)
+        folder.mkdir(OWN_MODE, parents=True, exist_ok=True)
+        text = json.dumps({"name": pod.name, "namespace": pod.namespace})
+        DirectoryRoot(folder).replace_file(POD_FILE, text.encode(), 0o600)
+
+    def _pod_volumes(self, folder: Path) -> PodVolumes | None:
+        try:
+            read = DirectoryRoot(folder).read_file(POD_FILE, MAX_RECORD_BYTES)
+            pod = json.loads(read)
+            name, namespace = str(pod["name"]), str(pod["namespace"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None  # just being made or removed
+        return PodVolumes(folder.name, name, namespace, tuple(_volumes(folder)))
+
+
+def with_sub_paths(
+    volumes: tuple[PodVolumes, ...], mounted: tuple[PodVolumes, ...]
+) -> tuple[PodVolumes, ...]:
+    """Return all volumes, and those of which only subPaths are left, by pod."""
+    found = {each.pod_uid: each for each in (*mounted, *volumes)}
+    for one in mounted:
+        pod = found[one.pod_uid]
+        names = sorted({*pod.volumes, *one.volumes})
+        found[one.pod_uid] = PodVolumes(
+            pod.pod_uid, pod.name, pod.namespace, tuple(names)
+        )
+    return tuple(found[uid] for uid in sorted(found))
+
+
+def _peer(engine_socket: Path) -> int:
+    """Return the process that listens on a socket; raises `OSError`."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(PEER_SECONDS)
+        connection.connect(str(engine_socket))
+        read = connection.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
+        )
+    pid: int = _CREDENTIALS.unpack(read)[0]
+    if pid == 0:
+        raise OSError(errno.EXDEV, "the container engine is in another PID namespace")
+    return pid
+
+
+def _remove_mount_point(target: Path) -> None:
+    """Unmount all that is mounted at a path of ours and remove what is below."""
+    try:
+        while unmount(target):
+            pass
+    except FileNotFoundError:
+        return
+    if target.is_dir():
+        target.rmdir()
+    else:
+        target.unlink()
+
+
+def _is_same(wanted: os.stat_result, path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return False
+    return (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def _volumes(folder: Path) -> Iterator[str]:
+    return (each.name for each in _entries(folder) if each.name != POD_FILE)

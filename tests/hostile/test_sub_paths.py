@@ -1,0 +1,341 @@
+"""subPath while the volume's links lead elsewhere, or change under our hands."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from probetui.errors import ContainerConfigError, ContainerRuntimeError
+from probetui.k8s.pod import Pod, VolumeMount
+from probetui.ports import PodVolumes
+from probetui.runtimes.sub_paths import (
+    SubPaths,
+    open_sub_path,
+    resolve_sub_path,
+    with_sub_paths,
+)
+from tests.builders import a_container, a_pod
+from tests.hostile.arena import Arena, facts_of, isolated
+
+MOUNT = "/proc/self/mountinfo"
+EXCHANGE = 2
+HERE = -100
+ROUNDS = 3000
+
+NOT_PREPARED = 'failed to prepare subPath for volumeMount "data" of container "app"'
+NOT_MADE = (
+    'failed to create subPath directory for volumeMount "data" of container "app"'
+)
+
+
+def a_mount(sub_path: str, path: str = "/data") -> VolumeMount:
+    return VolumeMount("data", path, sub_path=sub_path)
+
+
+def a_pod_mounting(*mounts: VolumeMount) -> Pod:
+    return a_pod(a_container(volume_mounts=mounts))
+
+
+def fill(volume: Path, canary: Path, content: dict[str, str]) -> None:
+    """Make links in a volume; what leads to `.` is a directory, to nothing a file."""
+    for name, target in content.items():
+        if target == ".":
+            (volume / name).mkdir()
+        elif target:
+            (volume / name).symlink_to(target.replace("CANARY", str(canary)))
+        else:
+            (volume / name).touch()
+
+
+CHAIN = {"sub": "one", "one": "./two/../three", "two": ".", "three": "CANARY"}
+UPWARDS = "../" * 40
+
+LEADS_OUT = [
+    pytest.param("sub", {"sub": "CANARY"}, NOT_PREPARED, id="to a directory"),
+    pytest.param("sub", {"sub": "/"}, NOT_PREPARED, id="to the root"),
+    pytest.param("sub", {"sub": ".."}, NOT_PREPARED, id="to what is above"),
+    pytest.param(
+        "sub", {"sub": f"{UPWARDS}CANARY"}, NOT_PREPARED, id="relative, up and down"
+    ),
+    pytest.param("sub", {"sub": "CANARY/readable.conf"}, NOT_PREPARED, id="to a file"),
+    pytest.param(
+        "a/documents", {"a": "CANARY"}, NOT_PREPARED, id="in the middle of a path"
+    ),
+    pytest.param("a/new", {"a": "CANARY"}, NOT_MADE, id="above what would be made"),
+    pytest.param("sub", {"sub": "CANARY/new"}, NOT_MADE, id="to what is missing"),
+    pytest.param("sub", {"sub": "missing"}, NOT_MADE, id="to nothing in it"),
+    pytest.param("sub", CHAIN, NOT_PREPARED, id="through other links"),
+    pytest.param(
+        "sub", {"sub": "other", "other": "sub"}, NOT_PREPARED, id="in a circle"
+    ),
+    pytest.param("sub/x", {"sub": ""}, NOT_PREPARED, id="below a file"),
+    pytest.param("sub", {"sub": "/proc/self/root"}, NOT_PREPARED, id="magic link"),
+]
+
+
+@pytest.mark.parametrize(("sub_path", "content", "text"), LEADS_OUT)
+@isolated
+def test_a_link_that_leads_out_of_a_volume_is_refused_in_the_kubelets_words(
+    arena: Arena, sub_path: str, content: dict[str, str], text: str
+) -> None:
+    volume = arena.work / "volume"
+    volume.mkdir()
+    fill(volume, arena.canary, content)
+
+    for use in (open_sub_path, resolve_sub_path):
+        with pytest.raises(ContainerConfigError) as refusal:
+            use(volume, "app", a_mount(sub_path))
+
+        assert str(refusal.value) == text
+
+
+@pytest.mark.parametrize(
+    ("sub_path", "leads_to"),
+    [
+        pytest.param("real", "real", id="a directory"),
+        pytest.param("current", "real", id="a link"),
+        pytest.param("deep/up", "real", id="a link that climbs, and stays inside"),
+        pytest.param("..data/file", "..stamp/file", id="a file, as of a ConfigMap"),
+        pytest.param("./real//", "real", id="odd slashes"),
+    ],
+)
+def test_links_within_a_volume_are_followed_as_the_kubelet_does(
+    tmp_path: Path, sub_path: str, leads_to: str
+) -> None:
+    for name in ("real", "deep", "..stamp"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "..stamp/file").write_text("x")
+    (tmp_path / "current").symlink_to("real")
+    (tmp_path / "deep/up").symlink_to("../real")
+    (tmp_path / "..data").symlink_to("..stamp")
+
+    found = resolve_sub_path(tmp_path, "app", a_mount(sub_path))
+
+    assert found == tmp_path / leads_to
+
+
+def test_directories_that_are_missing_get_the_mode_of_the_volume(
+    tmp_path: Path,
+) -> None:
+    tmp_path.chmod(0o2775)
+    (tmp_path / "there").mkdir(mode=0o700)
+
+    os.close(open_sub_path(tmp_path, "app", a_mount("there/a/b")))
+
+    assert (tmp_path / "there").stat().st_mode & 0o7777 & ~0o2000 == 0o700
+    assert (tmp_path / "there/a").stat().st_mode & 0o7777 == 0o2775
+    assert (tmp_path / "there/a/b").stat().st_mode & 0o7777 == 0o2775
+
+
+def test_a_volume_that_is_not_there_has_no_sub_paths(tmp_path: Path) -> None:
+    with pytest.raises(ContainerConfigError, match="no such file or directory"):
+        open_sub_path(tmp_path / "gone", "app", a_mount("a"))
+
+
+def test_a_directory_that_becomes_a_link_meanwhile_is_never_followed(
+    tmp_path: Path,
+) -> None:
+    volume, canary = tmp_path / "volume", tmp_path / "canary"
+    (volume / "sub").mkdir(parents=True)
+    canary.mkdir()
+    before = facts_of(canary)
+    (volume / "swapped").symlink_to(canary)
+    outside = canary.stat().st_ino
+    refused = 0
+
+    with exchanging(volume / "sub", volume / "swapped"):
+        for _ in range(ROUNDS):
+            try:
+                found = open_sub_path(volume, "app", a_mount("sub"))
+            except ContainerConfigError:
+                refused += 1
+                continue
+            inode = os.fstat(found).st_ino
+            os.close(found)
+            assert inode != outside
+
+    assert refused, "the two were never exchanged at the wrong moment"
+    assert facts_of(canary) == before
+
+
+def test_nothing_is_made_through_a_link_that_comes_meanwhile(tmp_path: Path) -> None:
+    volume, canary = tmp_path / "volume", tmp_path / "canary"
+    (volume / "sub").mkdir(parents=True)
+    canary.mkdir()
+    before = facts_of(canary)
+    (volume / "swapped").symlink_to(canary)
+
+    with exchanging(volume / "sub", volume / "swapped"):
+        for number in range(ROUNDS):
+            try:
+                os.close(open_sub_path(volume, "app", a_mount(f"sub/{number}/x")))
+            except ContainerConfigError:
+                continue
+
+    assert facts_of(canary) == before
+
+
+@contextmanager
+def exchanging(one: Path, other: Path) -> Iterator[None]:
+    """Have two names trade places all the time."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    stop = threading.Event()
+
+    def exchange() -> None:
+        while not stop.is_set():
+            libc.renameat2(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE)
+
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+# -- mounts
+
+
+@contextmanager
+def engine(arena: Arena) -> Iterator[SubPaths]:
+    """Have an engine that is this process, and sees what it sees."""
+    path = arena.folder / "engine.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        yield SubPaths(arena.folder / "sub-paths", path)
+
+
+def mounts_at(path: Path) -> int:
+    lines = Path(MOUNT).read_text("utf-8").splitlines()
+    return [line.split()[4] for line in lines].count(str(path))
+
+
+def a_volume(arena: Arena, *names: str) -> Path:
+    volume = arena.work / "volume"
+    for name in names:
+        (volume / name).mkdir(parents=True)
+    return volume
+
+
+@isolated
+def test_what_was_bound_stays_whatever_its_path_leads_to_by_now(arena: Arena) -> None:
+    volume = a_volume(arena, "sub")
+    (volume / "sub/mine").write_text("mine")
+    mount = a_mount("sub")
+    pod = a_pod_mounting(mount)
+
+    with engine(arena) as sub_paths:
+        target = sub_paths.bind(pod, pod.containers[0], mount, volume)
+        (volume / "sub").rename(volume / "was")
+        (volume / "sub").symlink_to(arena.canary)
+
+        assert (target / "mine").read_text() == "mine"
+        assert os.listdir(target) == ["mine"]
+        with pytest.raises(ContainerConfigError, match="failed to prepare subPath"):
+            sub_paths.bind(pod, pod.containers[0], mount, volume)
+
+
+@isolated
+def test_a_container_that_starts_again_gets_what_the_sub_path_is_then(
+    arena: Arena,
+) -> None:
+    volume = a_volume(arena, "sub")
+    mount = a_mount("sub")
+    pod = a_pod_mounting(mount)
+
+    with engine(arena) as sub_paths:
+        first = sub_paths.bind(pod, pod.containers[0], mount, volume)
+        again = sub_paths.bind(pod, pod.containers[0], mount, volume)
+        assert (first, mounts_at(first)) == (again, 1)
+        (volume / "sub").rmdir()
+        (volume / "sub").write_text("a file now")
+        third = sub_paths.bind(pod, pod.containers[0], mount, volume)
+
+        assert third == first
+        assert third.read_text() == "a file now"
+        sub_paths.clean(pod.uid, "data")
+        assert mounts_at(third) == 0
+
+
+@isolated
+def test_cleaning_unmounts_and_removes_nothing_of_what_was_mounted(
+    arena: Arena,
+) -> None:
+    (arena.canary / "documents").rename(arena.canary / "sub")
+    arena.seal()
+    mounts = (a_mount("sub"), a_mount("readable.conf", "/file"))
+    pod = a_pod_mounting(*mounts)
+
+    with engine(arena) as sub_paths:
+        for mount in mounts:
+            sub_paths.bind(pod, pod.containers[0], mount, arena.canary)
+        assert sub_paths.list() == (
+            PodVolumes(pod.uid, pod.name, pod.namespace, ("data",)),
+        )
+
+        sub_paths.clean(pod.uid, "data")
+        sub_paths.clean(pod.uid, "data")
+
+        assert sub_paths.list() == ()
+        assert list(sub_paths.base.iterdir()) == []
+
+
+@isolated
+def test_what_does_not_belong_into_the_folder_of_mounts_is_left_and_named(
+    arena: Arena,
+) -> None:
+    volume = a_volume(arena, "sub")
+    mount = a_mount("sub")
+    pod = a_pod_mounting(mount)
+
+    with engine(arena) as sub_paths:
+        target = sub_paths.bind(pod, pod.containers[0], mount, volume)
+        (target.parent / "precious").mkdir()
+        (target.parent / "precious/file").write_text("x")
+
+        with pytest.raises(ContainerRuntimeError, match="precious"):
+            sub_paths.clean(pod.uid, "data")
+
+        assert (target.parent / "precious/file").read_text() == "x"
+
+
+@isolated
+def test_an_engine_that_does_not_see_our_mounts_is_given_none(arena: Arena) -> None:
+    volume = a_volume(arena, "sub")
+    mount = a_mount("sub")
+    pod = a_pod_mounting(mount)
+
+    sub_paths = SubPaths(arena.folder / "sub-paths", arena.folder / "nobody.sock")
+    with pytest.raises(ContainerConfigError, match="failed to prepare subPath"):
+        sub_paths.bind(pod, pod.containers[0], mount, volume)
+
+    assert str(sub_paths.base) not in Path(MOUNT).read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", "", "x" * 256])
+def test_no_name_leads_out_of_the_folder_of_mounts(tmp_path: Path, name: str) -> None:
+    sub_paths = SubPaths(tmp_path / "base", tmp_path / "nobody.sock")
+
+    with pytest.raises(ContainerRuntimeError, match="cannot be the name of a file"):
+        sub_paths.clean(name, "data")
+    with pytest.raises(ContainerRuntimeError, match="cannot be the name of a file"):
+        sub_paths.clean("uid", name)
+
+
+def test_volumes_of_which_only_sub_paths_are_left_are_listed_too() -> None:
+    volumes = (PodVolumes("b", "web", "default", ("data",)),)
+    mounted = (
+        PodVolumes("a", "old", "default", ("host",)),
+        PodVolumes("b", "web", "default", ("data", "host")),
+    )
+
+    assert with_sub_paths(volumes, mounted) == mounted
