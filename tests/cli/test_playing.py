@@ -122,7 +122,7 @@ def test_limits_are_in_its_own_time(
     end = read_recording(path).end
     assert found == status
     assert end is not None
-    assert (end["exit"], end["t"]) == (status, length)
+    assert (end.exit, end.t) == (status, length)
 
 
 def test_what_is_wrong_with_a_script_is_said_by_its_place(
@@ -203,7 +203,7 @@ def test_of_a_record_that_was_cut_off_what_is_whole_is_played(
     shown = capfd.readouterr()
     assert status == 0
     assert "started restart=0" in shown.out
-    assert "bytes are cut off or spoilt" in shown.err
+    assert "is damaged: cut off after " in shown.err
 
 
 def test_a_record_of_a_newer_version_is_refused(
@@ -270,9 +270,9 @@ def test_the_last_session_is_saved_and_the_one_before_is_kept(
     kept = [path for path in folder.iterdir() if not path.is_symlink()]
     ends = [read_recording(path).end for path in kept]
     last = read_recording(folder / LAST).end
-    assert {end and end["t"] for end in ends} == {10, 20}
+    assert {end and end.t for end in ends} == {10, 20}
     assert last is not None
-    assert last["t"] == 20
+    assert last.t == 20
     assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
     assert b"hunter22" not in gzip.decompress((folder / LAST).read_bytes())
 
@@ -335,8 +335,9 @@ def test_a_later_part_of_a_session_cannot_be_played_and_that_is_said(
 ) -> None:
     path = tmp_path / "last.jsonl"
     path.write_text(
-        '{"v":1,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session",'
-        '"continues":true}\n'
+        '{"v":1,"seq":0,"ts":"2026-01-01T00:00:00.000000Z","t":0.0,"type":"session",'
+        '"probetui":"1","runtime":"sim","kubelet":"v1.32","options":{},"manifests":[],'
+        '"seed":1,"config":{},"continues":true}\n'
     )
 
     with pytest.raises(RecordError, match="a later part of a session"):

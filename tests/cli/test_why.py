@@ -116,7 +116,7 @@ def test_of_a_record_that_is_cut_off_it_tells_what_is_whole(
 
     captured = capsys.readouterr()
     assert status == 0
-    assert "bytes are cut off or spoilt" in captured.err
+    assert "is damaged: cut off after " in captured.err
     assert "Its liveness probe asked for it" in captured.out
 
 

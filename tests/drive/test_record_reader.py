@@ -32,10 +32,10 @@ def path(tmp_path: Path) -> Path:
 def test_a_whole_recording_reads_back(path: Path) -> None:
     recording = read_recording(path)
 
-    assert recording.session["seed"] == 3
+    assert recording.session.seed == 3
     assert recording.entries == JOURNAL
     assert recording.end is not None
-    assert recording.end["reason"] == "left"
+    assert recording.end.reason == "left"
     assert recording.problem == ""
 
 
@@ -49,7 +49,7 @@ def test_of_a_cut_off_recording_what_is_whole_is_read_and_the_rest_counted(
 
     assert recording.entries == JOURNAL[:1]
     assert recording.end is None
-    assert recording.problem == "line 3: 20 bytes are cut off or spoilt"
+    assert recording.problem == "line 3 is damaged: cut off after 20 bytes"
 
 
 def test_a_last_line_without_its_newline_counts_as_cut_off(path: Path) -> None:
@@ -58,13 +58,13 @@ def test_a_last_line_without_its_newline_counts_as_cut_off(path: Path) -> None:
     recording = read_recording(path)
 
     assert recording.end is None
-    assert recording.problem.startswith("line 4: ")
+    assert recording.problem.startswith("line 4 is damaged: ")
 
 
 def test_records_of_a_later_kind_are_passed_over(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(
-        lines[0] + b'{"v":1,"seq":0,"type":"input"}\n' + b"".join(lines[1:])
+        lines[0] + b'{"v":1,"seq":0,"type":"holiday"}\n' + b"".join(lines[1:])
     )
 
     assert read_recording(path).entries == JOURNAL
@@ -117,12 +117,16 @@ def test_a_record_of_before_is_read_in_which_inputs_had_the_number_before_them(
     lines = path.read_text().splitlines()
     notes = [json.loads(each) for each in lines[1:3]]
     state = {
-        **notes[0], "seq": 3, "type": "state", "podUID": "uid", "container": "app",
+        **notes[0], "seq": 3, "type": "state", "pod": "web",
+        "namespace": "", "podUID": "uid", "container": "app",
         "subject": "Liveness", "what": "result", "from": "", "to": "Failure",
         "cause": 2,
     }  # fmt: skip
-    rewind = {"v": 1, "seq": 1, "type": "rewind", "inputs": 1}
-    first, second = ({"v": 1, "seq": n, "type": "input", "n": n + 1} for n in (0, 1))
+    common = {"v": 1, "ts": notes[0]["ts"], "t": 0.0}
+    rewind = {**common, "seq": 1, "type": "rewind", "inputs": 1}
+    first, second = (
+        {**common, "seq": n, "type": "input", "n": n + 1, "input": None} for n in (0, 1)
+    )
     records = [first, notes[0], second, notes[1], rewind, second, notes[1], state]
     path.write_text("\n".join([lines[0], *map(json.dumps, records)]) + "\n")
 
@@ -139,7 +143,8 @@ def test_of_a_later_part_of_a_session_causes_that_are_not_in_it_are_left_out(
 ) -> None:
     lines = path.read_text().splitlines()
     state = {
-        **json.loads(lines[1]), "seq": 902, "type": "state", "podUID": "uid",
+        **json.loads(lines[1]), "seq": 902, "type": "state", "pod": "web",
+        "namespace": "", "podUID": "uid",
         "container": "app", "subject": "Liveness", "what": "result", "from": "",
         "to": "Failure", "cause": 7,
     }  # fmt: skip

@@ -261,7 +261,7 @@ def test_of_a_recording_that_was_cut_off_what_is_whole_is_played(
     course = opened(recorded.path)
     seek(course, 30)
 
-    assert "15 bytes are cut off or spoilt" in course.note
+    assert "is damaged: cut off after 15 bytes" in course.note
     assert 0 < len(course.journal) < len(recorded.course.journal)
     assert list(course.journal) == list(recorded.course.journal)[: len(course.journal)]
 
@@ -285,7 +285,7 @@ def test_wherever_it_is_cut_off_what_is_whole_is_played_and_the_rest_told(
             assert tape.entries == len(recording.entries)
             assert tape.problem == recording.problem
             told = (
-                f"line {whole + 1}: {len(rest)} bytes are cut off or spoilt"
+                f"line {whole + 1} is damaged: cut off after {len(rest)} bytes"
                 if rest
                 else f"it has no end, only {whole} lines up to 00:0"
             )
@@ -345,35 +345,49 @@ def test_an_answer_without_a_question_ends_it_and_that_is_said(
     assert 0 < len(course.journal) < len(recorded.course.journal)
 
 
+COMMON = '"v":1,"seq":0,"ts":"2026-01-01T00:00:00.000000Z","t":0.0'
+HEADER = (
+    f'{{{COMMON},"type":"session","probetui":"1","runtime":"sim","kubelet":"v1.32",'
+    '"options":{},"manifests":[],"seed":1,"config":%s}\n'
+)
+TIME_PASSES = f'{{{COMMON},"type":"input","n":1,"input":null}}\n'
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        pytest.param(b"", "it is empty", id="empty"),
-        pytest.param(b"hello\n", "no session record comes first", id="no record"),
+        pytest.param("", "is not a recording: cut off after 0 bytes", id="empty"),
         pytest.param(
-            b'{"v":2,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session"}\n',
+            "hello\n", "is not a recording: JSON is malformed", id="no record"
+        ),
+        pytest.param(
+            '{"v":2,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session"}\n',
             "version 2, this probetui reads up to version 1",
             id="newer",
         ),
         pytest.param(
-            b'{"v":1,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session"}\n',
-            "not what the engine was told",
-            id="without inputs",
+            TIME_PASSES, "line 1: no session record comes first", id="an input first"
         ),
         pytest.param(
-            b'{"v":1,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session"}\n'
-            b'{"v":1,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"input",'
-            b'"n":1,"input":null}\n',
-            "the session record is not ours",
+            HEADER % "{}", "not what the engine was told", id="without inputs"
+        ),
+        pytest.param(
+            HEADER % "[]" + TIME_PASSES,
+            r"the session record is damaged: \[\] is not of type dict",
             id="without a config",
+        ),
+        pytest.param(
+            HEADER % '{"relistPeriod":0}' + TIME_PASSES,
+            "the session record is damaged: relist_period must be longer than nothing",
+            id="with a config of no kubelet",
         ),
     ],
 )
 def test_what_cannot_be_played_is_refused(
-    tmp_path: Path, content: bytes, problem: str
+    tmp_path: Path, content: str, problem: str
 ) -> None:
     path = tmp_path / "session.jsonl"
-    path.write_bytes(content)
+    path.write_text(content)
 
     with pytest.raises(RecordError, match=problem):
         opened(path)

@@ -102,5 +102,5 @@ def test_instants_have_all_six_digits() -> None:
 
 
 def test_what_is_none_of_the_kinds_is_refused() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="'Telepathy' is none of ExecAction, "):
         decode_value(ProbeHandler, {"is": "Telepathy"})

@@ -5,7 +5,6 @@ UX-02, UX-15, UX-20, UX-21, UX-28, UX-65.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, timedelta
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from probetui.drive.record_lines import decode_line
 from probetui.drive.record_reader import decode_entries
 from probetui.drive.recording import RecordContext, encode_entry, to_line
 from probetui.drive.scripted_lives import Answer as Met
@@ -599,7 +599,7 @@ def through_a_record(journal: Sequence[Entry], pod: Pod) -> tuple[Entry, ...]:
     """Return a journal written to a record and read back."""
     context = RecordContext(START, {pod.uid: pod}, pod_status_to_json)
     lines = [to_line(encode_entry(each, context)) for each in journal]
-    return decode_entries(json.loads(each) for each in lines)
+    return decode_entries(filter(None, map(decode_line, lines)))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from probetui.cli.session_options import (
     ScreenChoices,
     SessionOptions,
     pick,
+    recorded_runtime,
 )
 from probetui.cli.terminal import Form, Terminal, choose_form, take_keyboard
 from probetui.drive.record_writer import RecordWriter
@@ -237,7 +238,7 @@ def make_replay_plan(
         loaded=(),
         pods=pods,
         objects=(),
-        runtime=pick(RuntimeOptions, recorded),
+        runtime=recorded_runtime(recorded),
         options=options,
         screen=screen,
         form=form,

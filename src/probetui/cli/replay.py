@@ -47,6 +47,5 @@ def command(*, file: Path | None, **params: Any) -> int:
 
     tape = Tape(file or last_session_to_play())
     course = RecordedCourse(tape, pod_status_to_json)
-    recorded = tape.session.get("options", {})
-    plan = make_replay_plan(tape.pods(), params, recorded)
-    return play_recording(plan, course, str(tape.session.get("runtime", "")))
+    plan = make_replay_plan(tape.pods(), params, tape.session.options)
+    return play_recording(plan, course, tape.session.runtime)

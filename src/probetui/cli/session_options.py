@@ -41,6 +41,16 @@ class RuntimeOptions:
         )
 
 
+def recorded_runtime(options: Mapping[str, Any]) -> RuntimeOptions:
+    """Return how a recorded session reached its runtime; what cannot be is left out."""
+    possible = {
+        name: value
+        for name, value in options.items()
+        if value is None or isinstance(value, str)
+    }
+    return pick(RuntimeOptions, possible)
+
+
 @dataclass(frozen=True, slots=True)
 class ScreenChoices:
     """How the screen looks, by the names of the options."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from probetui.cli.autosave import LAST, last_session, sessions_folder
 from probetui.cli.parameters import nearest
 from probetui.cli.printing import print_line
-from probetui.cli.session_options import RuntimeOptions, pick
+from probetui.cli.session_options import recorded_runtime
 from probetui.drive.masking import Mask, secrets_of
 from probetui.drive.record_reader import Recording, read_recording
 from probetui.errors import NothingToDoError, UsageError
@@ -96,14 +96,14 @@ def _told(recording: Recording) -> _Told:
     pods = _pods(recording)
     past = Past(recording.entries)
     past.feed(recording.entries, 0)
-    started_at = datetime.fromisoformat(recording.session["ts"])
+    started_at = datetime.fromisoformat(recording.session.ts)
     now = recording.entries[-1].at if recording.entries else started_at
     mask = Mask(secrets_of(pods.values()))
     known = {
         uid: pods.get(uid) or Pod(uid, name, namespace)
         for uid, (namespace, name) in recording.pods.items()
     }
-    reach = pick(RuntimeOptions, recording.session.get("options", {})).reach
+    reach = recorded_runtime(recording.session.options).reach
     view = View(Times(now, started_at), mask=mask, reach=reach)
     return _Told(pods, pod_names(known.values()), past, view)
 
@@ -111,8 +111,8 @@ def _told(recording: Recording) -> _Told:
 def _pods(recording: Recording) -> dict[str, Pod]:
     """Return the pods that the session began with, as their manifests have them."""
     sources = [
-        Source(each["name"], each["text"].encode("utf-8", "surrogatepass"))
-        for each in recording.session.get("manifests", ())
+        Source(each.name, each.text.encode("utf-8", "surrogatepass"))
+        for each in recording.session.manifests
     ]
     manifests = load_manifests(sources, validation=Validation.IGNORE)
     return {each.pod.uid: each.pod for each in manifests.loaded}

@@ -7,12 +7,13 @@ looked at, in microseconds after `startedAt`, null for as before).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from probetui.drive.masking import MASKED, Mask
+from probetui.drive.record_lines import DamageError
 from probetui.drive.value_json import decode_value, encode_value
 from probetui.k8s.config import ConfigObject, Secret
 from probetui.k8s.pod import Container, Pod
@@ -78,6 +79,16 @@ class InputEncoder:
         return encoded
 
 
+@dataclass(frozen=True, slots=True)
+class _Relist:
+    """A relist as it is spelled."""
+
+    started_at: datetime
+    order: tuple[str, ...] | None = None
+    changed: Mapping[str, RuntimePodStatus] = field(default_factory=dict)
+    seen: tuple[int | None, ...] = ()
+
+
 class InputDecoder:
     """Reads back what an `InputEncoder` spelled, from the first one on."""
 
@@ -87,27 +98,31 @@ class InputDecoder:
     def decode(self, json: Mapping[str, Any]) -> Input:
         """Return an input.
 
-        Raises `KeyError`, `TypeError` or `ValueError` for what is not one.
+        Raises:
+            DamageError: it is not one, or says only what differs from one before it
+                that is not there.
         """
-        if json["is"] == _RELISTED:
-            return self._relisted(json)
-        decoded: Input = decode_value(Input, json)
+        try:
+            if json.get("is") == _RELISTED:
+                return self._relisted(decode_value(_Relist, json))
+            decoded: Input = decode_value(Input, json)
+        except (ValueError, OverflowError) as error:
+            raise DamageError(str(error)) from None
         return decoded
 
-    def _relisted(self, json: Mapping[str, Any]) -> Relisted:
-        started_at = datetime.fromisoformat(json["startedAt"])
-        changed = {
-            uid: decode_value(RuntimePodStatus, each)
-            for uid, each in json.get("changed", {}).items()
-        }
-        order: Sequence[str] = json.get("order", list(self._pods))
-        pods = {uid: changed.get(uid) or self._pods[uid] for uid in order}
-        for uid, offset in zip(pods, json.get("seen", ()), strict=False):
+    def _relisted(self, read: _Relist) -> Relisted:
+        known = {**self._pods, **read.changed}
+        order = self._pods if read.order is None else read.order
+        for uid in order:
+            if uid not in known:
+                raise DamageError(f"no line before it says what pod {uid} is")
+        pods = {uid: known[uid] for uid in order}
+        for uid, offset in zip(pods, read.seen, strict=False):
             if offset is not None:
-                seen_at = started_at + offset * _MICROSECOND
+                seen_at = read.started_at + offset * _MICROSECOND
                 pods[uid] = replace(pods[uid], seen_at=seen_at)
         self._pods = pods
-        return Relisted(tuple(pods.values()), started_at)
+        return Relisted(tuple(pods.values()), read.started_at)
 
 
 def _is_same(pod: RuntimePodStatus, before: RuntimePodStatus | None) -> bool:

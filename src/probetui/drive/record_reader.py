@@ -1,46 +1,48 @@
-"""Recordings read back: records to journal entries; of a cut-off file what is whole."""
+"""Recordings read back: records to journal entries; what is damaged is left out."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from msgspec import UnsetType
+
+from probetui.drive import record_schema
 from probetui.drive.compressed_records import read_record_file
-from probetui.drive.recording import VERSION, without_end
-from probetui.drive.status_json import Json, decode_pod_status
-from probetui.errors import RecordError
-from probetui.k8s.event import Event, EventType
-from probetui.k8s.listeners import Endpoint, Extent, Listeners
+from probetui.drive.record_lines import (
+    RecordLines,
+)
+from probetui.drive.record_schema import AnyRecord, OfPod
+from probetui.drive.recording import without_end
+from probetui.drive.status_json import decode_pod_status
+from probetui.drive.value_json import plausible_instant
+from probetui.k8s.event import Event
+from probetui.k8s.listeners import Endpoint, Listeners
 from probetui.k8s.probe import HTTPHeader, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.journal import (
-    Action,
     BackoffEntry,
-    By,
     ContainerEntry,
     Entry,
     EventEntry,
-    Exit,
     FindingEntry,
     Gate,
-    Lifecycle,
     ListenersEntry,
     NoteEntry,
     PodGoneEntry,
-    Skip,
     StateEntry,
     StatusEntry,
     TickEntry,
-    Trigger,
     TryEntry,
     UserEntry,
-    What,
 )
-from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Result
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, Result
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,337 +50,324 @@ class Recording:
     """A recording, as far as it could be read.
 
     `session` and `end` are their records as they stand in the file; `end` is None for
-    a session that did not close its recording. `problem` says how much could not be
+    a session that did not close its recording. `problem` says which lines could not be
     read and why, empty if all could. `pods` has namespace and name of each pod by UID.
     """
 
-    session: Mapping[str, Any]
+    session: record_schema.Session
     entries: tuple[Entry, ...]
-    end: Mapping[str, Any] | None
+    end: record_schema.End | None
     problem: str = ""
     pods: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording; of one that was cut off, what is whole.
+    """Read a recording; of one that is damaged, all lines that are not.
 
     Raises:
         RecordError: the file cannot be read, is not a recording, or was written by a
             newer version of probetui.
     """
-    data = read_record_file(path)
-    records, problem = _whole_records(data, path)
-    if not records or records[0].get("type") != "session":
-        raise RecordError(f"{path}: is not a recording: no session record comes first")
-    lines = len(records)
-    end = records[-1] if records[-1]["type"] == "end" else None
-    try:
-        records = _what_stands(records)
-        entries = decode_entries(_renumbered(records))
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordError(f"{path}: is not a recording: {error!r}") from error
+    lines = RecordLines(read_record_file(path), path)
+    kept: list[_Read] = []
+    pods: dict[str, tuple[str, str]] = {}
+    at, end = lines.started_at, None
+    for line in lines:
+        record, at, end = line.record, line.at, None
+        if isinstance(record, record_schema.End):
+            end = record
+        elif isinstance(record, record_schema.Rewind):
+            _take_back(kept, record)
+        elif type(record) in _DECODERS:
+            try:
+                kept.append(_read(record, at))
+            except ValueError as error:
+                lines.damages.add(line.number, error)
+                continue
+            if isinstance(record, OfPod) and record.pod:
+                pods[record.pod_uid] = record.namespace, record.pod
+    problem = str(lines.damages)
     if end is None and not problem:
-        last = max(_instant(each["ts"]) for each in (records[0], records[-1]))
-        problem = without_end(lines, last, _instant(records[0]["ts"]))
-    return Recording(records[0], entries, end, problem, _pods(records))
+        started_at = lines.started_at
+        problem = without_end(lines.count, max(at, started_at), started_at)
+    entries = tuple(_with_ticks(_renumbered(kept)))
+    return Recording(lines.session, entries, end, problem, pods)
 
 
-def _what_stands(records: Iterable[Json]) -> list[Json]:
-    """Return the records without what was taken back: a session may go back in time."""
-    kept: list[Json] = []
-    for each in records:
-        if each["type"] == "rewind":
-            kept = [before for before in kept if not _is_after(before, each)]
-        else:
-            kept.append(each)
-    return kept
+def decode_entries(records: Iterable[AnyRecord]) -> tuple[Entry, ...]:
+    """Return the journal entries among some records, with the numbers of the records.
 
+    Records of other types are passed over.
 
-def _is_after(record: Json, rewind: Json) -> bool:
-    if record["type"] == "input":
-        return int(record["n"]) > int(rewind["inputs"])
-    last = rewind["kept"] if "kept" in rewind else rewind["seq"]
-    return int(record["seq"]) > int(last)
-
-
-def _renumbered(records: Iterable[Json]) -> Iterator[Json]:
-    """Yield the records of entries, numbered as a journal is: by their places."""
-    kept = [each for each in records if each["type"] in _DECODERS]
-    numbers = {each["seq"]: number for number, each in enumerate(kept, start=1)}
-    for each in kept:
-        cause = {"cause": numbers.get(each["cause"])} if "cause" in each else {}
-        yield each | cause | {"seq": numbers[each["seq"]]}
-
-
-def _pods(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """Return namespace and name of the pods that records name, by UID."""
-    return {
-        each["podUID"]: (each["namespace"], each["pod"])
-        for each in records
-        if each.get("pod")
-    }
-
-
-def decode_entries(records: Iterable[Mapping[str, Any]]) -> tuple[Entry, ...]:
-    """Return the journal entries among some records, in order.
-
-    Records of other types are passed over. Raises `KeyError`, `TypeError` or
-    `ValueError` for records that are not ours.
+    Raises:
+        ValueError: a value has the type that it should have, but cannot be.
     """
-    kept = [each for each in records if each["type"] in _DECODERS]
-    # An event may be written before the tick that caused it is over.
-    ticks = {each["seq"]: _tick(each, {}) for each in kept if each["type"] == "tick"}
-    return tuple(_DECODERS[each["type"]](each, ticks) for each in kept)
+    read = [
+        _read(record, plausible_instant(record.ts))
+        for record in records
+        if type(record) in _DECODERS
+    ]
+    return tuple(_with_ticks(read))
 
 
-def _whole_records(data: bytes, path: Path) -> tuple[list[Json], str]:
-    records: list[Json] = []
-    read = 0
-    for line in data.splitlines(keepends=True):
-        record = _whole_record(line)
-        if record is None:
-            lost = len(data) - read
-            return (
-                records,
-                f"line {len(records) + 1}: {lost} bytes are cut off or spoilt",
-            )
-        if record["v"] > VERSION:
-            raise RecordError(
-                f"{path}: the recording has version {record['v']}, "
-                f"this probetui reads up to version {VERSION}"
-            )
-        records.append(record)
-        read += len(line)
-    return records, ""
+class _Read(NamedTuple):
+    """An entry as a record has it, events without ticks; and its cause."""
+
+    entry: Entry
+    cause: int | None
 
 
-def _whole_record(line: bytes) -> Json | None:
-    if not line.endswith(b"\n"):
-        return None
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return None
-    is_record = (
-        isinstance(record, dict)
-        and isinstance(record.get("v"), int)
-        and isinstance(record.get("type"), str)
-    )
-    return record if is_record else None
+def _read(record: Any, at: datetime) -> _Read:
+    return _Read(_DECODERS[type(record)](record, at), getattr(record, "cause", None))
 
 
-Ticks = Mapping[int, TickEntry]
-A = TypeVar("A")
-B = TypeVar("B")
+def _take_back(kept: list[_Read], rewind: record_schema.Rewind) -> None:
+    """Drop what did not happen: a session may go back in time."""
+    last = rewind.seq if isinstance(rewind.kept, UnsetType) else rewind.kept
+    while kept and kept[-1].entry.sequence > last:
+        kept.pop()
 
 
-def _tick(record: Mapping[str, Any], _ticks: Ticks) -> TickEntry:
+def _renumbered(read: Sequence[_Read]) -> list[_Read]:
+    """Return entries numbered as a journal is, by their places, and so their causes."""
+    places = {each.entry.sequence: place for place, each in enumerate(read, start=1)}
+    return [
+        _Read(_numbered(entry, place, places.get(cause or 0)), places.get(cause or 0))
+        for place, (entry, cause) in enumerate(read, start=1)
+    ]
+
+
+def _numbered(entry: Entry, number: int, cause: int | None) -> Entry:
+    match entry:
+        case TickEntry():
+            return entry._replace(sequence=number)
+        case StateEntry() | ListenersEntry() | FindingEntry():
+            return replace(entry, sequence=number, cause=cause)
+        case _:
+            return replace(entry, sequence=number)
+
+
+def _with_ticks(read: Sequence[_Read]) -> Iterator[Entry]:
+    """Yield entries, events with their ticks.
+
+    A tick may come later: an event may be written before its tick is over.
+    """
+    ticks = {
+        each.entry.sequence: each.entry
+        for each in read
+        if isinstance(each.entry, TickEntry)
+    }
+    for entry, cause in read:
+        if isinstance(entry, EventEntry) and cause is not None:
+            yield replace(entry, tick=ticks.get(cause))
+        else:
+            yield entry
+
+
+def _tick(record: record_schema.Tick, at: datetime) -> TickEntry:
     return TickEntry(
-        sequence=record["seq"],
-        at=_instant(record["ts"]),
+        sequence=record.seq,
+        at=at,
         key=_key(record),
-        n=record["n"],
-        trigger=Trigger(record["trigger"]),
-        started_at=_instant(record["startedAt"]),
-        duration=_from_milliseconds(record["ms"]),
-        container_id=ContainerID(record["containerID"]),
-        new_container=record["newContainer"],
-        gates=tuple(Gate(**each) for each in record["gates"]),
-        skip=_optional(Skip, record["skipped"]),
-        exit=_optional(Exit, record["exit"]),
-        attempts=tuple(_attempt(each) for each in record["attempts"]),
-        result=_result(record["result"]),
-        injected=record["injected"],
-        run=record["run"]["count"],
-        threshold=record["run"]["threshold"],
-        stored_before=_result(record["stored"]["before"]),
-        stored_after=_result(record["stored"]["after"]),
-        hold_before=record["hold"]["before"],
-        hold_after=record["hold"]["after"],
-        action=Action(record["action"]),
-        muted=record.get("muted", False),
-        delay=_from_milliseconds(record.get("delayMs", 0)),
-        held=_from_milliseconds(record.get("heldMs", 0)),
+        n=record.n,
+        trigger=record.trigger,
+        started_at=plausible_instant(record.started_at),
+        duration=_from_milliseconds(record.ms),
+        container_id=ContainerID(record.container_id),
+        new_container=record.new_container,
+        gates=tuple(Gate(gate.name, gate.value, gate.passed) for gate in record.gates),
+        skip=record.skipped,
+        exit=record.exit,
+        attempts=tuple(map(_attempt, record.attempts)),
+        result=_result(record.result),
+        injected=record.injected,
+        run=record.run.count,
+        threshold=record.run.threshold,
+        stored_before=_result(record.stored.before),
+        stored_after=_result(record.stored.after),
+        hold_before=record.hold.before,
+        hold_after=record.hold.after,
+        action=record.action,
+        muted=record.muted,
+        delay=_from_milliseconds(record.delay_ms),
+        held=_from_milliseconds(record.held_ms),
     )
 
 
-def _try(record: Mapping[str, Any], _ticks: Ticks) -> TryEntry:
+def _try(record: record_schema.Try, at: datetime) -> TryEntry:
     return TryEntry(
-        sequence=record["seq"],
-        at=_instant(record["ts"]),
+        sequence=record.seq,
+        at=at,
         key=_key(record),
-        container_id=ContainerID(record["containerID"]),
-        started_at=_instant(record["startedAt"]),
-        duration=_from_milliseconds(record["ms"]),
-        attempts=tuple(_attempt(each) for each in record["attempts"]),
-        result=_result(record["result"]),
+        container_id=ContainerID(record.container_id),
+        started_at=plausible_instant(record.started_at),
+        duration=_from_milliseconds(record.ms),
+        attempts=tuple(map(_attempt, record.attempts)),
+        result=_result(record.result),
     )
 
 
-def _key(record: Mapping[str, Any]) -> ProbeKey:
-    kind = ProbeType(record["probe"].capitalize())
-    return ProbeKey(record["podUID"], record["container"], kind)
+def _key(
+    record: record_schema.Tick
+    | record_schema.Try
+    | record_schema.Listeners
+    | record_schema.Finding,
+) -> ProbeKey:
+    kind = ProbeType(record.probe.capitalize())
+    return ProbeKey(record.pod_uid, record.container, kind)
 
 
-def _attempt(json: Mapping[str, Any]) -> Attempt:
+def _attempt(read: record_schema.Attempt) -> Attempt:
     return Attempt(
-        result=ProbeResult(json["result"]),
-        output=json["output"],
-        error=json["error"],
-        duration=_from_milliseconds(json["ms"]),
-        detail=json["detail"],
-        http=_optional(_answer, json.get("http")),
-        refused_at=_optional(_endpoint, json.get("refused")),
-        is_missing=json.get("missing", False),
+        result=read.result,
+        output=read.output,
+        error=read.error,
+        duration=_from_milliseconds(read.ms),
+        detail=read.detail,
+        http=None if isinstance(read.http, UnsetType) else _answer(read.http),
+        refused_at=(
+            None if isinstance(read.refused, UnsetType) else _endpoint(read.refused)
+        ),
+        is_missing=read.missing,
     )
 
 
-def _answer(json: Mapping[str, Any]) -> HTTPAnswer:
+def _answer(read: record_schema.HTTPAnswer) -> HTTPAnswer:
     return HTTPAnswer(
-        status=json["status"],
-        headers=tuple(HTTPHeader(**each) for each in json["headers"]),
-        body=json["body"],
-        redirects=tuple(json["redirects"]),
-        cut_bytes=json.get("cut", 0),
+        status=read.status,
+        headers=tuple(HTTPHeader(header.name, header.value) for header in read.headers),
+        body=read.body,
+        redirects=tuple(read.redirects),
+        cut_bytes=read.cut,
     )
 
 
-def _event(record: Mapping[str, Any], ticks: Ticks) -> EventEntry:
+def _event(record: record_schema.Event, at: datetime) -> EventEntry:
     event = Event(
-        type=EventType(record["eventType"]),
-        reason=record["reason"],
-        message=record["message"],
-        pod_uid=record["object"]["uid"],
-        field_path=record["object"]["fieldPath"],
-        at=_instant(record["eventTime"]),
-        container_name=record["container"],
+        type=record.event_type,
+        reason=record.reason,
+        message=record.message,
+        pod_uid=record.object.uid,
+        field_path=record.object.field_path,
+        at=plausible_instant(record.event_time),
+        container_name=record.container,
     )
-    cause = record["cause"]
-    tick = None if cause is None else ticks.get(cause)
-    return EventEntry(record["seq"], _instant(record["ts"]), event, tick)
+    return EventEntry(record.seq, at, event, None)
 
 
-def _state(record: Mapping[str, Any], _ticks: Ticks) -> StateEntry:
+def _state(record: record_schema.State, at: datetime) -> StateEntry:
     return StateEntry(
-        sequence=record["seq"],
-        at=_instant(record["ts"]),
-        pod_uid=record["podUID"],
-        container_name=record["container"],
-        subject=record["subject"],
-        what=What(record["what"]),
-        before=record["from"],
-        after=record["to"],
-        cause=record["cause"],
+        sequence=record.seq,
+        at=at,
+        pod_uid=record.pod_uid,
+        container_name=record.container,
+        subject=record.subject,
+        what=record.what,
+        before=record.before,
+        after=record.after,
+        cause=record.cause,
     )
 
 
-def _container(record: Mapping[str, Any], _ticks: Ticks) -> ContainerEntry:
+def _container(record: record_schema.Container, at: datetime) -> ContainerEntry:
     return ContainerEntry(
-        sequence=record["seq"],
-        at=_instant(record["ts"]),
-        pod_uid=record["podUID"],
-        container_name=record["container"],
-        container_id=ContainerID(record["containerID"]),
-        restart_count=record["restartCount"],
-        what=Lifecycle(record["what"]),
-        exit_code=record["exitCode"],
-        signal=record["signal"],
-        oom_killed=record["oom"],
-        grace_period_seconds=record["grace"],
-        grace_source=record["graceSource"],
-        by=_optional(By, record["by"]),
-        reason=record["reason"],
+        sequence=record.seq,
+        at=at,
+        pod_uid=record.pod_uid,
+        container_name=record.container,
+        container_id=ContainerID(record.container_id),
+        restart_count=record.restart_count,
+        what=record.what,
+        exit_code=record.exit_code,
+        signal=record.signal,
+        oom_killed=record.oom,
+        grace_period_seconds=record.grace,
+        grace_source=record.grace_source,
+        by=record.by,
+        reason=record.reason,
     )
 
 
-def _backoff(record: Mapping[str, Any], _ticks: Ticks) -> BackoffEntry:
+def _backoff(record: record_schema.Backoff, at: datetime) -> BackoffEntry:
     return BackoffEntry(
-        sequence=record["seq"],
-        at=_instant(record["ts"]),
-        pod_uid=record["podUID"],
-        container_name=record["container"],
-        window=timedelta(seconds=record["window"]),
-        since=_optional(_instant, record["since"]),
-        waits=record["waits"],
-        until=_optional(_instant, record["until"]),
-        next_window=timedelta(seconds=record["nextWindow"]),
-        is_reset=record["reset"],
+        sequence=record.seq,
+        at=at,
+        pod_uid=record.pod_uid,
+        container_name=record.container,
+        window=timedelta(seconds=record.window),
+        since=_optional(plausible_instant, record.since),
+        waits=record.waits,
+        until=_optional(plausible_instant, record.until),
+        next_window=timedelta(seconds=record.next_window),
+        is_reset=record.reset,
     )
 
 
-def _status(record: Mapping[str, Any], _ticks: Ticks) -> StatusEntry:
-    status = decode_pod_status(record["status"])
-    return StatusEntry(record["seq"], _instant(record["ts"]), record["podUID"], status)
+def _status(record: record_schema.Status, at: datetime) -> StatusEntry:
+    status = decode_pod_status(record.status)
+    return StatusEntry(record.seq, at, record.pod_uid, status)
 
 
-def _user(record: Mapping[str, Any], _ticks: Ticks) -> UserEntry:
-    return UserEntry(
-        record["seq"], _instant(record["ts"]), record["command"], record["target"]
-    )
+def _user(record: record_schema.User, at: datetime) -> UserEntry:
+    return UserEntry(record.seq, at, record.command, record.target)
 
 
-def _note(record: Mapping[str, Any], _ticks: Ticks) -> NoteEntry:
-    return NoteEntry(
-        record["seq"],
-        _instant(record["ts"]),
-        record["text"],
-        record["fault"],
-        record.get("bookmark", False),
-    )
+def _note(record: record_schema.Note, at: datetime) -> NoteEntry:
+    return NoteEntry(record.seq, at, record.text, record.fault, record.bookmark)
 
 
-def _listeners(record: Mapping[str, Any], _ticks: Ticks) -> ListenersEntry:
-    found = record["listeners"]
+def _listeners(record: record_schema.Listeners, at: datetime) -> ListenersEntry:
+    found, extent = record.listeners, record.extent
     return ListenersEntry(
-        sequence=record["seq"],
-        at=_instant(record["ts"]),
+        sequence=record.seq,
+        at=at,
         key=_key(record),
-        container_id=ContainerID(record["containerID"]),
-        refused_at=_endpoint(record["refused"]),
+        container_id=ContainerID(record.container_id),
+        refused_at=_endpoint(record.refused),
         listeners=(
             None
-            if found is None
-            else Listeners(tuple(map(_endpoint, found)), Extent(record["extent"]))
+            if found is None or extent is None
+            else Listeners(tuple(map(_endpoint, found)), extent)
         ),
-        problem=record["problem"],
-        cause=record["cause"],
+        problem=record.problem,
+        cause=record.cause,
     )
 
 
-def _finding(record: Mapping[str, Any], _ticks: Ticks) -> FindingEntry:
+def _finding(record: record_schema.Finding, at: datetime) -> FindingEntry:
     return FindingEntry(
-        sequence=record["seq"],
-        at=_instant(record["ts"]),
+        sequence=record.seq,
+        at=at,
         key=_key(record),
-        rule=record["rule"],
-        path=record["path"],
-        message=record["message"],
-        place=record["place"],
-        cause=record["cause"],
+        rule=record.rule,
+        path=record.path,
+        message=record.message,
+        place=record.place,
+        cause=record.cause,
     )
 
 
-def _endpoint(json: Mapping[str, Any]) -> Endpoint:
-    return Endpoint(json["address"], json["port"])
+def _endpoint(read: record_schema.Endpoint) -> Endpoint:
+    return Endpoint(read.address, read.port)
 
 
-def _gone(record: Mapping[str, Any], _ticks: Ticks) -> PodGoneEntry:
-    return PodGoneEntry(record["seq"], _instant(record["ts"]), record["podUID"])
+def _gone(record: record_schema.Gone, at: datetime) -> PodGoneEntry:
+    return PodGoneEntry(record.seq, at, record.pod_uid)
 
 
-_DECODERS: Mapping[str, Callable[[Mapping[str, Any], Ticks], Entry]] = {
-    "tick": _tick,
-    "try": _try,
-    "event": _event,
-    "state": _state,
-    "container": _container,
-    "backoff": _backoff,
-    "status": _status,
-    "user": _user,
-    "note": _note,
-    "listeners": _listeners,
-    "finding": _finding,
-    "gone": _gone,
+_DECODERS: Mapping[type[Any], Callable[[Any, datetime], Entry]] = {
+    record_schema.Tick: _tick,
+    record_schema.Try: _try,
+    record_schema.Event: _event,
+    record_schema.State: _state,
+    record_schema.Container: _container,
+    record_schema.Backoff: _backoff,
+    record_schema.Status: _status,
+    record_schema.User: _user,
+    record_schema.Note: _note,
+    record_schema.Listeners: _listeners,
+    record_schema.Finding: _finding,
+    record_schema.Gone: _gone,
 }
 
 
@@ -388,10 +377,6 @@ def _optional(convert: Callable[[A], B], value: A | None) -> B | None:
 
 def _result(name: str | None) -> Result | None:
     return None if name is None else Result[name.upper()]
-
-
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text)
 
 
 def _from_milliseconds(number: float) -> timedelta:

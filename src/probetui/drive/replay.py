@@ -8,12 +8,14 @@ so that any instant is near one, and finds out where the two part.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from dataclasses import fields
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, overload
 
 from probetui.drive.checkpoint import Checkpoint, take_checkpoint
 from probetui.drive.course import Marks, has_tick
 from probetui.drive.input_records import InputDecoder
+from probetui.drive.record_lines import DamageError
 from probetui.drive.recording import RecordContext, encode_entry
 from probetui.drive.session_journal import SessionJournal
 from probetui.drive.tape import Tape
@@ -46,8 +48,6 @@ _MOST_KEPT = 128
 _NOT_OURS = frozenset({"v", "pod", "namespace", "object", "folded", "dropped"})
 """Fields of records that do not come from the engine."""
 
-_NOT_A_VALUE = (KeyError, TypeError, ValueError)
-
 
 class _Stray(Exception):  # noqa: N818  # it is no error of the program
     """The recording has an answer to what the engine did not ask."""
@@ -71,20 +71,13 @@ class _Living:
         self._asked: set[int] = set()
 
     def live(self, tape: Tape) -> Turn:
-        """Give it the next input.
+        """Give it the next input; one that is damaged is skipped, and the tape told.
 
         Raises:
-            _Stray: it is an answer to nothing.
-            KeyError, TypeError, ValueError: it is not an input.
+            _Stray: it is an answer to nothing, though nothing is missing before it.
         """
-        json = tape.input(self.position)
         now = tape.instants[self.position]
-        if json is None:
-            turn = self.engine.advance(now)
-        else:
-            item = self._decoder.decode(json)
-            self._check(item)
-            turn = self.engine.submit(item, now)
+        turn = self._turn(tape, now)
         self.now = now
         self.position += 1
         self.entries += len(turn.entries)
@@ -94,6 +87,23 @@ class _Living:
             if isinstance(effect, RunProbe | RunOperation)
         )
         return turn
+
+    def _turn(self, tape: Tape, now: datetime) -> Turn:
+        json = tape.input(self.position)
+        if json is None:
+            return self.engine.advance(now)
+        try:
+            item = self._decoder.decode(json)
+            self._check(item)
+        except DamageError as error:
+            tape.spoil(self.position, error)
+        except _Stray as error:
+            if not tape.is_damaged:
+                raise
+            tape.spoil(self.position, error)
+        else:
+            return self.engine.submit(item, now)
+        return self.engine.advance(now)
 
     def _check(self, item: Input) -> None:
         match item:
@@ -138,10 +148,10 @@ class RecordedCourse:
         apart: int = _APART,
     ) -> None:
         try:
-            config = decode_value(KubeletConfig, tape.session["config"])
-            started_at = datetime.fromisoformat(tape.session["ts"])
-        except _NOT_A_VALUE as error:
-            raise RecordError(f"the session record is not ours: {error!r}") from error
+            config = _decode_config(tape.session.config)
+        except ValueError as error:
+            raise RecordError(f"the session record is damaged: {error}") from error
+        started_at = tape.started_at
         self._tape = tape
         self._apart = apart
         self._context = RecordContext(started_at, {}, status_to_json)
@@ -287,10 +297,11 @@ class RecordedCourse:
         position, first = self._ahead.position, self._ahead.entries
         try:
             entries = self._ahead.live(self._tape).entries
-        except (_Stray, *_NOT_A_VALUE) as error:
+        except Exception as error:  # noqa: BLE001  # an engine given nonsense: see _broken
             self._last = position
             clock = _clock(self._tape.instants[position] - self._context.started_at)
-            self._broken = f"cannot be followed further than {clock}: {error}"
+            reason = error if isinstance(error, _Stray) else repr(error)
+            self._broken = f"cannot be followed further than {clock}: {reason}"
             return
         self._ahead_journal.extend(entries)
         if has_tick(entries):
@@ -361,6 +372,24 @@ class _Part(Sequence[Entry]):
         if not -self._length <= place < self._length:
             raise IndexError(f"entry {place} of {self._length} is not there")
         return self._journal[place % self._length]
+
+
+def _decode_config(json: Any) -> KubeletConfig:
+    """Read how the kubelet of a recording behaved.
+
+    Raises:
+        ValueError: it is not that of any kubelet.
+    """
+    config: KubeletConfig = decode_value(KubeletConfig, json)
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if (
+            isinstance(value, timedelta)
+            and value <= timedelta()
+            and value != config.age
+        ):
+            raise ValueError(f"{field.name} must be longer than nothing")
+    return config
 
 
 def _kept(living: _Living) -> _Kept:

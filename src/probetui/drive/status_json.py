@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
+import msgspec
+from msgspec import field
+
+from probetui.drive.record_lines import DamageError
+from probetui.drive.value_json import plausible_instant
 from probetui.k8s.status import (
     ConditionStatus,
     ContainerState,
@@ -18,83 +23,153 @@ from probetui.k8s.status import (
     Waiting,
 )
 
-Json = dict[str, Any]
+
+class _Ended(msgspec.Struct, frozen=True, rename="camel"):
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: str | None = None
+    finished_at: str | None = None
+    container_id: str = field(default="", name="containerID")
 
 
-def decode_pod_status(json: Json) -> PodStatus:
+class _Running(msgspec.Struct, frozen=True, rename="camel"):
+    started_at: str | None = None
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    reason: str = ""
+    message: str = ""
+
+
+class _State(msgspec.Struct, frozen=True):
+    waiting: _Waiting | None = None
+    running: _Running | None = None
+    terminated: _Ended | None = None
+
+
+class _Mount(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    mount_path: str
+    read_only: bool = False
+    recursive_read_only: str | None = None
+
+
+class _Container(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    container_id: str = field(default="", name="containerID")
+    state: _State | None = None
+    last_state: _State | None = None
+    ready: bool = False
+    started: bool | None = None
+    restart_count: int = 0
+    image: str = ""
+    image_id: str = field(default="", name="imageID")
+    volume_mounts: list[_Mount] | None = None
+
+
+class _Condition(msgspec.Struct, frozen=True, rename="camel"):
+    status: ConditionStatus
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+
+
+class _Address(msgspec.Struct, frozen=True):
+    ip: str
+
+
+class _Status(msgspec.Struct, frozen=True, rename="camel"):
+    phase: PodPhase | None = None
+    conditions: list[_Condition] | None = None
+    reason: str = ""
+    message: str = ""
+    pod_ip: str = field(default="", name="podIP")
+    pod_ips: list[_Address] | None = field(default=None, name="podIPs")
+    qos_class: str = ""
+    start_time: str | None = None
+    init_container_statuses: list[_Container] | None = None
+    container_statuses: list[_Container] | None = None
+
+
+def decode_pod_status(json: Mapping[str, object]) -> PodStatus:
     """Return the status that a v1 `PodStatus` object describes.
 
-    Raises `KeyError`, `TypeError` or `ValueError` for what is not one.
+    Raises:
+        DamageError: it is not one.
     """
+    try:
+        read = msgspec.convert(json, _Status)
+    except msgspec.ValidationError as error:
+        raise DamageError(str(error)) from None
     return PodStatus(
-        phase=PodPhase(json.get("phase") or PodPhase.PENDING),
-        conditions=tuple(_condition(each) for each in json.get("conditions") or ()),
-        reason=json.get("reason", ""),
-        message=json.get("message", ""),
-        pod_ip=json.get("podIP", ""),
-        pod_ips=tuple(each["ip"] for each in json.get("podIPs") or ()),
-        qos_class=json.get("qosClass", ""),
-        start_time=_instant(json.get("startTime")),
-        init_container_statuses=_container_statuses(json.get("initContainerStatuses")),
-        container_statuses=_container_statuses(json.get("containerStatuses")),
+        phase=read.phase or PodPhase.PENDING,
+        conditions=tuple(map(_condition, read.conditions or ())),
+        reason=read.reason,
+        message=read.message,
+        pod_ip=read.pod_ip,
+        pod_ips=tuple(address.ip for address in read.pod_ips or ()),
+        qos_class=read.qos_class,
+        start_time=_instant(read.start_time),
+        init_container_statuses=tuple(
+            map(_container_status, read.init_container_statuses or ())
+        ),
+        container_statuses=tuple(map(_container_status, read.container_statuses or ())),
     )
 
 
-def _container_statuses(json: list[Json] | None) -> tuple[ContainerStatus, ...]:
-    return tuple(_container_status(each) for each in json or ())
-
-
-def _container_status(json: Json) -> ContainerStatus:
+def _container_status(read: _Container) -> ContainerStatus:
     return ContainerStatus(
-        name=json["name"],
-        container_id=json.get("containerID", ""),
-        state=_state(json.get("state")),
-        last_state=_state(json.get("lastState")),
-        ready=json.get("ready", False),
-        started=json.get("started"),
-        restart_count=json.get("restartCount", 0),
-        image=json.get("image", ""),
-        image_id=json.get("imageID", ""),
+        name=read.name,
+        container_id=read.container_id,
+        state=_state(read.state),
+        last_state=_state(read.last_state),
+        ready=read.ready,
+        started=read.started,
+        restart_count=read.restart_count,
+        image=read.image,
+        image_id=read.image_id,
         volume_mounts=tuple(
             VolumeMountStatus(
-                name=each["name"],
-                mount_path=each["mountPath"],
-                read_only=each.get("readOnly", False),
-                recursive_read_only=each.get("recursiveReadOnly"),
+                name=mount.name,
+                mount_path=mount.mount_path,
+                read_only=mount.read_only,
+                recursive_read_only=mount.recursive_read_only,
             )
-            for each in json.get("volumeMounts") or ()
+            for mount in read.volume_mounts or ()
         ),
     )
 
 
-def _state(json: Json | None) -> ContainerState | None:
-    match json or {}:
-        case {"waiting": waiting}:
-            return Waiting(waiting.get("reason", ""), waiting.get("message", ""))
-        case {"running": running}:
-            return Running(_instant(running.get("startedAt")))
-        case {"terminated": ended}:
+def _state(read: _State | None) -> ContainerState | None:
+    match read:
+        case _State(waiting=_Waiting(reason=reason, message=message)):
+            return Waiting(reason, message)
+        case _State(running=_Running(started_at=started_at)):
+            return Running(_instant(started_at))
+        case _State(terminated=_Ended() as ended):
             return Terminated(
-                exit_code=ended.get("exitCode", 0),
-                reason=ended.get("reason", ""),
-                message=ended.get("message", ""),
-                started_at=_instant(ended.get("startedAt")),
-                finished_at=_instant(ended.get("finishedAt")),
-                container_id=ended.get("containerID", ""),
+                exit_code=ended.exit_code,
+                reason=ended.reason,
+                message=ended.message,
+                started_at=_instant(ended.started_at),
+                finished_at=_instant(ended.finished_at),
+                container_id=ended.container_id,
             )
         case _:
             return None
 
 
-def _condition(json: Json) -> PodCondition:
+def _condition(read: _Condition) -> PodCondition:
     return PodCondition(
-        type=json.get("type", ""),
-        status=ConditionStatus(json["status"]),
-        reason=json.get("reason", ""),
-        message=json.get("message", ""),
-        last_transition_at=_instant(json.get("lastTransitionTime")),
+        type=read.type,
+        status=read.status,
+        reason=read.reason,
+        message=read.message,
+        last_transition_at=_instant(read.last_transition_time),
     )
 
 
 def _instant(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+    return None if text is None else plausible_instant(text)

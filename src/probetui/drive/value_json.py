@@ -20,6 +20,11 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 _UPPER = frozenset({"id", "uid", "ip", "dns"})
 _MILLISECOND = timedelta(milliseconds=1)
+_YEARS = range(1900, 2600)
+_LONGEST = timedelta(days=300 * 365)
+"""With longer times, and before or after these years, nothing can be reckoned."""
+
+_LONGEST_SHOWN = 60
 
 
 class Codec(NamedTuple):
@@ -37,9 +42,22 @@ def encode_value(kind: Any, value: Any) -> Any:
 def decode_value(kind: Any, json: Any) -> Any:
     """Return the value that `encode_value` made this of.
 
-    Raises `KeyError`, `TypeError` or `ValueError` for what is not one.
+    Raises:
+        ValueError: it is not one.
     """
     return codec_of(kind).decode(json)
+
+
+def plausible_instant(text: str) -> datetime:
+    """Read an instant that a session can have had.
+
+    Raises:
+        ValueError: there is none such, or it cannot be printed in every time zone.
+    """
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None or instant.year not in _YEARS:
+        raise ValueError(f"{_shown(text)} is no instant of a session")
+    return instant
 
 
 def timestamp(at: datetime) -> str:
@@ -71,20 +89,59 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-_PLAIN = Codec(_as_it_is, _as_it_is)
+def _plain(*kinds: type) -> Codec:
+    """Return the codec of values that JSON has, too."""
+
+    def decode(json: Any) -> Any:
+        if type(json) not in kinds:
+            raise ValueError(f"{_shown(json)} is not of type {kinds[0].__name__}")
+        return json
+
+    return Codec(_as_it_is, decode)
+
+
+def _shown(json: Any) -> str:
+    text = repr(json)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+_text, _number = _plain(str).decode, _plain(float, int).decode
+
+
+def _bytes(json: Any) -> bytes:
+    return base64.b64decode(_text(json), validate=True)
+
+
+def _decimal(json: Any) -> Decimal:
+    try:
+        return Decimal(_text(json))
+    except ArithmeticError:
+        raise ValueError(f"{_shown(json)} is no number") from None
+
+
+def _instant(json: Any) -> datetime:
+    return plausible_instant(_text(json))
+
+
+def _length(json: Any) -> timedelta:
+    try:
+        length = timedelta(milliseconds=_number(json))
+    except OverflowError:
+        length = timedelta.max
+    if abs(length) > _LONGEST:
+        raise ValueError(f"{_shown(json)} milliseconds are too long")
+    return length
+
+
 _LEAVES: Mapping[Any, Codec] = {
-    str: _PLAIN,
-    int: _PLAIN,
-    float: _PLAIN,
-    bool: _PLAIN,
-    bytes: Codec(
-        lambda value: base64.b64encode(value).decode("ascii"), base64.b64decode
-    ),
-    Decimal: Codec(str, Decimal),
-    datetime: Codec(timestamp, datetime.fromisoformat),
-    timedelta: Codec(
-        lambda value: value / _MILLISECOND, lambda json: timedelta(milliseconds=json)
-    ),
+    str: _plain(str),
+    int: _plain(int),
+    float: _plain(float, int),
+    bool: _plain(bool),
+    bytes: Codec(lambda value: base64.b64encode(value).decode("ascii"), _bytes),
+    Decimal: Codec(str, _decimal),
+    datetime: Codec(timestamp, _instant),
+    timedelta: Codec(lambda value: value / _MILLISECOND, _length),
 }
 
 
@@ -101,6 +158,10 @@ def _union(kinds: tuple[Any, ...]) -> Codec:
     ]
     by_type = {each: codec_of(each) for each in dataclass_kinds}
     by_name = {each.__name__: codec for each, codec in by_type.items()}
+    others = _plain(
+        *(_plain_type(each) for each in some if each not in by_type),
+        *({types.NoneType} & set(kinds)),
+    )
 
     def encode(value: Any) -> Any:
         codec = by_type.get(type(value))
@@ -110,10 +171,21 @@ def _union(kinds: tuple[Any, ...]) -> Codec:
 
     def decode(json: Any) -> Any:
         if not isinstance(json, dict):
-            return json
-        return by_name[json["is"]].decode(json)
+            return others.decode(json)
+        name = json.get("is")
+        if not isinstance(name, str) or name not in by_name:
+            raise ValueError(f"{_shown(name)} is none of {', '.join(by_name)}")
+        return by_name[name].decode(json)
 
     return Codec(encode, decode)
+
+
+def _plain_type(kind: Any) -> type:
+    """Return the type of a kind that JSON has, too."""
+    found: type = kind
+    if isinstance(kind, typing.NewType):
+        found = typing.cast("type", kind.__supertype__)
+    return found
 
 
 def _container(origin: Any, arguments: tuple[Any, ...]) -> Codec:
@@ -122,19 +194,22 @@ def _container(origin: Any, arguments: tuple[Any, ...]) -> Codec:
         return Codec(
             lambda value: {key: of_values.encode(each) for key, each in value.items()},
             lambda json: types.MappingProxyType(
-                {key: of_values.decode(each) for key, each in json.items()}
+                {key: of_values.decode(each) for key, each in _object(json).items()}
             ),
         )
     one = codec_of(arguments[0])
     if origin is frozenset:
         return Codec(
             lambda value: sorted(map(one.encode, value)),
-            lambda json: frozenset(map(one.decode, json)),
+            lambda json: frozenset(map(one.decode, _list(json))),
         )
     return Codec(
         lambda value: [one.encode(each) for each in value],
-        lambda json: tuple(map(one.decode, json)),
+        lambda json: tuple(map(one.decode, _list(json))),
     )
+
+
+_object, _list = _plain(dict).decode, _plain(list).decode
 
 
 def _named_tuple(kind: type[Any]) -> Codec:
@@ -144,7 +219,10 @@ def _named_tuple(kind: type[Any]) -> Codec:
             codec.encode(each) for codec, each in zip(codecs, value, strict=True)
         ],
         lambda json: kind(
-            *(codec.decode(each) for codec, each in zip(codecs, json, strict=True))
+            *(
+                codec.decode(each)
+                for codec, each in zip(codecs, _list(json), strict=True)
+            )
         ),
     )
 
@@ -184,13 +262,14 @@ def _dataclass(kind: type[Any]) -> Codec:
         }
 
     def decode(json: Any) -> Any:
-        return kind(
-            **{
-                each.name: each.codec.decode(json[each.key])
-                for each in fields
-                if each.key in json or each.default is dataclasses.MISSING
-            }
-        )
+        given = _object(json)
+        values = {}
+        for each in fields:
+            if each.key in given:
+                values[each.name] = each.codec.decode(given[each.key])
+            elif each.default is dataclasses.MISSING:
+                raise ValueError(f"{kind.__name__} has no {each.key}")
+        return kind(**values)
 
     return Codec(encode, decode)
 
