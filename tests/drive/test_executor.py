@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from probetui.drive.executor import Executor
 from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.listeners import Endpoint, Extent, Listeners
-from probetui.k8s.pod import Pod
+from probetui.k8s.pod import EnvVar, Pod
 from probetui.k8s.probe import ExecAction
 from probetui.k8s.runtime import ContainerID, RuntimeState, SandboxStatus
 from probetui.k8s.volume import EmptyDir, Volume
@@ -350,6 +352,25 @@ class TestErrors:
         assert reported == fact
         assert "Traceback" in caplog.text
 
+    async def test_variables_of_containers_are_not_logged(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Full(FakeRuntime):
+            async def create_container(self, operation: CreateContainer) -> ContainerID:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        bench = Bench()
+        bench.executor._runtime = Full(bench.engine)
+        app = replace(APP, env=(EnvVar("DB_PASS", "hunter2-hunter2"),))
+        create = CreateContainer(POD, app, "sandbox", 0, "image")
+
+        with caplog.at_level(logging.DEBUG):
+            await bench.carry_out(RunOperation(7, POD.uid, create))
+
+        assert "carrying out operation 7, CreateContainer" in caplog.text
+        assert "No space left on device" in caplog.text
+        assert "hunter2" not in caplog.text
+
     async def test_a_bug_of_a_prober_is_a_probe_that_could_not_be_run(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -359,7 +380,7 @@ class TestErrors:
         assert fact.probe_id == 9
         assert fact.outcome.last.error == "LookupError: a bug"
         assert fact.outcome.last.result is ProbeResult.UNKNOWN
-        assert "carrying out RunProbe" in caplog.text
+        assert "carrying out probe 9 of uid-of-web/app/Liveness" in caplog.text
 
     async def test_what_is_cancelled_reports_nothing(self) -> None:
         bench = Bench()

@@ -22,7 +22,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import NamedTuple
 
-from probetui.cli.folders import state_folder
+from probetui.cli.folders import make_private, state_folder
 from probetui.drive.clocks import SystemClock
 from probetui.drive.compressed_records import CompressedRecordWriter
 from probetui.drive.recording import Record, to_line
@@ -93,7 +93,7 @@ def open_autosave(
     A session that cannot be saved goes on all the same: nobody asked for it.
     """
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         return _PartWriter(folder, kept_bytes, part_bytes)
     except (OSError, RecordError) as error:
         log.info("the session is not saved: %s", error)

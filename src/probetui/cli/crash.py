@@ -10,15 +10,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from probetui import __version__
-from probetui.cli.folders import state_folder
+from probetui.cli.folders import make_private, state_folder
 from probetui.cli.printing import print_notice, print_text
+from probetui.drive.credentials import without_credentials
+from probetui.safe_text import safe_lines
 
 STATUS = 70
 
 
 def report_crash(error: BaseException, args: Sequence[str]) -> int:
-    """Write the report of a bug, name its file on stderr, return the exit status."""
-    report = "".join(
+    """Write the report of a bug, name its file on stderr, return the exit status.
+
+    It is meant to be sent: what its place shows to be a password is not in it.
+    """
+    whole = "".join(
         [
             f"probetui {__version__}, Python {platform.python_version()}\n",
             f"{platform.platform()}\n",
@@ -26,6 +31,7 @@ def report_crash(error: BaseException, args: Sequence[str]) -> int:
             *traceback.format_exception(error),
         ]
     )
+    report = safe_lines(without_credentials(whole))
     path = _write(report)
     if path is None:
         # Better a traceback on the screen than a bug that nobody can report.
@@ -43,7 +49,7 @@ def report_crash(error: BaseException, args: Sequence[str]) -> int:
 def _write(report: str) -> Path | None:
     for folder in (state_folder(), Path(tempfile.gettempdir())):
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             descriptor, name = tempfile.mkstemp(".txt", "crash-", folder)
             with os.fdopen(descriptor, "w", errors="backslashreplace") as file:
                 file.write(report)

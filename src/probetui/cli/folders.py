@@ -6,7 +6,17 @@ from pathlib import Path
 
 from platformdirs import PlatformDirs
 
+_PRIVATE = 0o700
 _FOLDERS = PlatformDirs("probetui", appauthor=False)
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that only its owner may read, and those above it that are missing.
+
+    One that is there stays as it is. Raises `OSError`.
+    """
+    for missing in (folder, *folder.parents)[::-1]:
+        missing.mkdir(_PRIVATE, exist_ok=True)
 
 
 def config_file() -> Path:

@@ -13,11 +13,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from probetui.cli.folders import state_folder
+from probetui.cli.folders import make_private, state_folder
 from probetui.errors import UsageError
 from probetui.k8s.pod import Pod
 
-_FOLDER_MODE = 0o700
 _PID_BYTES = 32
 
 
@@ -59,7 +58,7 @@ class PodLocks:
     def _take(self, path: Path) -> str:
         """Take one lock; return who holds it, empty if it is ours now."""
         try:
-            path.parent.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
+            make_private(path.parent)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             return ""

@@ -20,13 +20,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from probetui.cli.folders import state_folder
+from probetui.cli.folders import make_private, state_folder
 from probetui.errors import RecordError
 from probetui.kubelet.image_gc import NEVER, ImageRecord
 
 log = logging.getLogger(__name__)
 
-_FOLDER_MODE = 0o700
 _SUFFIX = ".json"
 
 
@@ -76,7 +75,7 @@ class PulledImages:
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         try:
-            self._folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
+            make_private(self._folder)
             descriptor = os.open(self._folder / "lock", flags, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)

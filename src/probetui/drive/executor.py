@@ -116,7 +116,8 @@ class Executor:
         try:
             await self._carry_out(effect, report)
         except Exception as error:
-            log.exception("carrying out %r", effect)
+            # Not the effect itself: the variables of its containers are in it.
+            log.exception("carrying out %s", _name(effect))
             report(_failed(effect, f"{type(error).__name__}: {error}", self._clock))
 
     async def _carry_out(self, effect: Effect, report: Report) -> None:
@@ -226,6 +227,19 @@ class Executor:
             case RemoveContainer(container_id):
                 await runtime.remove_container(container_id)
         return None
+
+
+def _name(effect: Effect) -> str:
+    """Return what to call an effect, by its kind and its number or object."""
+    match effect:
+        case RunProbe(probe_id=probe_id, key=key):
+            return f"probe {probe_id} of {'/'.join(key)}"
+        case RunOperation(operation_id=operation_id, operation=operation):
+            return f"operation {operation_id}, {type(operation).__name__}"
+        case Relist():
+            return "a relist"
+        case FindListeners(container_id=container_id):
+            return f"the search for listeners of {container_id}"
 
 
 def _failed(effect: Effect, error: str, clock: Clock) -> Fact:

@@ -304,7 +304,9 @@ class ProcessContainer:
         except FileNotFoundError:
             pass  # another probetui has removed the container
         except OSError:
-            logger.warning("cannot write down the end of %s", record, exc_info=True)
+            # Not the record itself: the variables of the container are in it.
+            what = record.container_id
+            logger.warning("cannot write down the end of %s", what, exc_info=True)
         self._take(record)
 
 

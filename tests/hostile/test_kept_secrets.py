@@ -1,0 +1,149 @@
+"""Secrets stay out of what is left on the disk, also when the disk is full."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.log import LOGGERS, start_log
+from probetui.cli.main import run
+from tests.runtimes.bench import POLITE
+from tests.runtimes.process.bench import ProcessBench
+
+SECRET = "hunter2-hunter2"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the program empty folders, files that everybody may read, and its logs."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "deep" / "state"))
+    before = os.umask(0)
+    yield tmp_path / "deep"
+    os.umask(before)
+    for log in map(logging.getLogger, LOGGERS):
+        for handler in tuple(log.handlers):
+            log.removeHandler(handler)
+            # What is left to be written cannot be, on a full disk.
+            with suppress(OSError):
+                handler.close()
+        log.propagate = True
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
+    bench = ProcessBench(tmp_path / "base")
+    yield bench
+    await bench.clean_up()
+
+
+def modes(folder: Path) -> dict[str, str]:
+    """Return who may do what with a folder and all that is in it."""
+    found = (folder, *folder.rglob("*"))
+    return {path.name: stat.filemode(path.stat().st_mode) for path in found}
+
+
+def test_the_log_is_its_owners_alone(home: Path) -> None:
+    start_log(None, "info")
+
+    logging.getLogger("probetui").info("hello")
+
+    assert modes(home) == {
+        "deep": "drwx------",
+        "state": "drwx------",
+        "probetui": "drwx------",
+        "probetui.log": "-rw-------",
+    }
+
+
+def test_a_log_of_before_becomes_its_owners_alone(tmp_path: Path) -> None:
+    log = tmp_path / "my.log"
+    log.write_text("of before\n")
+    log.chmod(0o644)
+
+    start_log(log, "info")
+
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+def test_a_log_that_is_set_aside_stays_its_owners_alone(tmp_path: Path) -> None:
+    start_log(tmp_path / "my.log", "info")
+
+    for _ in range(150):
+        logging.getLogger("probetui").info("x" * 16_000)
+
+    assert {path.name: modes(path)[path.name] for path in tmp_path.glob("my*")} == {
+        "my.log": "-rw-------",
+        "my.log.1": "-rw-------",
+        "my.log.2": "-rw-------",
+    }
+
+
+def test_a_full_disk_puts_no_entry_of_the_log_on_the_terminal(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    start_log(Path("/dev/full"), "info")
+
+    logging.getLogger("probetui").error("variables: %s", {"DB_PASS": SECRET})
+
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""
+
+
+def test_the_log_has_no_credentials_and_one_line_an_entry(tmp_path: Path) -> None:
+    start_log(tmp_path / "my.log", "info")
+    log = logging.getLogger("probetui")
+
+    error = OSError(f"\x1b[2Jhttps://me:{SECRET}@host\n2026 INFO forged")
+    log.error(
+        "no answer of https://me:%s@host\n2026 INFO forged\x1b[2J",
+        SECRET,
+        exc_info=error,
+    )
+
+    text = (tmp_path / "my.log").read_text()
+    assert SECRET not in text
+    assert "\x1b" not in text
+    assert [line for line in text.splitlines() if line.startswith("2026 ")] == []
+
+
+async def test_the_end_that_cannot_be_written_is_logged_without_variables(
+    bench: ProcessBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    container_id = await bench.run_ready(POLITE)
+    folder = bench.home(container_id).parent
+    # What a full disk does: the new file cannot be written.
+    (folder / f".container.json.{os.getpid()}").mkdir()
+
+    with caplog.at_level(logging.DEBUG):
+        await bench.runtime.stop_container(container_id, 10)
+        await bench.ended(container_id)
+
+    assert "cannot write down the end of" in caplog.text
+    assert "env=" not in caplog.text
+    assert os.environ["PATH"] not in caplog.text
+
+
+def test_the_report_of_a_bug_is_its_owners_alone_and_has_no_credentials(
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def broken(_module: str) -> None:
+        raise ZeroDivisionError(f"\x1b[2J for https://me:{SECRET}@host")
+
+    monkeypatch.setattr("probetui.cli.main.import_module", broken)
+
+    run(["info", f"--set=DB_PASS={SECRET}"])
+
+    (report,) = (home / "state" / "probetui").glob("crash-*.txt")
+    text = report.read_text()
+    assert "ZeroDivisionError" in text
+    assert SECRET not in text + capfd.readouterr().err
+    assert "\x1b" not in text
+    assert stat.S_IMODE(report.stat().st_mode) == 0o600
