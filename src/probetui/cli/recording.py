@@ -13,15 +13,10 @@ import yaml
 from probetui import __version__
 from probetui.cli.files import STDOUT
 from probetui.drive.compressed_records import SUFFIX, CompressedRecordWriter
-from probetui.drive.masking import (
-    MASKED,
-    Mask,
-    is_secret_name,
-    secrets_of,
-    secrets_of_objects,
-)
+from probetui.drive.masking import MASKED, Mask, secrets_of, secrets_of_objects
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
+from probetui.drive.secret_names import is_secret_name
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
 from probetui.manifest.manifests import LoadedObject, LoadedPod
