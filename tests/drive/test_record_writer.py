@@ -138,6 +138,18 @@ def test_of_a_selection_causes_name_lines_too_or_nothing(tmp_path: Path) -> None
     ]
 
 
+def test_of_old_entries_the_lines_are_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT, lines_kept=8)
+
+    recorder.take([note(number) for number in range(1, 101)])
+    recorder.take([replace(RESULT, sequence=101, cause=100)])
+    recorder.take([replace(RESULT, sequence=102, cause=2)])
+
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [each["cause"] for each in records[-2:]] == [99, None]
+
+
 def test_numbers_go_on_where_a_session_goes_back_in_time(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     recorder = Recorder(RecordWriter.open(path), CONTEXT)

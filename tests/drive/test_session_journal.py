@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probetui.drive.session_journal import LEAST_TICKS, Limits, SessionJournal
+from probetui.k8s.event import Event, EventType
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
     Entry,
+    EventEntry,
     NoteEntry,
     StateEntry,
     StatusEntry,
@@ -44,6 +46,10 @@ def ticks(count: int, output: str = "ok") -> list[Entry]:
         )
         for number in range(count)
     ]
+
+
+def only_ticks(count: int) -> list[TickEntry]:
+    return [entry for entry in ticks(count) if isinstance(entry, TickEntry)]
 
 
 def a_journal(entries: Sequence[Entry], limits: Limits = SMALL) -> SessionJournal:
@@ -137,6 +143,61 @@ def test_no_tick_is_forgotten_that_may_be_scrolled_to() -> None:
     )
 
 
+def test_ticks_that_print_a_lot_are_forgotten_above_the_most_there_may_be() -> None:
+    most = replace(SMALL, packed_bytes=0, ticks=1_000, most_bytes=3_000)
+
+    journal = a_journal(ticks(100), most)
+
+    assert journal.packed_bytes <= most.most_bytes
+    assert 0 < journal.first < 100
+    assert list(journal) == ticks(100)[journal.first :]
+
+
+def test_entries_with_much_in_them_are_packed_early() -> None:
+    heavy = replace(SMALL, open_entries=1_000, open_bytes=10_000)
+
+    journal = a_journal(ticks(100, output="x" * 1_000), heavy)
+
+    assert journal.packed_bytes
+    assert list(journal) == ticks(100, output="x" * 1_000)
+
+
+def test_an_event_gets_the_tick_of_its_block_back() -> None:
+    warning = Event(EventType.WARNING, "Unhealthy", "no", "uid", "", START)
+    tick, other = only_ticks(2)
+    entries = [
+        EventEntry(1, START, warning, tick),
+        tick,
+        EventEntry(2, START, warning, other),
+        EventEntry(3, START, warning),
+    ]
+
+    journal = a_journal(entries, Limits(open_entries=0, block=4))
+
+    assert list(journal) == entries
+    assert journal.packed_bytes
+
+
+def test_an_event_takes_hardly_more_when_its_tick_is_packed_with_it() -> None:
+    warning = Event(EventType.WARNING, "Unhealthy", "no", "uid", "", START)
+    entries: list[Entry] = []
+    for tick in only_ticks(100):
+        entries += [tick, EventEntry(0, START, warning, tick)]
+    at_once = Limits(open_entries=0, block=200)
+
+    without = a_journal([*ticks(100), *notes(100)], at_once)
+    journal = a_journal(entries, at_once)
+
+    assert journal.packed_bytes < without.packed_bytes + 1_000
+
+
+@pytest.mark.parametrize("number", [1 << 61, 1 << 62, 1 << 63, -(1 << 70)])
+def test_numbers_of_any_size_survive_being_packed(number: int) -> None:
+    entries = [only_ticks(1)[0], *(each._replace(n=number) for each in only_ticks(3))]
+
+    assert list(a_journal(entries, Limits(open_entries=0, block=4))) == entries
+
+
 def test_followers_find_what_is_new_where_they_stopped() -> None:
     entries, journal, read = ticks(50), SessionJournal(FORGETFUL), 0
     seen: list[Entry] = []
@@ -148,6 +209,20 @@ def test_followers_find_what_is_new_where_they_stopped() -> None:
         seen += fresh
 
     assert seen == entries
+
+
+@pytest.mark.slow
+def test_ticks_of_many_probes_take_a_dozen_bytes_each() -> None:
+    journal = SessionJournal()
+    keys = [DEMO_KEY._replace(pod_uid=f"{number:032x}") for number in range(200)]
+    batch = [
+        tick._replace(sequence=number, key=keys[number % 200], n=number // 200)
+        for number, tick in enumerate(only_ticks(20_000))
+    ]
+
+    journal.extend(batch)
+
+    assert journal.packed_bytes < (len(batch) - Limits().open_entries) * 12
 
 
 @pytest.mark.slow

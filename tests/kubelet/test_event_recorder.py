@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from tests.builders import at
 
 from probetui.k8s.event import Event, EventType
-from probetui.kubelet.event_recorder import ClusterEvent, EventCorrelator, fold
+from probetui.kubelet.event_recorder import (
+    CACHE_LIMIT,
+    ClusterEvent,
+    EventCorrelator,
+    fold,
+)
 
 FIVE_MINUTES = 300
 
@@ -53,6 +58,17 @@ def test_the_event_seen_last_is_the_last() -> None:
     shown = fold([an_event(0, "a"), an_event(1, "b"), an_event(2, "a")])
 
     assert [each.message for each in shown] == ["b", "a"]
+
+
+def test_of_very_many_events_the_newest_are_remembered() -> None:
+    correlator = EventCorrelator()
+
+    for number in range(CACHE_LIMIT + 10):
+        correlator.correlate(an_event(number, pod_uid=f"uid-{number}"))
+
+    shown = correlator.recorded()
+    assert len(shown) == CACHE_LIMIT
+    assert shown[-1].pod_uid == f"uid-{CACHE_LIMIT + 9}"
 
 
 def test_from_the_tenth_message_on_similar_events_are_combined() -> None:

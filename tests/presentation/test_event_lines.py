@@ -43,3 +43,13 @@ def test_lines_keep_their_numbers() -> None:
     assert [each.sequence for each in kept.since(22)] == [22, 23, 24]
     assert [each.sequence for each in kept.since(3)] == list(range(15, 25))
     assert kept.since(kept.total) == []
+
+
+def test_long_messages_are_let_go_before_there_are_so_many() -> None:
+    kept = EventLines(least=100, most_characters=60)
+
+    kept.extend(lines(0, 40))
+
+    assert 40 < sum(len(line.message) for line in kept) <= 60
+    assert [line.sequence for line in kept][-1] == 39
+    assert kept.total == 40

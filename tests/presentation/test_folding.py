@@ -119,3 +119,13 @@ def test_counts_stay_when_single_events_are_let_go() -> None:
     assert view.of(SPAM_BURST + 3) is None
     assert view.of(SPAM_BURST + 4) is not None
     assert (view.dropped, view.events()) == (dropped, shown)
+
+
+def test_what_single_events_became_is_forgotten_with_them() -> None:
+    view = ClusterView()
+    for number in range(5_000):
+        view.feed(an_entry(number, f"message {number}"), life=0)
+        view.let_go(before=number - 10)
+
+    assert view.of(4_999) is not None
+    assert len(view._groups) < 1_100

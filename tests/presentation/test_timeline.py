@@ -146,6 +146,24 @@ def test_old_ticks_are_dropped_and_the_others_keep_their_numbers(
     assert timeline.generations()[0] == Generation(ContainerID("fake://1"), range(4, 8))
 
 
+def test_ticks_that_the_journal_has_forgotten_are_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "FORGOTTEN_AT_ONCE", 4)
+    journal = SessionJournal(Limits(open_entries=2, block=2, packed_bytes=0, ticks=4))
+    timelines = Timelines(journal)
+
+    for place, tick in enumerate(ticks("sf" * 20)):
+        journal.extend([tick])
+        timelines.feed([tick], place)
+
+    timeline = timelines.of(DEMO_KEY)
+    assert timeline.indexes.stop == 40
+    assert journal.first - 4 < timeline.indexes.start <= journal.first
+    assert timeline.tick(39) == journal[39]
+    assert timeline.generations()[0].ticks == timeline.indexes
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_ticks_can_be_scrolled_through() -> None:
     journal = SessionJournal()

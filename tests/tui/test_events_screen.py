@@ -443,7 +443,7 @@ async def test_another_log_is_shown_anew() -> None:
         sight = app.stage.sight
         another = EventLines()
         another.extend(list(sight.log)[:1])
-        screen.read(another, sight.cluster, sight.counts, sight.view)
+        screen.read(another, sight.cluster, sight.past, sight.counts, sight.view)
 
         assert screen.count() == 1
 

@@ -39,11 +39,19 @@ class Outputs:
         roster: the pods, as they come and go.
         mask: what is not to be shown.
         started_at: when the session began.
+        goes_back: whether it may go back in time.
     """
 
     def __init__(
-        self, plan: Plan, roster: Roster, mask: Mask, started_at: datetime
+        self,
+        plan: Plan,
+        roster: Roster,
+        mask: Mask,
+        started_at: datetime,
+        *,
+        goes_back: bool = False,
     ) -> None:
+        self._goes_back = goes_back
         self._plan = plan
         self._roster = roster
         self._mask = mask
@@ -173,6 +181,7 @@ class Outputs:
             self._started_at,
             self._mask,
             keeps_secrets=plan.options.show_secrets,
+            goes_back=self._goes_back,
         )
         self._roster.tell(recording.know)
         recording.begin(

@@ -17,7 +17,7 @@ from probetui.drive.course import Course
 from probetui.drive.masking import Mask, secrets_of, secrets_of_objects
 from probetui.drive.played import PlayedSession
 from probetui.drive.scenario import NO_SCENARIO
-from probetui.drive.session_journal import SessionJournal
+from probetui.drive.session_journal import LIVED_AGAIN, SessionJournal
 from probetui.drive.simulated_course import SimulatedCourse
 from probetui.drive.simulation import Simulation
 from probetui.headless.follow import Follower
@@ -60,7 +60,7 @@ async def _simulate(plan: Plan) -> int:
         config, kills=options.act, restarts=options.act, freezes=options.freeze
     )
     config = replace(config, tells_findings=not options.no_findings)
-    outputs = Outputs(plan, roster, mask, scenario.start)
+    outputs = Outputs(plan, roster, mask, scenario.start, goes_back=True)
 
     def begin() -> Simulation:
         simulation = Simulation(
@@ -74,7 +74,7 @@ async def _simulate(plan: Plan) -> int:
             simulation.schedule(command, at)
         return simulation
 
-    journal = SessionJournal()
+    journal = SessionJournal(LIVED_AGAIN)
 
     def hear(item: Input | None, now: datetime) -> None:
         outputs.hear(item, now, len(journal))
@@ -97,7 +97,7 @@ def play_recording(plan: Plan, course: Course, runtime_name: str) -> int:
     """Play a recording and return the exit status."""
     roster = Roster(plan.wanted)
     mask = Mask()
-    outputs = Outputs(plan, roster, mask, course.now)
+    outputs = Outputs(plan, roster, mask, course.now, goes_back=True)
     show = _Show(plan, course, outputs, mask, runtime_name, plan.options.timeout)
     return asyncio.run(show.run(KubeletConfig()))
 

@@ -14,7 +14,7 @@ from probetui import __version__
 from probetui.cli.files import STDOUT
 from probetui.drive.compressed_records import SUFFIX, CompressedRecordWriter
 from probetui.drive.masking import MASKED, Mask, secrets_of, secrets_of_objects
-from probetui.drive.record_writer import Recorder, RecordWriter
+from probetui.drive.record_writer import LINES_KEPT, Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
 from probetui.drive.secret_names import is_secret_name
 from probetui.k8s.pod import Pod
@@ -48,15 +48,24 @@ def recorder(
     mask: Mask,
     *,
     keeps_secrets: bool,
+    goes_back: bool,
 ) -> Recorder:
-    """Return what writes a session's entries to a record."""
+    """Return what writes a session's entries to a record.
+
+    `goes_back` says that the session may go back in time, to any entry.
+    """
     context = RecordContext(
         started_at=started_at,
         pods={each.uid: each for each in pods},
         status_to_json=pod_status_to_json,
         mask=mask,
     )
-    return Recorder(writer, context, keeps_secrets=keeps_secrets)
+    return Recorder(
+        writer,
+        context,
+        keeps_secrets=keeps_secrets,
+        lines_kept=None if goes_back else LINES_KEPT,
+    )
 
 
 def header(

@@ -37,6 +37,9 @@ from probetui.kubelet.journal import (
     StateEntry,
 )
 
+LINES_KEPT = 32_768
+"""Of so many of the newest entries the line is known that a cause can name."""
+
 _NOT_WRITTEN = 2**64 - 1
 
 
@@ -131,6 +134,8 @@ class Recorder:
         writer: where the lines go.
         context: of the session.
         keeps_secrets: write the inputs as they are; else as masked as the header.
+        lines_kept: of so many entries the lines are known; None for all, which a
+            session needs that may go back in time.
     """
 
     def __init__(
@@ -139,12 +144,15 @@ class Recorder:
         context: RecordContext,
         *,
         keeps_secrets: bool = False,
+        lines_kept: int | None = LINES_KEPT,
     ) -> None:
+        self._lines_kept = lines_kept
         self._writer = writer
         self._context = context
         self._cluster = EventCorrelator()
         self._lines = 0
         self._lines_of_entries = array("Q")
+        self._lines_dropped = 0
         self._mask = None if keeps_secrets else context.mask
         self._inputs = InputEncoder(self._mask)
         self._heard = 0
@@ -200,7 +208,7 @@ class Recorder:
             newest = each.sequence
             if isinstance(each, EventEntry):
                 self._cluster.correlate(each.event)
-        del self._lines_of_entries[newest:]
+        del self._lines_of_entries[newest - self._lines_dropped :]
         last = self._line_of(newest) or 0
         self._writer.write(
             [encode_rewind(last, inputs, at, self._next_line(), self._context)]
@@ -221,9 +229,12 @@ class Recorder:
 
     def _line_of(self, sequence: int | None) -> int | None:
         """Return the line of an entry, None if it was not written."""
-        if sequence is None or not 0 < sequence <= len(self._lines_of_entries):
+        if sequence is None:
             return None
-        line = self._lines_of_entries[sequence - 1]
+        place = sequence - 1 - self._lines_dropped
+        if not 0 <= place < len(self._lines_of_entries):
+            return None
+        line = self._lines_of_entries[place]
         return None if line == _NOT_WRITTEN else line
 
     def _next_input(self) -> Record:
@@ -235,10 +246,7 @@ class Recorder:
     def _record(self, entry: Entry) -> Record:
         record = encode_entry(entry, self._context)
         record["seq"] = line = self._next_line()
-        lines = self._lines_of_entries
-        # Of a session of which only some is recorded, numbers are left out.
-        lines.extend([_NOT_WRITTEN] * (entry.sequence - 1 - len(lines)))
-        lines.append(line)
+        self._note_line(entry.sequence, line)
         if isinstance(entry, StateEntry | ListenersEntry | FindingEntry):
             record["cause"] = self._line_of(entry.cause)
         if isinstance(entry, EventEntry):
@@ -246,6 +254,17 @@ class Recorder:
             record["cause"] = None if tick is None else self._line_of(tick.sequence)
             record |= encode_folding(self._cluster.correlate(entry.event))
         return record
+
+    def _note_line(self, sequence: int, line: int) -> None:
+        lines = self._lines_of_entries
+        # Of a session of which only some is recorded, numbers are left out.
+        missing = sequence - 1 - self._lines_dropped - len(lines)
+        lines.extend([_NOT_WRITTEN] * missing)
+        lines.append(line)
+        excess = 0 if self._lines_kept is None else len(lines) - self._lines_kept
+        if excess > len(lines) // 4:
+            del lines[:excess]
+            self._lines_dropped += excess
 
     def end(self, reason: str, exit_status: int, at: datetime) -> None:
         """Write the last record and let go of the file."""

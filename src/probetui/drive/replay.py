@@ -17,7 +17,7 @@ from probetui.drive.course import Marks, has_tick
 from probetui.drive.input_records import InputDecoder
 from probetui.drive.record_lines import DamageError
 from probetui.drive.recording import RecordContext, encode_entry
-from probetui.drive.session_journal import SessionJournal
+from probetui.drive.session_journal import LIVED_AGAIN, SessionJournal
 from probetui.drive.tape import Tape
 from probetui.drive.value_json import decode_value
 from probetui.errors import RecordError
@@ -157,7 +157,7 @@ class RecordedCourse:
         self._context = RecordContext(started_at, {}, status_to_json)
         self._present = _Living(config, started_at)
         self._ahead = _Living(config, started_at)
-        self._ahead_journal = SessionJournal()
+        self._ahead_journal = SessionJournal(LIVED_AGAIN)
         self._last = len(tape)
         self._differs = ""
         self._broken = ""

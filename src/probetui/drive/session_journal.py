@@ -1,24 +1,25 @@
 """All entries of a session by their place, in memory that does not grow for ever.
 
 A thousand ticks a second are nearly two gigabytes of objects an hour. So the newest
-entries are kept as they are, older ones packed in blocks (some twenty bytes each, as
-ticks repeat themselves), and the oldest blocks are forgotten once packed ones take too
-much; the ticks that everybody may scroll back to are never among those.
+entries are kept as they are, older ones packed in blocks (some ten bytes each, as ticks
+repeat themselves), and the oldest blocks are forgotten: those before the ticks that
+everybody may scroll back to, and of those as well what takes too much, because probes
+print a lot. The session's record has all of it.
 """
 
 from __future__ import annotations
 
-import pickle
-import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, overload
+from typing import overload
 
-from probetui.kubelet.journal import Entry, TickEntry
+from probetui.drive.packed_entries import EntryPacker, PackedBlock, unpack
+from probetui.kubelet.journal import Entry, EventEntry, TickEntry, TryEntry
+from probetui.kubelet.outcome import HTTPAnswer
 
 LEAST_TICKS = 100_000
-"""As many of the newest ticks are kept whatever they take."""
+"""As many of the newest ticks are kept, if they do not print too much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,28 +27,31 @@ class Limits:
     """How much is kept in which form.
 
     Attributes:
-        open_entries: the newest entries, at least so many, are not packed.
-        block: entries that are packed together; packing one takes two milliseconds,
-            in which nothing else is done, and so does looking into one.
+        open_entries: the newest entries, at least so many, are not packed,
+        open_bytes: unless what was printed in them is more than that.
+        block: entries that are packed together; packing one takes a millisecond or
+            two, in which nothing else is done, and so does looking into one.
         packed_bytes: above it, the oldest blocks are forgotten.
-        ticks: so many of the newest ticks are kept all the same.
+        ticks: so many of the newest ticks are kept all the same,
+        most_bytes: unless the blocks take more than that.
         unpacked_blocks: blocks that are looked at again are kept unpacked, so many.
     """
 
-    open_entries: int = 16_384
+    open_entries: int = 4_096
+    open_bytes: int = 8 << 20
     block: int = 256
-    packed_bytes: int = 64 << 20
+    packed_bytes: int = 512 << 10
     ticks: int = LEAST_TICKS
-    unpacked_blocks: int = 32
+    most_bytes: int = 64 << 20
+    unpacked_blocks: int = 16
 
 
-class _Block(NamedTuple):
-    packed: bytes
-    ticks: int
+LIVED_AGAIN = Limits(packed_bytes=64 << 20)
+"""For sessions that are gone about in, back to their beginning."""
 
 
 class SessionJournal(Sequence[Entry]):
-    """A sequence that only grows, of which a few entries at the start may be gone.
+    """A sequence that only grows, of which entries at the start may be gone.
 
     An entry keeps its place for ever: `len` counts those that are gone too. A slice
     leaves them out; to ask for a single one is an `IndexError`. It has one owner, who
@@ -56,17 +60,19 @@ class SessionJournal(Sequence[Entry]):
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
-        self._blocks: list[_Block | None] = []
+        self._packer = EntryPacker()
+        self._blocks: list[PackedBlock] = []
         self._open: list[Entry] = []
         self._unpacked: OrderedDict[int, tuple[Entry, ...]] = OrderedDict()
-        self._first_block = 0
+        self._open_bytes = 0
+        self._first = 0
         self._packed_bytes = 0
         self._packed_ticks = 0
 
     @property
     def first(self) -> int:
         """The place of the oldest entry that is still there."""
-        return self._first_block * self._limits.block
+        return self._first
 
     @property
     def packed_bytes(self) -> int:
@@ -75,8 +81,10 @@ class SessionJournal(Sequence[Entry]):
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Append entries, and pack or forget what is old."""
+        size = len(self._open)
         self._open.extend(entries)
-        while len(self._open) >= self._limits.open_entries + self._limits.block:
+        self._open_bytes += sum(map(_printed, self._open[size:]))
+        while self._is_too_much_open():
             self._pack()
             self._forget()
 
@@ -85,26 +93,24 @@ class SessionJournal(Sequence[Entry]):
 
         What was forgotten at the other end stays forgotten.
         """
-        size = self._limits.block
-        if length < self.first:
+        if length < self._first:
             raise IndexError(f"of {length} entries the newest are not there any more")
-        while length < len(self._blocks) * size:
-            number = len(self._blocks) - 1
-            self._open[:0] = self._entries_of(number)
-            self._unpacked.pop(number, None)
+        while length < self._open_first:
+            self._open[:0] = self._entries_of(len(self._blocks) - 1)
             block = self._blocks.pop()
-            if block is not None:
-                self._packed_bytes -= len(block.packed)
-                self._packed_ticks -= block.ticks
-        del self._open[length - len(self._blocks) * size :]
+            self._unpacked.pop(self._open_first, None)
+            self._packed_bytes -= len(block.packed)
+            self._packed_ticks -= block.ticks
+        del self._open[length - self._open_first :]
+        self._open_bytes = sum(map(_printed, self._open))
 
     def __len__(self) -> int:
         """Return how many entries there have ever been."""
-        return len(self._blocks) * self._limits.block + len(self._open)
+        return self._open_first + len(self._open)
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries that are still there, oldest first."""
-        yield from self[self.first :]
+        yield from self[self._first :]
 
     @overload
     def __getitem__(self, place: int) -> Entry: ...
@@ -116,21 +122,26 @@ class SessionJournal(Sequence[Entry]):
             start, stop, step = place.indices(len(self))
             if step != 1:
                 raise ValueError("a journal is read forwards, entry by entry")
-            return self._between(max(start, self.first), stop)
+            return self._between(max(start, self._first), stop)
         count = len(self)
         index = place + count if place < 0 else place
-        if not self.first <= index < count:
+        if not self._first <= index < count:
             raise IndexError(f"entry {place} of {count} is not there")
         return self._between(index, index + 1)[0]
 
+    @property
+    def _open_first(self) -> int:
+        """The place of the oldest entry that is not packed."""
+        return self._first + len(self._blocks) * self._limits.block
+
     def _between(self, start: int, stop: int) -> list[Entry]:
-        size = self._limits.block
-        packed = len(self._blocks) * size
+        size, packed = self._limits.block, self._open_first
         if start >= packed:
             return self._open[start - packed : max(stop - packed, 0)]
         found: list[Entry] = []
-        for number in range(start // size, -(-min(stop, packed) // size)):
-            begin = number * size
+        end = min(stop, packed) - self._first
+        for number in range((start - self._first) // size, -(-end // size)):
+            begin = self._first + number * size
             found += self._entries_of(number)[max(start - begin, 0) : stop - begin]
         if stop > packed:
             found += self._open[: stop - packed]
@@ -138,45 +149,55 @@ class SessionJournal(Sequence[Entry]):
 
     def _entries_of(self, number: int) -> tuple[Entry, ...]:
         """Return a block's entries; those that were looked at last stay unpacked."""
-        entries = self._unpacked.pop(number, None)
-        if entries is None:
-            block = self._blocks[number]
-            if block is None:
-                return ()
-            entries = _unpacked(block.packed)
-        self._unpacked[number] = entries
+        place = self._first + number * self._limits.block
+        entries = self._unpacked.pop(place, None) or unpack(self._blocks[number])
+        self._unpacked[place] = entries
         if len(self._unpacked) > self._limits.unpacked_blocks:
             self._unpacked.popitem(last=False)
         return entries
 
+    def _is_too_much_open(self) -> bool:
+        limits, count = self._limits, len(self._open)
+        is_heavy = self._open_bytes > limits.open_bytes and count >= limits.block
+        return is_heavy or count >= limits.open_entries + limits.block
+
     def _pack(self) -> None:
-        entries = tuple(self._open[: self._limits.block])
+        entries = self._open[: self._limits.block]
+        block = self._packer.pack(entries)
         del self._open[: self._limits.block]
-        ticks = sum(isinstance(each, TickEntry) for each in entries)
-        block = _Block(_packed(entries), ticks)
+        self._open_bytes -= sum(map(_printed, entries))
         self._blocks.append(block)
         self._packed_bytes += len(block.packed)
-        self._packed_ticks += ticks
+        self._packed_ticks += block.ticks
 
     def _forget(self) -> None:
         limits = self._limits
         while self._packed_bytes > limits.packed_bytes:
-            oldest = self._blocks[self._first_block]
-            if oldest is None or self._packed_ticks - oldest.ticks < limits.ticks:
+            oldest = self._blocks[0]
+            is_wanted = self._packed_ticks - oldest.ticks < limits.ticks
+            if is_wanted and self._packed_bytes <= limits.most_bytes:
                 return
-            self._blocks[self._first_block] = None
-            self._unpacked.pop(self._first_block, None)
-            self._first_block += 1
+            del self._blocks[0]
+            self._unpacked.pop(self._first, None)
+            self._first += limits.block
             self._packed_bytes -= len(oldest.packed)
             self._packed_ticks -= oldest.ticks
 
 
-def _packed(entries: tuple[Entry, ...]) -> bytes:
-    return zlib.compress(pickle.dumps(entries, pickle.HIGHEST_PROTOCOL), level=1)
+def _printed(entry: Entry) -> int:
+    """Return how many characters an entry has of what a probe was answered."""
+    match entry:
+        case TickEntry(attempts=attempts) | TryEntry(attempts=attempts):
+            return sum(
+                len(attempt.output)
+                + (0 if attempt.http is None else _length(attempt.http))
+                for attempt in attempts
+            )
+        case EventEntry(event=event):
+            return len(event.message)
+        case _:
+            return 0
 
 
-def _unpacked(packed: bytes) -> tuple[Entry, ...]:
-    data = zlib.decompress(packed)
-    # What is read never left this process.
-    entries: tuple[Entry, ...] = pickle.loads(data)  # noqa: S301
-    return entries
+def _length(answer: HTTPAnswer) -> int:
+    return len(answer.body) + sum(len(header.value) for header in answer.headers)

@@ -98,7 +98,7 @@ class EventCorrelator:
         self._similar: RecentlyUsed[_SimilarKey, _Similar] = RecentlyUsed(CACHE_LIMIT)
         self._seen: RecentlyUsed[_Key, _Seen] = RecentlyUsed(CACHE_LIMIT)
         self._allowances: RecentlyUsed[str, _Allowance] = RecentlyUsed(CACHE_LIMIT)
-        self._recorded: dict[_Key, ClusterEvent] = {}
+        self._recorded: RecentlyUsed[_Key, ClusterEvent] = RecentlyUsed(CACHE_LIMIT)
 
     def correlate(self, event: Event) -> ClusterEvent | None:
         """Take one occurrence; return what a cluster shows for it, None if dropped."""
@@ -127,9 +127,7 @@ class EventCorrelator:
             count=seen.times,
             is_combined=is_combined,
         )
-        # The newest stays the last.
-        self._recorded.pop(key, None)
-        self._recorded[key] = recorded
+        self._recorded.set(key, recorded)
         return recorded
 
     def recorded(self) -> tuple[ClusterEvent, ...]:
@@ -137,7 +135,7 @@ class EventCorrelator:
 
         Difference: a cluster forgets an event after an hour, this does not.
         """
-        return tuple(self._recorded.values())
+        return self._recorded.values()
 
     def _are_many(self, key: _SimilarKey, event: Event) -> bool:
         """Tell whether an event is one of many similar ones.

@@ -36,6 +36,10 @@ class RecentlyUsed(Generic[Key, Value]):
         if len(self._values) > self._limit:
             self._values.popitem(last=False)
 
+    def values(self) -> tuple[Value, ...]:
+        """Return all values, the one used last at the end."""
+        return tuple(self._values.values())
+
     def remove(self, key: Key) -> None:
         """Forget a value."""
         self._values.pop(key, None)

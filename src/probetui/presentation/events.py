@@ -67,8 +67,9 @@ class EventLine:
     """One line of the log, in cells; texts are as they came, not yet made safe.
 
     `type` is Normal, Warning, or `state`, `user`, `note`, `finding` for what a cluster
-    does not show. `note` is probetui's own addition. `tick` is the tick behind it,
-    `event` what a cluster is told. Without a pod it is about all of them.
+    does not show. `note` is probetui's own addition. `tick` is the tick behind it; in a
+    log, which would take three times as much, it is left out, and `tick_sequence` is
+    its number. `event` is what a cluster is told. Without a pod it is about all.
     """
 
     sequence: int
@@ -83,6 +84,7 @@ class EventLine:
     event: Event | None = None
     pod_uid: str = ""
     container_name: str = ""
+    tick_sequence: int = 0
 
     @property
     def searchable(self) -> str:

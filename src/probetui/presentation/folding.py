@@ -49,6 +49,8 @@ class _Group:
 
     shown: ClusterEvent | None = None
     lives: set[int] = field(default_factory=set)
+    occurrences: int = 0
+    """How many of its events are not forgotten."""
 
 
 class ClusterView:
@@ -84,7 +86,11 @@ class ClusterView:
         """
         old = list(takewhile(lambda each: each < before, self._keys))
         for each in old:
-            del self._keys[each]
+            key = self._keys.pop(each)
+            group = self._groups[key]
+            group.occurrences -= 1
+            if not group.occurrences:
+                del self._groups[key]
         self._dropped.difference_update(old)
 
     def of(self, sequence: int) -> Fold | None:
@@ -121,6 +127,7 @@ class ClusterView:
         self._keys[entry.sequence] = key
         group = self._groups.setdefault(key, _Group())
         group.lives.add(life)
+        group.occurrences += 1
         if shown is not None:
             group.shown = shown
 

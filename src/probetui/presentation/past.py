@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probetui.k8s.probe import ProbeKey
-from probetui.kubelet.journal import Entry, FindingEntry
+from probetui.kubelet.journal import Entry, FindingEntry, TickEntry
 from probetui.presentation.lives import ContainerPast, Lives
 from probetui.presentation.timeline import Timeline, Timelines
 
@@ -30,6 +30,17 @@ class Past:
     def timeline(self, key: ProbeKey) -> Timeline:
         """Return the ticks of a probe."""
         return self._timelines.of(key)
+
+    def tick(self, sequence: int) -> TickEntry | None:
+        """Return the tick with that number; None if the journal has it no more."""
+        # An engine numbers entries from 1 on, by their place.
+        try:
+            entry = self._journal[sequence - 1] if sequence > 0 else None
+        except IndexError:
+            return None
+        if isinstance(entry, TickEntry) and entry.sequence == sequence:
+            return entry
+        return None
 
     def container(self, pod_uid: str, container_name: str) -> ContainerPast:
         """Return the lives of a container."""

@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import ContainerID
@@ -20,6 +20,9 @@ from probetui.presentation.marks import CODES, Looks, looks_of
 
 MOST_TICKS = 200_000
 """Of one probe; the oldest are dropped above it, a tenth at a time."""
+
+FORGOTTEN_AT_ONCE = 4_096
+"""Once a journal has let go of so many more entries, timelines do as well."""
 
 _NEW, _OUT_OF_SCHEDULE, _INJECTED, _KILL = 16, 32, 64, 128
 _CODE = 15
@@ -72,6 +75,12 @@ class Timeline:
         if len(self._looks) > MOST_TICKS:
             self._drop(MOST_TICKS // 10)
 
+    def forget(self, first: int) -> None:
+        """Drop the ticks that the journal, which begins at `first`, has no more."""
+        gone = bisect_left(self._places, first)
+        if gone:
+            self._drop(gone)
+
     def looks_at(self, index: int) -> Looks:
         """Return what there is to see of a tick."""
         return _looks_of_byte(self._looks[index - self._dropped])
@@ -123,18 +132,38 @@ class Timeline:
         self._starts[0] = self._dropped
 
 
+@runtime_checkable
+class _Forgetful(Protocol):
+    """A journal whose oldest entries may be gone; `first` is the place of the next."""
+
+    @property
+    def first(self) -> int: ...
+
+
 class Timelines:
     """The timelines of all probes; one owner feeds it every entry once, in order."""
 
     def __init__(self, journal: Sequence[Entry]) -> None:
         self._journal = journal
         self._by_key: dict[ProbeKey, Timeline] = {}
+        self._first = 0
 
     def feed(self, entries: Iterable[Entry], place: int) -> None:
         """Take in entries; the first one is at that place of the journal."""
         for here, each in enumerate(entries, start=place):
             if isinstance(each, TickEntry):
                 self.of(each.key).add(each, here)
+        first = self.first
+        if first - self._first >= FORGOTTEN_AT_ONCE:
+            self._first = first
+            for timeline in self._by_key.values():
+                timeline.forget(first)
+
+    @property
+    def first(self) -> int:
+        """The place of the oldest entry that the journal still has."""
+        journal = self._journal
+        return journal.first if isinstance(journal, _Forgetful) else 0
 
     def probes(self) -> list[ProbeKey]:
         """Return the probes that have ticked, in the order of their first ticks."""

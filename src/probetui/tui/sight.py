@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from probetui.drive.masking import Mask, secrets_of
@@ -121,10 +121,17 @@ class Onlooker:
         fresh, self._read = journal[self._read :], len(journal)
         self._past.feed(fresh, self._read - len(fresh))
         found = (self._log.feed(each, self._names, self._pods) for each in fresh)
-        lines = tuple(each for each in found if each is not None)
+        lines = tuple(self._without_tick(each) for each in found if each is not None)
         self._lines.extend(lines)
         self._log.cluster.let_go(self._lines.oldest)
         return lines
+
+    def _without_tick(self, line: EventLine) -> EventLine:
+        """Leave out a tick that the journal has."""
+        tick = line.tick
+        if tick is None or self._past.tick(tick.sequence) != tick:
+            return line
+        return replace(line, tick=None, tick_sequence=tick.sequence)
 
 
 def countdown_step(options: ScreenOptions) -> timedelta:

@@ -63,7 +63,7 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
         return self.pane
 
     def show_content(self, sight: Sight) -> None:
-        self._log.read(sight.log, sight.cluster, sight.counts, sight.view)
+        self._log.read(sight.log, sight.cluster, sight.past, sight.counts, sight.view)
         if self._is_folded:
             self._cluster.show(sight.cluster, sight.names, sight.view, self._pod_uid)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -11,6 +12,7 @@ from probetui.presentation.event_detail import as_kubectl_describes, event_detai
 from probetui.presentation.event_lines import EventLines
 from probetui.presentation.events import EventLine
 from probetui.presentation.folding import ClusterView, Fold
+from probetui.presentation.past import Past
 from probetui.presentation.spans import EMPTY, Line
 from probetui.presentation.view import View
 from probetui.tui.action import Where
@@ -43,6 +45,7 @@ class EventList(EventPane):
         super().__init__(view, is_ascii=is_ascii)
         self._hint = hint
         self._cluster = ClusterView()
+        self._past = Past(())
         self._source: EventLines | None = None
         self._read = 0
         self._is_cluster_only = False
@@ -52,18 +55,27 @@ class EventList(EventPane):
         """The cursor is seen all the time: the lines below are about it."""
         return True
 
+    @property
+    def chosen_line(self) -> EventLine | None:
+        """The line under the cursor, with the tick behind it."""
+        chosen = super().chosen_line
+        if chosen is None or not chosen.tick_sequence:
+            return chosen
+        return replace(chosen, tick=self._past.tick(chosen.tick_sequence))
+
     def read(
         self,
         log: EventLines,
         cluster: ClusterView,
+        past: Past,
         counts: tuple[int, int],
         view: View,
     ) -> None:
         """Show what is new in a log; another one than before is read anew.
 
-        `cluster` is what a cluster would show of it.
+        `cluster` is what a cluster would show of it, `past` has the ticks behind it.
         """
-        self._cluster = cluster
+        self._cluster, self._past = cluster, past
         if log is not self._source:
             self._source, self._read = log, 0
             self.forget()

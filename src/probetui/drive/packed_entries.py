@@ -1,0 +1,191 @@
+"""Journal entries packed into few bytes, a block of them at a time.
+
+Ticks are nearly all there is, and nearly all of a tick is as it was at the last one:
+what repeats itself is kept once, in a table that several blocks share, and the numbers
+that change are packed column by column, as differences. Then ten bytes are left of a
+tick; pickled and compressed by itself, a block takes seven times as much, because each
+probe of a large session is in it only once or twice.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from operator import itemgetter, sub
+from typing import Any, NamedTuple
+
+from probetui.kubelet.journal import Entry, EventEntry, TickEntry
+from probetui.kubelet.outcome import Attempt
+
+LARGEST_TABLE = 4_096
+BLOCKS_OF_A_TABLE = 64
+"""A table with more in it, or with more blocks, is followed by an empty one."""
+
+_LEVEL = 6
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_CHANGING = ("sequence", "at", "n", "started_at", "duration", "attempts", "run")
+_REPEATED = tuple(name for name in TickEntry._fields if name not in _CHANGING)
+_repeated = itemgetter(*map(TickEntry._fields.index, _REPEATED))
+_COLUMNS = 7
+_NUMBER_BYTES = 8
+_LARGEST = 1 << 62
+"""A difference of smaller numbers fits into so many bytes as well."""
+
+
+class PackedBlock(NamedTuple):
+    """Some entries with `ticks` among them, of which `rows` refer to `repeated`."""
+
+    packed: bytes
+    rows: int
+    ticks: int
+    repeated: Sequence[tuple[Any, ...]]
+
+
+class _Tick(NamedTuple):
+    """What is pickled of a tick whose numbers are packed apart."""
+
+    attempts: tuple[Attempt, ...]
+
+
+class _Event(NamedTuple):
+    """An event that comes of a tick in the same block: of the one with that number."""
+
+    entry: EventEntry
+    tick: int
+
+
+_Item = Entry | _Tick | _Event
+
+
+class EntryPacker:
+    """Packs blocks of entries; owns the table that the next of them share."""
+
+    def __init__(self) -> None:
+        self._begin_table()
+
+    def pack(self, entries: Sequence[Entry]) -> PackedBlock:
+        """Pack some entries."""
+        if len(self._table) > LARGEST_TABLE or self._blocks == BLOCKS_OF_A_TABLE:
+            self._begin_table()
+        self._blocks += 1
+        rows: list[tuple[int, ...]] = []
+        items: list[_Item] = []
+        places: dict[int, int] = {}
+        for entry in entries:
+            match entry:
+                case TickEntry() if _fits(row := self._numbers(entry)):
+                    places[id(entry)] = len(rows)
+                    rows.append(row)
+                    items.append(_Tick(entry.attempts))
+                case _:
+                    items.append(entry)
+        events = [_event(item, places) for item in items]
+        data = pickle.dumps((events, _differences(rows)), pickle.HIGHEST_PROTOCOL)
+        ticks = sum(isinstance(entry, TickEntry) for entry in entries)
+        return PackedBlock(zlib.compress(data, _LEVEL), len(rows), ticks, self._table)
+
+    def _numbers(self, tick: TickEntry) -> tuple[int, ...]:
+        repeated = _repeated(tick)
+        number = self._numbers_of.get(repeated)
+        if number is None:
+            number = self._numbers_of[repeated] = len(self._table)
+            self._table.append(repeated)
+        at = (tick.at - _EPOCH) // _MICROSECOND
+        took = at - (tick.started_at - _EPOCH) // _MICROSECOND
+        more = took - tick.duration // _MICROSECOND
+        return number, tick.sequence, at, took, more, tick.n, tick.run
+
+    def _begin_table(self) -> None:
+        self._table: list[tuple[Any, ...]] = []
+        self._numbers_of: dict[tuple[Any, ...], int] = {}
+        self._blocks = 0
+
+
+def unpack(block: PackedBlock) -> tuple[Entry, ...]:
+    """Return the entries of a block."""
+    # What is read never left this process.
+    items, numbers = pickle.loads(zlib.decompress(block.packed))  # noqa: S301
+    packed = [item for item in items if isinstance(item, _Tick)]
+    rows = _rows(numbers, block.rows)
+    ticks = [
+        _tick(row, item.attempts, block.repeated)
+        for row, item in zip(rows, packed, strict=True)
+    ]
+    return tuple(_entries(items, ticks))
+
+
+def _entries(items: Iterable[_Item], ticks: Sequence[TickEntry]) -> Iterator[Entry]:
+    coming = iter(ticks)
+    for item in items:
+        match item:
+            case _Tick():
+                yield next(coming)
+            case _Event(entry, number):
+                yield replace(entry, tick=ticks[number])
+            case _:
+                yield item
+
+
+def _fits(numbers: Iterable[int]) -> bool:
+    """Tell whether numbers are small enough for columns; those of clocks are."""
+    return all(-_LARGEST < number < _LARGEST for number in numbers)
+
+
+def _event(item: _Item, places: Mapping[int, int]) -> _Item:
+    """Return an event without its tick, if that very one is in the same block."""
+    if not isinstance(item, EventEntry) or item.tick is None:
+        return item
+    place = places.get(id(item.tick))
+    return item if place is None else _Event(replace(item, tick=None), place)
+
+
+def _tick(
+    numbers: tuple[int, ...],
+    attempts: tuple[Attempt, ...],
+    repeated: Sequence[tuple[Any, ...]],
+) -> TickEntry:
+    number, sequence, at, took, more, n, run = numbers
+    instant = _EPOCH + at * _MICROSECOND
+    values = dict(zip(_REPEATED, repeated[number], strict=True))
+    return TickEntry(
+        **values,
+        sequence=sequence,
+        at=instant,
+        n=n,
+        started_at=instant - took * _MICROSECOND,
+        duration=(took - more) * _MICROSECOND,
+        attempts=attempts,
+        run=run,
+    )
+
+
+def _differences(rows: Sequence[tuple[int, ...]]) -> bytes:
+    """Return the columns of a table of numbers, each number as what it is more.
+
+    Bytes of one weight stand together: of small differences most are 0.
+    """
+    columns = []
+    for column in zip(*rows, strict=True):
+        more = map(sub, column, (0, *column))
+        data = array("q", more).tobytes()
+        columns += [data[start::_NUMBER_BYTES] for start in range(_NUMBER_BYTES)]
+    return b"".join(columns)
+
+
+def _rows(data: bytes, count: int) -> list[tuple[int, ...]]:
+    """Return the rows of a table of so many."""
+    columns = []
+    size = count * _NUMBER_BYTES
+    for start in range(0, _COLUMNS * size, size) if count else ():
+        numbers = bytearray(size)
+        for weight in range(_NUMBER_BYTES):
+            begin = start + weight * count
+            numbers[weight::_NUMBER_BYTES] = data[begin : begin + count]
+        columns.append(accumulate(array("q", numbers)))
+    return list(zip(*columns, strict=True))
