@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import secrets
 import stat
@@ -24,6 +25,8 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from probetui.errors import ContainerRuntimeError
+
+log = logging.getLogger(__name__)
 
 MAX_NAME_BYTES = 255
 MAX_NAMED = 20
@@ -105,7 +108,21 @@ def _components(relative: str | PurePath) -> list[str]:
     return [check_component(name) for name in text.split("/") if name not in {"", "."}]
 
 
-# -- one file
+# -- paths that are trusted: of the user's own words, or of this program
+
+
+def make_own_directory(path: Path, mode: int) -> None:
+    """Make a directory and those that lead to it, unless they exist.
+
+    Those that lead to it get the usual mode.
+    """
+    path.mkdir(mode, parents=True, exist_ok=True)
+
+
+def create_own_file(path: Path, mode: int) -> None:
+    """Make an empty file where nothing is yet, not even a link that leads nowhere."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    os.close(os.open(path, flags, mode))
 
 
 def open_regular(path: Path) -> int:
@@ -140,12 +157,16 @@ def _open_regular(
         except BaseException:
             os.close(descriptor)
             raise
+        os.set_blocking(descriptor, True)
         return descriptor
     # To open a device is to use it already: it is looked at before it is opened.
     pinned = os.open(name, _PINNED | stays, dir_fd=parent)
     try:
         _check_regular(os.fstat(pinned), flags, path)
-        return os.open(f"{_OPEN_DESCRIPTORS}/{pinned}", flags)
+        # A child that inherits it expects to wait, as everywhere.
+        descriptor = os.open(f"{_OPEN_DESCRIPTORS}/{pinned}", flags)
+        os.set_blocking(descriptor, True)
+        return descriptor
     finally:
         os.close(pinned)
 
@@ -212,24 +233,34 @@ class DirectoryRoot:
         """Make a directory and those that lead to it; those that exist stay as is."""
         os.close(self.open_directory(relative, make_mode=mode))
 
+    def make_directory(self, relative: str | PurePath, mode: int) -> None:
+        """Make one directory that is not there yet, with exactly this mode."""
+        with self._parent(relative) as (parent, name, path):
+            with _named(path):
+                os.mkdir(name, _OWNER_ALL, dir_fd=parent)
+            descriptor = _step(parent, name, path, None)
+            try:
+                _change_mode(descriptor, mode)
+            finally:
+                os.close(descriptor)
+
     def open_path(self, relative: str | PurePath) -> int:
         """Return a descriptor of a file of any kind, a link excepted, unopened.
 
         Where there is no `O_PATH` (macOS) it is open for reading.
         """
-        with self._parent(relative) as (parent, name, path):
-            if not name:
-                return os.dup(parent)
-            with _named(path):
-                found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-                if stat.S_ISLNK(found.st_mode):
-                    raise OSError(errno.ELOOP, "a symbolic link is not followed")
-                flags = _PINNED | os.O_NOFOLLOW | os.O_NONBLOCK
-                descriptor = os.open(name, flags, dir_fd=parent)
-                if stat.S_ISLNK(os.fstat(descriptor).st_mode):
-                    os.close(descriptor)
-                    raise OSError(errno.ELOOP, "a symbolic link is not followed")
-                return descriptor
+        if not _components(relative):
+            return self.open_directory()
+        with self._parent(relative) as (parent, name, path), _named(path):
+            found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if stat.S_ISLNK(found.st_mode):
+                raise OSError(errno.ELOOP, "a symbolic link is not followed")
+            flags = _PINNED | os.O_NOFOLLOW | os.O_NONBLOCK
+            descriptor = os.open(name, flags, dir_fd=parent)
+            if stat.S_ISLNK(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
+                raise OSError(errno.ELOOP, "a symbolic link is not followed")
+            return descriptor
 
     def resolve(self, relative: str | PurePath) -> PurePath:
         """Return a path beneath, with the links in it resolved as they are now.
@@ -253,10 +284,25 @@ class DirectoryRoot:
     def exists(self, relative: str | PurePath) -> bool:
         """Tell whether there is anything, be it a link that leads nowhere."""
         try:
-            with self._parent(relative) as (parent, name, _):
-                os.stat(name or ".", dir_fd=parent, follow_symlinks=False)
+            os.close(self.open_path(relative))
         except (FileNotFoundError, NotADirectoryError):
             return False
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                return self.read_link(relative) is not None
+            raise
+        return True
+
+    def is_directory(self, relative: str | PurePath) -> bool:
+        """Tell whether it is a directory; a link to one is none."""
+        try:
+            os.close(self.open_directory(relative))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                return False
+            raise
         return True
 
     def names(self, relative: str | PurePath = "") -> list[str]:
@@ -392,19 +438,30 @@ class DirectoryRoot:
             LeftBehindError: something could not be removed; all else is.
         """
         try:
-            with self._parent(relative) as (parent, name, path):
-                if not name:
-                    raise ContainerRuntimeError(f"{path} itself is not to be removed")
+            with self._parent(relative) as (parent, _, path):
                 if last:
                     _Removal(parent, path, frozenset(last)).run()
                 _Removal(parent, path).run()
         except FileNotFoundError:
             return
 
+    def give_to_group(
+        self, relative: str | PurePath, group: int, *, modes: tuple[int, int]
+    ) -> None:
+        """Give a tree to a group, with modes that files and directories get as well.
+
+        Links are not followed. What is mounted in it, and files with other hard links,
+        stay as they are.
+        """
+        with self._parent(relative) as (parent, _, path):
+            _GroupChange(parent, path, group, modes).run()
+
     @contextlib.contextmanager
     def _parent(self, relative: str | PurePath) -> Iterator[tuple[int, str, Path]]:
         """Yield the directory in which something is, its name, its whole path."""
         *above, name = _components(relative) or [""]
+        if not name:
+            raise ContainerRuntimeError(f"{self.path} itself is left as it is")
         descriptor = self.open_directory("/".join(above))
         try:
             yield descriptor, name, self.path.joinpath(*above, name)
@@ -521,12 +578,15 @@ class _Level:
     kept: set[str] = field(default_factory=set)
 
 
-class _Removal:
-    """Removes one tree, with two open descriptors however deep it is.
+class _Walk:
+    """Goes through one tree on one mount, with two descriptors however deep it is.
 
-    The way up is `..`, compared with what was there on the way down. It names what it
-    leaves; a directory that only holds such is not named again.
+    The way up is `..`, compared with what was there on the way down. What is done with
+    what is found is up to the methods below the line.
     """
+
+    _enters_mount = False
+    """The tree itself may be a mount point; what is mounted in it is left anyway."""
 
     def __init__(
         self, parent: int, path: Path, spared: Collection[str] = frozenset()
@@ -535,13 +595,11 @@ class _Removal:
         self._spared = spared
         self._current = os.dup(parent)
         self._levels = [_Level("", _identity(self._current), [(path.name, True)])]
-        self._left: list[LeftBehind] = []
-        self._count = 0
 
     def run(self) -> None:
-        """Remove all that can be removed; raises `LeftBehindError` for the rest."""
+        """Go through all of it."""
         try:
-            while self._levels:
+            while True:
                 level = self._levels[-1]
                 if not level.pending and level.name:
                     level.pending = self._read(level)
@@ -550,37 +608,23 @@ class _Removal:
                     if is_directory:
                         self._enter(name)
                     else:
-                        self._unlink(name)
-                elif not self._go_up():
+                        self._visit(name)
+                elif len(self._levels) == 1 or not self._go_up():
                     break
         finally:
             os.close(self._current)
-        if self._count:
-            raise LeftBehindError(self._left, self._count)
 
     def _read(self, level: _Level) -> list[tuple[str, bool]]:
-        """Return some names of the directory that are not to stay."""
+        """Return some names of the directory, not those that were kept."""
         names: list[tuple[str, bool]] = []
-        try:
-            with os.scandir(self._current) as entries:
-                for entry in entries:
-                    if entry.name not in level.kept:
-                        is_directory = entry.is_dir(follow_symlinks=False)
-                        names.append((entry.name, is_directory))
-                    if len(names) == _BATCH:
-                        break
-        except OSError as error:
-            self._leave_level(str(error.strerror))
-            return []
+        with os.scandir(self._current) as entries:
+            for entry in entries:
+                if entry.name not in level.kept:
+                    is_directory = entry.is_dir(follow_symlinks=False)
+                    names.append((entry.name, is_directory))
+                if len(names) == _BATCH:
+                    break
         return names
-
-    def _unlink(self, name: str) -> None:
-        try:
-            os.unlink(name, dir_fd=self._current)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            self._leave(name, _reason(error))
 
     def _enter(self, name: str) -> None:
         """Begin with a directory, unless something is mounted there."""
@@ -590,21 +634,23 @@ class _Removal:
         except FileNotFoundError:
             return
         except NotADirectoryError:  # what is no directory, or is none any more
-            self._unlink(name)
+            self._visit(name)
             return
         except OSError as error:
             self._leave(name, _reason(error))
             return
         try:
             # Asked of the kernel, not of what is mounted: that may never answer.
-            if _mount(pinned) != above.mount:
-                self._leave(name, "it is a mount point")
+            is_first = len(self._levels) == 1
+            is_entered = is_first and self._enters_mount
+            if not is_entered and _mount(pinned) != above.mount:
+                self._skip(name, "it is a mount point")
                 return
             identity = _identity(pinned)
-            if identity.device != above.device:
-                self._leave(name, "it is another file system")
+            if not is_entered and identity.device != above.device:
+                self._skip(name, "it is another file system")
                 return
-            _make_removable(pinned)
+            self._begin(pinned)
             beneath = _readable(pinned)
         except OSError as error:
             self._leave(name, _reason(error))
@@ -613,30 +659,22 @@ class _Removal:
             os.close(pinned)
         os.close(self._current)
         self._current = beneath
-        kept = set(self._spared) if len(self._levels) == 1 else set()
+        kept = set(self._spared) if is_first else set()
         self._levels.append(_Level(name, identity, kept=kept))
 
     def _go_up(self) -> bool:
-        """Leave a directory and remove it if it is empty; False at the end."""
-        if len(self._levels) == 1:
-            return False
+        """Go on in the directory above; False if there is none any more."""
         try:
             above = self._open_above()
+        except FileNotFoundError:  # somebody else has removed all of it
+            return False
         except OSError as error:
-            self._leave_level(_reason(error))
+            self._leave("", _reason(error))
             return False
         done = self._levels.pop()
         os.close(self._current)
         self._current = above
-        if done.kept:
-            self._levels[-1].kept.add(done.name)
-            return True
-        try:
-            os.rmdir(done.name, dir_fd=self._current)
-        except FileNotFoundError:
-            return True
-        except OSError as error:
-            self._leave(done.name, _reason(error))
+        self._end(done)
         return True
 
     def _open_above(self) -> int:
@@ -644,25 +682,145 @@ class _Removal:
         pinned = os.open("..", _DIRECTORY, dir_fd=self._current)
         try:
             if _identity(pinned) != self._levels[-2].identity:
-                raise OSError(errno.ESTALE, "it was moved while it was being removed")
+                raise OSError(errno.ESTALE, "it was moved meanwhile")
             return _readable(pinned) if self._levels[-2].name else os.dup(pinned)
         finally:
             os.close(pinned)
 
+    def _path(self, name: str) -> Path:
+        names = (level.name for level in self._levels[1:])
+        return self._folder.joinpath(*names, name)
+
+    # -- what is done
+
+    def _begin(self, pinned: int) -> None:
+        """Do something with a directory before what is in it."""
+        raise NotImplementedError
+
+    def _visit(self, name: str) -> None:
+        """Do something with what is no directory."""
+        raise NotImplementedError
+
+    def _end(self, done: _Level) -> None:
+        """Do something with a directory after what is in it."""
+        raise NotImplementedError
+
+    def _skip(self, name: str, reason: str) -> None:
+        """Take note of another mount, which is not gone into."""
+        raise NotImplementedError
+
+    def _leave(self, name: str, reason: str) -> None:
+        """Take note of what was refused; no name means the directory itself."""
+        raise NotImplementedError
+
+
+class _Removal(_Walk):
+    """Removes one tree, and names what it leaves, but not directories around that."""
+
+    def __init__(
+        self, parent: int, path: Path, spared: Collection[str] = frozenset()
+    ) -> None:
+        super().__init__(parent, path, spared)
+        self._left: list[LeftBehind] = []
+        self._count = 0
+
+    def run(self) -> None:
+        """Remove all that can be removed; raises `LeftBehindError` for the rest."""
+        super().run()
+        if self._count:
+            raise LeftBehindError(self._left, self._count)
+
+    def _read(self, level: _Level) -> list[tuple[str, bool]]:
+        try:
+            return super()._read(level)
+        except OSError as error:
+            self._leave("", _reason(error))
+            return []
+
+    def _begin(self, pinned: int) -> None:
+        _make_removable(pinned)
+
+    def _visit(self, name: str) -> None:
+        try:
+            os.unlink(name, dir_fd=self._current)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._leave(name, _reason(error))
+
+    def _end(self, done: _Level) -> None:
+        if done.kept:
+            self._levels[-1].kept.add(done.name)
+            return
+        try:
+            os.rmdir(done.name, dir_fd=self._current)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._leave(done.name, _reason(error))
+
+    def _skip(self, name: str, reason: str) -> None:
+        self._leave(name, reason)
+
     def _leave(self, name: str, reason: str) -> None:
         self._levels[-1].kept.add(name)
-        self._note(name, reason)
-
-    def _leave_level(self, reason: str) -> None:
-        """Leave the directory that is being emptied."""
-        self._levels[-1].kept.add(".")
-        self._note("", reason)
-
-    def _note(self, name: str, reason: str) -> None:
         self._count += 1
         if len(self._left) < MAX_NAMED:
-            names = (it.name for it in self._levels[1:])
-            self._left.append(LeftBehind(self._folder.joinpath(*names, name), reason))
+            self._left.append(LeftBehind(self._path(name), reason))
+
+
+class _GroupChange(_Walk):
+    """Gives one tree to a group; mounts in it and files with other links stay."""
+
+    _enters_mount = True
+
+    def __init__(
+        self, parent: int, path: Path, group: int, modes: tuple[int, int]
+    ) -> None:
+        super().__init__(parent, path)
+        self._group = group
+        self._file_mode, self._directory_mode = modes
+
+    def _read(self, level: _Level) -> list[tuple[str, bool]]:
+        names = super()._read(level)
+        level.kept.update(name for name, _ in names)
+        return names
+
+    def _begin(self, pinned: int) -> None:
+        self._give(pinned, self._directory_mode)
+
+    def _visit(self, name: str) -> None:
+        try:
+            pinned = os.open(name, _PINNED | os.O_NOFOLLOW, dir_fd=self._current)
+        except FileNotFoundError:
+            return
+        try:
+            found = os.fstat(pinned)
+            if stat.S_ISLNK(found.st_mode):
+                gid = self._group
+                os.chown(name, -1, gid, dir_fd=self._current, follow_symlinks=False)
+            elif (
+                found.st_nlink == 1
+                and _mount(pinned) == self._levels[-1].identity.mount
+            ):
+                self._give(pinned, self._file_mode)
+        finally:
+            os.close(pinned)
+
+    def _end(self, done: _Level) -> None:
+        pass
+
+    def _skip(self, name: str, reason: str) -> None:
+        log.info("%s is left as it is: %s", self._path(name), reason)
+
+    def _leave(self, name: str, reason: str) -> None:
+        raise OSError(f"{self._path(name)}: {reason}")
+
+    def _give(self, pinned: int, mode: int) -> None:
+        path = f"{_OPEN_DESCRIPTORS}/{pinned}"
+        before = stat.S_IMODE(os.fstat(pinned).st_mode)
+        os.chown(path, -1, self._group)
+        os.chmod(path, before | mode)
 
 
 def _pin_directory(name: str, parent: int, device: int) -> int:

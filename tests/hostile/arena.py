@@ -90,6 +90,11 @@ def remount_read_only(target: Path) -> None:
     _mount(None, str(target), None, MS_REMOUNT | MS_BIND | MS_RDONLY)
 
 
+def unmount(target: Path) -> None:
+    """Take away what was mounted last somewhere."""
+    _check(_libc().umount2(os.fsencode(target), 0), str(target))
+
+
 def facts_of(tree: Path) -> Facts:
     """Return what can be seen of everything in a tree, except when it was read."""
     found: Facts = {}
@@ -222,14 +227,24 @@ def _environment(work: Path) -> Iterator[None]:
 def _mount(
     source: str | None, target: str, kind: str | None, flags: int, options: str = ""
 ) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(
-        None if source is None else os.fsencode(source),
-        os.fsencode(target),
-        None if kind is None else kind.encode(),
-        ctypes.c_ulong(flags),
-        options.encode() or None,
-    ):
+    _check(
+        _libc().mount(
+            None if source is None else os.fsencode(source),
+            os.fsencode(target),
+            None if kind is None else kind.encode(),
+            ctypes.c_ulong(flags),
+            options.encode() or None,
+        ),
+        target,
+    )
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, target: str) -> None:
+    if result:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), target)
 

@@ -530,3 +530,36 @@ def test_a_name_that_is_none_makes_no_path(name: str) -> None:
 @pytest.mark.parametrize("name", ["a", "...", "..a", "-", " ", "\udcff", "é" * 127])
 def test_a_name_is_one_component(name: str) -> None:
     assert child_path(Path("/base"), name).parent == Path("/base")
+
+
+# -- groups
+
+
+@isolated
+def test_a_group_gets_a_volume_and_nothing_that_links_lead_to(arena: Arena) -> None:
+    root, folder = tree(arena)
+    (folder / "deep").mkdir()
+    (folder / "deep/file").touch(mode=0o600)
+    (folder / "link").symlink_to(arena.canary)
+    (folder / "mount").mkdir()
+    os.link(arena.canary / "script", folder / "script")
+    bind(arena.canary, folder / "mount")
+    arena.seal()
+
+    root.give_to_group("tree", 4711, modes=(0o660, 0o2770))
+
+    found = (folder / "deep/file").stat()
+    assert (found.st_gid, stat.S_IMODE(found.st_mode)) == (4711, 0o660)
+    assert stat.S_IMODE((folder / "deep").stat().st_mode) == 0o2775
+    assert (folder / "link").lstat().st_gid == 4711
+
+
+@isolated
+def test_a_group_gets_a_volume_that_is_a_file_system_of_its_own(arena: Arena) -> None:
+    root, folder = tree(arena)
+    mount_tmpfs(folder)
+    (folder / "file").touch(mode=0o600)
+
+    root.give_to_group("tree", 4711, modes=(0o660, 0o2770))
+
+    assert folder.stat().st_gid == (folder / "file").stat().st_gid == 4711

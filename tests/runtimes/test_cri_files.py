@@ -49,7 +49,7 @@ def test_all_of_a_pod_is_removed(base: Path, tmp_path: Path) -> None:
 def test_nothing_else_is_whatever_a_pod_is_called(
     base: Path, tmp_path: Path, pod: PodName
 ) -> None:
-    with pytest.raises(ContainerRuntimeError, match="cannot be the name of a folder"):
+    with pytest.raises(ContainerRuntimeError, match="cannot be the name of a file"):
         PodFiles(base, SOCKET).forget_pod(pod)
 
     assert (tmp_path / "bystander").is_dir()

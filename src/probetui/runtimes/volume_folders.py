@@ -11,11 +11,10 @@ pkg/volume/util/atomic_writer.go, v1.32.10.
 from __future__ import annotations
 
 import json
-import os
-import shutil
+import re
+import secrets
 import stat
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -24,6 +23,12 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.volume import HostPath, Projected, Volume, VolumeFile
 from probetui.kubelet.effects import MountVolume, UnmountVolume
 from probetui.ports import PodVolumes
+from probetui.untrusted_files import (
+    DirectoryRoot,
+    child_path,
+    create_own_file,
+    make_own_directory,
+)
 
 POD_FILE = "pod.json"
 DATA = "..data"
@@ -33,6 +38,11 @@ OWN_MODE = 0o700
 VOLUME_MODE = 0o777
 FOLDER_MODE = 0o755
 NEW_FILE_MODE = 0o644
+POD_FILE_MODE = 0o600
+POD_FILE_BYTES = 64 * 1024
+
+_VERSION = re.compile(r"\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\.\w+")
+"""A directory with the files as they were at one time."""
 
 _WANTED = {
     "Directory": (stat.S_ISDIR, "a directory"),
@@ -48,11 +58,13 @@ _WANTED = {
 class VolumeFolders:
     """The volumes below one folder, which may not be there yet.
 
-    Raises `OSError` for what the system refuses.
+    What is in them is as containers left it: no link in them is followed, and none of
+    it is removed beyond a mount. Raises `OSError` for what the system refuses.
     """
 
     def __init__(self, base: Path) -> None:
         self._base = base
+        self._root = DirectoryRoot(base)
 
     def mount(self, operation: MountVolume) -> None:
         """Make a volume ready; one that is there keeps what is in it.
@@ -64,81 +76,70 @@ class VolumeFolders:
         if isinstance(volume.source, HostPath):
             _check_host_path(volume.source)
             return
-        folder = self.path(pod, volume)
-        if not folder.is_dir():
+        folder = _beneath(pod.uid, volume.name)
+        if not self._root.exists(folder):
             self._introduce(pod)
-            folder.mkdir(OWN_MODE)
-            folder.chmod(VOLUME_MODE)
+            self._root.make_directories(folder, VOLUME_MODE)
         if isinstance(volume.source, Projected):
-            _write_files(folder, operation.files, operation.at)
+            files = DirectoryRoot(self.path(pod, volume))
+            _write_files(files, operation.files, operation.at)
 
     def unmount(self, operation: UnmountVolume) -> None:
-        """Remove a volume with what is in it; a path of the host stays as it is."""
-        folder = child(self._base, operation.pod_uid)
-        if not folder.is_dir():
+        """Remove a volume with what is in it; a path of the host stays as it is.
+
+        It may take long: on an event loop it belongs into a thread.
+
+        Raises:
+            LeftBehindError: something of it could not be removed.
+        """
+        folder = _beneath(operation.pod_uid)
+        if not self._root.exists(folder):
             return
-        remove_tree(child(folder, operation.volume_name))
-        if not list(_volumes(folder)):
-            remove_tree(folder)
+        self._root.remove_tree(_beneath(operation.pod_uid, operation.volume_name))
+        if not self._volumes(operation.pod_uid):
+            self._root.remove_tree(folder)
 
     def list(self) -> tuple[PodVolumes, ...]:
         """Return all volumes there are, by pod."""
         try:
-            folders = sorted(self._base.iterdir())
+            uids = self._root.names()
         except FileNotFoundError:
             return ()
-        return tuple(filter(None, map(_pod_volumes, folders)))
+        return tuple(filter(None, map(self._pod_volumes, uids)))
 
     def path(self, pod: Pod, volume: Volume) -> Path:
         """Return where a volume is."""
         if isinstance(volume.source, HostPath):
             return Path("/", volume.source.path)
-        return child(child(self._base, pod.uid), volume.name)
+        return child_path(self._base, pod.uid, volume.name)
 
     def _introduce(self, pod: Pod) -> None:
         """Write down whose volumes follow."""
-        folder = child(self._base, pod.uid)
-        folder.mkdir(OWN_MODE, parents=True, exist_ok=True)
+        make_own_directory(self._base, OWN_MODE)
+        self._root.make_directories(_beneath(pod.uid), OWN_MODE)
         text = json.dumps({"name": pod.name, "namespace": pod.namespace})
-        (folder / POD_FILE).write_text(text, encoding="ascii")
+        file = _beneath(pod.uid, POD_FILE)
+        self._root.replace_file(file, text.encode(), POD_FILE_MODE)
+
+    def _pod_volumes(self, uid: str) -> PodVolumes | None:
+        try:
+            file = _beneath(uid, POD_FILE)
+            pod = json.loads(self._root.read_file(file, POD_FILE_BYTES))
+            name, namespace = str(pod["name"]), str(pod["namespace"])
+            return PodVolumes(uid, name, namespace, self._volumes(uid))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None  # not ours, or just being made or removed
+
+    def _volumes(self, uid: str) -> tuple[str, ...]:
+        names = self._root.names(_beneath(uid))
+        return tuple(
+            name for name in names if self._root.is_directory(_beneath(uid, name))
+        )
 
 
-def child(folder: Path, name: str) -> Path:
-    """Return what has a name in a folder, and is in no other one.
-
-    Names come from manifests and from what runtimes say, and whole trees are removed by
-    them: one that leads out of its folder, like `/` or `..`, must never get that far.
-
-    Raises:
-        ContainerRuntimeError: the name is no name of a file.
-    """
-    if name in {"", ".", ".."} or "/" in name or "\0" in name:
-        raise ContainerRuntimeError(f'"{name}" cannot be the name of a folder')
-    return folder / name
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder and all in it, also what was closed to its owner."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        for parent, names, _ in os.walk(folder):
-            for each in (Path(parent, name) for name in names):
-                if not each.is_symlink():
-                    each.chmod(OWN_MODE)
-        shutil.rmtree(folder)
-
-
-def _pod_volumes(folder: Path) -> PodVolumes | None:
-    try:
-        pod = json.loads((folder / POD_FILE).read_text("ascii"))
-        name, namespace = str(pod["name"]), str(pod["namespace"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # not ours, or just being made or removed
-    return PodVolumes(folder.name, name, namespace, tuple(sorted(_volumes(folder))))
-
-
-def _volumes(folder: Path) -> Iterator[str]:
-    return (each.name for each in folder.iterdir() if each.is_dir())
+def _beneath(*names: str) -> Path:
+    """Return a path beneath the base, of names that may come from anywhere."""
+    return child_path(Path(), *names)
 
 
 def _check_host_path(source: HostPath) -> None:
@@ -148,9 +149,9 @@ def _check_host_path(source: HostPath) -> None:
         return
     if not path.exists():
         if source.type == "DirectoryOrCreate":
-            path.mkdir(FOLDER_MODE, parents=True)
+            make_own_directory(path, FOLDER_MODE)
         elif source.type == "FileOrCreate":
-            path.touch(NEW_FILE_MODE)
+            create_own_file(path, NEW_FILE_MODE)
     is_wanted, words = _WANTED[source.type]
     if not (path.exists() and is_wanted(path.stat().st_mode)):
         raise ContainerRuntimeError(
@@ -158,32 +159,34 @@ def _check_host_path(source: HostPath) -> None:
         )
 
 
-def _write_files(folder: Path, files: Iterable[VolumeFile], at: datetime) -> None:
-    """Let files appear in a volume, or change, as one."""
+def _write_files(
+    volume: DirectoryRoot, files: Iterable[VolumeFile], at: datetime
+) -> None:
+    """Let files appear in a volume, or change, as one.
+
+    What containers have put there themselves stays, and is never written through.
+    """
     files = tuple(files)
-    fresh = Path(tempfile.mkdtemp(prefix=f"..{at:%Y_%m_%d_%H_%M_%S}.", dir=folder))
-    fresh.chmod(FOLDER_MODE)
+    fresh = f"..{at:%Y_%m_%d_%H_%M_%S}.{secrets.token_hex(4)}"
+    volume.make_directories(fresh, FOLDER_MODE)
     for file in files:
-        path = fresh / file.path
-        path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-        path.touch(OWN_MODE)
-        path.write_bytes(file.content)
-        path.chmod(file.mode)
-    (folder / DATA_NEXT).unlink(missing_ok=True)
-    (folder / DATA_NEXT).symlink_to(fresh.name)
-    (folder / DATA_NEXT).rename(folder / DATA)
-    _show(folder, {each.path.split("/")[0] for each in files})
-    for each in folder.iterdir():
-        if each.name.startswith("..") and each.name not in {fresh.name, DATA}:
-            remove_tree(each)
+        folder = (Path(fresh) / file.path).parent
+        volume.make_directories(folder, FOLDER_MODE)
+        volume.create_file(Path(fresh) / file.path, file.content, file.mode)
+    volume.remove_tree(DATA_NEXT)
+    volume.symlink(DATA_NEXT, fresh)
+    volume.rename(DATA_NEXT, DATA)
+    _show(volume, {file.path.split("/")[0] for file in files})
+    for name in volume.names():
+        if _VERSION.fullmatch(name) and name != fresh:
+            volume.remove_tree(name)
 
 
-def _show(folder: Path, names: set[str]) -> None:
-    """Have links to these files and no others."""
-    for each in folder.iterdir():
-        if not each.name.startswith("..") and each.name not in names:
-            each.unlink()
-    for name in names:
-        link = folder / name
-        if not link.is_symlink():
-            link.symlink_to(f"{DATA}/{name}")
+def _show(volume: DirectoryRoot, names: set[str]) -> None:
+    """Have links to these files and to no others."""
+    for name in volume.names():
+        if name not in names and volume.read_link(name) == f"{DATA}/{name}":
+            volume.unlink(name)
+    for name in sorted(names):
+        if volume.read_link(name) != f"{DATA}/{name}":
+            volume.symlink(name, f"{DATA}/{name}")

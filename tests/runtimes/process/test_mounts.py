@@ -12,10 +12,9 @@ from probetui.k8s.pod import Container, Pod, VolumeMount
 from probetui.k8s.volume import HostPath, Volume
 from probetui.kubelet.effects import MountVolume
 from probetui.runtimes.process.mounts import (
+    ProcessMounts,
     inside,
     is_mounted,
-    make_message_file,
-    mount_volumes,
     read_message_file,
 )
 from probetui.runtimes.volume_folders import VolumeFolders
@@ -34,6 +33,15 @@ def have(volumes: VolumeFolders, *names: str) -> Pod:
     for each in pod.volumes:
         volumes.mount(MountVolume(pod, each, (), START))
     return pod
+
+
+def mount_volumes(
+    home: Path, pod: Pod, container: Container, volumes: VolumeFolders
+) -> ProcessMounts:
+    home.mkdir(exist_ok=True)
+    mounts = ProcessMounts(home, pod, container, volumes)
+    mounts.make_links()
+    return mounts
 
 
 def mounting(*mounts: tuple[str, str], **fields: Any) -> Container:
@@ -99,7 +107,9 @@ def test_nothing_can_be_mounted_where_the_home_is(
 ) -> None:
     pod = have(volumes, "data")
 
-    with pytest.raises(ContainerRuntimeError, match='volume "data" cannot be mounted'):
+    with pytest.raises(
+        ContainerRuntimeError, match=r"volumeMounts\[0\].mountPath: / is the home"
+    ):
         mount_volumes(tmp_path / "home", pod, mounting(("data", "/")), volumes)
 
 
@@ -111,10 +121,14 @@ def test_a_path_of_the_host_is_itself(volumes: VolumeFolders, tmp_path: Path) ->
     assert (tmp_path / "home/host").readlink() == tmp_path / "real"
 
 
-def test_a_file_for_last_words_is_open_to_everybody(tmp_path: Path) -> None:
-    path = tmp_path / "dev/termination-log"
+def test_a_file_for_last_words_is_open_to_everybody(
+    volumes: VolumeFolders, tmp_path: Path
+) -> None:
+    mounts = ProcessMounts(tmp_path, a_pod(), a_container(), volumes)
 
-    make_message_file(path)
+    path = mounts.make_message_file("/dev/termination-log")
+
+    assert path == tmp_path / "dev/termination-log"
 
     assert path.stat().st_mode & 0o777 == 0o666
     assert read_message_file(path, 10) == b""

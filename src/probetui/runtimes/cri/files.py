@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
@@ -45,7 +44,8 @@ from probetui.runtimes.cri.rotation import set_aside
 from probetui.runtimes.cri.translate import PodName, SeenContainer
 from probetui.runtimes.cri.volume_ownership import give_to_group
 from probetui.runtimes.sub_paths import SubPaths, sub_paths_folder, with_sub_paths
-from probetui.runtimes.volume_folders import VolumeFolders, child, remove_tree
+from probetui.runtimes.volume_folders import VolumeFolders
+from probetui.untrusted_files import DirectoryRoot, child_path, make_own_directory
 
 RESOLV_CONF = Path("/etc/resolv.conf")
 FOLDER_MODE = 0o755
@@ -63,7 +63,7 @@ class PodFiles:
     """
 
     def __init__(self, folder: Path, engine_socket: Path) -> None:
-        self._pods = folder / "pods"
+        self._pods = DirectoryRoot(folder / "pods")
         self._volumes_folder = folder / "volumes"
         self._volumes = VolumeFolders(self._volumes_folder)
         self._sub_paths = SubPaths(sub_paths_folder(folder), engine_socket)
@@ -81,7 +81,7 @@ class PodFiles:
     def remove_empty_log_folder(self, pod: Pod) -> None:
         """Remove that folder again if nothing has come of it."""
         with contextlib.suppress(OSError):
-            _log_folder(pod).rmdir()
+            _logs().remove_directory(_log_folder(pod).name)
 
     def mounts(self, operation: CreateContainer, ip: str) -> list[cri.Mount]:
         """Make what a container needs, and return what it mounts.
@@ -89,7 +89,7 @@ class PodFiles:
         Source: kuberuntime/kuberuntime_container.go, v1.32.10, makeMounts.
         """
         pod, container = operation.pod, operation.container
-        _make_log_folder(child(_log_folder(pod), container.name))
+        _make_log_folder(child_path(_log_folder(pod), container.name))
         with system_refusals():
             mounts = list(volume_mounts(pod, container, self._volumes, self._sub_paths))
             if not mounts_hosts_itself(container):
@@ -102,11 +102,9 @@ class PodFiles:
         """Return the end of what a container left, None if it has no file."""
         if not container.message_file:
             return None
+        file = Path(container.message_file)
         try:
-            with Path(container.message_file).open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(size - MAX_FILE_BYTES, 0))
-                return file.read(MAX_FILE_BYTES)
+            return DirectoryRoot(file.parent).read_end(file.name, MAX_FILE_BYTES)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -122,36 +120,44 @@ class PodFiles:
         """
         log = Path(container.log_file)
         with system_refusals():
-            for file, folder in (
+            for file, root in (
                 (Path(container.message_file), self._pods),
-                *((each, Path(POD_LOGS)) for each in (log, *set_aside(log))),
+                *((it, _logs()) for it in (log, *set_aside(log))),
             ):
-                if file.is_relative_to(folder) and ".." not in file.parts:
-                    file.unlink(missing_ok=True)
+                if file.is_relative_to(root.path) and ".." not in file.parts:
+                    root.unlink(file.relative_to(root.path), missing_ok=True)
 
     def forget_pod(self, pod: PodName) -> None:
         """Remove all but the volumes of a pod that has no sandbox any more."""
         if not pod.uid:
             return
         logs = _log_folder(Pod(pod.uid, pod.name, pod.namespace))
-        files = child(self._pods, pod.uid)
         with system_refusals():
-            remove_tree(files)
-            remove_tree(logs)
+            self._pods.remove_tree(child_path(Path(), pod.uid))
+            _logs().remove_tree(logs.name)
 
     def _write_hosts(self, pod: Pod, ip: str) -> Path:
         text = hosts_file(pod, hostname(pod), ip, _text(Path(ETC_HOSTS)))
-        return _make(
-            child(self._pods, pod.uid) / "etc-hosts",
-            HOSTS_MODE,
-            lambda it: it.write_text(text),
-        )
+        file = child_path(Path(), pod.uid, "etc-hosts")
+        self._make_folder(file.parent)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        # It is written anew, not replaced: containers have mounted it.
+        descriptor = self._pods.open_file(file, flags, HOSTS_MODE)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as hosts:
+            hosts.write(text)
+        return self._pods.path / file
 
     def _make_message_file(self, operation: CreateContainer) -> Path:
-        containers = child(self._pods, operation.pod.uid) / "containers"
-        folder = child(containers, operation.container.name)
-        name = secrets.token_hex(4)
-        return _make(folder / name, MESSAGE_MODE, lambda it: it.touch())
+        name, uid = operation.container.name, operation.pod.uid
+        folder = child_path(Path(), uid, "containers", name)
+        file = folder / secrets.token_hex(4)
+        self._make_folder(folder)
+        self._pods.create_file(file, b"", MESSAGE_MODE)
+        return self._pods.path / file
+
+    def _make_folder(self, relative: Path) -> None:
+        make_own_directory(self._pods.path, OWN_MODE)
+        self._pods.make_directories(relative, OWN_MODE)
 
     # -- volumes
 
@@ -173,8 +179,9 @@ class PodFiles:
 
     def unmount_volume(self, operation: UnmountVolume) -> None:
         """Remove a volume with what is in it; a path of the host stays as it is."""
-        folder = child(self._volumes_folder, operation.pod_uid)
-        folder = child(folder, operation.volume_name)
+        folder = child_path(
+            self._volumes_folder, operation.pod_uid, operation.volume_name
+        )
         with system_refusals():
             self._sub_paths.clean(operation.pod_uid, operation.volume_name)
             unmount_memory(folder)
@@ -186,28 +193,27 @@ class PodFiles:
             return with_sub_paths(self._volumes.list(), self._sub_paths.list())
 
 
+def _logs() -> DirectoryRoot:
+    """Return the folder for the logs of all pods."""
+    return DirectoryRoot(Path(POD_LOGS))
+
+
 def _log_folder(pod: Pod) -> Path:
     """Return where a pod's logs are: in the folder for logs, and nowhere else."""
     name = sandbox_log_directory(pod).removeprefix(f"{POD_LOGS}/")
-    return child(Path(POD_LOGS), name)
+    return child_path(_logs().path, name)
 
 
 def _make_log_folder(folder: Path) -> None:
+    logs = _logs()
     try:
-        folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+        make_own_directory(logs.path, FOLDER_MODE)
+        logs.make_directories(folder.relative_to(logs.path), FOLDER_MODE)
     except OSError as error:
         raise ContainerRuntimeError(
             f"the folder for logs {folder} cannot be made: {error.strerror}; "
             "CRI runtimes write them there, which takes root"
         ) from error
-
-
-def _make(file: Path, mode: int, fill: Callable[[Path], object]) -> Path:
-    """Make a file, or change one, in a folder of ours."""
-    file.parent.mkdir(OWN_MODE, parents=True, exist_ok=True)
-    fill(file)
-    file.chmod(mode)
-    return file
 
 
 def _text(file: Path) -> str:

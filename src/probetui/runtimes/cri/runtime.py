@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -215,7 +216,7 @@ class CriRuntime:
             self._listing.forget(gone)
             self._ownership.forget(gone)
         if not await self._listing.has_sandboxes({POD_UID: found.pod.uid}):
-            self._files.forget_pod(found.pod)
+            await asyncio.to_thread(self._files.forget_pod, found.pod)
 
     def _sandbox_config(
         self, pod: Pod, attempt: int, proof: Mapping[str, str] = NO_LABELS
@@ -331,7 +332,7 @@ class CriRuntime:
                 raise
         self._listing.forget(cri_id)
         self._ownership.forget(cri_id)
-        self._files.forget_container(found)
+        await asyncio.to_thread(self._files.forget_container, found)
 
     async def exec_sync(
         self,
@@ -362,11 +363,11 @@ class CriRuntime:
 
     async def mount_volume(self, operation: MountVolume) -> None:
         """Make a volume ready: a folder on this machine."""
-        self._files.mount_volume(operation)
+        await asyncio.to_thread(self._files.mount_volume, operation)
 
     async def unmount_volume(self, operation: UnmountVolume) -> None:
         """Remove a volume with what is in it; a path of the host stays as it is."""
-        self._files.unmount_volume(operation)
+        await asyncio.to_thread(self._files.unmount_volume, operation)
 
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
         """Return all volumes there are, by pod."""

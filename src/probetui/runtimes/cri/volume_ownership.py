@@ -5,32 +5,23 @@ Source: pkg/volume/volume_linux.go, v1.32.10, SetVolumeOwnership, changeFilePerm
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
+
+from probetui.untrusted_files import DirectoryRoot
 
 READ_ONLY = 0o440
 READ_WRITE = 0o660
 FOLDER = stat.S_ISGID | 0o110
 
 
-def give_to_group(root: Path, group: int, *, may_write: bool) -> None:
+def give_to_group(volume: Path, group: int, *, may_write: bool) -> None:
     """Let a group have a volume, with all that is in it; links are not followed.
 
+    Nor is anything changed that is mounted in it, or that has another hard link.
     Raises `OSError` for what the system refuses.
     """
     rights = READ_WRITE if may_write else READ_ONLY
-    _give(root, group, rights)
-    for folder, names, files in os.walk(root):
-        for name in (*names, *files):
-            _give(Path(folder, name), group, rights)
-
-
-def _give(path: Path, group: int, rights: int) -> None:
-    found = path.lstat()
-    os.lchown(path, -1, group)
-    if stat.S_ISLNK(found.st_mode):
-        return
-    if stat.S_ISDIR(found.st_mode):
-        rights |= FOLDER
-    path.chmod(stat.S_IMODE(found.st_mode) | rights)
+    DirectoryRoot(volume.parent).give_to_group(
+        volume.name, group, modes=(rights, rights | FOLDER)
+    )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
 from pathlib import Path
 
 from probetui.ports import Clock, LogLine
+from probetui.untrusted_files import DirectoryRoot
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
 BLOCK_BYTES = 64 * 1024
@@ -20,11 +22,17 @@ MAX_LINE_BYTES = 16 * 1024
 POLL = timedelta(milliseconds=100)
 MESSAGE_LINES = 80
 MESSAGE_BYTES = 2048
+LOG_MODE = 0o600
 
 
 def open_log(path: Path) -> int:
     """Open a log to be written at its end, also after it was made shorter."""
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    return _open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+
+def _open(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open a log, which the container may have put something else in place of."""
+    return DirectoryRoot(path.parent).open_file(path.name, flags, LOG_MODE)
 
 
 def rotate(path: Path) -> None:
@@ -32,13 +40,15 @@ def rotate(path: Path) -> None:
 
     The container goes on writing to the same file; a line that it prints just now
     may be lost. However fast it prints, no more than what a log may hold is copied.
+    What a container has put in place of its log is left as it is.
     """
     try:
-        size = path.stat().st_size
-        if size <= MAX_FILE_BYTES:
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size <= MAX_FILE_BYTES:
             return
-        _copy_end(path, _rotated(path), size)
-        os.truncate(path, 0)
+        _copy_end(path, _rotated(path), found.st_size)
+        with os.fdopen(_open(path, os.O_WRONLY), "wb") as file:
+            file.truncate(0)
     except FileNotFoundError:  # it has just been removed
         return
 
@@ -49,7 +59,11 @@ def _copy_end(path: Path, to: Path, size: int) -> None:
     So that places in it stay what they were; before it is a hole, which takes no room.
     """
     left = min(size, MAX_FILE_BYTES)
-    with path.open("rb") as source, to.open("wb") as target:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with (
+        os.fdopen(_open(path), "rb") as source,
+        os.fdopen(_open(to, flags), "wb") as target,
+    ):
         source.seek(size - left)
         target.seek(size - left)
         while left and (block := source.read(min(left, BLOCK_BYTES))):
@@ -62,7 +76,11 @@ def last_message(path: Path) -> bytes:
 
     Source: kuberuntime_container.go, v1.32.10, readLastStringFromContainerLogs.
     """
-    lines, _, rest = _tail(path, MESSAGE_LINES)
+    try:
+        lines, _, rest = _tail(path, MESSAGE_LINES)
+    except OSError as error:
+        reason = error.strerror or error
+        return f"Error on reading termination message from logs: {reason}".encode()
     text = b"".join(line + b"\n" for line in lines) + rest
     return text[-MESSAGE_BYTES:]
 
@@ -119,7 +137,7 @@ def _last_bytes(path: Path, lines: int) -> tuple[bytes, int]:
     if not path.exists():
         return b"", 0
     text = b""
-    with path.open("rb") as file:
+    with os.fdopen(_open(path), "rb") as file:
         end = start = file.seek(0, os.SEEK_END)
         first = max(end - MAX_FILE_BYTES, 0)
         while start > first and text.count(b"\n") <= lines:
@@ -135,7 +153,7 @@ def _read_on(path: Path, offset: int, rest: bytes) -> tuple[list[bytes], int, by
     if not path.exists():  # not started yet, or removed
         return [], offset, rest
     text = rest
-    with path.open("rb") as file:
+    with os.fdopen(_open(path), "rb") as file:
         if file.seek(0, os.SEEK_END) < offset:  # rotated since
             text += _rest_of_rotated(path, offset)
             offset = 0
@@ -147,7 +165,7 @@ def _read_on(path: Path, offset: int, rest: bytes) -> tuple[list[bytes], int, by
 
 def _rest_of_rotated(path: Path, offset: int) -> bytes:
     """Return what was not read yet when a log was moved away, but not too much."""
-    with _rotated(path).open("rb") as rotated:
+    with os.fdopen(_open(_rotated(path)), "rb") as rotated:
         end = rotated.seek(0, os.SEEK_END)
         rotated.seek(max(offset, end - UNREAD_BYTES))
         return rotated.read()

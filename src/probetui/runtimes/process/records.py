@@ -9,7 +9,6 @@ a reader never sees half of one.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -17,9 +16,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from probetui.runtimes.process_identity import Process
+from probetui.untrusted_files import DirectoryRoot
 
 SANDBOX_FILE = "sandbox.json"
 CONTAINER_FILE = "container.json"
+
+MAX_RECORD_BYTES = 64 * 1024 * 1024
+"""More than an environment may take; a longer file is none of ours."""
 
 Signature = tuple[int, int, int]
 """What tells a file from the one that replaced it."""
@@ -77,21 +80,19 @@ def new_folder(parent: Path) -> Path:
     Names are short because paths of unix sockets have to be.
     """
     while True:
-        folder = parent / secrets.token_hex(6)
+        name = secrets.token_hex(6)
         try:
-            folder.mkdir(mode=0o700, parents=True)
+            DirectoryRoot(parent).make_directory(name, 0o700)
         except FileExistsError:
             continue
-        return folder
+        return parent / name
 
 
 def write(path: Path, record: SandboxRecord | ContainerRecord) -> None:
     """Replace a record's file; raises `OSError` when its folder is gone."""
     text = json.dumps(asdict(record), default=datetime.isoformat, indent=1)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.touch(0o600)  # environments may hold secrets
-    fresh.write_text(text, encoding="ascii")
-    fresh.replace(path)
+    # Environments may hold secrets.
+    DirectoryRoot(path.parent).replace_file(path.name, text.encode("ascii"), 0o600)
 
 
 def signature(path: Path) -> Signature | None:
@@ -115,9 +116,10 @@ def read_container(path: Path) -> ContainerRecord | None:
 
 def _read(path: Path, kind: type[Record]) -> Record | None:
     try:
-        fields = json.loads(path.read_text("ascii"))
+        text = DirectoryRoot(path.parent).read_file(path.name, MAX_RECORD_BYTES)
+        fields = json.loads(text)
         return kind(**{name: _decode(name, value) for name, value in fields.items()})
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None  # not ours, or of another version
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import platform
 from collections.abc import AsyncIterator, Iterator
@@ -43,7 +44,10 @@ from probetui.runtimes.process.sandbox import (
     ProcessSandbox,
 )
 from probetui.runtimes.process_identity import Process, identify, marked
-from probetui.runtimes.volume_folders import VolumeFolders, remove_tree
+from probetui.runtimes.volume_folders import VolumeFolders
+from probetui.untrusted_files import DirectoryRoot, make_own_directory
+
+logger = logging.getLogger(__name__)
 
 VOLUMES_FOLDER = ".volumes"
 """Where volumes are, beside the sandboxes: a pod's outlive them."""
@@ -117,7 +121,7 @@ class ProcessRuntime:
                 it.record.ip for it in self._sandboxes.values() if it.record.is_ready
             }
             ip = free_address(operation.pod.uid, taken)
-            self._base.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            make_own_directory(self._base, FOLDER_MODE)
             folder = records.new_folder(self._base)
             record = translate.sandbox_record(
                 operation, folder.name, ip, self._me, self._clock.now()
@@ -125,7 +129,7 @@ class ProcessRuntime:
             try:
                 records.write(folder / records.SANDBOX_FILE, record)
             except OSError:
-                remove_tree(folder)
+                DirectoryRoot(self._base).remove_tree(folder.name)
                 raise
             self._find(folder.name)
         self._tell()
@@ -153,10 +157,10 @@ class ProcessRuntime:
         """Remove a sandbox, its containers and its folder."""
         await self.stop_pod_sandbox(sandbox_id)
         with _refusals():
-            sandbox = self._sandboxes.pop(sandbox_id, None)
+            sandbox = self._sandboxes.get(sandbox_id)
             if sandbox is not None:
-                await sandbox.close()
-                remove_tree(sandbox.folder)
+                await sandbox.remove()
+                self._sandboxes.pop(sandbox_id, None)
                 self._tell()
 
     async def mount_volume(self, operation: MountVolume) -> None:
@@ -167,7 +171,7 @@ class ProcessRuntime:
     async def unmount_volume(self, operation: UnmountVolume) -> None:
         """Remove a volume with what is in it."""
         with _refusals():
-            self._volumes.unmount(operation)
+            await asyncio.to_thread(self._volumes.unmount, operation)
 
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
         """Return all volumes there are, whoever looks after their pods."""
@@ -338,7 +342,7 @@ class ProcessRuntime:
             if not sandbox.is_anothers():
                 for each in sandbox.containers.values():
                     if each.state is RuntimeState.RUNNING:
-                        logs.rotate(each.log)
+                        _rotate_log(each)
 
     def _known_sandbox(self, sandbox_id: str) -> ProcessSandbox | None:
         """Return a sandbox as it is now, None if there is none (any more)."""
@@ -373,6 +377,13 @@ class ProcessRuntime:
         if container is None:
             raise ContainerRuntimeError(f'container "{container_id}" not found')
         return container
+
+
+def _rotate_log(container: ProcessContainer) -> None:
+    try:
+        logs.rotate(container.log)
+    except OSError as error:
+        logger.warning("%s cannot be made shorter: %s", container.log, error)
 
 
 def has_ended(container: ProcessContainer) -> bool:

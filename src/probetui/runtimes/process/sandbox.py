@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,10 +13,11 @@ from probetui.kubelet.effects import CreateContainer
 from probetui.ports import Clock
 from probetui.runtimes.process import records, translate
 from probetui.runtimes.process.container import ProcessContainer
-from probetui.runtimes.process.mounts import make_message_file, mount_volumes
-from probetui.runtimes.process.records import SandboxRecord
+from probetui.runtimes.process.mounts import ProcessMounts, is_in_home
+from probetui.runtimes.process.records import ContainerRecord, SandboxRecord
 from probetui.runtimes.process_identity import Process, is_alive
-from probetui.runtimes.volume_folders import VolumeFolders, remove_tree
+from probetui.runtimes.volume_folders import VolumeFolders
+from probetui.untrusted_files import DirectoryRoot, child_path
 
 FOLDER_MODE = 0o700
 
@@ -38,6 +40,7 @@ class ProcessSandbox:
     ) -> None:
         self.folder = folder
         self.record = record
+        self._root = DirectoryRoot(folder.parent)
         self.containers: dict[str, ProcessContainer] = {}
         self._file = folder / records.SANDBOX_FILE
         self._signature = records.signature(self._file)
@@ -96,29 +99,51 @@ class ProcessSandbox:
             record = translate.container_record(
                 operation, self.record, folder, inherited, self._clock.now()
             )
-            (folder / translate.HOME_FOLDER).mkdir(FOLDER_MODE)
-            (folder / translate.TMP_FOLDER).mkdir(FOLDER_MODE)
-            home = folder / translate.HOME_FOLDER
-            mount_volumes(home, operation.pod, operation.container, self._volumes)
-            if record.message_path:
-                make_message_file(Path(record.message_path))
-            if Path(record.working_dir).is_relative_to(home):
-                Path(record.working_dir).mkdir(parents=True, exist_ok=True)
-            records.write(folder / records.CONTAINER_FILE, record)
+            own = DirectoryRoot(folder)
+            own.make_directory(translate.HOME_FOLDER, FOLDER_MODE)
+            own.make_directory(translate.TMP_FOLDER, FOLDER_MODE)
+            records.write(
+                folder / records.CONTAINER_FILE,
+                self._furnish(folder / translate.HOME_FOLDER, operation, record),
+            )
         except BaseException:
-            remove_tree(folder)
+            self._root.remove_tree(self._relative(folder.name))
             raise
         found = self._find(folder.name)
         assert found is not None, "it has just been written"  # noqa: S101  # for the type
         self._on_change()
         return found
 
+    def _furnish(
+        self, home: Path, operation: CreateContainer, record: ContainerRecord
+    ) -> ContainerRecord:
+        """Make what a container finds in its home; return its record."""
+        container = operation.container
+        mounts = ProcessMounts(home, operation.pod, container, self._volumes)
+        mounts.make_links()
+        if path := container.termination_message_path:
+            message_path = str(mounts.make_message_file(path))
+            record = replace(record, message_path=message_path)
+        if is_in_home(container, container.working_dir):
+            mounts.make_working_dir(container.working_dir)
+        return record
+
+    def _relative(self, container_id: str) -> Path:
+        return child_path(Path(self.folder.name), container_id)
+
     async def remove_container(self, container_id: str) -> None:
-        """Kill a container and forget it."""
+        """Kill a container and forget it.
+
+        It is known for as long as anything of it could not be removed.
+        """
         container = self.containers[container_id]
         await container.stop(0)
         await container.close()
-        remove_tree(container.folder)
+        await asyncio.to_thread(
+            self._root.remove_tree,
+            self._relative(container_id),
+            last=[records.CONTAINER_FILE],
+        )
         self.containers.pop(container_id, None)
         self._on_change()
 
@@ -126,6 +151,16 @@ class ProcessSandbox:
         """Let go of it and its containers, which go on."""
         for each in self.containers.values():
             each.release()
+
+    async def remove(self) -> None:
+        """Remove its folder, with what is left of its containers.
+
+        It can be found for as long as anything of it could not be removed.
+        """
+        await self.close()
+        await asyncio.to_thread(
+            self._root.remove_tree, self.folder.name, last=[records.SANDBOX_FILE]
+        )
 
     async def close(self) -> None:
         """Let go of it, and wait for the end of commands in it."""

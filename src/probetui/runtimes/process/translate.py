@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
+from os.path import normpath
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
@@ -19,7 +20,7 @@ from probetui.k8s.runtime import (
 from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
 from probetui.runtimes.process.addresses import LOCALHOST
-from probetui.runtimes.process.mounts import inside, is_mounted
+from probetui.runtimes.process.mounts import inside, is_in_home
 from probetui.runtimes.process.records import ContainerRecord, SandboxRecord
 from probetui.runtimes.process_identity import Process
 
@@ -117,9 +118,14 @@ def container_record(
 
 def _working_dir(home: Path, container: Container) -> Path:
     """Return where a container runs; an absolute path is this machine's own."""
-    if is_mounted(container, container.working_dir):
-        return inside(home, container.working_dir)
-    return home / container.working_dir
+    path = container.working_dir
+    if is_in_home(container, path):
+        if normpath(path).startswith(".."):
+            raise ContainerRuntimeError(
+                f"workingDir: {path} leads out of the home of a process"
+            )
+        return inside(home, path)
+    return Path(path)
 
 
 def _environment(

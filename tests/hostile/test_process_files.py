@@ -1,0 +1,444 @@
+"""Pods as plain processes whose files and volumes are made to do harm."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probetui.drive.clocks import SystemClock
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Container, Pod, VolumeMount
+from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.k8s.volume import HostPath, Projected, Volume, VolumeFile, VolumeSource
+from probetui.kubelet.effects import (
+    CreateContainer,
+    MountVolume,
+    RunPodSandbox,
+    UnmountVolume,
+)
+from probetui.runtimes.process.runtime import ProcessRuntime
+from tests.builders import START, a_container, a_pod
+from tests.hostile.arena import Arena, bind, isolated, unmount
+from tests.runtimes.bench import sh
+from tests.runtimes.process.bench import ProcessBench
+
+PATIENCE_SECONDS = 60
+"""Long for a busy machine, and short beside what waits for ever."""
+
+
+class Attack:
+    """A pod on plain processes in an arena."""
+
+    def __init__(self, arena: Arena) -> None:
+        self.arena = arena
+        self.bench = ProcessBench(arena.work / "base")
+        self.runtime = ProcessRuntime(arena.work / "base", SystemClock())
+        self.bench.runtime = self.runtime
+        self.sandbox_id = ""
+        self.pod = a_pod()
+
+    async def start(
+        self, script: str, *mounts: tuple[str, str, VolumeSource], **fields: Any
+    ) -> ContainerID:
+        """Create and start a container with these volumes: a name, a path, a source."""
+        container = a_container(
+            command=sh(script),
+            volume_mounts=tuple(VolumeMount(name, path) for name, path, _ in mounts),
+            **fields,
+        )
+        volumes = {name: Volume(name, source) for name, _, source in mounts}
+        self.pod = a_pod(container, volumes=tuple(volumes.values()))
+        for volume in self.pod.volumes:
+            files = (VolumeFile("key", b"value"),)
+            is_projected = isinstance(volume.source, Projected)
+            await self.mount(volume, files if is_projected else ())
+        return await self._start(self.pod, container)
+
+    async def mount(self, volume: Volume, files: tuple[VolumeFile, ...] = ()) -> None:
+        await self.runtime.mount_volume(MountVolume(self.pod, volume, files, START))
+
+    async def _start(self, pod: Pod, container: Container) -> ContainerID:
+        self.sandbox_id = await self.runtime.run_pod_sandbox(RunPodSandbox(pod, 0))
+        operation = CreateContainer(pod, container, self.sandbox_id, 0, "image")
+        container_id = await self.runtime.create_container(operation)
+        await self.runtime.start_container(container_id)
+        return container_id
+
+    def home(self, container_id: ContainerID) -> Path:
+        return self.bench.home(container_id)
+
+    async def message(self, container_id: ContainerID) -> str:
+        """Return the termination message of a container, once it has ended."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return (await self.bench.ended(container_id)).message
+
+
+# -- removal
+
+
+@isolated
+async def test_what_a_process_mounts_below_its_home_is_left_and_named(
+    arena: Arena,
+) -> None:
+    attack = Attack(arena)
+    container_id = await attack.start("exit 0")
+    await attack.bench.ended(container_id)
+    mounted = attack.home(container_id) / "remote"
+    mounted.mkdir()
+    bind(arena.canary, mounted)
+
+    with pytest.raises(ContainerRuntimeError) as refusal:
+        await attack.runtime.remove_container(container_id)
+
+    assert f"{mounted}: it is a mount point" in str(refusal.value)
+    assert (mounted / "documents/thesis.txt").exists()
+
+
+@isolated
+async def test_what_could_not_be_removed_is_still_listed_and_goes_when_it_can(
+    arena: Arena,
+) -> None:
+    attack = Attack(arena)
+    container_id = await attack.start("exit 0")
+    await attack.bench.ended(container_id)
+    mounted = attack.home(container_id) / "remote"
+    mounted.mkdir()
+    bind(arena.canary, mounted)
+
+    with pytest.raises(ContainerRuntimeError, match="it is a mount point"):
+        await attack.runtime.remove_pod_sandbox(attack.sandbox_id)
+    (left,) = await attack.runtime.relist()
+    unmount(mounted)
+    await attack.runtime.remove_pod_sandbox(attack.sandbox_id)
+
+    assert [it.sandbox_id for it in left.sandboxes] == [attack.sandbox_id]
+    assert list((arena.work / "base").glob("*")) == []
+
+
+@isolated
+async def test_what_is_mounted_in_a_volume_is_left_and_named(arena: Arena) -> None:
+    attack = Attack(arena)
+    await attack.start("exit 0", ("data", "/data", Volume("data").source))
+    volume = arena.work / "base/.volumes" / attack.pod.uid / "data"
+    (volume / "remote").mkdir()
+    bind(arena.canary, volume / "remote")
+
+    with pytest.raises(
+        ContainerRuntimeError, match=r"/data/remote: it is a mount point"
+    ):
+        await attack.runtime.unmount_volume(UnmountVolume(attack.pod.uid, "data"))
+
+
+@isolated
+async def test_removal_takes_what_was_closed_and_follows_no_link_to_open_it(
+    arena: Arena,
+) -> None:
+    attack = Attack(arena)
+    script = (
+        "mkdir shut; ln -s {0}/closed shut/link; ln -s {0}/closed/ link; "
+        "touch shut/file; chmod 0 shut/file shut"
+    )
+    container_id = await attack.start(script.format(arena.canary))
+    await attack.bench.ended(container_id)
+
+    await attack.runtime.remove_pod_sandbox(attack.sandbox_id)
+
+    assert list((arena.work / "base").glob("*")) == []
+
+
+@isolated
+async def test_a_container_that_put_a_link_in_place_of_its_folder(arena: Arena) -> None:
+    attack = Attack(arena)
+    container_id = await attack.start("exit 0")
+    await attack.bench.ended(container_id)
+    folder = attack.home(container_id).parent
+    folder.rename(arena.work / "aside")
+    folder.symlink_to(arena.canary)
+
+    await attack.runtime.remove_pod_sandbox(attack.sandbox_id)
+
+    assert list((arena.work / "base").glob("*")) == []
+
+
+@isolated
+async def test_the_loop_goes_on_while_many_files_are_removed(arena: Arena) -> None:
+    attack = Attack(arena)
+    container_id = await attack.start("exit 0")
+    await attack.bench.ended(container_id)
+    for number in range(300):
+        folder = attack.home(container_id) / str(number)
+        folder.mkdir()
+        for name in range(100):
+            (folder / str(name)).touch()
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0)
+            beats += 1
+
+    beating = asyncio.ensure_future(beat())
+    await asyncio.sleep(0)
+    before = time.thread_time()
+    await attack.runtime.remove_container(container_id)
+    spent = time.thread_time() - before
+    beating.cancel()
+
+    # Counted, not timed: a removal on the loop lets it go round a few times only.
+    assert beats > 100, spent
+
+
+# -- files of the user
+
+
+@isolated
+async def test_nothing_of_a_host_path_is_replaced_by_a_volume_in_it(
+    arena: Arena,
+) -> None:
+    (arena.canary / "node_modules").symlink_to("documents")
+    arena.seal()
+    attack = Attack(arena)
+
+    with pytest.raises(ContainerRuntimeError) as refusal:
+        await attack.start(
+            "exit 0",
+            ("app", "/app", HostPath(str(arena.canary))),
+            ("modules", "/app/node_modules", Volume("modules").source),
+        )
+
+    assert str(refusal.value).startswith(
+        "volumeMounts[1].mountPath: /app/node_modules is inside the hostPath volume "
+        f'"app" ({arena.canary})'
+    )
+
+
+@pytest.mark.parametrize(
+    "path", ["/app/readable.conf", "/app/new/file", "/app", "/app/../app/script"]
+)
+@isolated
+async def test_no_file_for_last_words_is_made_in_a_host_path(
+    arena: Arena, path: str
+) -> None:
+    attack = Attack(arena)
+
+    with pytest.raises(ContainerRuntimeError, match=r"^terminationMessagePath: /app"):
+        await attack.start(
+            "exit 0",
+            ("app", "/app", HostPath(str(arena.canary))),
+            termination_message_path=path,
+        )
+
+
+@pytest.mark.parametrize("working_dir", ["/app/new/deep", "/app/documents/../x"])
+@isolated
+async def test_no_working_directory_is_made_in_a_host_path(
+    arena: Arena, working_dir: str
+) -> None:
+    attack = Attack(arena)
+
+    with pytest.raises(ContainerRuntimeError, match="chdir to cwd"):
+        await attack.start(
+            "exit 0",
+            ("app", "/app", HostPath(str(arena.canary))),
+            working_dir=working_dir,
+        )
+
+
+@pytest.mark.parametrize("working_dir", ["../../x", "a/../../../x", ".."])
+@isolated
+async def test_a_working_directory_that_leads_out_of_the_home_is_refused(
+    arena: Arena, working_dir: str
+) -> None:
+    attack = Attack(arena)
+
+    with pytest.raises(ContainerRuntimeError) as refusal:
+        await attack.start("exit 0", working_dir=working_dir)
+
+    assert str(refusal.value).startswith(f"workingDir: {working_dir} leads out of")
+    assert not list(arena.work.rglob("x"))
+
+
+@isolated
+async def test_links_in_a_shared_volume_lead_no_volume_out_of_it(arena: Arena) -> None:
+    attack = Attack(arena)
+    data = Volume("data").source
+    await attack.start("exit 0", ("data", "/data", data))
+    volume = arena.work / "base/.volumes" / attack.pod.uid / "data"
+    (volume / "sub").symlink_to(arena.canary)
+
+    with pytest.raises(ContainerRuntimeError, match="a symbolic link is not followed"):
+        await attack.start(
+            "exit 0", ("data", "/data", data), ("inner", "/data/sub/deep", data)
+        )
+    with pytest.raises(ContainerRuntimeError, match="a symbolic link is not followed"):
+        await attack.start(
+            "exit 0",
+            ("data", "/data", data),
+            termination_message_path="/data/sub/words",
+        )
+
+
+@isolated
+async def test_a_file_in_a_volume_is_not_replaced_by_another_volume(
+    arena: Arena,
+) -> None:
+    attack = Attack(arena)
+    data = Volume("data").source
+    await attack.start("exit 0", ("data", "/data", data))
+    volume = arena.work / "base/.volumes" / attack.pod.uid / "data"
+    (volume / "cache").symlink_to(arena.canary)
+
+    with pytest.raises(ContainerRuntimeError, match="which is not replaced"):
+        await attack.start(
+            "exit 0", ("data", "/data", data), ("cache", "/data/cache", data)
+        )
+
+    assert (volume / "cache").readlink() == arena.canary
+
+
+@isolated
+async def test_files_of_a_config_map_are_not_written_through_links(
+    arena: Arena,
+) -> None:
+    attack = Attack(arena)
+    files = Volume("files", Projected())
+    container_id = await attack.start("exit 0", ("files", "/files", files.source))
+    await attack.bench.ended(container_id)
+    volume = arena.work / "base/.volumes" / attack.pod.uid / "files"
+    (volume / "theirs").mkdir()
+    (volume / "link").symlink_to(arena.canary)
+    (volume / "..data_tmp").mkdir()
+    (volume / "..data_tmp/link").symlink_to(arena.canary)
+
+    await attack.mount(replace(files), (VolumeFile("key", b"changed"),))
+
+    assert (volume / "key").read_bytes() == b"changed"
+    assert (volume / "link").is_symlink()
+    assert (volume / "theirs").is_dir()
+
+
+# -- special files
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        pytest.param("mkfifo $0", "it is a FIFO, not a regular file", id="FIFO"),
+        pytest.param("ln -s /dev/zero $0", "it is a symbolic link", id="device"),
+        pytest.param("mkdir $0", "it is a directory", id="directory"),
+        pytest.param("ln -s $0 $0", "it is a symbolic link", id="loop"),
+    ],
+)
+@isolated
+async def test_last_words_are_read_from_a_regular_file_only(
+    arena: Arena, script: str, expected: str
+) -> None:
+    attack = Attack(arena)
+    script = script.replace("$0", "dev/termination-log")
+    container_id = await attack.start(f"rm dev/termination-log; {script}")
+
+    message = await attack.message(container_id)
+
+    assert message.startswith("Error on reading termination log ")
+    assert expected in message
+
+
+@isolated
+async def test_of_huge_last_words_the_end_is_read(arena: Arena) -> None:
+    attack = Attack(arena)
+    container_id = await attack.start(
+        "truncate -s 100G dev/termination-log; echo the end >> dev/termination-log"
+    )
+
+    message = await attack.message(container_id)
+
+    assert message.endswith("the end\n")
+    assert len(message) <= 4096
+
+
+@isolated
+async def test_a_fifo_in_place_of_a_log_is_told_and_not_waited_for(
+    arena: Arena,
+) -> None:
+    attack = Attack(arena)
+    container_id = await attack.start(
+        "cd ..; rm 0.log; mkfifo 0.log; exit 1",
+        termination_message_policy="FallbackToLogsOnError",
+    )
+
+    message = await attack.message(container_id)
+
+    assert message == (
+        "Error on reading termination message from logs: "
+        "it is a FIFO, not a regular file"
+    )
+
+
+@isolated
+async def test_a_log_that_is_a_link_to_a_file_of_the_user_is_not_made_shorter(
+    arena: Arena,
+) -> None:
+    with (arena.canary / "big").open("wb") as file:
+        file.truncate(1 << 30)
+    attack = Attack(arena)
+    container_id = await attack.start("touch ready; sleep 300")
+    log = attack.home(container_id).parent / "0.log"
+    log.unlink()
+    os.link(arena.canary / "big", log)
+    arena.seal()
+
+    (listed,) = await attack.runtime.relist()
+
+    assert listed.containers[0].state is RuntimeState.RUNNING
+    await attack.runtime.stop_pod_sandbox(attack.sandbox_id)
+    arena.check()
+    log.unlink()
+    arena.seal()
+
+
+@pytest.mark.parametrize("name", ["sandbox.json", "container.json"])
+@isolated
+async def test_a_fifo_in_place_of_a_record_hangs_nothing(
+    arena: Arena, name: str
+) -> None:
+    attack = Attack(arena)
+    container_id = await attack.start("exit 0")
+    await attack.bench.ended(container_id)
+    (file,) = (arena.work / "base").rglob(name)
+    file.unlink()
+    os.mkfifo(file)
+
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await attack.runtime.relist()
+        await attack.bench.another().relist()
+
+
+@isolated
+async def test_a_fifo_in_place_of_what_says_whose_volumes_these_are(
+    arena: Arena,
+) -> None:
+    attack = Attack(arena)
+    await attack.start("exit 0", ("data", "/data", Volume("data").source))
+    file = arena.work / "base/.volumes" / attack.pod.uid / "pod.json"
+    file.unlink()
+    os.mkfifo(file)
+
+    assert await attack.runtime.list_volumes() == ()
+
+
+@isolated
+async def test_a_log_is_followed_only_while_it_is_a_file(arena: Arena) -> None:
+    attack = Attack(arena)
+    container_id = await attack.start("cd ..; rm 0.log; mkfifo 0.log")
+    await attack.bench.ended(container_id)
+
+    with pytest.raises(ContainerRuntimeError, match="it is a FIFO"):
+        async for _ in attack.runtime.follow_logs(container_id, tail=10, follow=False):
+            pass
