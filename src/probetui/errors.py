@@ -2,6 +2,7 @@
 
     ProbetuiError                     one sentence for a person; has an exit status
     ├── UsageError                    an option or a file is wrong (2)
+    │   └── PodHeldError              another probetui runs the pod
     ├── ManifestError                 pod YAML that cannot be used, all problems (2)
     ├── NothingToDoError              no pod, no probe, selector matched nothing (5)
     ├── RuntimeUnavailableError       no daemon or socket answers; what was tried (3)
@@ -35,6 +36,23 @@ class UsageError(ProbetuiError):
     """An option, a file name or a configuration value cannot be used."""
 
     exit_status = 2
+
+
+class PodHeldError(UsageError):
+    """Another probetui runs a pod.
+
+    Args:
+        namespace: the pod's.
+        name: the pod's.
+        holder: who runs it, for people.
+    """
+
+    def __init__(self, namespace: str, name: str, holder: str) -> None:
+        super().__init__(
+            f"pod {namespace}/{name} is run by another probetui ({holder})"
+        )
+        self.namespace = namespace
+        self.name = name
 
 
 class ManifestError(ProbetuiError):

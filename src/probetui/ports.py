@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -282,6 +282,42 @@ class SharedEngine(Protocol):
 
     async def take_over(self, pod: UnownedPod) -> None:
         """Have a pod be ours from now on, because somebody said so."""
+
+
+PodKey = tuple[str, str]
+"""A pod's namespace and name, or nothing and its uid: either is run only once."""
+
+
+class PodLease(Protocol):
+    """The pods that a session runs, as all who can reach the engine see it."""
+
+    async def add(self, pods: Sequence[Pod]) -> None:
+        """Take more pods, all of them or none.
+
+        Raises:
+            PodHeldError: another session runs one of them.
+            ContainerRuntimeError: the engine could not be asked.
+        """
+
+    async def renew(self) -> Mapping[PodKey, str]:
+        """Renew it; to be called every few seconds.
+
+        Returns who took which pods meanwhile, because it was not renewed for too long.
+        """
+
+    async def release(self) -> None:
+        """Give the pods up."""
+
+
+@runtime_checkable
+class LeaseHost(Protocol):
+    """A runtime that lets every user of the engine see who runs which pods."""
+
+    async def lease(self) -> PodLease:
+        """Return a lease without pods."""
+
+    async def lease_holders(self, keys: Collection[PodKey]) -> Mapping[PodKey, str]:
+        """Return who runs pods, for people; those that nobody runs are left out."""
 
 
 @runtime_checkable

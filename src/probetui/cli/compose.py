@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, cast
 
 from probetui.cli import collector
 from probetui.cli.ending import Interrupts, end_pods, remove_own
+from probetui.cli.leases import SessionLease
 from probetui.cli.locks import PodLocks
 from probetui.cli.notes import Notes
 from probetui.cli.outputs import Outputs
 from probetui.cli.plan import Plan
-from probetui.cli.roster import Roster
+from probetui.cli.roster import Roster, Wanted
 from probetui.cli.runtimes import (
     SIM,
     OwnPods,
@@ -32,7 +33,7 @@ from probetui.drive.executor import Executor
 from probetui.drive.loop_watch import LoopWatch
 from probetui.drive.masking import Mask, secrets_of, secrets_of_objects
 from probetui.drive.realtime import RealtimeSession
-from probetui.errors import UsageError
+from probetui.errors import PodHeldError, UsageError
 from probetui.headless.follow import Follower, Sink
 from probetui.headless.verdict import Verdict, final_verdict
 from probetui.kubelet.config import KubeletConfig
@@ -103,7 +104,8 @@ async def _live(plan: Plan) -> int:
         roster = Roster(plan.wanted)
         if plan.attachment is not None:
             return await _attached(plan, roster, runtime, clock)
-        with PodLocks(runtime.name, plan.pods):
+        async with AsyncExitStack() as stack:
+            await _take_pods(runtime, roster, plan.notes, stack)
             await _replace_leftovers(runtime, plan)
             try:
                 return await _Live(plan, roster, runtime, clock).run()
@@ -114,6 +116,31 @@ async def _live(plan: Plan) -> int:
                 raise _cause(error) from error
     finally:
         await runtime.close()
+
+
+async def _take_pods(
+    runtime: Runtime, roster: Roster, notes: Notes, stack: AsyncExitStack
+) -> None:
+    """Have the pods to ourselves for as long as the stack lasts.
+
+    Raises:
+        PodHeldError: another probetui runs one of them.
+    """
+    locks = stack.enter_context(PodLocks(runtime.name, roster.pods))
+    lease = await stack.enter_async_context(
+        SessionLease(runtime, roster.pods, notes, roster.leave_out)
+    )
+
+    def admit(wanted: Wanted) -> Wanted:
+        held = locks.add(wanted.pods)
+        for pod, holder in held:
+            notes.error(str(PodHeldError(pod.namespace, pod.name, holder)))
+        theirs = {pod.uid for pod, _ in held}
+        pods = tuple(pod for pod in wanted.pods if pod.uid not in theirs)
+        lease.add([pod for pod in pods if pod not in roster.all_seen])
+        return wanted._replace(pods=pods)
+
+    roster.admit(admit)
 
 
 async def _attached(plan: Plan, roster: Roster, runtime: Runtime, clock: Clock) -> int:

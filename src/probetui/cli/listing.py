@@ -10,7 +10,12 @@ from typing import Any, Self
 from probetui.cli.locks import lock_holder
 from probetui.cli.notes import Notes
 from probetui.cli.printing import print_json, print_line, print_table, print_yaml
-from probetui.cli.runtimes import all_pods, open_runtimes, unowned_pods
+from probetui.cli.runtimes import (
+    all_pods,
+    lease_holders,
+    open_runtimes,
+    unowned_pods,
+)
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError, ProbetuiError
@@ -19,7 +24,7 @@ from probetui.k8s.runtime import (
     RuntimePodStatus,
     RuntimeState,
 )
-from probetui.ports import Claim, Clock, Runtime, UnownedPod
+from probetui.ports import Claim, Clock, PodKey, Runtime, UnownedPod
 from probetui.presentation.api_json import api_time
 from probetui.presentation.durations import age
 
@@ -131,16 +136,18 @@ class Search:
             try:
                 statuses = await all_pods(runtime)
                 unowned = await unowned_pods(runtime)
+                everything = (*statuses, *(each.status for each in unowned))
+                holders = await lease_holders(runtime, everything)
             except ContainerRuntimeError as error:
                 self.problem = error
                 continue
             found += [
-                self._found(runtime, each)
+                self._found(runtime, holders, each)
                 for each in statuses
                 if namespace in {None, each.namespace}
             ]
             found += [
-                self._found(runtime, each.status, each)
+                self._found(runtime, holders, each.status, each)
                 for each in unowned
                 if namespace in {None, each.status.namespace}
             ]
@@ -149,10 +156,13 @@ class Search:
     def _found(
         self,
         runtime: Runtime,
+        holders: Mapping[PodKey, str],
         status: RuntimePodStatus,
         unowned: UnownedPod | None = None,
     ) -> FoundPod:
-        holder = lock_holder(runtime.name, status.namespace, status.name)
+        holder = holders.get((status.namespace, status.name), "")
+        if not holder and unowned is None:
+            holder = lock_holder(runtime.name, status.namespace, status.name)
         return FoundPod(runtime, status, holder, unowned)
 
 

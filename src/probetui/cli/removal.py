@@ -6,14 +6,17 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from probetui.cli.leases import SessionLease
 from probetui.cli.listing import FoundPod, Search
+from probetui.cli.locks import PodLocks
 from probetui.cli.notes import Notes
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import print_line
 from probetui.cli.runtimes import remove_pods
 from probetui.cli.session_options import RuntimeOptions, pick
 from probetui.drive.clocks import SystemClock
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerRuntimeError, PodHeldError
+from probetui.k8s.pod import Pod
 from probetui.ports import Claim, SharedEngine
 
 _GRACE_SECONDS = 10
@@ -94,12 +97,23 @@ async def _remove(pod: FoundPod, grace_period_seconds: int, notes: Notes) -> int
     if pod.holder:
         notes.error(f"{pod.name} is run by {pod.holder}: end that one")
         return _REFUSED
+    own = Pod(pod.status.pod_uid, pod.status.name, pod.status.namespace)
     try:
-        if pod.unowned is not None and isinstance(pod.runtime, SharedEngine):
-            await pod.runtime.take_over(pod.unowned)
-        await remove_pods(pod.runtime, [pod.status], grace_period_seconds)
+        with PodLocks(pod.runtime.name, [own]):
+            async with SessionLease(pod.runtime, [own], notes):
+                await _remove_held(pod, grace_period_seconds)
+    except PodHeldError as error:
+        notes.error(f"{error}: end that one")
+        return _REFUSED
     except ContainerRuntimeError as error:
         notes.error(f"{pod.name}: {error}")
         return error.exit_status
     print_line(f"removed {pod.name} ({pod.runtime.name})")
     return 0
+
+
+async def _remove_held(pod: FoundPod, grace_period_seconds: int) -> None:
+    """Remove a pod that nobody else can begin to run meanwhile."""
+    if pod.unowned is not None and isinstance(pod.runtime, SharedEngine):
+        await pod.runtime.take_over(pod.unowned)
+    await remove_pods(pod.runtime, [pod.status], grace_period_seconds)

@@ -36,6 +36,7 @@ class Roster:
         self.objects = wanted.objects
         self.places = wanted.places
         self._seen = {each.uid: each for each in wanted.pods}
+        self._admit: Callable[[Wanted], Wanted] = lambda wanted: wanted
         self._learners: list[Learn] = []
         self._object_learners: list[LearnObjects] = []
 
@@ -57,8 +58,24 @@ class Roster:
         self._object_learners.append(learn)
         learn(self.objects)
 
+    def admit(self, admit: Callable[[Wanted], Wanted]) -> None:
+        """Have what manifests ask for later looked at before it is taken over.
+
+        Args:
+            admit: returns as much of it as may be run.
+        """
+        self._admit = admit
+
+    def leave_out(self, pod: Pod) -> None:
+        """Do without a pod that turned out to be somebody else's."""
+        pods = tuple(each for each in self.pods if each.uid != pod.uid)
+        self._take(Wanted(pods, self.objects, self.places))
+
     def change(self, wanted: Wanted) -> None:
         """Take over what manifests that were read again ask for."""
+        self._take(self._admit(wanted))
+
+    def _take(self, wanted: Wanted) -> None:
         self.pods, self.objects, self.places = wanted
         self._seen.update((each.uid, each) for each in wanted.pods)
         for learn_objects in self._object_learners:

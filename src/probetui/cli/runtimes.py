@@ -6,7 +6,7 @@ Adapters are imported when they are meant: nobody who runs processes pays for Do
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from probetui.cli.folders import cri_folder, docker_folder, pods_folder
@@ -17,6 +17,8 @@ from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import UnmountVolume
 from probetui.ports import (
     Clock,
+    LeaseHost,
+    PodKey,
     Runtime,
     SharedEngine,
     Shortcoming,
@@ -208,6 +210,19 @@ async def unowned_pods(runtime: Runtime) -> tuple[UnownedPod, ...]:
         ContainerRuntimeError: the runtime could not be asked.
     """
     return await runtime.unowned_pods() if isinstance(runtime, SharedEngine) else ()
+
+
+async def lease_holders(
+    runtime: Runtime, pods: Sequence[RuntimePodStatus]
+) -> Mapping[PodKey, str]:
+    """Return who runs pods, as everybody on a runtime sees it.
+
+    Raises:
+        ContainerRuntimeError: the runtime could not be asked.
+    """
+    if not isinstance(runtime, LeaseHost) or not pods:
+        return {}
+    return await runtime.lease_holders({(each.namespace, each.name) for each in pods})
 
 
 async def remove_pods(

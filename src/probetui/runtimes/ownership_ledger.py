@@ -19,10 +19,8 @@ or adopted, unless somebody says so (`take_over`).
 from __future__ import annotations
 
 import errno
-import getpass
 import json
 import os
-import platform
 import secrets
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -179,12 +177,3 @@ def _engine_in(path: Path) -> str:
         return str(json.loads(path.read_text("utf-8"))["engine"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""  # just gone, or not to be read: it stays
-
-
-def maker() -> str:
-    """Return who makes things here, for people: user and machine."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # a user without a name
-        user = str(os.getuid())
-    return f"{user}@{platform.node() or 'localhost'}"

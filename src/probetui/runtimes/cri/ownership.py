@@ -19,7 +19,8 @@ from probetui.runtimes.cri.translate import (
     pod_name,
     sandbox_name,
 )
-from probetui.runtimes.ownership_ledger import OwnershipLedger, maker
+from probetui.runtimes.lease_holder import maker
+from probetui.runtimes.ownership_ledger import OwnershipLedger
 
 
 class Ownership:

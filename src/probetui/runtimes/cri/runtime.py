@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -34,7 +34,15 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.kubelet.labels import POD_UID
-from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress, UnownedPod
+from probetui.ports import (
+    Clock,
+    ExecResult,
+    LogLine,
+    PodKey,
+    PodVolumes,
+    Progress,
+    UnownedPod,
+)
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import logs, machine
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
@@ -62,6 +70,7 @@ from probetui.runtimes.cri.translate import (
 )
 from probetui.runtimes.cri.unowned import unowned_pods
 from probetui.runtimes.daemon_clock import DaemonClock
+from probetui.runtimes.machine_lease import MachineLease, machine_lease_holders
 from probetui.runtimes.ownership_ledger import OwnershipLedger
 
 SANDBOX_LIMIT = 2 * REQUEST_LIMIT
@@ -113,10 +122,11 @@ class CriRuntime:
         self._engine = engine
         self._options = options
         self._files = PodFiles(options.folder, Path(client.socket))
+        self._engine_key = os.path.realpath(client.socket)
         self._ownership = Ownership(
             client,
             OwnershipLedger(options.folder / "owned"),
-            os.path.realpath(client.socket),
+            self._engine_key,
         )
         # The CRI does not say what time it is; that containers were started, it does.
         self._daemon_clock = DaemonClock(clock)
@@ -372,6 +382,14 @@ class CriRuntime:
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
         """Return all volumes there are, by pod."""
         return self._files.list_volumes()
+
+    async def lease(self) -> MachineLease:
+        """Return a lease on pods, without any yet."""
+        return MachineLease(self._engine_key)
+
+    async def lease_holders(self, keys: Collection[PodKey]) -> Mapping[PodKey, str]:
+        """Return who runs pods, for people."""
+        return machine_lease_holders(self._engine_key, keys)
 
     async def unowned_pods(self) -> tuple[UnownedPod, ...]:
         """Return the pods that other probetuis seem to have made."""

@@ -36,7 +36,8 @@ from probetui.runtimes.docker.translate import (
     OF_ANOTHER,
     pod_name,
 )
-from probetui.runtimes.ownership_ledger import OwnershipLedger, maker
+from probetui.runtimes.lease_holder import maker
+from probetui.runtimes.ownership_ledger import OwnershipLedger
 
 Listed = Mapping[str, Any]
 """A container as Docker's list has it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -31,6 +31,7 @@ from probetui.ports import (
     Clock,
     ExecResult,
     LogLine,
+    PodKey,
     PodVolumes,
     Progress,
     StartedExec,
@@ -58,6 +59,7 @@ from probetui.runtimes.docker.helpers import Helpers
 from probetui.runtimes.docker.image_store import DockerImageStore
 from probetui.runtimes.docker.images import PAUSE_IMAGE, Images, SandboxImage
 from probetui.runtimes.docker.instants import instant
+from probetui.runtimes.docker.leases import DockerLease, Leases
 from probetui.runtimes.docker.listeners import ContainerListeners
 from probetui.runtimes.docker.listing import Listing
 from probetui.runtimes.docker.messages import Messages
@@ -181,11 +183,13 @@ class DockerRuntime:
             sub_paths=_sub_paths(daemon, self._options),
             knows_parts=knows_parts,
         )
+        volume_ledger = OwnershipLedger(options.folder / "volumes")
+        self._leases = Leases(self._client, owner, volume_ledger)
         self._volumes = Volumes(
             self._client,
             helpers,
             owner,
-            OwnershipLedger(options.folder / "volumes"),
+            volume_ledger,
             self._parts,
         )
         self._unowned = Unowned(self._listing, self._volumes, self._ownership)
@@ -451,6 +455,18 @@ class DockerRuntime:
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
         """Return all volumes there are, by pod."""
         return await self._volumes.list()
+
+    async def lease(self) -> DockerLease:
+        """Return a lease on pods, without any yet."""
+        return await self._leases.new()
+
+    async def lease_holders(
+        self,
+        keys: Collection[PodKey],
+    ) -> Mapping[PodKey, str]:
+        """Return who runs pods, for people."""
+        holders = await self._leases.holders()
+        return {key: holders[key] for key in keys if key in holders}
 
     async def unowned_pods(self) -> tuple[UnownedPod, ...]:
         """Return the pods that other probetuis seem to have made."""

@@ -44,7 +44,8 @@ from probetui.runtimes.docker.translate import (
     pod_name,
 )
 from probetui.runtimes.docker.volume_parts import GuardedPart, VolumeParts
-from probetui.runtimes.ownership_ledger import OwnershipLedger, maker
+from probetui.runtimes.lease_holder import maker
+from probetui.runtimes.ownership_ledger import OwnershipLedger
 
 ROOT = "volume"
 """The folder of a helper in which it has a volume."""

@@ -1,0 +1,95 @@
+"""Who runs which pods on an engine of this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from probetui.errors import PodHeldError
+from probetui.runtimes.lease_holder import host_name, user_name
+from probetui.runtimes.machine_lease import MachineLease, machine_lease_holders
+from tests.builders import a_pod
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux has abstract sockets"
+)
+
+WEB, DB = a_pod(name="web" * 80), a_pod(name="db")
+KEY = (WEB.namespace, WEB.name)
+
+HOLDING = """
+import asyncio, sys
+from probetui.runtimes.machine_lease import MachineLease
+from tests.builders import a_pod
+async def main():
+    lease = MachineLease(sys.argv[1])
+    await lease.add([a_pod(name="web" * 80)])
+    print("held", flush=True)
+    await asyncio.Event().wait()
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def engine() -> str:
+    """Return an engine that no other test has."""
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def holder(engine: str) -> Iterator[subprocess.Popen[str]]:
+    """Return another process that runs the pod."""
+    command = [sys.executable, "-c", HOLDING, engine]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+async def test_another_process_is_seen_by_all_and_gone_with_its_end(
+    engine: str, holder: subprocess.Popen[str]
+) -> None:
+    lease = MachineLease(engine)
+    who = f"process {holder.pid} of {user_name()}@{host_name()}"
+
+    during = machine_lease_holders(engine, {KEY, ("default", "db")})
+    with pytest.raises(PodHeldError, match=who):
+        await lease.add([DB, WEB])
+    between = machine_lease_holders(engine, {("default", "db")})
+    holder.kill()  # nothing of it has a chance to clean up
+    holder.wait()
+    await lease.add([WEB])
+
+    assert during == {KEY: who}
+    assert between == {}, "all or none"
+    me = f"process {os.getpid()} of {user_name()}@{host_name()}"
+    assert machine_lease_holders(engine, {KEY}) == {KEY: me}
+    await lease.release()
+    assert machine_lease_holders(engine, {KEY}) == {}
+
+
+async def test_a_pod_of_one_engine_is_not_that_of_another(engine: str) -> None:
+    first, second = MachineLease(engine), MachineLease(f"{engine}-2")
+
+    await first.add([WEB])
+    await second.add([WEB])
+
+    await first.release()
+    await second.release()
+
+
+async def test_who_asks_very_often_is_still_told_that_it_is_held(engine: str) -> None:
+    """Nobody is turned away meanwhile: the loop of the holder stands still here."""
+    lease = MachineLease(engine)
+    await lease.add([WEB])
+
+    answers = [machine_lease_holders(engine, {KEY}) for _ in range(300)]
+
+    assert all(KEY in each for each in answers)
+    await lease.release()
