@@ -1,4 +1,4 @@
-"""How long work on what a peer sent may hold up the event loop.
+"""Reading what peers send on the event loop, which they must not hold up.
 
 Reading what is there already never suspends, and a peer may send faster than it can be
 read. So work on what it sent is done for 2 ms of the processor, then the reader rests
@@ -10,6 +10,7 @@ a busy machine a reader that was not scheduled has not held up anybody.
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 
 _BUDGET_SECONDS = 0.002
@@ -45,3 +46,20 @@ class CPUBudget:
         if rest_seconds := self.rest_seconds():
             await asyncio.sleep(rest_seconds)
             self.restart()
+
+
+async def wait_readable(source: socket.socket) -> None:
+    """Suspend until a socket has something to read, or has ended."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    descriptor = source.fileno()
+    loop.add_reader(descriptor, _resolve, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def _resolve(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)

@@ -38,6 +38,7 @@ class Speaks(Enum):
     HTTPS = "https"
     HTTP2 = "h2"
     TCP = "tcp"
+    GRPC = "grpc"
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ def _frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 _DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PUSH, _PING = 0, 1, 3, 4, 5, 6
 _WINDOW_UPDATE, _CONTINUATION, _UNKNOWN = 8, 9, 0xEE
 _END_STREAM, _END_HEADERS = 1, 4
+_FRAME_HEAD_BYTES = 9
 _STATUS_200 = b"\x88"  # of HPACK's static table
 _STATUS_103 = b"\x08\x03103"
 _LITERAL = b"\x00\x01a\x01b"  # a header "a: b", not indexed
@@ -102,6 +104,40 @@ _PING_FRAME = _frame(_PING, 0, 0, b"12345678")
 def _http2(unit: bytes, before: bytes = b"") -> Flood:
     return Flood(Speaks.HTTP2, _endless(unit, _frame(_SETTINGS, 0, 0) + before))
 
+
+def _grpc(unit: bytes, before: bytes = b"") -> Flood:
+    flood = _http2(unit, before)
+    return Flood(Speaks.GRPC, flood.pieces)
+
+
+def _header(name: bytes, value: bytes) -> bytes:
+    """Return a header as HPACK writes it without a table (RFC 7541, 6.2.2)."""
+    return b"\x00" + _string(name) + _string(value)
+
+
+def _string(text: bytes) -> bytes:
+    if len(text) < 127:
+        return bytes((len(text),)) + text
+    length, digits = len(text) - 127, b"\x7f"
+    while length >= 128:
+        digits += bytes((length % 128 + 128,))
+        length //= 128
+    return digits + bytes((length,)) + text
+
+
+def _in_frames(headers: bytes, flags: int = 0) -> bytes:
+    """Return a head of any size: a HEADERS frame, and CONTINUATIONs."""
+    pieces = [headers[at : at + 16384] for at in range(0, len(headers), 16384)]
+    kinds = [_HEADERS] + [_CONTINUATION] * (len(pieces) - 1)
+    ends = [0] * (len(pieces) - 1) + [_END_HEADERS]
+    frames = [
+        _frame(kind, end | (flags if kind == _HEADERS else 0), 1, piece)
+        for kind, end, piece in zip(kinds, ends, pieces, strict=True)
+    ]
+    return b"".join(frames)
+
+
+_GRPC_HEAD = _in_frames(_STATUS_200 + _header(b"content-type", b"application/grpc"))
 
 HTTP_BODIES: Mapping[str, Pieces] = {
     "healthy": _once(OK + b"Content-Length: 2\r\n\r\nok"),
@@ -213,6 +249,50 @@ FLOODS: Mapping[str, Flood] = {
         _PING_FRAME,
         _frame(_HEADERS, _END_HEADERS, 1, b"\x08\x7f\x89\x26" + b"2" * 5000),
     ),
+    "grpc-healthy": _grpc(
+        _PING_FRAME,
+        _GRPC_HEAD
+        + _frame(_DATA, 0, 1, b"\x00\x00\x00\x00\x02\x08\x01")
+        + _in_frames(_header(b"grpc-status", b"0"), _END_STREAM),
+    ),
+    "grpc-nothing": Flood(Speaks.GRPC, _endless(b"\x00")),
+    "grpc-unknown-frames": _grpc(_frame(_UNKNOWN, 0, 0)),
+    "grpc-pings": _grpc(_PING_FRAME),
+    "grpc-settings": _grpc(_frame(_SETTINGS, 0, 0)),
+    "grpc-window-updates": _grpc(_frame(_WINDOW_UPDATE, 0, 0, b"\x00\x00\x00\x01")),
+    "grpc-continuations": _grpc(
+        _frame(_CONTINUATION, 0, 1, _LITERAL), _frame(_HEADERS, 0, 1, _STATUS_200)
+    ),
+    "grpc-empty-data": _grpc(_frame(_DATA, 0, 1), _GRPC_HEAD),
+    "grpc-message-of-5-mb": _grpc(
+        _PING_FRAME,
+        _GRPC_HEAD + _frame(_DATA, 0, 1, b"\x00\x00\x50\x00\x00" + b"a" * 16000),
+    ),
+    "grpc-status-message": _grpc(
+        _PING_FRAME,
+        _GRPC_HEAD
+        + _in_frames(
+            _header(b"grpc-status", b"5")
+            + _header(b"grpc-message", b"%1b" * (MEBIBYTE // 3)),
+            _END_STREAM,
+        ),
+    ),
+    "grpc-status-message-of-6-kb": _grpc(
+        _PING_FRAME,
+        _GRPC_HEAD
+        + _in_frames(
+            _header(b"grpc-status", b"5") + _header(b"grpc-message", b"%1b" * 2000),
+            _END_STREAM,
+        ),
+    ),
+    "grpc-headers": _grpc(
+        _PING_FRAME,
+        _in_frames(
+            _STATUS_200
+            + b"".join(_header(b"a%d" % at, b"b" * 50) for at in range(9000))
+        ),
+    ),
+    "grpc-drip": Flood(Speaks.GRPC, _slowly(_PING_FRAME, _frame(_SETTINGS, 0, 0))),
     "h2-garbage": _http2(b"\xff"),
     "h2-drip": Flood(
         Speaks.HTTP2,
@@ -253,13 +333,28 @@ def _answer(
 
 
 def _send(connection: socket.socket, flood: Flood) -> None:
-    connection.recv(_PIECE_BYTES)
+    if flood.speaks is Speaks.GRPC:
+        # A client asks when it has the settings.
+        connection.sendall(_frame(_SETTINGS, 0, 0))
+        _receive_frame(connection, _HEADERS)
+    else:
+        connection.recv(_PIECE_BYTES)
     for piece in flood.pieces():
         connection.sendall(piece)
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_WR)
     while connection.recv(_PIECE_BYTES):
         pass
+
+
+def _receive_frame(connection: socket.socket, kind: int) -> None:
+    """Return when a frame of some kind has come."""
+    with connection.makefile("rb") as reader:
+        reader.read(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+        while head := reader.read(_FRAME_HEAD_BYTES):
+            reader.read(int.from_bytes(head[:3]))
+            if head[3] == kind:
+                return
 
 
 def main() -> None:

@@ -20,7 +20,14 @@ import pytest
 
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import HTTPGetAction, Probe, ProbeKey, ProbeType
+from probetui.k8s.probe import (
+    GRPCAction,
+    HTTPGetAction,
+    Probe,
+    ProbeHandler,
+    ProbeKey,
+    ProbeType,
+)
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import HTTPAnswer, ProbeOutcome, ProbeResult
@@ -98,7 +105,16 @@ OTHER_TEXTS = {
     "h2-pushes": "http2: ",
     "h2-status-of-5000-digits": "malformed non-numeric status pseudo header",
     "h2-garbage": "http2: ",
+    "grpc-healthy": "service healthy",
+    "grpc-nothing": "code = Unavailable desc = error reading from server: http2: ",
+    "grpc-continuations": "code = Unavailable desc = error reading from server: ",
+    "grpc-message-of-5-mb": "code = ResourceExhausted desc = grpc: received message "
+    "larger than max (5242880 vs. 4194304)",
+    "grpc-status-message": "code = Unavailable desc = error reading from server: ",
+    "grpc-status-message-of-6-kb": "code = NotFound desc = \x1b\x1b",
+    "grpc-headers": "response header list larger than advertised limit",
 }
+ASKING = "timeout: health rpc did not complete within 1s"
 
 
 @pytest.fixture(scope="module", name="ports")
@@ -117,7 +133,7 @@ def _ports() -> Iterator[Ports]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _imported() -> None:
-    for name in ("http", "http_transport", "http2"):
+    for name in ("http", "http_transport", "http2", "grpc"):
         import_module(f"probetui.probers.{name}")
 
 
@@ -125,8 +141,11 @@ def a_probe(port: int, speaks: Speaks) -> RunProbe:
     container = Container("app")
     pod = Pod("uid", "web", containers=(container,))
     key = ProbeKey(pod.uid, container.name, ProbeType.LIVENESS)
-    scheme = "HTTP" if speaks is Speaks.HTTP else "HTTPS"
-    probe = Probe(HTTPGetAction(port, "/x", scheme=scheme), timeout_seconds=1)
+    handler: ProbeHandler = GRPCAction(port)
+    if speaks is not Speaks.GRPC:
+        scheme = "HTTP" if speaks is Speaks.HTTP else "HTTPS"
+        handler = HTTPGetAction(port, "/x", scheme=scheme)
+    probe = Probe(handler, timeout_seconds=1)
     identifier = ContainerID("none://0")
     return RunProbe(1, key, pod, container, probe, identifier, LOOPBACK)
 
@@ -187,7 +206,7 @@ def expected_text(name: str) -> str:
     kind, _, body = name.partition("-")
     if kind in {"http", "https"}:
         return HTTP_TEXTS[body]
-    return OTHER_TEXTS.get(name, AWAITING)
+    return OTHER_TEXTS.get(name, ASKING if kind == "grpc" else AWAITING)
 
 
 def kept_bytes(answer: HTTPAnswer | None) -> int:
@@ -219,12 +238,12 @@ async def test_a_flood_ends_in_time_and_holds_up_no_other_probe(
 
 async def test_thirty_floods_at_once_hold_up_no_other_probe(ports: Ports) -> None:
     neighbour = Neighbour(ports["http-healthy"])
-    names = ("h2-pings", "h2-empty-data", "h2-unknown-frames") * 10
+    names = ("h2-pings", "h2-empty-data", "grpc-unknown-frames") * 10
 
     with given_up_in_the_end():
         async with beside(neighbour), asyncio.TaskGroup() as group:
             for name in names:
-                effect = a_probe(ports[name], Speaks.HTTP2)
+                effect = a_probe(ports[name], FLOODS[name].speaks)
                 group.create_task(a_dispatch().probe(effect))
 
     assert neighbour.longest_turn < LONGEST_TURN

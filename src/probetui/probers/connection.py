@@ -19,7 +19,7 @@ import socket
 from collections.abc import Callable
 from typing import Protocol
 
-from probetui.cpu_budget import CPUBudget
+from probetui.cpu_budget import CPUBudget, wait_readable
 from probetui.errors import GoError, OwnTroubleError, ProbetuiError
 from probetui.k8s.listeners import Endpoint
 from probetui.ports import DialAddress
@@ -31,7 +31,7 @@ from probetui.probers.go_address import (
 from probetui.probers.go_errors import describe_os_error
 from probetui.probers.resolver import Resolver, is_ours
 
-_PORTS = range(1 << 16)
+PORTS = range(1 << 16)
 _RECEIVE_BYTES = 1 << 14
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DOMAIN_NAME = re.compile(rf"(?=.{{1,254}}$)(?=.*[A-Za-z_-])(?:{_LABEL}\.)*{_LABEL}\.?")
@@ -118,19 +118,15 @@ class TCPConnection:
 
     async def receive(self) -> bytes:
         """Return what came, at most 16 KiB; no bytes at the end."""
-        await self.give_way()
-        try:
-            return self._socket.recv(_RECEIVE_BYTES)
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            raise self._broken("read", error) from error
-        try:
-            received = await self._loop.sock_recv(self._socket, _RECEIVE_BYTES)
-        except OSError as error:
-            raise self._broken("read", error) from error
-        self._budget.restart()
-        return received
+        await self._budget.give_way()
+        while True:
+            try:
+                return self._socket.recv(_RECEIVE_BYTES)
+            except BlockingIOError:
+                await wait_readable(self._socket)
+                self._budget.restart()
+            except OSError as error:
+                raise self._broken("read", error) from error
 
     async def give_way(self) -> None:
         """Suspend, if what came was worked on for too long without."""
@@ -171,7 +167,7 @@ async def dial(host: str, port: int, route: Route = straight) -> TCPConnection:
     """
     try:
         check_host_port(join_host_port(host, port))
-        if port not in _PORTS:
+        if port not in PORTS:
             raise GoError(f"address {port}: invalid port")  # noqa: TRY301  # one prefix for all
         addresses = await _look_up(host, port, route)
     except GoError as error:

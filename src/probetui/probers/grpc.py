@@ -1,9 +1,8 @@
 """gRPC probes: ask the health service; SERVING is a success.
 
-A module of its own imports this one, and so grpcio, when the first gRPC probe runs.
-
-Difference: the kubelet's user agent ends in `grpc-go/<version>`, ours in grpcio's own
-words, which cannot be changed.
+A module of its own imports this one, and so h2, when the first gRPC probe runs. The
+call is made over the connection of HTTP probes: grpcio reads on threads of its own, as
+fast as a server sends, and neither its time-out nor its memory hold against one.
 
 Difference: the kubelet's pauses between connections vary by a fifth after the first
 one; ours do not.
@@ -15,47 +14,30 @@ resetTransportAndUnlock; google.golang.org/grpc/backoff, DefaultConfig.
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 from collections.abc import Iterator
 from datetime import timedelta
-from urllib.parse import quote
 
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
 
-from probetui.errors import OwnTroubleError
+from probetui.errors import GoError
 from probetui.k8s.listeners import Endpoint
 from probetui.kubelet.go_text import go_duration, go_quote
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.probers.connection import Route, straight
+from probetui.probers.connection import PORTS, Route, dial, straight
 from probetui.probers.go_address import address_family, join_host_port
-from probetui.probers.http_request import USER_AGENT
-from probetui.probers.resolver import can_open
+from probetui.probers.grpc_call import CallError, GRPCCode, call_unary, code_name
+from probetui.probers.http2_stream import HTTP2Stream
+from probetui.probers.http_request import USER_AGENT as KUBELET_USER_AGENT
 
-# Read when grpcio is imported: what it writes to standard error ends up on the screen.
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-
-import grpc  # after its setting
-import grpc.aio  # the same
+USER_AGENT = f"{KUBELET_USER_AGENT} grpc-go/1.65.0"
 
 _CHECK = "/grpc.health.v1.Health/Check"
-_LONGEST_HANDSHAKE = timedelta(seconds=20)
+_LONGEST_HANDSHAKE_SECONDS = 20
 _FIRST_PAUSE = timedelta(seconds=1)
 _LONGEST_PAUSE = timedelta(minutes=2)
 _PAUSE_GROWTH = 1.6
-_DESCRIPTORS = 32
-"""How many must be free for grpcio: without one where it counts on it, it aborts."""
-
-_PORTS = range(1 << 16)
 _THIS_MACHINE = "127.0.0.1"
-_OPTIONS = (
-    ("grpc.primary_user_agent", USER_AGENT),
-    ("grpc.enable_http_proxy", 0),
-    # Else a probe would share a connection, and its pauses, with the one before.
-    ("grpc.use_local_subchannel_pool", 1),
-)
-_GO_NAMES = {grpc.StatusCode.CANCELLED: "Canceled"}
 
 
 async def probe_grpc(
@@ -88,10 +70,11 @@ async def probe_grpc(
         if time_limit <= timedelta():
             raise TimeoutError  # noqa: TRY301  # as if it had been waited for
         async with asyncio.timeout_at(deadline):
-            channel = await _connect(host, port, time_limit, route, failed)
+            stream = await _connect(host, port, time_limit, route, failed)
     except TimeoutError:
         address = host or _THIS_MACHINE
-        is_refused = failed.is_set() and address_family(address) is not None
+        is_address = address_family(address) is not None and port in PORTS
+        is_refused = failed.is_set() and is_address
         there = Endpoint(address, port) if is_refused else None
         return Attempt(
             ProbeResult.FAILURE,
@@ -100,68 +83,47 @@ async def probe_grpc(
             "context deadline exceeded",
             refused_at=there,
         )
+    authority = join_host_port(host or "localhost", port)
     try:
-        return await _check(channel, service, deadline - clock(), limit)
+        async with asyncio.timeout_at(deadline):
+            return await _check(stream, authority, service, deadline - clock())
+    except TimeoutError:
+        return _failed_call(CallError(GRPCCode.DEADLINE_EXCEEDED, ""), limit)
+    except CallError as error:
+        return _failed_call(error, limit)
     finally:
-        await channel.close()
+        stream.close()
 
 
 async def _connect(
-    host: str,
-    port: int,
-    time_limit: timedelta,
-    route: Route,
-    failed: asyncio.Event,
-) -> grpc.aio.Channel:
-    """Return a channel that is connected, to be closed; goes on until cancelled.
+    host: str, port: int, time_limit: timedelta, route: Route, failed: asyncio.Event
+) -> HTTP2Stream:
+    """Return a connection to an HTTP/2 server, to be closed; goes on until cancelled.
 
     `failed` is set when a connection failed long before its time was over.
     """
     clock = asyncio.get_running_loop().time
-    target = _target(*route(host, port))
-    if target is None:
-        return await asyncio.Future()
-    # A channel that is closed while it connects may go on for this long.
-    patience = min(time_limit, _LONGEST_HANDSHAKE) // timedelta(milliseconds=1)
-    options = (
-        *_OPTIONS,
-        ("grpc.default_authority", join_host_port(host or "localhost", port)),
-        ("grpc.min_reconnect_backoff_ms", patience),
-        ("grpc.initial_reconnect_backoff_ms", patience),
-    )
-    # A channel's own retries come up to a fifth earlier or later than the kubelet's.
     for pause in _pauses():
-        if not can_open(_DESCRIPTORS):
-            raise OwnTroubleError("probetui could not connect: too many open files")
         began_at = clock()
-        channel = grpc.aio.insecure_channel(target, options)
         try:
-            if await _is_connected(channel):
-                return channel
-        except BaseException:
-            await channel.close()
-            raise
-        if clock() - began_at < time_limit.total_seconds() / 2:
-            failed.set()
-        await channel.close()
+            async with asyncio.timeout(_LONGEST_HANDSHAKE_SECONDS):
+                return await _connect_once(host, port, route)
+        except (GoError, TimeoutError):
+            if clock() - began_at < time_limit.total_seconds() / 2:
+                failed.set()
         await asyncio.sleep(pause.total_seconds())
     raise AssertionError("there is always another pause")
 
 
-def _target(host: str, port: int) -> str | None:
-    """Return a name that grpcio takes, None if nobody could connect to it.
-
-    A bad name gives a channel that never closes, and then grpcio waits for it.
-    """
-    if port not in _PORTS:
-        return None
-    match address_family(host or _THIS_MACHINE):
-        case socket.AF_INET:
-            return f"ipv4:{host or _THIS_MACHINE}:{port}"
-        case socket.AF_INET6:
-            return f"ipv6:[{quote(host)}]:{port}"
-        case _:
-            return f"dns:///{quote(host, errors='replace')}:{port}"
+async def _connect_once(host: str, port: int, route: Route) -> HTTP2Stream:
+    connection = await dial(host, port, route)
+    try:
+        stream = HTTP2Stream(connection)
+        await stream.receive_settings()
+    except BaseException:
+        connection.close()
+        raise
+    return stream
 
 
 def _pauses() -> Iterator[timedelta]:
@@ -172,39 +134,29 @@ def _pauses() -> Iterator[timedelta]:
         pause = min(pause * _PAUSE_GROWTH, _LONGEST_PAUSE)
 
 
-async def _is_connected(channel: grpc.aio.Channel) -> bool:
-    """Wait until a new channel has a server that speaks HTTP/2, or has failed."""
-    while True:
-        state = channel.get_state(try_to_connect=True)
-        match state:
-            case grpc.ChannelConnectivity.READY:
-                return True
-            case grpc.ChannelConnectivity.IDLE | grpc.ChannelConnectivity.CONNECTING:
-                await channel.wait_for_state_change(state)
-            case _:
-                return False
-
-
 async def _check(
-    channel: grpc.aio.Channel, service: str, seconds: float, limit: str
+    stream: HTTP2Stream, authority: str, service: str, seconds: float
 ) -> Attempt:
-    """Ask once; `limit` is for messages."""
+    """Ask once; raises `CallError`."""
     try:
         request = health_pb2.HealthCheckRequest(service=service).SerializeToString()
-    except UnicodeEncodeError:
+    except UnicodeEncodeError as error:
         why = "error while marshaling: string field contains invalid UTF-8"
-        return _failed_call(grpc.StatusCode.INTERNAL, f"grpc: {why}", limit)
-    # For bytes, because grpcio would log what it cannot decode, and give nothing.
-    call = channel.unary_unary(_CHECK)
+        raise CallError(GRPCCode.INTERNAL, f"grpc: {why}") from error
+    headers = [
+        (b":method", b"POST"),
+        (b":scheme", b"http"),
+        (b":path", _CHECK.encode()),
+        (b":authority", authority.encode("utf-8", "surrogateescape")),
+        (b"user-agent", USER_AGENT.encode()),
+    ]
+    answer = await call_unary(stream, headers, request, seconds)
     try:
-        answer = await call(request, timeout=seconds)
         status: int = health_pb2.HealthCheckResponse.FromString(answer).status
-    except grpc.aio.AioRpcError as error:
-        return _failed_call(error.code(), error.details() or "", limit)
-    except DecodeError:
+    except DecodeError as error:
         why = "proto: cannot parse invalid wire-format data"
         text = f"grpc: failed to unmarshal the received message: {why}"
-        return _failed_call(grpc.StatusCode.INTERNAL, text, limit)
+        raise CallError(GRPCCode.INTERNAL, text) from error
     return _judge(status)
 
 
@@ -217,23 +169,18 @@ def _judge(status: int) -> Attempt:
     return Attempt(ProbeResult.FAILURE, output, detail=name)
 
 
-def _failed_call(code: grpc.StatusCode, message: str, limit: str) -> Attempt:
-    name = _go_name(code)
-    match code:
-        case grpc.StatusCode.UNIMPLEMENTED:
+def _failed_call(error: CallError, limit: str) -> Attempt:
+    """Return what a failed call means; `limit` is for messages."""
+    name = code_name(error.code)
+    match error.code:
+        case GRPCCode.UNIMPLEMENTED:
             output = (
                 "error: this server does not implement the grpc health protocol "
-                f"(grpc.health.v1.Health): {message}"
+                f"(grpc.health.v1.Health): {error}"
             )
-        case grpc.StatusCode.DEADLINE_EXCEEDED:
+        case GRPCCode.DEADLINE_EXCEEDED:
             output = f"timeout: health rpc did not complete within {limit}"
         case _:
-            problem = f"rpc error: code = {name} desc = {message}"
+            problem = f"rpc error: code = {name} desc = {error}"
             output = f"error: health rpc probe failed: {problem}"
     return Attempt(ProbeResult.FAILURE, output, detail=name)
-
-
-def _go_name(code: grpc.StatusCode) -> str:
-    """Return Go's name of a code: NOT_FOUND is NotFound there."""
-    words: list[str] = code.name.split("_")
-    return _GO_NAMES.get(code) or "".join(word.capitalize() for word in words)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import socket
 import ssl
 
 import requests
 
-from probetui.cpu_budget import CPUBudget
+from probetui.cpu_budget import CPUBudget, wait_readable
 from probetui.runtimes.docker.faults import FOREIGN_ERRORS, runtime_error
 
 CHUNK_BYTES = 64 * 1024
@@ -49,7 +48,7 @@ class HijackedStream:
             while True:
                 with contextlib.suppress(*NOTHING_YET):
                     return self._socket.recv(CHUNK_BYTES)
-                await self._readable()
+                await wait_readable(self._socket)
                 self._budget.restart()
         except OSError as error:
             raise runtime_error(error) from error
@@ -64,22 +63,7 @@ class HijackedStream:
             return early
         return b""
 
-    async def _readable(self) -> None:
-        loop = asyncio.get_running_loop()
-        ready = loop.create_future()
-        descriptor = self._socket.fileno()
-        loop.add_reader(descriptor, _resolve, ready)
-        try:
-            await ready
-        finally:
-            loop.remove_reader(descriptor)
-
     def close(self) -> None:
         """Close the connection."""
         with contextlib.suppress(*FOREIGN_ERRORS):
             self._response.close()
-
-
-def _resolve(ready: asyncio.Future[None]) -> None:
-    if not ready.done():
-        ready.set_result(None)
