@@ -2,9 +2,10 @@
 
 Reading what is there already never suspends, and a peer may send faster than it can be
 read. So work on what it sent is done for 2 ms of the processor, then the reader rests
-for four times as long: time-outs fire in time, other probes run, and one peer costs at
-most a fifth of a core. The processor's time is measured and not the clock's, because on
-a busy machine a reader that was not scheduled has not held up anybody.
+for four times as long, and of many such readers one at a time goes on: time-outs fire
+in time, other probes run, one peer costs at most a fifth of a core and all of them
+together half of one. The processor's time is measured and not the clock's, because on a
+busy machine a reader that was not scheduled has not held up anybody.
 """
 
 from __future__ import annotations
@@ -15,7 +16,26 @@ import time
 
 _BUDGET_SECONDS = 0.002
 _REST_FACTOR = 4
-_LONGEST_REST_SECONDS = 0.05
+_SHARED_FACTOR = 2
+_LONGEST_REST_SECONDS = 0.25
+
+
+class RestSchedule:
+    """When readers that have used up their budgets go on: one after the other."""
+
+    def __init__(self) -> None:
+        self._next_at = 0.0
+
+    def rest_seconds(self, now: float, used: float) -> float:
+        """Return for how long to rest after so many seconds of work."""
+        latest = now + _LONGEST_REST_SECONDS
+        goes_on_at = min(max(now + used * _REST_FACTOR, self._next_at), latest)
+        self._next_at = goes_on_at + used * _SHARED_FACTOR
+        return goes_on_at - now
+
+
+_SCHEDULE = RestSchedule()
+"""One for all: the readers share a thread."""
 
 
 class CPUBudget:
@@ -34,17 +54,12 @@ class CPUBudget:
         """Begin again, after the reader was suspended."""
         self._began_at = time.thread_time()
 
-    def rest_seconds(self) -> float:
-        """Return for how long to rest now; 0 while the budget is not used up."""
-        used = time.thread_time() - self._began_at
-        if used <= _BUDGET_SECONDS:
-            return 0
-        return min(used * _REST_FACTOR, _LONGEST_REST_SECONDS)
-
     async def give_way(self) -> None:
         """Suspend, if the budget is used up."""
-        if rest_seconds := self.rest_seconds():
-            await asyncio.sleep(rest_seconds)
+        used = time.thread_time() - self._began_at
+        if used > _BUDGET_SECONDS:
+            now = asyncio.get_running_loop().time()
+            await asyncio.sleep(_SCHEDULE.rest_seconds(now, used))
             self.restart()
 
 

@@ -8,11 +8,9 @@ import json
 import signal
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
 from importlib import import_module
 from types import FrameType
 
@@ -34,9 +32,8 @@ from probetui.kubelet.outcome import HTTPAnswer, ProbeOutcome, ProbeResult
 from probetui.probers.dispatch import Dispatch
 from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 from tests.hostile.floods import FLOODS, LOOPBACK, Speaks
+from tests.turns import LONGEST_TURN_SECONDS, measured_turns
 
-# Of the processor, in seconds: ten times what the longest was seen to take.
-LONGEST_TURN = 0.3
 LONGEST_TEXT = 17 << 10
 KEPT_HEADERS = 16 << 10
 # Ten times as long as any flood takes, and an end to those that would have none.
@@ -154,35 +151,28 @@ def a_dispatch() -> Dispatch:
     return Dispatch(FakeRuntime(FakeEngine(FakeClock())), SystemClock())
 
 
-@dataclass
-class Neighbour:
-    """A healthy probe, again and again, and how long the event loop was held up."""
-
-    port: int
-    outcomes: list[ProbeOutcome] = field(default_factory=list)
-    longest_turn: float = 0
-
-    async def run(self) -> None:
-        """Go on until cancelled."""
-        dispatch, effect = a_dispatch(), a_probe(self.port, Speaks.HTTP)
-        while True:
-            self.outcomes.append(await dispatch.probe(effect))
-            began_at = time.thread_time()
-            await asyncio.sleep(0.01)
-            self.longest_turn = max(self.longest_turn, time.thread_time() - began_at)
-
-
 @contextlib.asynccontextmanager
-async def beside(neighbour: Neighbour) -> AsyncIterator[None]:
-    task = asyncio.create_task(neighbour.run())
-    try:
-        await asyncio.sleep(0.05)
-        yield
-        await asyncio.sleep(0.05)
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+async def beside_a_healthy_probe(port: int) -> AsyncIterator[list[ProbeOutcome]]:
+    """Probe a healthy server again and again; nothing may hold that up."""
+    outcomes: list[ProbeOutcome] = []
+
+    async def probe_again_and_again() -> None:
+        dispatch, effect = a_dispatch(), a_probe(port, Speaks.HTTP)
+        while True:
+            outcomes.append(await dispatch.probe(effect))
+            await asyncio.sleep(0.05)
+
+    async with measured_turns() as turns:
+        task = asyncio.create_task(probe_again_and_again())
+        try:
+            yield outcomes
+            await asyncio.sleep(0.1)
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+    assert turns.longest < LONGEST_TURN_SECONDS
+    assert {outcome.last.result for outcome in outcomes} == {ProbeResult.SUCCESS}
 
 
 @contextlib.contextmanager
@@ -220,36 +210,27 @@ def kept_bytes(answer: HTTPAnswer | None) -> int:
 async def test_a_flood_ends_in_time_and_holds_up_no_other_probe(
     name: str, ports: Ports
 ) -> None:
-    neighbour = Neighbour(ports["http-healthy"])
     effect = a_probe(ports[name], FLOODS[name].speaks)
 
     with given_up_in_the_end():
-        async with beside(neighbour):
+        async with beside_a_healthy_probe(ports["http-healthy"]):
             outcome = await a_dispatch().probe(effect)
 
     attempt = outcome.last
     assert expected_text(name) in (attempt.output + (attempt.error or ""))
     assert max(len(attempt.output), len(attempt.error or "")) <= LONGEST_TEXT
     assert kept_bytes(attempt.http) <= KEPT_HEADERS
-    assert neighbour.longest_turn < LONGEST_TURN
-    results = {outcome.last.result for outcome in neighbour.outcomes}
-    assert results == {ProbeResult.SUCCESS}
 
 
 async def test_thirty_floods_at_once_hold_up_no_other_probe(ports: Ports) -> None:
-    neighbour = Neighbour(ports["http-healthy"])
     names = ("h2-pings", "h2-empty-data", "grpc-unknown-frames") * 10
 
     with given_up_in_the_end():
-        async with beside(neighbour), asyncio.TaskGroup() as group:
-            for name in names:
-                effect = a_probe(ports[name], FLOODS[name].speaks)
-                group.create_task(a_dispatch().probe(effect))
+        async with beside_a_healthy_probe(ports["http-healthy"]) as outcomes:
+            effects = [a_probe(ports[name], FLOODS[name].speaks) for name in names]
+            await asyncio.gather(*map(a_dispatch().probe, effects))
 
-    assert neighbour.longest_turn < LONGEST_TURN
-    assert len(neighbour.outcomes) > 10
-    results = {outcome.last.result for outcome in neighbour.outcomes}
-    assert results == {ProbeResult.SUCCESS}
+    assert len(outcomes) > 10
 
 
 async def test_answers_of_5_mb_of_headers_leave_little_behind(ports: Ports) -> None:

@@ -1,0 +1,95 @@
+"""Readers suspend when they worked for long, and one of them at a time goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+
+import pytest
+
+from probetui.cpu_budget import CPUBudget, RestSchedule, wait_readable
+
+
+def work(seconds: float) -> None:
+    """Take the processor's time, however busy the machine is."""
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+async def ran_meanwhile(budget: CPUBudget) -> bool:
+    """Tell whether another task runs while a reader gives way."""
+    ran = asyncio.Event()
+    asyncio.get_running_loop().call_soon(ran.set)
+    await budget.give_way()
+    return ran.is_set()
+
+
+async def test_a_reader_that_worked_for_long_suspends() -> None:
+    budget = CPUBudget()
+    work(0.003)
+
+    assert await ran_meanwhile(budget)
+    assert not await ran_meanwhile(CPUBudget())
+
+
+async def test_a_budget_begins_again_after_a_rest_and_after_a_wait() -> None:
+    rested, waited = CPUBudget(), CPUBudget()
+    work(0.003)
+
+    await rested.give_way()
+    waited.restart()
+
+    assert not await ran_meanwhile(waited)
+
+
+@pytest.mark.parametrize(
+    ("used", "rests"),
+    [
+        pytest.param(0.002, [0.008, 0.012, 0.016], id="one after the other"),
+        pytest.param(0.1, [0.25, 0.25, 0.25], id="not for long"),
+    ],
+)
+def test_readers_that_rest_go_on_one_after_the_other(
+    used: float, rests: list[float]
+) -> None:
+    schedule = RestSchedule()
+
+    found = [schedule.rest_seconds(10, used) for _ in rests]
+
+    assert found == pytest.approx(rests)
+
+
+def test_a_reader_alone_works_for_a_fifth_of_the_time() -> None:
+    schedule, now = RestSchedule(), 10.0
+
+    for _ in range(3):
+        rest = schedule.rest_seconds(now, 0.002)
+
+        assert rest == pytest.approx(0.008)
+        now += 0.002 + rest
+
+
+async def test_who_waits_for_a_socket_goes_on_when_it_has_something() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        waiting = asyncio.create_task(wait_readable(here))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+
+        there.send(b"a")
+
+        await waiting
+
+
+async def test_who_no_longer_waits_for_a_socket_leaves_no_reader() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        waiting = asyncio.create_task(wait_readable(here))
+        await asyncio.sleep(0)
+
+        waiting.cancel()
+
+        await asyncio.wait([waiting])
+        assert not asyncio.get_running_loop().remove_reader(here)
