@@ -24,6 +24,7 @@ from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import LoadedPod, Validation
 from probetui.manifest.problem import Problem, Severity
 from probetui.presentation.findings import RULES, findings_for
+from probetui.presentation.host_access import host_access
 from probetui.presentation.reports import FORMS, Report
 
 _WRONG = 1
@@ -116,7 +117,7 @@ def _about(pods: Iterable[LoadedPod], params: Mapping[str, Any]) -> Iterator[Pro
             yield from loaded.unsupported
         if params["no_findings"]:
             continue
-        for each in findings_for(loaded.pod):
+        for each in (*host_access(loaded.pod), *findings_for(loaded.pod)):
             yield loaded.object.problem(
                 each.path, each.message, each.severity, each.rule
             )

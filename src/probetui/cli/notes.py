@@ -32,6 +32,11 @@ class Notes:
         self._quiet = quiet
         self._tell = tell or _to_stderr
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether errors alone are told."""
+        return self._quiet
+
     @contextmanager
     def diverted(self, tell: Tell) -> Iterator[None]:
         """Tell somebody else for a while: the screen, while it covers the terminal."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from probetui.cli.attachment import Attachment, attachable
 from probetui.cli.files import STDIN, STDOUT
+from probetui.cli.host_notice import HostNotice
 from probetui.cli.lessons import Page
 from probetui.cli.log import start_log
 from probetui.cli.notes import Notes
@@ -68,6 +69,7 @@ class Plan:
     so. `arguments` are the options as they go into the record. `intro` is said before
     anything else; on a screen, a lesson's `page` is open instead. `told_later` tells
     what the runtime does not carry out, by its kind, where that was not known before.
+    `host_notice` tells what the pods may do to this machine.
     """
 
     loaded: Sequence[LoadedPod]
@@ -89,6 +91,7 @@ class Plan:
     scenario: Scenario | None = None
     page: Page | None = None
     told_later: Callable[[str], None] | None = None
+    host_notice: HostNotice | None = None
 
     @property
     def wanted(self) -> Wanted:
@@ -107,6 +110,8 @@ class Plan:
         if self.source is None or self.source.reads_stdin:
             raise UsageError("the manifests cannot be read a second time")
         manifests = load_pods(self.source)
+        if self.host_notice is not None:
+            self.host_notice.tell_again(manifests.loaded)
         pull = self.options.pull
         pods = tuple(_with_pull_policy(each, pull) for each in manifests.pods)
         places = places_of_probes(manifests.loaded)
@@ -144,12 +149,16 @@ def make_plan(
     notes = Notes(quiet=options.quiet)
     runtime = pick(RuntimeOptions, params)
     _check_time(options, runtime)
+    host_notice = HostNotice(
+        notes, is_wanted=not options.no_findings, trusts=source is None
+    )
     told_later = None
     if attachment is None:
         # In a simulation every field is as good as any other.
         is_real = runtime.runtime != SIM
         tell_problems(manifests, notes, unsupported=is_real)
-        tell = partial(_tell_shortcomings, manifests, notes, bool(params.get("strict")))
+        strict = bool(params.get("strict"))
+        tell = partial(_tell_kind, manifests, notes, strict, host_notice)
         kind, *others = engines(runtime)
         if others:
             told_later = tell
@@ -199,6 +208,7 @@ def make_plan(
         source=source,
         attachment=_asking(attachment, form),
         told_later=told_later,
+        host_notice=host_notice,
     )
 
 
@@ -275,13 +285,17 @@ def _asking(attachment: Attachment | None, form: Form) -> Attachment | None:
     return replace(attachment, asks=form is Form.SCREEN)
 
 
-def _tell_shortcomings(
+def _tell_kind(
     manifests: Manifests,
     notes: Notes,
     strict: bool,  # noqa: FBT001  # bound long before it is called
+    host_notice: HostNotice,
     kind: str,
 ) -> None:
-    """Warn of each field that such a runtime does not carry out, or refuse it."""
+    """Warn of each field that such a runtime does not carry out, or refuse it.
+
+    Then tell what the pods may do to this machine.
+    """
     look = shortcomings_of(kind)
     shortcomings = [
         str(loaded.object.problem(*each, Severity.WARNING, "runtime"))
@@ -292,6 +306,8 @@ def _tell_shortcomings(
         raise ManifestError(shortcomings)
     for each in shortcomings:
         notes.warning(each)
+    if kind != SIM:
+        host_notice.tell(manifests.loaded, kind)
 
 
 def _with_pull_policy(pod: Pod, pull: str | None) -> Pod:

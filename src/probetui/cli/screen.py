@@ -98,6 +98,15 @@ async def show_screen(
 
     if plan.intro and plan.page is None:
         shown.call_later(shown.notify, plan.intro, timeout=_INTRO_SECONDS, markup=False)
+    # They were told before the screen, which covers them.
+    for text in () if plan.host_notice is None else plan.host_notice.told:
+        shown.call_later(
+            shown.notify,
+            text,
+            severity="warning",
+            timeout=_INTRO_SECONDS,
+            markup=False,
+        )
     for problem in looks.problems:
         shown.call_later(shown.notify, problem, severity="warning", markup=False)
     screen = asyncio.ensure_future(shown.run_async(mouse=not plan.screen.no_mouse))

@@ -1,4 +1,4 @@
-"""What is likely not meant so about a pod's probes; each kind has a name that stays."""
+"""Findings about a pod: each kind has a name that stays; here are those of probes."""
 
 from __future__ import annotations
 
@@ -88,10 +88,40 @@ RULES: Mapping[str, Rule] = MappingProxyType({
     "liveness-grace-long": Rule(
         Severity.NOTE, "An app that hangs is given a long time to end by itself."
     ),
+    "host-privileged": Rule(
+        Severity.WARNING, "A container may do all that root may do on this machine."
+    ),
+    "host-pid": Rule(
+        Severity.WARNING, "A pod is among the processes of this machine."
+    ),
+    "host-network": Rule(Severity.WARNING, "A pod is in the network of this machine."),
+    "host-ipc": Rule(
+        Severity.WARNING, "A pod shares memory with the programs of this machine."
+    ),
+    "host-capability": Rule(
+        Severity.WARNING, "A container has a capability that reaches out of it."
+    ),
+    "host-runtime-socket": Rule(
+        Severity.WARNING, "A pod commands the container runtime of this machine."
+    ),
+    "host-path-system": Rule(
+        Severity.WARNING, "A pod has a folder of this machine's system, or of keys."
+    ),
+    "host-device": Rule(Severity.WARNING, "A pod has a device of this machine."),
+    "host-path-as-root": Rule(
+        Severity.NOTE, "A container writes to a hostPath as this machine's root."
+    ),
+    "host-seccomp": Rule(
+        Severity.WARNING, "A container may make every system call there is."
+    ),
+    "host-port": Rule(
+        Severity.NOTE, "A container is open to all who reach this machine."
+    ),
 })  # fmt: skip
 """Every kind of finding, in the order in which they are looked for.
 
-Two of them take a running container, and are told by sessions alone.
+Two of them take a running container, and are told by sessions alone. Those of
+`host_access` are about what a pod may do to its machine, all others about probes.
 """
 
 
