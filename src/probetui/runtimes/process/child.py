@@ -16,6 +16,7 @@ from pathlib import Path
 from probetui.descriptor_limit import original_descriptor_limit
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.missing import refused_command
+from probetui.runtimes.process.descendants import numbering
 from probetui.runtimes.process_identity import PROC, Process, identify, is_alive
 
 POLL_SECONDS = 0.05
@@ -42,8 +43,9 @@ def spawn(
     cwd: Path,
     stdout: int,
     stderr: int,
+    number: int = 0,
 ) -> Process:
-    """Start a program in a session of its own.
+    """Start a program in a session of its own, which bears a container's number.
 
     The caller reaps it. Text is handed over as UTF-8 with surrogateescape. Raises
     `ContainerRuntimeError` when it cannot be started.
@@ -51,7 +53,7 @@ def spawn(
     if not command:
         raise ContainerRuntimeError("no command specified")
     try:
-        with original_descriptor_limit():
+        with original_descriptor_limit(), numbering(number):
             child = subprocess.Popen(  # noqa: S603  # what the user's manifest asks for
                 [_bytes(each) for each in command],
                 env={_bytes(name): _bytes(value) for name, value in env.items()},

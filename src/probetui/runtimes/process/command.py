@@ -43,6 +43,7 @@ class Command:
         env: Mapping[str, str],
         cwd: Path,
         on_end: Callable[[Command], None],
+        number: int = 0,
     ) -> None:
         self._on_end = on_end
         self._stdout, self._stderr = Stream(), Stream()
@@ -53,6 +54,7 @@ class Command:
                 cwd=cwd,
                 stdout=self._stdout.write_end,
                 stderr=self._stderr.write_end,
+                number=number,
             )
         except BaseException:
             self._stdout.close()

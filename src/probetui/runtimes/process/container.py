@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,12 +34,20 @@ from probetui.runtimes.process.child import (
     would_reach_first,
 )
 from probetui.runtimes.process.command import Command
+from probetui.runtimes.process.descendants import (
+    Unkillable,
+    kill_numbered,
+    numbered,
+)
 from probetui.runtimes.process.disruptions import NETWORK_OF_ALL
 from probetui.runtimes.process.mounts import read_message_file
 from probetui.runtimes.process.records import ContainerRecord
-from probetui.runtimes.process_identity import Process, is_alive, kill_marked
+from probetui.runtimes.process_identity import Process, is_alive, kill_marked, marked
 
 logger = logging.getLogger(__name__)
+
+END_ROUNDS = 100
+"""How often it is looked whether what was killed has ended."""
 
 START_ERROR_EXIT_CODE = 128
 """What containerd answers for a container that could not be started."""
@@ -49,7 +57,8 @@ class ProcessContainer:
     """A container that is made here, or was found on disk.
 
     Owned by its `ProcessSandbox`. `is_anothers` tells whether another probetui looks
-    after it, `on_change` is called whenever its status may have changed.
+    after it, `spared` which processes start what runs in it, `on_change` is called
+    whenever its status may have changed.
     """
 
     def __init__(
@@ -59,6 +68,7 @@ class ProcessContainer:
         *,
         clock: Clock,
         is_anothers: Callable[[], bool],
+        spared: Callable[[], Collection[Process]],
         on_change: Callable[[], None],
     ) -> None:
         self.folder = folder
@@ -69,6 +79,7 @@ class ProcessContainer:
         self._signature = records.signature(self._file)
         self._clock = clock
         self._is_anothers = is_anothers
+        self._spared = spared
         self._on_change = on_change
         self._is_child = False
         self._is_frozen_here = False
@@ -109,6 +120,7 @@ class ProcessContainer:
                 cwd=Path(self.record.working_dir),
                 stdout=log,
                 stderr=log,
+                number=self.record.number,
             )
         except ContainerRuntimeError as error:
             self._end(START_ERROR_EXIT_CODE, "StartError", str(error))
@@ -140,12 +152,45 @@ class ProcessContainer:
                 pass
         self.kill()
         await self._has_ended.wait()
+        await self.end_descendants()
 
     def kill(self) -> None:
         """Kill all that runs in the container, if it runs."""
         process = self.record.process
         if self.state is RuntimeState.RUNNING and process and is_alive(process):
             kill_group(process.pid)
+
+    async def end_descendants(self) -> None:
+        """Kill all that the container has left running, and wait until it is gone.
+
+        Raises:
+            ContainerRuntimeError: some of it cannot be killed, or does not end.
+        """
+        refused, left = await asyncio.to_thread(self._kill_descendants)
+        for _ in range(END_ROUNDS):
+            if not left:
+                return
+            if refused:
+                break
+            await asyncio.sleep(POLL_SECONDS)
+            refused, left = await asyncio.to_thread(self._kill_descendants)
+        told = ", ".join(f"{it.pid}" for it in left)
+        reason = refused[0].reason if refused else "they do not end"
+        raise ContainerRuntimeError(
+            f"processes that container {self.record.name} started are left: "
+            f"{told}: {reason}"
+        )
+
+    def _kill_descendants(self) -> tuple[tuple[Unkillable, ...], list[Process]]:
+        number, spared = self.record.number, self._spared()
+        refused = kill_numbered(number, spared)
+        return refused, list(numbered(number, spared))
+
+    def pids(self) -> Iterator[int]:
+        """Yield the processes that run in the container, as they are found."""
+        if not self.record.number:
+            return marked(translate.marker(self.record.container_id))
+        return (each.pid for each in numbered(self.record.number, self._spared()))
 
     async def disrupt(self, disruption: Disruption) -> None:
         """Freeze or unfreeze the main process and its group, or signal it.
@@ -185,6 +230,7 @@ class ProcessContainer:
                 self.record.env,
                 Path(self.record.working_dir),
                 self._commands.discard,
+                self.record.number,
             )
         except ContainerRuntimeError as error:
             raise refused_command(f"failed to exec in container: {error}") from error
@@ -251,7 +297,11 @@ class ProcessContainer:
             kill_group(process.pid)
         for each in self._commands:
             each.kill()
-        kill_marked(translate.marker(self.record.container_id))
+        if self.record.number:
+            for left in kill_numbered(self.record.number, self._spared()):
+                logger.warning("%s of %s is left", left, self.record.name)
+        else:
+            kill_marked(translate.marker(self.record.container_id))
         exit_code = reap(process)
         if exit_code is None:
             self._end_unseen()

@@ -49,7 +49,8 @@ class ContainerRecord:
     """A container; `process` is its main process once it was started.
 
     `command`, `env` and `working_dir` are finished: they can be run as they are.
-    `message_path` is the file for last words, empty for none.
+    `message_path` is the file for last words, empty for none. `number` is what all that
+    runs in it bears, see `descendants`; 0 for none, as earlier versions had it.
     """
 
     container_id: str
@@ -63,6 +64,7 @@ class ContainerRecord:
     is_message_from_log: bool
     created_at: datetime
     message_path: str = ""
+    number: int = 0
     process: Process | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None

@@ -43,7 +43,7 @@ from probetui.runtimes.process.sandbox import (
     FOLDER_MODE,
     ProcessSandbox,
 )
-from probetui.runtimes.process_identity import Process, identify, marked
+from probetui.runtimes.process_identity import Process, identify
 from probetui.runtimes.volume_folders import VolumeFolders
 from probetui.untrusted_files import DirectoryRoot, make_own_directory
 
@@ -152,6 +152,8 @@ class ProcessRuntime:
                 await each.stop(0)
             if sandbox.record.is_ready and sandbox.refresh():
                 sandbox.save(replace(sandbox.record, is_ready=False))
+            for each in tuple(sandbox.containers.values()):
+                await each.end_descendants()
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
         """Remove a sandbox, its containers and its folder."""
@@ -267,8 +269,7 @@ class ProcessRuntime:
             container = self._container(container_id)
         if container.state is not RuntimeState.RUNNING:
             raise ContainerRuntimeError("it does not run")
-        marker = translate.marker(container.record.container_id)
-        return await asyncio.to_thread(lambda: listeners_of(marked(marker)))
+        return await asyncio.to_thread(lambda: listeners_of(container.pids()))
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield when something happened; what happens at once is one yield."""

@@ -139,6 +139,7 @@ class ProcessSandbox:
         container = self.containers[container_id]
         await container.stop(0)
         await container.close()
+        await container.end_descendants()
         await asyncio.to_thread(
             self._root.remove_tree,
             self._relative(container_id),
@@ -178,6 +179,7 @@ class ProcessSandbox:
             record,
             clock=self._clock,
             is_anothers=self.is_anothers,
+            spared=lambda: (self._me, self.record.owner),
             on_change=self._on_change,
         )
         return self.containers[name]

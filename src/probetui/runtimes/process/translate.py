@@ -20,6 +20,7 @@ from probetui.k8s.runtime import (
 from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
 from probetui.runtimes.process.addresses import LOCALHOST
+from probetui.runtimes.process.descendants import new_number
 from probetui.runtimes.process.mounts import inside, is_in_home
 from probetui.runtimes.process.records import ContainerRecord, SandboxRecord
 from probetui.runtimes.process_identity import Process
@@ -113,6 +114,7 @@ def container_record(
         ),
         created_at=now,
         message_path=str(inside(home, message_path)) if message_path else "",
+        number=new_number(),
     )
 
 
