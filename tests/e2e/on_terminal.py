@@ -22,14 +22,18 @@ class OnTerminal:
     """The program on a terminal that the test plays, and can close."""
 
     def __init__(
-        self, home: Path, *arguments: str, environment: Mapping[str, str]
+        self,
+        home: Path,
+        *arguments: str,
+        environment: Mapping[str, str],
+        program: str | Path = PROGRAM,
     ) -> None:
         whole = Program(home).environment | {"TERM": "xterm-256color", **environment}
         self.seen = b""
         self._ended: int | None = None
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
-            os.execve(PROGRAM, [str(PROGRAM), *arguments], whole)
+            os.execve(program, [str(program), *arguments], whole)
         size = struct.pack("HHHH", _LINES, _COLUMNS, 0, 0)
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
 
@@ -41,6 +45,13 @@ class OnTerminal:
     def tell(self, data: bytes) -> None:
         """Send what a terminal sends: keys, and answers."""
         os.write(self.terminal, data)
+
+    @property
+    def signals_by_keys(self) -> bool:
+        """Whether ^C is a signal, as it is not on a screen."""
+        self._read()
+        modes: int = termios.tcgetattr(self.terminal)[3]
+        return bool(modes & termios.ISIG)
 
     @property
     def is_stopped(self) -> bool:
@@ -74,10 +85,15 @@ class OnTerminal:
 
 @contextmanager
 def on_terminal(
-    home: Path, *arguments: str, environment: Mapping[str, str] | None = None
+    home: Path,
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    program: str | Path = PROGRAM,
 ) -> Iterator[OnTerminal]:
     """Start the program on a terminal, and end both."""
-    started = OnTerminal(home, *arguments, environment=environment or {})
+    started = OnTerminal(
+        home, *arguments, environment=environment or {}, program=program
+    )
     try:
         yield started
     finally:

@@ -13,7 +13,7 @@ import pytest
 from probetui.drive.clocks import SystemClock
 from probetui.runtimes.docker.connection import DEFAULT_SOCKET
 from tests.e2e.program import Program
-from tests.hostile.shifted_docker import shifted, shifted_docker
+from tests.hostile.docker_proxy import docker_proxy, shifted
 from tests.runtimes.bench import SPEAKS_AND_STAYS
 from tests.runtimes.docker_bench import DockerBench
 
@@ -63,8 +63,8 @@ def shift(request: pytest.FixtureRequest) -> timedelta:
 @pytest.fixture
 def shifted_endpoint(shift: timedelta, tmp_path: Path) -> Iterator[str]:
     daemon = Path(DEFAULT_SOCKET.removeprefix("unix://"))
-    with shifted_docker(daemon, tmp_path, shift) as url:
-        yield url
+    with docker_proxy(daemon, tmp_path, shift) as proxy:
+        yield proxy.url
 
 
 @pytest.mark.docker

@@ -26,6 +26,7 @@ from probetui.cli.runtimes import (
     remove_pods,
     unowned_pods,
 )
+from probetui.cli.signal_watch import SignalWatch
 from probetui.cli.terminal import Form
 from probetui.descriptor_limit import raise_descriptor_limit
 from probetui.drive.clocks import SystemClock
@@ -65,6 +66,9 @@ if TYPE_CHECKING:
     from probetui.cli.image_upkeep import ImageUpkeep
     from probetui.runtimes.attached.runtime import AttachedRuntime
 
+CLOSE_SECONDS = 10
+"""For how long a runtime is waited for that is let go of."""
+
 _SEEDS = 2**32
 
 
@@ -85,10 +89,11 @@ def run_session(plan: Plan) -> int:
 
         return run_simulation(plan)
     raise_descriptor_limit()
-    return asyncio.run(_live(plan))
+    with SignalWatch() as signals:
+        return asyncio.run(_live(plan, signals))
 
 
-async def _live(plan: Plan) -> int:
+async def _live(plan: Plan, signals: SignalWatch) -> int:
     clock = SystemClock()
     runtime = await open_runtime(
         plan.runtime, clock, exec_errors=plan.options.exec_errors
@@ -103,19 +108,19 @@ async def _live(plan: Plan) -> int:
             plan.told_later(kind_of(runtime))
         roster = Roster(plan.wanted)
         if plan.attachment is not None:
-            return await _attached(plan, roster, runtime, clock)
+            return await _attached(plan, roster, runtime, clock, signals)
         async with AsyncExitStack() as stack:
             await _take_pods(runtime, roster, plan.notes, stack)
             await _replace_leftovers(runtime, plan)
             try:
-                return await _Live(plan, roster, runtime, clock).run()
+                return await _Live(plan, roster, runtime, clock, signals).run()
             except BaseException as error:
                 # A bug, not an end: nothing may be left behind all the same.
                 if not plan.options.keep:
                     await _remove_after_bug(runtime, roster, plan.notes)
                 raise _cause(error) from error
     finally:
-        await runtime.close()
+        await _close(runtime, plan.notes)
 
 
 async def _take_pods(
@@ -143,7 +148,21 @@ async def _take_pods(
     roster.admit(admit)
 
 
-async def _attached(plan: Plan, roster: Roster, runtime: Runtime, clock: Clock) -> int:
+async def _close(runtime: Runtime, notes: Notes) -> None:
+    """Let go of a runtime, which may have to undo what was done to containers."""
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await runtime.close()
+    except TimeoutError:
+        notes.warning(
+            f"{runtime.name} does not answer: what was frozen or cut off here may "
+            "still be so"
+        )
+
+
+async def _attached(
+    plan: Plan, roster: Roster, runtime: Runtime, clock: Clock, signals: SignalWatch
+) -> int:
     """Run a session on containers that exist; nothing of them is ever removed."""
     # Late: few sessions attach to anything.
     from probetui.cli.attachment import attach, is_allowed  # noqa: PLC0415
@@ -154,7 +173,7 @@ async def _attached(plan: Plan, roster: Roster, runtime: Runtime, clock: Clock) 
         plan.notes.note("nothing was touched")
         return 0
     try:
-        return await _Live(plan, roster, attached, clock, attached).run()
+        return await _Live(plan, roster, attached, clock, signals, attached).run()
     except BaseExceptionGroup as error:
         raise _cause(error) from error
 
@@ -227,6 +246,7 @@ class _Live:
         roster: Roster,
         runtime: Runtime,
         clock: Clock,
+        signals: SignalWatch,
         attached: AttachedRuntime | None = None,
     ) -> None:
         options = plan.options
@@ -234,6 +254,7 @@ class _Live:
         self._roster = roster
         self._runtime = runtime
         self._clock = clock
+        self._signals = signals
         self._started_at = clock.now()
         self._mask = Mask(hides=not options.show_secrets)
         if not options.show_secrets:
@@ -277,7 +298,8 @@ class _Live:
             tasks.create_task(session.run())
             watching = self._watch(tasks)
             upkeep = self._keep_images(tasks)
-            with self._outputs, follower, Interrupts(follower) as interrupts:
+            interrupts = Interrupts(follower, self._signals, self._what_stays)
+            with self._outputs, follower, interrupts:
                 verdict = await self._show(session, follower)
                 verdict = final_verdict(verdict, session.snapshot)
                 if watching is not None:
@@ -290,6 +312,12 @@ class _Live:
             session.stop()
         self._outputs.close(verdict, self._clock.now())
         return verdict.exit_status
+
+    def _what_stays(self) -> str:
+        """Name the pods that are there if the program ends now."""
+        if self._attached is not None:
+            return ""
+        return ", ".join(pod.name for pod in self._roster.all_seen)
 
     async def _serve_metrics(self, address: str, stack: AsyncExitStack) -> Sink:
         """Serve metrics until the stack ends, and return what counts them."""

@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from probetui.cli.notes import Notes
 from probetui.cli.runtimes import all_pods, remove_pods
+from probetui.cli.signal_watch import INSISTING, SignalWatch
 from probetui.drive.realtime import RealtimeSession
 from probetui.errors import ContainerRuntimeError
 from probetui.headless.follow import Follower
-from probetui.headless.verdict import INTERRUPTED, PODS_ENDED, TERMINATED, Verdict
+from probetui.headless.verdict import (
+    INTERRUPTED,
+    PODS_ENDED,
+    RUNTIME_GONE,
+    TERMINATED,
+    Verdict,
+)
 from probetui.k8s.pod import Pod
 from probetui.ports import Runtime
 
-_HUNG_UP = 129
+SIGNALLED = 128
+"""What the number of a signal is added to for the exit status."""
+
+SILENCE_TOLD_SECONDS = 3
+"""For how long a runtime may not answer at the end before people are told."""
+
+SILENCE_SECONDS = 10
+"""For how much longer it is waited for."""
+
+PING_SECONDS = 1
+
+_HUNG_UP = SIGNALLED + signal.SIGHUP
 _VERDICTS = {
     signal.SIGINT: Verdict("interrupted", INTERRUPTED),
     signal.SIGTERM: Verdict("terminated", TERMINATED),
@@ -27,21 +45,31 @@ _VERDICTS = {
 
 
 class Interrupts:
-    """What signals do to a session, while it is entered as a context manager.
+    """What signals do to a session, from when this is entered as a context manager.
 
-    The first ends the session, if nothing else has. One that comes while the pods are
-    being stopped leaves them as they are: `leave` is set.
+    The first ends the session, if nothing else has. A SIGINT or SIGTERM that comes
+    while the pods are being stopped leaves them as they are: `leave` is set. A SIGHUP
+    does not: a terminal that is closed meanwhile wants nothing.
+
+    Args:
+        follower: ends the session.
+        signals: hears them.
+        left: names what stays if the program ends now.
     """
 
-    def __init__(self, follower: Follower) -> None:
+    def __init__(
+        self, follower: Follower, signals: SignalWatch, left: Callable[[], str] = str
+    ) -> None:
         self._follower = follower
+        self._signals = signals
+        self._left = left
         self.leave = asyncio.Event()
+        self.left_by = signal.SIGINT
+        """The signal that set `leave`."""
 
     def __enter__(self) -> Self:
         """Listen for signals."""
-        loop = asyncio.get_running_loop()
-        for each in _VERDICTS:
-            loop.add_signal_handler(each, self._receive, each)
+        self._signals.deliver(self._receive, self._left)
         return self
 
     def __exit__(
@@ -50,16 +78,15 @@ class Interrupts:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Listen no more."""
-        loop = asyncio.get_running_loop()
-        for each in _VERDICTS:
-            loop.remove_signal_handler(each)
+        """Leave signals to the watch, which ends what does not end by itself."""
 
     def _receive(self, number: signal.Signals) -> None:
-        if self._follower.is_over:
-            self.leave.set()
-        else:
+        if not self._follower.is_over:
             self._follower.end(_VERDICTS[number])
+        elif number in INSISTING:
+            self._signals.leave(number)
+            self.left_by = number
+            self.leave.set()
 
 
 async def end_pods(
@@ -72,7 +99,9 @@ async def end_pods(
 ) -> Verdict:
     """Stop all pods, with their grace periods and hooks, and remove what they were.
 
-    Returns the verdict, changed if that did not work or was broken off.
+    It ends when that is done, when a signal says so, or when the runtime has not
+    answered for a while. Returns the verdict, changed if that did not work or was
+    broken off.
     """
     grace = max(
         (each.termination_grace_period_seconds or 0 for each in pods), default=0
@@ -80,21 +109,74 @@ async def end_pods(
     names = ", ".join(each.name for each in pods)
     if verdict.reason != PODS_ENDED:
         notes.note(f"stopping {names} (within {grace}s; ^C leaves them running)")
-    stopping = asyncio.ensure_future(session.shutdown())
+    stopping = asyncio.ensure_future(_stop_and_remove(session, pods, runtime))
     leaving = asyncio.ensure_future(interrupts.leave.wait())
-    await asyncio.wait({stopping, leaving}, return_when=asyncio.FIRST_COMPLETED)
-    leaving.cancel()
-    if not stopping.done():
-        stopping.cancel()
-        notes.warning(f"left running: {names}; `probetui down` removes them")
-        return replace(verdict, exit_status=INTERRUPTED)
+    silence = asyncio.ensure_future(_wait_for_silence(runtime, names, notes))
+    tasks = {stopping, leaving, silence}
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
     session.stop()
-    try:
-        await remove_own(runtime, pods)
-    except ContainerRuntimeError as error:
+    if interrupts.leave.is_set():
+        notes.warning(f"left running: {names}; `probetui down` removes them")
+        return replace(verdict, exit_status=SIGNALLED + interrupts.left_by)
+    if stopping.cancelled():
+        notes.error(
+            f"could not stop {names}: {runtime.name} does not answer; later: "
+            "`probetui down`"
+        )
+        return replace(verdict, exit_status=verdict.exit_status or RUNTIME_GONE)
+    error = stopping.exception()
+    if isinstance(error, ContainerRuntimeError):
         notes.error(f"could not remove {names}: {error}; later: `probetui down`")
         return replace(verdict, exit_status=verdict.exit_status or error.exit_status)
+    if error is not None:
+        raise error
     return verdict
+
+
+async def _stop_and_remove(
+    session: RealtimeSession, pods: Sequence[Pod], runtime: Runtime
+) -> None:
+    await session.shutdown()
+    session.stop()
+    await remove_own(runtime, pods)
+
+
+async def _wait_for_silence(runtime: Runtime, names: str, notes: Notes) -> None:
+    """Return once the runtime has said nothing for long; say before what is waited for.
+
+    It is asked for its version, which costs it nothing, every second.
+    """
+    while True:
+        asked = asyncio.ensure_future(_is_there(runtime))
+        try:
+            await asyncio.wait({asked}, timeout=SILENCE_TOLD_SECONDS)
+            if not asked.done():
+                notes.warning(
+                    f"waiting for {runtime.name} to answer, for at most "
+                    f"{SILENCE_SECONDS}s more; ^C or SIGTERM leaves {names} running"
+                )
+                await asyncio.wait({asked}, timeout=SILENCE_SECONDS)
+            if not asked.done():
+                return
+        finally:
+            asked.cancel()
+        await asyncio.sleep(PING_SECONDS)
+
+
+async def _is_there(runtime: Runtime) -> None:
+    """Return when the runtime answers, once it does."""
+    while True:
+        try:
+            await runtime.version()
+        except ContainerRuntimeError as error:
+            if not error.unreachable:
+                return
+            await asyncio.sleep(PING_SECONDS)
+        else:
+            return
 
 
 async def remove_own(runtime: Runtime, pods: Sequence[Pod]) -> None:

@@ -18,6 +18,9 @@ logger = logging.getLogger(__name__)
 RENEWAL_SECONDS = 15
 """How often it is renewed; four times as long a lease holds on Docker."""
 
+RELEASE_SECONDS = 5
+"""For how long the end of a session waits for an engine to let go of its lease."""
+
 
 class SessionLease:
     """The lease of one session, held while it is entered; other runtimes need none.
@@ -73,8 +76,9 @@ class SessionLease:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._lease is not None:
             try:
-                await self._lease.release()
-            except ContainerRuntimeError as refused:
+                async with asyncio.timeout(RELEASE_SECONDS):
+                    await self._lease.release()
+            except (ContainerRuntimeError, TimeoutError) as refused:
                 logger.warning("the lease on the pods was not given up: %s", refused)
 
     def add(self, pods: Sequence[Pod]) -> None:

@@ -6,6 +6,7 @@ imported when that command is meant.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -198,11 +199,16 @@ def _open_closed_streams() -> None:
 
 
 def _flush() -> bool:
-    """Write out what is left; tell whether somebody was there to read it."""
+    """Write out what is left; tell whether somebody was there to read it.
+
+    A terminal that was closed meanwhile is no pipe that was: SIGHUP tells of it.
+    """
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in {errno.EPIPE, errno.EIO}:
+            raise
         # The interpreter flushes once more at its end, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
+        return error.errno == errno.EIO
     return True

@@ -11,6 +11,7 @@ from probetui.cli.ending import Interrupts
 from probetui.cli.outputs import Outputs
 from probetui.cli.plan import Plan
 from probetui.cli.roster import Roster
+from probetui.cli.signal_watch import SignalWatch
 from probetui.cli.terminal import Form
 from probetui.drive.clocks import SystemClock
 from probetui.drive.course import Course
@@ -42,10 +43,11 @@ PLAYED = "played"
 
 def run_simulation(plan: Plan) -> int:
     """Run pods in a world by script, on virtual time, and return the exit status."""
-    return asyncio.run(_simulate(plan))
+    with SignalWatch() as signals:
+        return asyncio.run(_simulate(plan, signals))
 
 
-async def _simulate(plan: Plan) -> int:
+async def _simulate(plan: Plan, signals: SignalWatch) -> int:
     scenario, options = plan.scenario or NO_SCENARIO, plan.options
     roster = Roster(plan.wanted)
     mask = Mask(hides=not options.show_secrets)
@@ -81,7 +83,7 @@ async def _simulate(plan: Plan) -> int:
 
     course = SimulatedCourse(begin, hear, journal)
     show = _Show(plan, course, outputs, mask, "sim", _length(plan))
-    return await show.run(config)
+    return await show.run(config, signals)
 
 
 def _length(plan: Plan) -> timedelta | None:
@@ -99,7 +101,8 @@ def play_recording(plan: Plan, course: Course, runtime_name: str) -> int:
     mask = Mask()
     outputs = Outputs(plan, roster, mask, course.now, goes_back=True)
     show = _Show(plan, course, outputs, mask, runtime_name, plan.options.timeout)
-    return asyncio.run(show.run(KubeletConfig()))
+    with SignalWatch() as signals:
+        return asyncio.run(show.run(KubeletConfig(), signals))
 
 
 class _Show:
@@ -131,7 +134,7 @@ class _Show:
             limit=None if length is None else course.now + length,
         )
 
-    async def run(self, config: KubeletConfig) -> int:
+    async def run(self, config: KubeletConfig, signals: SignalWatch) -> int:
         """Show it from its beginning to its end, and return the exit status."""
         plan, session = self._plan, self._session
         sinks = self._outputs.open(session.runtime_name, config)
@@ -154,7 +157,7 @@ class _Show:
             # What is there from the beginning is to be seen.
             session.seek(self._course.now)
         async with asyncio.TaskGroup() as tasks:
-            with self._outputs, follower, Interrupts(follower):
+            with self._outputs, follower, Interrupts(follower, signals):
                 playing = tasks.create_task(session.run())
                 verdict = await self._look(follower)
                 session.stop()

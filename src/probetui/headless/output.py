@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,6 +44,7 @@ class LinePrinter:
         self._lines = lines
         self._stream = stream
         self._encoding = encoding
+        self._has_hung_up = False
 
     def take(self, entries: Sequence[Entry]) -> None:
         """Print the lines of some entries."""
@@ -53,10 +55,18 @@ class LinePrinter:
         self._print(self._lines.flush(now))
 
     def _print(self, lines: Sequence[str]) -> None:
-        if lines:
-            text = "".join(f"{safe_line(line, limit=None)}\n" for line in lines)
+        if not lines or self._has_hung_up:
+            return
+        text = "".join(f"{safe_line(line, limit=None)}\n" for line in lines)
+        try:
             self._stream.write(text.encode(self._encoding, "backslashreplace"))
             self._stream.flush()
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            # The terminal has been closed. What that means is for SIGHUP to say: a
+            # session that is stopping its pods goes on with that.
+            self._has_hung_up = True
 
 
 class NoteTeller:

@@ -1,0 +1,234 @@
+"""A session ends when it is told to, and leaves nothing that it was to stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import docker
+import pytest
+
+from probetui.runtimes.docker.connection import DEFAULT_SOCKET
+from tests.e2e.on_terminal import on_terminal
+from tests.e2e.program import Program, wait_for, wait_until
+from tests.hostile.docker_proxy import docker_proxy
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+HUNG_UP, INTERRUPTED, TERMINATED = 129, 130, 143
+CONTROL_C = b"\x03"
+STUBBORN = 'trap "" TERM; while :; do sleep 0.2; done'
+
+
+def a_manifest(folder: Path, *, grace_seconds: int, image: str = "none") -> Path:
+    """Write a pod that does not care for SIGTERM, and return its file."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"stubborn-{uuid.uuid4().hex[:8]}",
+            "namespace": "hostile-ending",
+        },
+        "spec": {
+            "terminationGracePeriodSeconds": grace_seconds,
+            "containers": [
+                {
+                    "name": "app",
+                    "image": image,
+                    "imagePullPolicy": "IfNotPresent",
+                    "command": ["sh", "-c", STUBBORN],
+                }
+            ],
+        },
+    }
+    file = folder / "pod.json"
+    file.write_text(json.dumps(pod))
+    return file
+
+
+@pytest.mark.parametrize("form", ["--plain", "--tui"])
+def test_a_terminal_that_closes_while_pods_are_stopped_leaves_none(
+    tmp_path: Path, form: str
+) -> None:
+    manifest = a_manifest(tmp_path, grace_seconds=2)
+    arguments = ("run", "-f", str(manifest), "--runtime", "process", form)
+    with on_terminal(tmp_path, *arguments) as started:
+        wait_until(lambda: started.shows(b"Running"), "the pod")
+        os.kill(started.pid, signal.SIGTERM)
+        wait_until(lambda: started.shows(b"stopping"), "the end of the session")
+
+        os.close(started.terminal)
+
+        wait_until(lambda: started.has_ended, "the end")
+        assert started.status == TERMINATED
+    assert Program(tmp_path).left_behind() == []
+
+
+def test_being_hung_up_twice_is_being_hung_up(tmp_path: Path) -> None:
+    manifest = a_manifest(tmp_path, grace_seconds=2)
+    program = Program(tmp_path)
+    arguments = ("run", "-f", str(manifest), "--runtime", "process", "--plain")
+    with program.started(*arguments) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        wait_for("->Running", process.stdout)
+        process.send_signal(signal.SIGHUP)
+        wait_for("stopping", process.stderr)
+
+        process.send_signal(signal.SIGHUP)
+
+        process.stdout.read()
+        assert process.wait() == HUNG_UP
+    assert program.left_behind() == []
+
+
+DAEMON = Path(DEFAULT_SOCKET.removeprefix("unix://"))
+
+
+@contextmanager
+def pod_on_hanging_docker(
+    folder: Path, *, grace_seconds: int
+) -> Iterator[subprocess.Popen[str]]:
+    """Run a pod on a daemon that hangs from when the pod runs; it is removed then."""
+    manifest = a_manifest(folder, grace_seconds=grace_seconds, image="busybox:1.36")
+    program = Program(folder)
+    try:
+        with docker_proxy(DAEMON, folder) as proxy:
+            arguments = ("run", "-f", str(manifest), "--plain", "--host", proxy.url)
+            with program.started(*arguments) as process:
+                assert process.stdout is not None
+                wait_for("->Running", process.stdout)
+                proxy.hang()
+                yield process
+    finally:
+        remove_containers(json.loads(manifest.read_text())["metadata"]["name"])
+
+
+def remove_containers(pod_name: str) -> None:
+    """Remove the containers of a pod of ours, whose name nobody else has."""
+    client = docker.from_env()
+    for container in client.containers.list(all=True, filters={"name": pod_name}):
+        container.remove(force=True)
+    client.close()
+
+
+@pytest.mark.docker
+class TestADaemonThatHangs:
+    def test_it_is_not_waited_for_much_longer_than_a_grace_period(
+        self, tmp_path: Path
+    ) -> None:
+        with pod_on_hanging_docker(tmp_path, grace_seconds=1) as process:
+            process.send_signal(signal.SIGTERM)
+
+            _, told = process.communicate(timeout=60)
+
+        assert process.returncode == TERMINATED
+        assert "waiting for docker to answer" in told
+        assert "^C or SIGTERM leaves" in told
+        assert "docker does not answer; later: `probetui down`" in told
+
+    def test_a_second_signal_does_not_wait_at_all(self, tmp_path: Path) -> None:
+        with pod_on_hanging_docker(tmp_path, grace_seconds=600) as process:
+            assert process.stderr is not None
+            process.send_signal(signal.SIGTERM)
+            wait_for("stopping", process.stderr)
+
+            process.send_signal(signal.SIGTERM)
+
+            _, told = process.communicate(timeout=60)
+
+        assert process.returncode == TERMINATED
+        assert "left running: stubborn-" in told
+
+
+STUCK = """\
+import os, sys
+from probetui.cli.main import main
+from probetui.drive.realtime import RealtimeSession
+
+turn, file = RealtimeSession._turn, sys.argv.pop(1)
+
+def stuck(self, now):
+    while os.path.exists(file):
+        pass
+    turn(self, now)
+
+RealtimeSession._turn = stuck
+main()
+"""
+
+
+def stuck_arguments(folder: Path, form: str) -> tuple[str, ...]:
+    """Return how to run a pod in a program whose loop stands still while a file is."""
+    manifest = a_manifest(folder, grace_seconds=1)
+    return (
+        "-c", STUCK, str(folder / "stuck"),
+        "run", "-f", str(manifest), "--runtime", "process", form,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder for a program that may leave its pods."""
+    yield tmp_path
+    manifest = str(tmp_path / "pod.json")
+    Program(tmp_path).run("down", "-f", manifest, "--runtime", "process")
+
+
+class TestALoopThatStandsStill:
+    def test_a_second_signal_ends_it_and_what_is_left_is_named(
+        self, home: Path
+    ) -> None:
+        process = subprocess.Popen(
+            [sys.executable, *stuck_arguments(home, "--plain")],
+            env=Program(home).environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            wait_for("->Running", process.stdout)
+            (home / "stuck").touch()
+            time.sleep(1.5)  # noqa: TID251  # its next turn is within a second
+            process.send_signal(signal.SIGTERM)
+            wait_for("has not taken in the signal yet", process.stderr)
+
+            process.send_signal(signal.SIGTERM)
+
+            _, told = process.communicate(timeout=60)
+        assert process.returncode == TERMINATED
+        assert "leaves stubborn-" in told
+        assert "`probetui down`" in told
+
+    def test_on_a_screen_the_keys_for_it_are_read_all_the_same(
+        self, home: Path
+    ) -> None:
+        environment = Program(home).environment
+        arguments = stuck_arguments(home, "--tui")
+        with on_terminal(
+            home, *arguments, environment=environment, program=sys.executable
+        ) as started:
+            wait_until(lambda: started.shows(b"Running"), "the pod")
+            before = len(started.seen)
+            (home / "stuck").touch()
+            wait_until(lambda: started.signals_by_keys, "^C to be a signal")
+            started.tell(CONTROL_C)
+            wait_until(lambda: started.shows(b"has not taken in"), "that it is said")
+
+            started.tell(CONTROL_C)
+
+            wait_until(lambda: started.has_ended, "the end")
+            started.shows(b"")
+            assert b"\x1b[?1049l" in started.seen[before:]
+            assert b"leaves stubborn-" in started.seen[before:]
+        assert started.status == INTERRUPTED
