@@ -368,6 +368,17 @@ class Disruptor(Protocol):
 
 
 @runtime_checkable
+class DisruptionRestorer(Protocol):
+    """A runtime that notes what is disrupted, and can undo it in a later process."""
+
+    async def undo_left_disruptions(self) -> list[str]:
+        """Undo what a session left in force that was killed.
+
+        Returns what was done, in sentences for people.
+        """
+
+
+@runtime_checkable
 class ListenerSource(Protocol):
     """A runtime that may see where the programs of containers listen."""
 

@@ -14,6 +14,7 @@ from probetui.kubelet.effects import Disruption
 from probetui.runtimes.cri.disruptions import Disruptions
 from probetui.runtimes.cri.freezer import CONTROL_GROUPS
 from probetui.runtimes.cri.translate import to_container_id, to_cri_id
+from probetui.runtimes.disruption_notes import DisruptionNotes
 from tests.runtimes.bench import POLITE, UNAWARE
 from tests.runtimes.cri_bench import CriBench, bench
 from tests.runtimes.disruption_contract import (
@@ -46,6 +47,11 @@ class TestDisruptionContract(DisruptionContract, NetworkDisruptionContract):
     """A CRI runtime on this machine keeps the contract."""
 
 
+def disruptions_of(bench: CriBench, control_groups: Path) -> Disruptions:
+    notes = DisruptionNotes(bench.folder / "disruptions", "")
+    return Disruptions(bench.client, notes, control_groups)
+
+
 @pytest.mark.parametrize(
     "control_groups",
     [
@@ -62,7 +68,7 @@ class TestOtherWaysToFreeze:
 
     @pytest.fixture
     def disruptions(self, bench: CriBench, control_groups: Path) -> Disruptions:
-        return Disruptions(bench.client, control_groups)
+        return disruptions_of(bench, control_groups)
 
     async def test_it_stands_still_until_it_goes_on(
         self, bench: CriBench, disruptions: Disruptions
@@ -93,7 +99,7 @@ class TestOtherWaysToFreeze:
         self, bench: CriBench, disruptions: Disruptions, control_groups: Path
     ) -> None:
         container_id = await bench.run(COUNTS)
-        another = Disruptions(bench.client, control_groups)
+        another = disruptions_of(bench, control_groups)
         await another.disrupt(to_cri_id(container_id), Disruption.FREEZE)
         is_still = await stands_still(bench, container_id)
 

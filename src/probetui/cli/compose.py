@@ -24,6 +24,7 @@ from probetui.cli.runtimes import (
     kind_of,
     open_runtime,
     remove_pods,
+    undo_left_disruptions,
     unowned_pods,
 )
 from probetui.cli.signal_watch import SignalWatch
@@ -106,6 +107,8 @@ async def _live(plan: Plan, signals: SignalWatch) -> int:
     try:
         if plan.told_later is not None:
             plan.told_later(kind_of(runtime))
+        for sentence in await undo_left_disruptions(runtime):
+            plan.notes.note(sentence)
         roster = Roster(plan.wanted)
         if plan.attachment is not None:
             return await _attached(plan, roster, runtime, clock, signals)

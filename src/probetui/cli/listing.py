@@ -14,6 +14,7 @@ from probetui.cli.runtimes import (
     all_pods,
     lease_holders,
     open_runtimes,
+    undo_left_disruptions,
     unowned_pods,
 )
 from probetui.cli.session_options import RuntimeOptions, pick
@@ -118,10 +119,14 @@ class Search:
         self._runtimes: list[Runtime] = []
         self.problem: ProbetuiError | None = None
         """Why not all of them could be asked."""
+        self.undone: list[str] = []
+        """What a session that was killed had left in force, in sentences."""
 
     async def __aenter__(self) -> Self:
         """Connect to them."""
         self._runtimes, self.problem = await open_runtimes(self._options, self._clock)
+        for runtime in self._runtimes:
+            self.undone += await undo_left_disruptions(runtime)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -172,6 +177,8 @@ async def list_pods(params: Mapping[str, Any]) -> int:
     notes = Notes(quiet=params["quiet"])
     async with Search(pick(RuntimeOptions, params), clock) as search:
         found = await search.pods(namespace=params["namespace"])
+    for sentence in search.undone:
+        notes.note(sentence)
     _print(found, clock.now(), params["output"], headers=not params["no_headers"])
     if search.problem is not None:
         notes.error(str(search.problem))

@@ -33,6 +33,8 @@ async def remove(params: Mapping[str, Any]) -> int:
     wanted = _grace_periods(params)
     claims = _claims(params)
     async with Search(pick(RuntimeOptions, params), SystemClock()) as search:
+        for sentence in search.undone:
+            notes.note(sentence)
         meant = [
             each for each in await search.pods() if each.name in wanted or not wanted
         ]

@@ -11,12 +11,13 @@ from typing import Any
 
 from probetui.cli.folders import cri_folder, docker_folder, pods_folder
 from probetui.cli.session_options import RuntimeOptions
-from probetui.errors import RuntimeUnavailableError
+from probetui.errors import ContainerRuntimeError, RuntimeUnavailableError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import UnmountVolume
 from probetui.ports import (
     Clock,
+    DisruptionRestorer,
     LeaseHost,
     PodKey,
     Runtime,
@@ -223,6 +224,16 @@ async def lease_holders(
     if not isinstance(runtime, LeaseHost) or not pods:
         return {}
     return await runtime.lease_holders({(each.namespace, each.name) for each in pods})
+
+
+async def undo_left_disruptions(runtime: Runtime) -> list[str]:
+    """Undo what a session left in force that was killed; return what to tell of it."""
+    if not isinstance(runtime, DisruptionRestorer):
+        return []
+    try:
+        return await runtime.undo_left_disruptions()
+    except ContainerRuntimeError as error:
+        return [f"what a killed session left frozen or cut off stays so: {error}"]
 
 
 async def remove_pods(

@@ -20,19 +20,25 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import secrets
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from probetui.errors import ContainerRuntimeError
+from probetui.untrusted_files import DirectoryRoot, make_own_directory
 
 _FOLDER_MODE = 0o700
 _FILE_MODE = 0o600
 _NOTE = ".json"
 _INTENT = ".intent"
 _NONCE_BYTES = 16
-_NO_SUCH_NAME = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.ENOTDIR})
+_MAX_BYTES = 64 * 1024
+_MAX_ID = 80
+"""Longer than any ID of an engine; of what comes from elsewhere nothing is known."""
+
+_NO_SUCH_NAME = frozenset(
+    {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP}
+)
 """What a name from elsewhere may lead to that none of our notes has."""
 
 
@@ -47,7 +53,7 @@ class OwnershipLedger:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._root = DirectoryRoot(folder)
         self._known: set[str] = set()
 
     def intend(self, name: str, engine: str = "") -> str:
@@ -58,20 +64,20 @@ class OwnershipLedger:
             engine: what tells the engine from others, empty if nothing does.
         """
         nonce = secrets.token_hex(_NONCE_BYTES)
-        self._write(self._intent(nonce), name, engine)
+        self._write(_intent(nonce), name, engine)
         return nonce
 
     def made(self, nonce: str, thing_id: str) -> None:
         """Note the ID of what was intended."""
         try:
-            self._intent(nonce).replace(self._note(thing_id))
+            self._root.rename(_intent(nonce), _note(thing_id))
         except OSError as error:
             raise self._refusal(error) from error
         self._known.add(thing_id)
 
     def withdraw(self, nonce: str) -> None:
         """Drop an intent of which nothing came."""
-        self._remove(self._intent(nonce))
+        self._remove(_intent(nonce))
 
     def owns(self, thing_id: str, name: str, nonce: str) -> bool:
         """Tell whether we made something. This is the one rule of ownership.
@@ -81,7 +87,9 @@ class OwnershipLedger:
             name: what the engine calls it.
             nonce: the one in its labels, empty for none.
         """
-        if thing_id in self._known or self._is_there(self._note(thing_id)):
+        if max(len(thing_id), len(nonce)) > _MAX_ID:
+            return False
+        if thing_id in self._known or self._is_there(_note(thing_id)):
             self._known.add(thing_id)
             return True
         if nonce and name and self._intended_name(nonce) == name:
@@ -91,89 +99,84 @@ class OwnershipLedger:
 
     def take_over(self, thing_id: str, name: str, engine: str = "") -> None:
         """Have something be ours from now on because somebody said so."""
-        self._write(self._note(thing_id), name, engine)
+        self._write(_note(thing_id), name, engine)
         self._known.add(thing_id)
 
     def forget(self, thing_id: str) -> None:
         """Drop the note of what is gone."""
         self._known.discard(thing_id)
-        self._remove(self._note(thing_id))
+        self._remove(_note(thing_id))
 
     def noted(self, engine: str) -> frozenset[str]:
         """Return the IDs of all that is noted of an engine that has a name."""
-        paths = self._folder.glob(f"*{_NOTE}") if engine else ()
+        try:
+            names = self._root.names() if engine else []
+        except OSError:
+            return frozenset()
         return frozenset(
-            unquote(each.name.removesuffix(_NOTE))
-            for each in paths
-            if _engine_in(each) == engine
+            unquote(name.removesuffix(_NOTE))
+            for name in names
+            if name.endswith(_NOTE) and _field(self._read(name), "engine") == engine
         )
 
     # -- files
 
-    def _note(self, thing_id: str) -> Path:
-        # A name with a dot in front would be hidden, or another folder.
-        name = quote(thing_id, safe="").replace(".", "%2E")
-        return self._folder / f"{name}{_NOTE}"
-
-    def _intent(self, nonce: str) -> Path:
-        return self._folder / f"{quote(nonce, safe='').replace('.', '%2E')}{_INTENT}"
-
     def _intended_name(self, nonce: str) -> str:
         """Return what was to be made with a nonce, empty if nothing was."""
+        return _field(self._read(_intent(nonce)), "name")
+
+    def _read(self, name: str) -> bytes:
+        """Return what a note says, nothing if there is none."""
         try:
-            return str(json.loads(self._intent(nonce).read_text("utf-8"))["name"])
-        except (FileNotFoundError, KeyError, TypeError, ValueError):
-            return ""
+            return self._root.read_file(name, _MAX_BYTES)
         except OSError as error:
             if error.errno in _NO_SUCH_NAME:
-                return ""
+                return b""
             raise self._refusal(error) from error
 
-    def _is_there(self, path: Path) -> bool:
+    def _is_there(self, name: str) -> bool:
         try:
-            path.lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
+            return self._root.exists(name)
         except OSError as error:
             if error.errno in _NO_SUCH_NAME:
                 return False
             raise self._refusal(error) from error
-        return True
 
-    def _write(self, path: Path, name: str, engine: str) -> None:
-        """Write a note at once or not at all."""
-        fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    def _write(self, file: str, name: str, engine: str) -> None:
         text = json.dumps({"name": name, "engine": engine})
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            self._folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
-            descriptor = os.open(fresh, flags, _FILE_MODE)
-            try:
-                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                    file.write(text)
-                fresh.replace(path)
-            except OSError:
-                fresh.unlink(missing_ok=True)
-                raise
+            make_own_directory(self._root.path, _FOLDER_MODE)
+            self._root.replace_file(file, text.encode(), _FILE_MODE)
         except OSError as error:
             raise self._refusal(error) from error
 
-    def _remove(self, path: Path) -> None:
+    def _remove(self, name: str) -> None:
         try:
-            path.unlink(missing_ok=True)
+            self._root.unlink(name, missing_ok=True)
         except OSError as error:
-            raise self._refusal(error) from error
+            if error.errno not in _NO_SUCH_NAME:
+                raise self._refusal(error) from error
 
     def _refusal(self, error: OSError) -> ContainerRuntimeError:
         return ContainerRuntimeError(
-            f"what belongs to probetui cannot be noted in {self._folder}: "
+            f"what belongs to probetui cannot be noted in {self._root.path}: "
             f"{error.strerror or error}"
         )
 
 
-def _engine_in(path: Path) -> str:
-    """Return which engine a note is about, empty where it does not say."""
+def _note(thing_id: str) -> str:
+    """Return the file for what has an ID; IDs may come from anywhere."""
+    # A name with a dot in front would be hidden, or another folder.
+    return quote(thing_id, safe="").replace(".", "%2E") + _NOTE
+
+
+def _intent(nonce: str) -> str:
+    return quote(nonce, safe="").replace(".", "%2E") + _INTENT
+
+
+def _field(note: bytes, name: str) -> str:
+    """Return what a note says, empty where it does not."""
     try:
-        return str(json.loads(path.read_text("utf-8"))["engine"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""  # just gone, or not to be read: it stays
+        return str(json.loads(note)[name])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""

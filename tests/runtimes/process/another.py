@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 from probetui.drive.clocks import SystemClock
-from probetui.kubelet.effects import CreateContainer, RunPodSandbox
+from probetui.kubelet.effects import CreateContainer, Disruption, RunPodSandbox
 from probetui.runtimes.process.runtime import ProcessRuntime
 from tests.builders import a_pod, a_script
 
 
-async def main(base: Path, script: str) -> None:
+async def main(base: Path, script: str, *, freezes: bool) -> None:
     runtime = ProcessRuntime(base, SystemClock())
     container = a_script(script)
     pod = a_pod(container, name="other")
@@ -22,6 +22,8 @@ async def main(base: Path, script: str) -> None:
         CreateContainer(pod, container, sandbox_id, 0, "")
     )
     await runtime.start_container(container_id)
+    if freezes:
+        await runtime.disrupt(container_id, Disruption.FREEZE)
     sys.stdout.write(f"{container_id}\n")
     sys.stdout.flush()
     with contextlib.suppress(ValueError):
@@ -30,4 +32,4 @@ async def main(base: Path, script: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], freezes=bool(sys.argv[3])))

@@ -82,11 +82,12 @@ def runs(pid: int | None) -> bool:
 
 
 class AnotherProbetui:
-    """A probetui of its own that runs one script in a pod `other`."""
+    """A probetui of its own that runs one script in a pod `other`, or freezes it."""
 
-    def __init__(self, base: Path, script: str) -> None:
+    def __init__(self, base: Path, script: str, *, freezes: bool = False) -> None:
+        program = [sys.executable, "-m", "tests.runtimes.process.another"]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.runtimes.process.another", base, script],
+            [*program, base, script, "freeze" if freezes else ""],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=ROOT,

@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.kubelet.effects import Disruption
+from probetui.runtimes.disruption_notes import DisruptionNotes
 from probetui.runtimes.process.disruptions import Disruptions
 from probetui.runtimes.process.foreign import ForeignProcesses
 from probetui.runtimes.process.listing import Listed, list_processes, parse_ps
@@ -23,6 +25,17 @@ from probetui.runtimes.process_identity import Process, identify, is_stopped
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 Program = Callable[[str], subprocess.Popen[bytes]]
+
+
+NOTES = DisruptionNotes(
+    Path(tempfile.gettempdir(), f"probetui-test-notes-{os.getpid()}"), ""
+)
+
+
+def foreign_processes(
+    listed: Callable[[], Iterable[Listed]] = list_processes,
+) -> ForeignProcesses:
+    return ForeignProcesses(listed, Disruptions(listed, NOTES))
 
 
 @pytest.fixture
@@ -57,7 +70,7 @@ def id_of(child: subprocess.Popen[bytes]) -> ContainerID:
 
 
 async def looked_at(child: subprocess.Popen[bytes]) -> ForeignProcesses:
-    foreign = ForeignProcesses()
+    foreign = foreign_processes()
     await foreign.list()
     assert await foreign.look(id_of(child)) is not None
     return foreign
@@ -65,7 +78,7 @@ async def looked_at(child: subprocess.Popen[bytes]) -> ForeignProcesses:
 
 async def test_a_process_is_a_container_that_runs(program: Program) -> None:
     child = program("")
-    foreign = ForeignProcesses()
+    foreign = foreign_processes()
 
     (found,) = [it for it in await foreign.list() if it.container_id == id_of(child)]
     status = await foreign.look(id_of(child))
@@ -78,7 +91,7 @@ async def test_a_process_is_a_container_that_runs(program: Program) -> None:
 
 
 async def test_this_program_is_not_among_them() -> None:
-    found = await ForeignProcesses().list()
+    found = await foreign_processes().list()
 
     assert f"process://{os.getpid()}" not in {each.container_id for each in found}
 
@@ -142,7 +155,7 @@ async def test_one_that_does_not_listen_is_killed(program: Program) -> None:
 
 async def test_nobody_but_who_started_it_can_start_it_again() -> None:
     with pytest.raises(ContainerRuntimeError, match="started by somebody else"):
-        await ForeignProcesses().start(ContainerID("process://1"))
+        await foreign_processes().start(ContainerID("process://1"))
 
 
 async def test_of_several_of_one_name_the_first_has_it() -> None:
@@ -152,7 +165,7 @@ async def test_of_several_of_one_name_the_first_has_it() -> None:
         Listed(12, 1, ("sh",), AT),
     ]
 
-    found = await ForeignProcesses(lambda: listed).list()
+    found = await foreign_processes(lambda: listed).list()
 
     assert [each.names for each in found] == [("nginx",), ("worker",), ("sh",)]
 
@@ -223,7 +236,7 @@ async def test_in_the_end_all_goes_on_but_what_stood_still_before(
     os.kill(grandchild, signal.SIGSTOP)
     process = identify(child.pid)
     assert process is not None
-    disruptions = Disruptions(list_processes)
+    disruptions = Disruptions(list_processes, NOTES)
     disruptions.disrupt(process, Disruption.FREEZE)
     disruptions.disrupt(process, Disruption.FREEZE)
     frozen = stands_still(child.pid)
@@ -257,7 +270,7 @@ async def test_who_is_probetui_itself_or_has_started_it_is_not_frozen() -> None:
     parent = identify(os.getppid())
     assert isinstance(parent, Process)
     me = Listed(os.getpid(), parent.pid, ("me",), AT)
-    disruptions = Disruptions(lambda: [me])
+    disruptions = Disruptions(lambda: [me], NOTES)
 
     with pytest.raises(ContainerRuntimeError, match="probetui itself"):
         disruptions.disrupt(parent, Disruption.FREEZE)

@@ -21,13 +21,20 @@ import grpc
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.effects import Disruption
+from probetui.runtimes import disruption_notes as kinds
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import Client
 from probetui.runtimes.cri.faults import RefusedError, system_refusals
 from probetui.runtimes.cri.freezer import CONTROL_GROUPS, Standstill, standstill
 from probetui.runtimes.cri.local_processes import PROC, main_process, send, verbose
-from probetui.runtimes.cri.network import Unplugged, plug, unplug
+from probetui.runtimes.cri.network import (
+    Unplugged,
+    look_at_network,
+    plug,
+    unplug,
+)
+from probetui.runtimes.disruption_notes import DisruptionNote, DisruptionNotes
 
 logger = logging.getLogger(__name__)
 
@@ -56,11 +63,18 @@ class Disruptions:
 
     Args:
         client: the connection to the runtime.
+        notes: where it is noted what is in force.
         control_groups: where they are mounted; for tests.
     """
 
-    def __init__(self, client: Client, control_groups: Path = CONTROL_GROUPS) -> None:
+    def __init__(
+        self,
+        client: Client,
+        notes: DisruptionNotes,
+        control_groups: Path = CONTROL_GROUPS,
+    ) -> None:
         self._client = client
+        self._notes = notes
         self._control_groups = control_groups
         self._frozen: dict[str, Standstill] = {}
         self._cut: dict[str, Unplugged] = {}
@@ -87,11 +101,48 @@ class Disruptions:
             for cri_id, way in tuple(self._frozen.items()):
                 with _left_with_a_word("frozen", cri_id):
                     way.end()
+                    self._notes.remove(kinds.FROZEN, cri_id)
             self._frozen.clear()
             for sandbox_id in tuple(self._cut):
                 with _left_with_a_word("cut off", sandbox_id):
                     await self._join(sandbox_id)
             self._cut.clear()
+
+    async def undo_left(self) -> list[str]:
+        """Let go on and join again what a session left that was killed.
+
+        Returns what was done, in sentences. What cannot be undone now stays noted.
+        """
+        done = []
+        async with self._one_at_a_time:
+            for note in self._notes.left():
+                with _left_with_a_word(note.kind, note.thing_id):
+                    if await self._undo_note(note):
+                        done.append(
+                            f"{note.thing_id[:13]} was left {note.kind} by a probetui "
+                            "that was killed, and goes on now"
+                        )
+                    self._notes.remove(note.kind, note.thing_id)
+        return done
+
+    async def _undo_note(self, note: DisruptionNote) -> bool:
+        """Undo one; False if it is gone, with whatever was done to it."""
+        if reason := _why_nobody_may():
+            raise ContainerRuntimeError(reason)
+        if note.kind == kinds.CUT_OFF:
+            namespace = await self._network_of(note.thing_id)
+            if namespace is None:
+                return False
+            plug(namespace, Unplugged.from_json(note.how))
+            return True
+        try:
+            found = await self._find(note.thing_id)
+        except ContainerRuntimeError as error:
+            if error.unreachable:
+                raise
+            return False
+        self._thaw(found)
+        return True
 
     async def _disrupt(self, found: _Found, disruption: Disruption) -> None:
         match disruption:
@@ -134,12 +185,16 @@ class Disruptions:
 
     async def _freeze(self, found: _Found) -> None:
         way = standstill(found.pid, found.cri_id, self._control_groups)
+        if way.is_frozen():  # by somebody who may not want it undone
+            return
+        self._notes.write(kinds.FROZEN, found.cri_id)
         try:
             did_it = await way.begin()
         except BaseException:
             way.end()
+            self._notes.remove(kinds.FROZEN, found.cri_id)
             raise
-        if did_it:  # else somebody did it before, and may not want it undone
+        if did_it:
             self._frozen[found.cri_id] = way
 
     def _thaw(self, found: _Found) -> None:
@@ -147,6 +202,7 @@ class Disruptions:
         if way is None:
             way = standstill(found.pid, found.cri_id, self._control_groups)
         way.end()
+        self._notes.remove(kinds.FROZEN, found.cri_id)
 
     async def _cut_off(self, found: _Found) -> None:
         if found.sandbox_id in self._cut:
@@ -156,7 +212,10 @@ class Disruptions:
             raise ContainerRuntimeError("the runtime does not say which network it is")
         if _is_of_this_machine(namespace):
             raise ContainerRuntimeError(HOST_NETWORK)
-        self._cut[found.sandbox_id] = unplug(namespace)
+        before = look_at_network(namespace)
+        self._notes.write(kinds.CUT_OFF, found.sandbox_id, before.as_json())
+        unplug(namespace, before)
+        self._cut[found.sandbox_id] = before
 
     async def _join(self, sandbox_id: str) -> None:
         if sandbox_id not in self._cut:
@@ -165,6 +224,7 @@ class Disruptions:
         if namespace is not None:
             plug(namespace, self._cut[sandbox_id])
         del self._cut[sandbox_id]
+        self._notes.remove(kinds.CUT_OFF, sandbox_id)
 
     async def _network_of(self, sandbox_id: str) -> Path | None:
         """Return the network namespace of a sandbox, None if it is gone."""

@@ -35,6 +35,9 @@ the first kind of groups never comes to the end of that.
 class Standstill(Protocol):
     """A way to have a container stand still."""
 
+    def is_frozen(self) -> bool:
+        """Tell whether it stands still already, whoever did that."""
+
     async def begin(self) -> bool:
         """Have it stand still; False if it did so already. Raises `OSError`."""
 
@@ -65,10 +68,14 @@ class GroupStandstill:
     def __init__(self, switch: _Switch) -> None:
         self._switch = switch
 
+    def is_frozen(self) -> bool:
+        """Tell whether the group is frozen, or about to be."""
+        return _read(self._switch.file) == self._switch.freeze
+
     async def begin(self) -> bool:
         """Freeze the group."""
         switch = self._switch
-        if _read(switch.file) == switch.freeze:
+        if self.is_frozen():
             return False
         for look in range(LOOKS):
             if look % LOOKS_BEFORE_A_THAW == LOOKS_BEFORE_A_THAW - 1:
@@ -99,6 +106,10 @@ class SignalStandstill:
     def __init__(self, cri_id: str) -> None:
         self._cri_id = cri_id
         self._stopped: set[int] = set()
+
+    def is_frozen(self) -> bool:
+        """Tell whether all of them are stopped."""
+        return all(map(is_stopped, processes_of(self._cri_id)))
 
     async def begin(self) -> bool:
         """Stop them, those too that are forked meanwhile."""

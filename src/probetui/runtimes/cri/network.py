@@ -10,10 +10,12 @@ from __future__ import annotations
 import errno
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.cri.netlink import (
     CREATE,
     EXCLUSIVE,
@@ -49,14 +51,33 @@ class Unplugged:
     addresses: tuple[bytes, ...]
     routes: tuple[bytes, ...]
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the same as JSON has it."""
+        return {
+            "links": list(self.links),
+            "addresses": [message.hex() for message in self.addresses],
+            "routes": [message.hex() for message in self.routes],
+        }
 
-def unplug(namespace: Path) -> Unplugged:
-    """Switch the interfaces of a network namespace off; return how it was.
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Unplugged:
+        """Read it back; raises `ContainerRuntimeError` for anything else."""
+        try:
+            return cls(
+                tuple(map(int, found["links"])),
+                tuple(map(bytes.fromhex, found["addresses"])),
+                tuple(map(bytes.fromhex, found["routes"])),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ContainerRuntimeError(
+                f"what was noted of its network cannot be read: {error!r}"
+            ) from error
 
-    Raises `OSError` where that is not allowed; then all is as before.
-    """
+
+def look_at_network(namespace: Path) -> Unplugged:
+    """Return how the network of a namespace is; raises `OSError`."""
     with Netlink(namespace) as netlink:
-        before = Unplugged(
+        return Unplugged(
             tuple(
                 each.number
                 for each in netlink.links()
@@ -65,13 +86,20 @@ def unplug(namespace: Path) -> Unplugged:
             _addresses(netlink),
             _routes(netlink),
         )
+
+
+def unplug(namespace: Path, before: Unplugged) -> None:
+    """Switch the interfaces of a network namespace off.
+
+    Raises `OSError` where that is not allowed; then all is as before.
+    """
+    with Netlink(namespace) as netlink:
         try:
             for number in before.links:
                 netlink.set_up(number, is_up=False)
         except OSError:
             _restore(netlink, before)
             raise
-        return before
 
 
 def plug(namespace: Path, before: Unplugged) -> None:

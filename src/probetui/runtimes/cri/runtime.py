@@ -70,6 +70,7 @@ from probetui.runtimes.cri.translate import (
 )
 from probetui.runtimes.cri.unowned import unowned_pods
 from probetui.runtimes.daemon_clock import DaemonClock
+from probetui.runtimes.disruption_notes import DisruptionNotes
 from probetui.runtimes.machine_lease import MachineLease, machine_lease_holders
 from probetui.runtimes.ownership_ledger import OwnershipLedger
 
@@ -140,7 +141,10 @@ class CriRuntime:
         )
         self._images = Images(client)
         self._rotation = LogRotation(client)
-        self._disruptions = Disruptions(client)
+        self._disruptions = Disruptions(
+            client,
+            DisruptionNotes(options.folder / "disruptions", self._engine_key),
+        )
 
     @property
     def name(self) -> str:
@@ -415,6 +419,10 @@ class CriRuntime:
         if await self._listing.our_container(cri_id) is None:
             raise ContainerRuntimeError(f"no such container: {container_id}")
         await self._disruptions.disrupt(cri_id, disruption)
+
+    async def undo_left_disruptions(self) -> list[str]:
+        """Undo what a session left in force that was killed; return what was done."""
+        return await self._disruptions.undo_left()
 
     def why_not(self, pod: Pod, disruption: Disruption) -> str:
         """Return why it cannot be done to a pod, empty where it may be tried."""

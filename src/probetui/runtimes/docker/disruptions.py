@@ -12,6 +12,8 @@ from typing import Any
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.effects import Disruption
+from probetui.runtimes import disruption_notes as kinds
+from probetui.runtimes.disruption_notes import DisruptionNote, DisruptionNotes
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
@@ -53,11 +55,21 @@ class Disruptions:
     Args:
         client: the connection to the daemon.
         changed: told that a container is not as it was, by its ID.
+        notes: where it is noted what is in force.
+        engine: what tells the daemon from others.
     """
 
-    def __init__(self, client: Client, changed: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        changed: Callable[[str], None],
+        notes: DisruptionNotes,
+        engine: str,
+    ) -> None:
         self._client = client
         self._changed = changed
+        self._notes = notes
+        self._engine = engine
         self._frozen: set[str] = set()
         self._cuts: dict[str, _Cut] = {}
         self._one_at_a_time = asyncio.Lock()
@@ -101,6 +113,45 @@ class Disruptions:
                 with _left_with_a_word("cut off", docker_id):
                     await self._join(docker_id)
 
+    async def undo_left(self) -> list[str]:
+        """Let go on and join again what a session left that was killed.
+
+        Returns what was done, in sentences. What cannot be undone now stays noted.
+        """
+        done = []
+        async with self._one_at_a_time:
+            for note in self._notes.left():
+                with _left_with_a_word(note.kind, note.thing_id):
+                    if await self._undo_note(note):
+                        done.append(
+                            f"container {note.thing_id[:12]} was left {note.kind} by "
+                            "a probetui that was killed, and goes on now"
+                        )
+        return done
+
+    async def _undo_note(self, note: DisruptionNote) -> bool:
+        """Undo one; False if there was nothing to undo any more."""
+        try:
+            inspected = await self._inspect(note.thing_id)
+        except RefusedError as error:
+            # On another daemon it may be there.
+            if error.status == NOT_FOUND and note.engine == self._engine:
+                self._notes.remove(note.kind, note.thing_id)
+            return False
+        match note.kind:
+            case kinds.FROZEN:
+                await self._thaw(note.thing_id)
+                return bool(inspected["State"].get("Paused"))
+            case kinds.CUT_OFF:
+                networks = note.how.get("networks")
+                if not isinstance(networks, dict):
+                    raise ContainerRuntimeError("its networks were not noted")
+                self._cuts[note.thing_id] = _Cut(networks, str(note.how.get("ip", "")))
+                await self._join(note.thing_id)
+                return True
+            case _:
+                return False
+
     def address_before(self, docker_id: str) -> str:
         """Return the address that a container had which is cut off, else nothing."""
         cut = self._cuts.get(docker_id)
@@ -118,6 +169,7 @@ class Disruptions:
         inspected = await self._inspect(docker_id)
         if not inspected["State"].get("Paused"):
             # Known before it is done, so that it is undone whatever comes.
+            self._notes.write(kinds.FROZEN, docker_id)
             self._frozen.add(docker_id)
             await self._client.call(lambda api: api.pause(docker_id))
 
@@ -126,6 +178,7 @@ class Disruptions:
         inspected = await self._inspect(docker_id)
         if inspected["State"].get("Paused"):
             await self._client.call(lambda api: api.unpause(docker_id))
+        self._notes.remove(kinds.FROZEN, docker_id)
 
     async def _cut(self, docker_id: str) -> None:
         if docker_id in self._cuts:
@@ -140,7 +193,10 @@ class Disruptions:
         if not networks or mode == NO_NETWORK_MODE:
             raise ContainerRuntimeError(NO_NETWORK)
         # Known before it is done, so that no relist in between sees a pod without IP.
-        self._cuts[docker_id] = _Cut(networks, own_address(inspected))
+        cut = _Cut(networks, own_address(inspected))
+        how = {"networks": cut.networks, "ip": cut.ip}
+        self._notes.write(kinds.CUT_OFF, docker_id, how)
+        self._cuts[docker_id] = cut
         try:
             for name in networks:
                 await self._client.call(_leaving(docker_id, name))
@@ -165,6 +221,7 @@ class Disruptions:
             if error.status != NOT_FOUND:
                 raise
         del self._cuts[docker_id]
+        self._notes.remove(kinds.CUT_OFF, docker_id)
         self._changed(docker_id)
 
     async def _inspect(self, docker_id: str) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from probetui.ports import (
     UnownedPod,
 )
 from probetui.runtimes.daemon_clock import DaemonClock
+from probetui.runtimes.disruption_notes import DisruptionNotes
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.bodies import (
     container_request,
@@ -172,7 +173,12 @@ class DockerRuntime:
         self._containers = Containers(
             self._client, self._listing, owner, self._ownership
         )
-        self._disruptions = Disruptions(self._client, self._listing.forget)
+        self._disruptions = Disruptions(
+            self._client,
+            self._listing.forget,
+            DisruptionNotes(options.folder / "disruptions", daemon.url),
+            daemon.url,
+        )
         knows_parts = docker.utils.version_gte(api.api_version, KNOWS_PARTS_FROM)
         self._messages = Messages(self._client, knows_parts=knows_parts)
         helpers = Helpers(self._client, self._sandbox_image, owner, self._ownership)
@@ -483,6 +489,10 @@ class DockerRuntime:
         await self._disruptions.disrupt(
             docker_id, disruption, in_network_of=found.sandbox_id
         )
+
+    async def undo_left_disruptions(self) -> list[str]:
+        """Undo what a session left in force that was killed; return what was done."""
+        return await self._disruptions.undo_left()
 
     def why_not(self, pod: Pod, disruption: Disruption) -> str:
         """Return why it cannot be done to a pod, empty where it may be tried."""

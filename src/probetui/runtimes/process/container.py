@@ -203,11 +203,10 @@ class ProcessContainer:
             raise ContainerRuntimeError(f"container is {self._cri_state}")
         match disruption:
             case Disruption.FREEZE:
-                self._is_frozen_here = True
+                self._note_frozen(is_frozen=True)
                 send_group(process, signal.SIGSTOP)
             case Disruption.UNFREEZE:
-                self._is_frozen_here = False
-                send_group(process, signal.SIGCONT)
+                self.thaw(process)
             case Disruption.STOP:
                 if would_reach_first(process, signal.SIGTERM) is not False:
                     send(process, signal.SIGTERM)
@@ -215,6 +214,26 @@ class ProcessContainer:
                 send(process, signal.SIGKILL)
             case Disruption.CUT_NETWORK | Disruption.RESTORE_NETWORK:
                 raise ContainerRuntimeError(NETWORK_OF_ALL)
+
+    def thaw(self, process: Process) -> None:
+        """Let the main process and its group go on; raises `OSError`."""
+        self._is_frozen_here = False
+        send_group(process, signal.SIGCONT)
+        if self.record.is_frozen and self.refresh():
+            self._note_frozen(is_frozen=False)
+
+    def thaw_left(self) -> bool:
+        """Let a container go on that a probetui left frozen which was killed."""
+        process = self.record.process
+        if not self.record.is_frozen or process is None:
+            return False
+        self.thaw(process)
+        return self.state is RuntimeState.RUNNING
+
+    def _note_frozen(self, *, is_frozen: bool) -> None:
+        self._is_frozen_here = is_frozen
+        self.record = replace(self.record, is_frozen=is_frozen)
+        self._save()
 
     async def exec_sync(
         self, command: tuple[str, ...], timeout_seconds: int
@@ -247,7 +266,11 @@ class ProcessContainer:
         self._unfollow()
         process = self.record.process
         if self._is_frozen_here and process is not None:
-            send_group(process, signal.SIGCONT)
+            try:
+                self.thaw(process)
+            except OSError as error:
+                # It goes on; what is noted is put right when it is adopted.
+                logger.warning("%s: %s", self.record.container_id, error)
         for each in self._commands:
             each.kill()
 

@@ -10,9 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.effects import Disruption
+from probetui.runtimes.disruption_notes import FROZEN, DisruptionNotes
 from probetui.runtimes.process.child import send
 from probetui.runtimes.process.listing import Listed
-from probetui.runtimes.process_identity import Process, identify, is_stopped
+from probetui.runtimes.process_identity import (
+    Process,
+    identify,
+    is_alive,
+    is_stopped,
+)
 
 NETWORK_OF_ALL = "processes share the network of this machine, which is not cut"
 ITSELF = "probetui itself is one of its processes, and would stand still with it"
@@ -37,10 +43,14 @@ class Disruptions:
 
     Args:
         listed: returns the processes there are.
+        notes: where it is noted what is frozen.
     """
 
-    def __init__(self, listed: Callable[[], Iterable[Listed]]) -> None:
+    def __init__(
+        self, listed: Callable[[], Iterable[Listed]], notes: DisruptionNotes
+    ) -> None:
         self._listed = listed
+        self._notes = notes
         self._frozen: dict[Process, set[Process]] = {}
 
     def disrupt(self, process: Process, disruption: Disruption) -> None:
@@ -61,6 +71,17 @@ class Disruptions:
             with contextlib.suppress(PermissionError):
                 self._thaw(process)
 
+    def undo_left(self) -> list[str]:
+        """Let go on what a probetui froze that was killed; return which processes."""
+        thawed = []
+        for note in self._notes.left():
+            stopped = [*map(_process, note.how.get("stopped") or ())]
+            for process in stopped:
+                send(process, signal.SIGCONT)
+            self._notes.remove(note.kind, note.thing_id)
+            thawed += [f"process {each.pid}" for each in stopped if is_alive(each)][:1]
+        return thawed
+
     def _freeze(self, process: Process) -> None:
         stopped = self._frozen.setdefault(process, set())
         # Again, for what was forked meanwhile.
@@ -72,14 +93,17 @@ class Disruptions:
             if any(each.pid == os.getpid() for each in fresh):
                 self._thaw(process)
                 raise ContainerRuntimeError(ITSELF)
+            stopped.update(fresh)
+            how = {"stopped": [[each.pid, each.born] for each in stopped]}
+            self._notes.write(FROZEN, _name(process), how)
             for each in fresh:
                 send(each, signal.SIGSTOP)
-                stopped.add(each)
 
     def _thaw(self, process: Process) -> None:
         """Let go on what was stopped here; everything, if it was not done here."""
         for each in self._frozen.pop(process, None) or set(self._family(process)):
             send(each, signal.SIGCONT)
+        self._notes.remove(FROZEN, _name(process))
 
     def _family(self, first: Process) -> Iterator[Process]:
         """Yield a process and all that descend from it."""
@@ -93,3 +117,17 @@ class Disruptions:
         for pid in pids[1:]:
             if found := identify(pid):
                 yield found
+
+
+def _name(process: Process) -> str:
+    """Return what a frozen process is noted by."""
+    return f"{process.pid} {process.born}"
+
+
+def _process(noted: object) -> Process:
+    """Read a process back; what is none is one that never lives."""
+    match noted:
+        case [int() as pid, str() as born] if pid > 0:
+            return Process(pid, born)
+        case _:
+            return Process(0, "")

@@ -20,7 +20,7 @@ from probetui.runtimes.process.addresses import LOCALHOST
 from probetui.runtimes.process.child import send, watch_end
 from probetui.runtimes.process.command import Command
 from probetui.runtimes.process.disruptions import Disruptions, why_not
-from probetui.runtimes.process.listing import Listed, list_processes
+from probetui.runtimes.process.listing import Listed
 from probetui.runtimes.process.translate import NAME
 from probetui.runtimes.process_identity import Process, identify, is_alive
 
@@ -43,14 +43,14 @@ class ForeignProcesses:
 
     def __init__(
         self,
-        listed: Callable[[], Iterable[Listed]] = list_processes,
-        disruptions: Disruptions | None = None,
+        listed: Callable[[], Iterable[Listed]],
+        disruptions: Disruptions,
     ) -> None:
         self._listed = listed
         self._found: dict[int, Listed] = {}
         self._looked_at: dict[ContainerID, Process] = {}
         self._commands: set[Command] = set()
-        self._disruptions = disruptions or Disruptions(listed)
+        self._disruptions = disruptions
 
     async def list(self) -> tuple[ForeignContainer, ...]:
         """Return all there are but this one."""

@@ -51,6 +51,8 @@ class ContainerRecord:
     `command`, `env` and `working_dir` are finished: they can be run as they are.
     `message_path` is the file for last words, empty for none. `number` is what all that
     runs in it bears, see `descendants`; 0 for none, as earlier versions had it.
+    `is_frozen` is written before it is so: should probetui be killed, the next one lets
+    it go on.
     """
 
     container_id: str
@@ -71,6 +73,7 @@ class ContainerRecord:
     exit_code: int = 0
     reason: str = ""
     message: str = ""
+    is_frozen: bool = False
 
 
 Record = TypeVar("Record", SandboxRecord, ContainerRecord)

@@ -32,6 +32,7 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress
+from probetui.runtimes.disruption_notes import DisruptionNotes
 from probetui.runtimes.listening import listeners_of
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.addresses import free_address
@@ -53,6 +54,12 @@ VOLUMES_FOLDER = ".volumes"
 """Where volumes are, beside the sandboxes: a pod's outlive them."""
 
 
+DISRUPTIONS_FOLDER = ".disruptions"
+"""Where it is noted which processes of others are frozen."""
+
+WAS_LEFT = "was left frozen by a probetui that was killed, and goes on now"
+
+
 class ProcessRuntime:
     """Runs containers as process groups of this machine's user.
 
@@ -71,7 +78,9 @@ class ProcessRuntime:
         self._sandboxes: dict[str, ProcessSandbox] = {}
         self._volumes = VolumeFolders(base / VOLUMES_FOLDER)
         self._watchers: set[asyncio.Event] = set()
-        self._disruptions = Disruptions(list_processes)
+        notes = DisruptionNotes(base / DISRUPTIONS_FOLDER, "")
+        self._disruptions = Disruptions(list_processes, notes)
+        self._thawed: list[str] = []
         self._is_closed = False
 
     async def version(self) -> str:
@@ -223,6 +232,15 @@ class ProcessRuntime:
         with _refusals():
             await self._container(container_id).disrupt(disruption)
 
+    async def undo_left_disruptions(self) -> list[str]:
+        """Undo what a session left in force that was killed; return what was done."""
+        with _refusals():
+            self._load()
+            thawed, self._thawed = self._thawed, []
+            return thawed + [
+                f"{who} {WAS_LEFT}" for who in self._disruptions.undo_left()
+            ]
+
     def why_not(self, pod: Pod, disruption: Disruption) -> str:
         """Return why it cannot be done to a pod, empty where it may be tried."""
         return why_not(pod, disruption)
@@ -333,10 +351,18 @@ class ProcessRuntime:
         is_anothers = sandbox.is_anothers()
         if is_anothers and not self._sees_all:
             return
-        if not is_anothers and record.owner != self._me:
+        is_adopted = not is_anothers and record.owner != self._me
+        if is_adopted:
             sandbox.adopt()
         self._sandboxes[name] = sandbox
         sandbox.refresh()
+        if is_adopted:
+            self._thawed += [
+                f"container {container.record.name} of {record.namespace}/"
+                f"{record.pod_name} {WAS_LEFT}"
+                for container in sandbox.containers.values()
+                if container.thaw_left()
+            ]
 
     def _rotate_logs(self) -> None:
         for sandbox in self._sandboxes.values():

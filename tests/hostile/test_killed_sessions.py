@@ -1,0 +1,284 @@
+"""What a session leaves frozen or cut off that is killed, and who undoes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from probetui.kubelet.effects import Disruption
+from probetui.runtimes.disruption_notes import CUT_OFF, FROZEN, DisruptionNotes
+from probetui.runtimes.lease_holder import LeaseHolder
+from probetui.runtimes.process.disruptions import Disruptions
+from probetui.runtimes.process.listing import list_processes
+from probetui.runtimes.process.runtime import ProcessRuntime
+from probetui.runtimes.process_identity import identify, is_stopped
+from tests.builders import a_pod
+from tests.runtimes import cri_bench, docker_bench
+from tests.runtimes.bench import Bench
+from tests.runtimes.cri_bench import CriBench
+from tests.runtimes.disruption_contract import (
+    COUNTS,
+    count,
+    disrupt,
+    goes_on,
+    stands_still,
+)
+from tests.runtimes.docker_bench import DockerBench
+from tests.runtimes.process.bench import AnotherProbetui, ProcessBench
+
+on_docker = docker_bench.bench
+on_cri = cri_bench.bench
+
+ENDED = replace(LeaseHolder.this_process(), born="long ago")
+
+
+def kill_holder(notes: Path) -> None:
+    """Have the notes be of a process that was killed."""
+    for path in notes.glob("*.json"):
+        note = json.loads(path.read_text())
+        path.write_text(json.dumps({**note, "holder": ENDED.text}))
+
+
+class TestNotes:
+    """What is written down, and by whom it is undone."""
+
+    def test_what_another_process_has_in_force_is_left_to_it(
+        self, tmp_path: Path
+    ) -> None:
+        notes = DisruptionNotes(tmp_path, "engine")
+        notes.write(FROZEN, "c1")
+        during = notes.left()
+
+        kill_holder(tmp_path)
+
+        (left,) = notes.left()
+        assert during == []
+        assert (left.kind, left.thing_id, left.engine) == (FROZEN, "c1", "engine")
+
+    def test_what_was_undone_is_not_noted_any_more(self, tmp_path: Path) -> None:
+        notes = DisruptionNotes(tmp_path, "engine")
+        notes.write(FROZEN, "c1")
+        notes.write(CUT_OFF, "c1", {"ip": "10.0.0.2"})
+
+        notes.remove(FROZEN, "c1")
+        notes.remove(FROZEN, "c1")
+
+        kill_holder(tmp_path)
+        assert [(each.kind, dict(each.how)) for each in notes.left()] == [
+            (CUT_OFF, {"ip": "10.0.0.2"})
+        ]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            pytest.param("", id="empty"),
+            pytest.param("[]", id="a list"),
+            pytest.param('{"kind": "frozen", "id": "c1"}', id="a part"),
+            pytest.param("[" * 100_000, id="deep"),
+        ],
+    )
+    def test_a_damaged_note_is_left_as_it_is(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "frozen-x.json").write_text(text)
+
+        assert DisruptionNotes(tmp_path, "").left() == []
+        assert (tmp_path / "frozen-x.json").read_text() == text
+
+    def test_a_note_under_another_name_means_nothing(self, tmp_path: Path) -> None:
+        notes = DisruptionNotes(tmp_path, "")
+        notes.write(FROZEN, "c1")
+        kill_holder(tmp_path)
+        (path,) = tmp_path.iterdir()
+        path.rename(tmp_path / f"{FROZEN}-other.json")
+
+        assert notes.left() == []
+
+
+async def survives_a_kill(
+    bench: Bench,
+    notes: Path,
+    another: Callable[[], Awaitable[list[str]]],
+) -> None:
+    container_id = await bench.run(COUNTS)
+    await disrupt(bench, container_id, Disruption.FREEZE)
+    is_still = await stands_still(bench, container_id)
+    assert await another() == [], "who froze it is alive"
+    kill_holder(notes)
+
+    (told,) = await another()
+
+    assert is_still
+    assert "was left frozen by a probetui that was killed" in told
+    await goes_on(bench, container_id, await count(bench, container_id))
+    assert await another() == []
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+class TestOnDocker:
+    """Docker's pause, and its networks."""
+
+    @pytest.fixture
+    def bench(self, on_docker: DockerBench) -> DockerBench:
+        return on_docker
+
+    @staticmethod
+    async def next_start(bench: DockerBench) -> list[str]:
+        runtime = bench.another()
+        try:
+            return await runtime.undo_left_disruptions()
+        finally:
+            await runtime.close()
+
+    async def test_a_frozen_container_goes_on_at_the_next_start(
+        self, bench: DockerBench
+    ) -> None:
+        notes = bench.folder / "disruptions"
+
+        await survives_a_kill(bench, notes, lambda: self.next_start(bench))
+
+    async def test_a_pod_that_was_cut_off_is_joined_again(
+        self, bench: DockerBench
+    ) -> None:
+        sandbox_id = await bench.sandbox(a_pod())
+        container_id = await bench.run(COUNTS, sandbox_id=sandbox_id)
+        before = (await bench.runtime.pod_sandbox_status(sandbox_id)).ip
+        await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+        kill_holder(bench.folder / "disruptions")
+        cut = bench.docker(sandbox_id).attrs["NetworkSettings"]["Networks"]
+
+        (told,) = await self.next_start(bench)
+
+        networks = bench.docker(sandbox_id).attrs["NetworkSettings"]["Networks"]
+        assert cut == {}
+        assert "was left cut-off" in told
+        assert [each["IPAddress"] for each in networks.values()] == [before]
+
+    async def test_what_is_gone_is_forgotten(self, bench: DockerBench) -> None:
+        container_id = await bench.run(COUNTS)
+        await disrupt(bench, container_id, Disruption.FREEZE)
+        notes = bench.folder / "disruptions"
+        kill_holder(notes)
+        bench.docker(container_id).remove(force=True)
+
+        assert await self.next_start(bench) == []
+        assert list(notes.iterdir()) == []
+
+
+@pytest.mark.cri
+@pytest.mark.slow
+class TestOnCri:
+    """The freezer of the control group, and the pod's interfaces."""
+
+    @pytest.fixture
+    def bench(self, on_cri: CriBench) -> CriBench:
+        return on_cri
+
+    @staticmethod
+    async def next_start(bench: CriBench) -> list[str]:
+        return await bench.another().undo_left_disruptions()
+
+    async def test_a_frozen_container_goes_on_at_the_next_start(
+        self, bench: CriBench
+    ) -> None:
+        notes = bench.folder / "disruptions"
+
+        await survives_a_kill(bench, notes, lambda: self.next_start(bench))
+
+    async def test_a_pod_that_was_cut_off_is_joined_again(
+        self, bench: CriBench
+    ) -> None:
+        sandbox_id = await bench.sandbox(a_pod())
+        container_id = await bench.run_ready(
+            "touch ready; sleep 300", sandbox_id=sandbox_id
+        )
+        routes = "cat /proc/net/route"
+        before = (await bench.sh(container_id, routes)).stdout
+        await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+        cut = (await bench.sh(container_id, routes)).stdout
+        kill_holder(bench.folder / "disruptions")
+
+        (told,) = await self.next_start(bench)
+
+        assert cut != before
+        assert "was left cut-off" in told
+        assert (await bench.sh(container_id, routes)).stdout == before
+
+
+@pytest.mark.slow
+class TestOnProcesses:
+    """SIGSTOP, by a probetui that is really killed."""
+
+    @pytest.fixture
+    def bench(self, tmp_path: Path) -> ProcessBench:
+        return ProcessBench(tmp_path / "pods")
+
+    async def test_a_frozen_container_goes_on_at_the_next_start(
+        self, bench: ProcessBench
+    ) -> None:
+        bench.runtime = ProcessRuntime(bench.base, bench.clock, sees_all=True)
+        with AnotherProbetui(bench.base, COUNTS, freezes=True) as other:
+            while_it_runs = await self.next_start(bench)
+            is_still = await stands_still(bench, other.container_id)
+            other.crash()
+            (told,) = await self.next_start(bench)
+            again = await self.next_start(bench)
+
+        assert while_it_runs == again == []
+        assert is_still
+        assert told.startswith("container app of default/other was left frozen")
+        before = await count(bench, other.container_id)
+        await goes_on(bench, other.container_id, before)
+        await bench.clean_up()
+
+    @staticmethod
+    async def next_start(bench: ProcessBench) -> list[str]:
+        runtime = ProcessRuntime(bench.base, bench.clock, sees_all=True)
+        try:
+            return await runtime.undo_left_disruptions()
+        finally:
+            await runtime.close()
+
+    def test_a_process_of_somebody_else_goes_on_too(self, tmp_path: Path) -> None:
+        with subprocess.Popen(["sleep", "300"]) as child:
+            process = identify(child.pid)
+            assert process is not None
+            notes = DisruptionNotes(tmp_path, "")
+            Disruptions(list_processes, notes).disrupt(process, Disruption.FREEZE)
+            os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+            was_stopped = is_stopped(process)
+            kill_holder(tmp_path)
+
+            thawed = Disruptions(list_processes, notes).undo_left()
+
+            os.waitid(os.P_PID, child.pid, os.WCONTINUED | os.WNOWAIT)
+            goes_on_now = not is_stopped(process)
+            child.send_signal(signal.SIGKILL)
+        assert was_stopped
+        assert goes_on_now
+        assert thawed == [f"process {child.pid}"]
+
+    def test_a_number_that_means_another_process_by_now_gets_no_signal(
+        self, tmp_path: Path
+    ) -> None:
+        with subprocess.Popen(["sleep", "300"]) as child:
+            os.kill(child.pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+            notes = DisruptionNotes(tmp_path, "")
+            notes.write(FROZEN, "p", {"stopped": [[child.pid, "at another time"]]})
+            kill_holder(tmp_path)
+
+            thawed = Disruptions(list_processes, notes).undo_left()
+
+            process = identify(child.pid)
+            assert process is not None
+            still_stopped = is_stopped(process)
+            child.kill()
+        assert still_stopped
+        assert thawed == []
