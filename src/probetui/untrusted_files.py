@@ -16,6 +16,7 @@ import contextlib
 import errno
 import logging
 import os
+import re
 import secrets
 import stat
 import sys
@@ -44,6 +45,11 @@ _DIRECTORY = _PINNED | os.O_DIRECTORY
 _NEVER_WAITS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _WRITES = os.O_WRONLY | os.O_RDWR
 _OPEN_DESCRIPTORS = "/proc/self/fd"
+
+_HANDED_OVER = re.compile(r"/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+")
+"""Names of descriptors that this process was started with."""
+
+USUAL_DIRECTORY_MODE = 0o777
 
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),
@@ -111,34 +117,61 @@ def _components(relative: str | PurePath) -> list[str]:
 # -- paths that are trusted: of the user's own words, or of this program
 
 
-def make_own_directory(path: Path, mode: int) -> None:
+def make_own_directory(
+    path: Path, mode: int, *, parents_mode: int = USUAL_DIRECTORY_MODE
+) -> None:
     """Make a directory and those that lead to it, unless they exist.
 
-    Those that lead to it get the usual mode.
+    The umask is taken off the modes. Raises `OSError`.
     """
-    path.mkdir(mode, parents=True, exist_ok=True)
+    for folder in (*path.parents[::-1], path):
+        if not folder.is_dir():
+            try:
+                folder.mkdir(mode if folder == path else parents_mode)
+            except FileExistsError as error:
+                if not folder.is_dir():  # else it was made meanwhile
+                    text = os.strerror(errno.ENOTDIR)
+                    raise OSError(errno.ENOTDIR, text, str(folder)) from error
 
 
 def create_own_file(path: Path, mode: int) -> None:
     """Make an empty file where nothing is yet, not even a link that leads nowhere."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    os.close(os.open(path, flags, mode))
+    os.close(open_output(path, os.O_CREAT | os.O_EXCL, mode))
+
+
+def open_output(path: Path, flags: int, mode: int = 0o600) -> int:
+    """Open a file for writing that a user named, and return its descriptor.
+
+    It may be a pipe or a terminal. A FIFO that nobody reads is not waited for: that
+    raises `OSError`, as does what the system refuses.
+
+    Args:
+        path: the file; links are followed.
+        flags: of open(2), beside that for writing.
+        mode: of a file that is made, with the umask taken off.
+    """
+    descriptor = os.open(path, os.O_WRONLY | flags | _NEVER_WAITS, mode)
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def open_regular(path: Path) -> int:
     """Open a file for reading that a user named; links are followed.
 
     A FIFO, a socket or a device is refused without being opened: opening one may wait
-    for ever, or do something.
+    for ever, or do something. A pipe that the shell has handed over, as `<(command)`,
+    is none of these.
 
     Raises:
         OSError: it is no regular file, or the system refuses.
     """
+    if _HANDED_OVER.fullmatch(str(path)):
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     return _open_regular(str(path), None, os.O_RDONLY, path, follows_links=True)
 
 
-def read_regular(path: Path, limit: int) -> bytes:
-    """Read at most `limit` bytes of a file that a user named; see `open_regular`."""
+def read_regular(path: Path, limit: int = -1) -> bytes:
+    """Read a file that a user named, or its first bytes; see `open_regular`."""
     with os.fdopen(open_regular(path), "rb") as file:
         return file.read(limit)
 

@@ -195,7 +195,7 @@ class TestNotes:
         lock.unlink()
         lock.mkdir()
 
-        with pytest.raises(RecordError, match="cannot be changed: Is a directory"):
+        with pytest.raises(RecordError, match="cannot be changed: it is a directory"):
             await bench.another().refresh()
 
     async def test_nothing_is_written_where_nothing_was_pulled(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -186,13 +185,11 @@ async def test_the_loop_goes_on_while_many_files_are_removed(arena: Arena) -> No
 
     beating = asyncio.ensure_future(beat())
     await asyncio.sleep(0)
-    before = time.thread_time()
     await attack.runtime.remove_container(container_id)
-    spent = time.thread_time() - before
     beating.cancel()
 
     # Counted, not timed: a removal on the loop lets it go round a few times only.
-    assert beats > 100, spent
+    assert beats > 100
 
 
 # -- files of the user

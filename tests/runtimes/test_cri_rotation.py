@@ -10,6 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from probetui.runtimes.cri import rotation
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import Client
 from probetui.runtimes.cri.logs import follow
@@ -29,8 +30,11 @@ async def client(server: CriServer) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "0.log"
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(rotation, "POD_LOGS", str(tmp_path / "pods"))
+    folder = tmp_path / "pods/web"
+    folder.mkdir(parents=True)
+    return folder / "0.log"
 
 
 @pytest.fixture
@@ -135,3 +139,19 @@ async def test_who_follows_reads_on_in_the_new_one(log: Path) -> None:
 
 def size(path: Path) -> int:
     return path.stat().st_size
+
+
+@pytest.mark.parametrize("name", ["0.log", "pods/../0.log", "link/0.log"])
+async def test_nothing_is_renamed_that_is_not_below_the_logs_of_pods(
+    server: CriServer, client: Client, log: Path, tmp_path: Path, name: str
+) -> None:
+    (log.parent.parent / "link").symlink_to(tmp_path)
+    beside = tmp_path / "0.log"
+    write(beside, b"x" * (LIMIT + 1))
+    status = server.containers[server.add_container({})][1]
+    status.log_path = str(tmp_path / name.replace("link", "pods/link"))
+
+    await LogRotation(client, LIMIT).look([seen_container(status, "fake")])
+
+    assert size(beside) == LIMIT + 1
+    assert server.asked["ReopenContainerLog"] == 0

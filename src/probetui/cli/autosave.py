@@ -27,6 +27,7 @@ from probetui.drive.clocks import SystemClock
 from probetui.drive.compressed_records import CompressedRecordWriter
 from probetui.drive.recording import Record, to_line
 from probetui.errors import RecordError, UsageError
+from probetui.untrusted_files import DirectoryRoot, open_output
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +177,7 @@ def prune(folder: Path, kept_bytes: int, most_sessions: int = MOST_SESSIONS) -> 
         has_room = len(counts) <= most_sessions or part.session in running
         if left <= kept_bytes and has_room:
             return
-        part.path.unlink(missing_ok=True)
+        DirectoryRoot(folder).unlink(part.path.name, missing_ok=True)
         left -= part.size
         counts -= Counter([part.session])
 
@@ -197,9 +198,9 @@ def _parts(folder: Path) -> Iterator[_Part]:
 
 def _is_locked(path: Path) -> bool:
     """Tell whether a session writes to a file."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        with closing(os.fdopen(os.open(path, flags), "rb")) as file:
+        descriptor = DirectoryRoot(path.parent).open_file(path.name)
+        with closing(os.fdopen(descriptor, "rb")) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -209,19 +210,19 @@ def _is_locked(path: Path) -> bool:
 
 
 def _create(path: Path) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     # Readable by its owner only: it holds what containers print.
-    descriptor = os.open(path, flags, mode=0o600)
+    descriptor = open_output(path, os.O_CREAT | os.O_EXCL, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return descriptor
 
 
 def _link(path: Path, target: str) -> None:
     """Make a link, in place of one that is there."""
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    root = DirectoryRoot(path.parent)
+    fresh = f".{path.name}.{secrets.token_hex(4)}"
     try:
-        fresh.symlink_to(target)
-        fresh.replace(path)
+        root.symlink(fresh, target)
+        root.rename(fresh, path.name)
     except OSError as error:
         log.info("the last session is not linked: %s", error)
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from probetui.cli.files import STDIN
-from probetui.cli.folders import state_folder
+from probetui.cli.folders import make_private, state_folder
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.errors import ProbetuiError, UsageError
 from probetui.k8s.probe import ProbeKey
@@ -18,6 +18,7 @@ from probetui.manifest.edited import ProbeEdit, edited
 from probetui.manifest.manifests import LoadedPod
 from probetui.manifest.parse import Source
 from probetui.tui.outside import ManifestCopy
+from probetui.untrusted_files import DirectoryRoot, open_output
 
 _MOST_COPIES = 10_000
 _OWNER_ONLY = 0o600
@@ -103,19 +104,18 @@ def _is_read(folder: Path, options: ManifestOptions) -> bool:
 def _create(folder: Path, source: Source, data: bytes) -> Path:
     """Write a file of a name that is not taken yet; raises `OSError`."""
     if folder == state_folder() / "edited":
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        make_private(folder)
     for name in _names(source):
         path = folder / name
         try:
-            descriptor = os.open(path, flags, _mode(source))
+            descriptor = open_output(path, os.O_CREAT | os.O_EXCL, _mode(source))
         except FileExistsError:
             continue
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
         except OSError:
-            path.unlink(missing_ok=True)
+            DirectoryRoot(folder).unlink(name, missing_ok=True)
             raise
         return path
     raise FileExistsError(f"has {_MOST_COPIES} of them already")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from probetui.errors import ManifestError, NothingToDoError, UsageError
 from probetui.manifest.parse import MAX_BYTES, Source
+from probetui.untrusted_files import read_regular
 
 STDIN = STDOUT = "-"
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
@@ -60,8 +61,7 @@ def _read(name: str, *, recursive: bool) -> Iterator[Source]:
 
 
 def _read_file(path: Path) -> Source:
-    with path.open("rb") as file:
-        return Source(str(path), file.read(_ENOUGH), str(path.absolute()))
+    return Source(str(path), read_regular(path, _ENOUGH), str(path.absolute()))
 
 
 def _read_stdin() -> Source:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from platformdirs import PlatformDirs
 
+from probetui.untrusted_files import make_own_directory
+
 _PRIVATE = 0o700
 _FOLDERS = PlatformDirs("probetui", appauthor=False)
 
@@ -15,8 +17,7 @@ def make_private(folder: Path) -> None:
 
     One that is there stays as it is. Raises `OSError`.
     """
-    for missing in (folder, *folder.parents)[::-1]:
-        missing.mkdir(_PRIVATE, exist_ok=True)
+    make_own_directory(folder, _PRIVATE, parents_mode=_PRIVATE)
 
 
 def config_file() -> Path:

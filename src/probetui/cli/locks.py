@@ -19,6 +19,7 @@ from typing import Self
 from probetui.cli.folders import make_private, state_folder
 from probetui.errors import PodHeldError, UsageError
 from probetui.k8s.pod import Pod
+from probetui.untrusted_files import DirectoryRoot
 
 _PID_BYTES = 32
 _MAX_NAME_BYTES = 255
@@ -78,13 +79,12 @@ class PodLocks:
             return holder
         try:
             make_private(path.parent)
-            descriptor = os.open(
-                path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-            )
+            root = DirectoryRoot(path.parent)
+            descriptor = root.open_file(path.name, os.O_RDWR | os.O_CREAT)
             try:
                 if not _try_to_lock(descriptor, fcntl.LOCK_EX):
                     return _holder(descriptor)
-                os.truncate(descriptor, 0)
+                os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, f"process {os.getpid()}".encode(), 0)
                 self._descriptors[key] = os.dup(descriptor)
             finally:
@@ -124,7 +124,7 @@ def _earlier_holder(folder: Path, runtime: str, namespace: str, name: str) -> st
 
 def _held_by(path: Path, namespace: str, name: str) -> str:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = DirectoryRoot(path.parent).open_file(path.name)
     except FileNotFoundError:
         return ""
     except OSError as error:

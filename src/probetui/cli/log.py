@@ -16,6 +16,7 @@ from probetui.cli.folders import log_file, make_private
 from probetui.drive.credentials import without_credentials
 from probetui.errors import UsageError
 from probetui.safe_text import safe_line, safe_lines
+from probetui.untrusted_files import open_output
 
 LOGGERS = ("probetui", "asyncio")
 """Ours, and the one that tells of bugs in callbacks; it would write to the screen."""
@@ -75,8 +76,8 @@ class _PrivateLog(RotatingFileHandler):
         """
 
     def _open(self) -> TextIOWrapper:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        descriptor = os.open(self.baseFilename, flags, _OWNER_ONLY)
+        flags = os.O_CREAT | os.O_APPEND
+        descriptor = open_output(Path(self.baseFilename), flags, _OWNER_ONLY)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.fchmod(descriptor, _OWNER_ONLY)
         return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)

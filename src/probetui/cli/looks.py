@@ -13,9 +13,11 @@ from probetui.cli.folders import themes_folder
 from probetui.cli.parameters import nearest
 from probetui.cli.session_options import ScreenChoices
 from probetui.errors import ManifestError, UsageError
+from probetui.manifest.parse import MAX_BYTES
 from probetui.tui.keymap import read_keymap
 from probetui.tui.options import Keymap
 from probetui.tui.themes import read_theme, theme_names
+from probetui.untrusted_files import read_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def _keymap(source: Path | Mapping[str, object] | None) -> Keymap:
 
 def _content(path: Path) -> object:
     try:
-        return yaml.safe_load(path.read_bytes())
+        return yaml.safe_load(read_regular(path, MAX_BYTES))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     except yaml.YAMLError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from probetui.headless.verdict import Verdict
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.inputs import Input
 from probetui.kubelet.journal import Entry
+from probetui.untrusted_files import open_output
 
 
 class Outputs:
@@ -217,7 +219,8 @@ def _copy(path: Path, folder: Path) -> Path:
     for number in count(1):
         target = folder / f"probetui-session-{number}{suffix}"
         try:
-            with path.open("rb") as source, target.open("xb") as copy:
+            descriptor = open_output(target, os.O_CREAT | os.O_EXCL)
+            with os.fdopen(descriptor, "wb") as copy, path.open("rb") as source:
                 shutil.copyfileobj(source, copy)
         except FileExistsError:  # also a link to nowhere, which is not followed
             continue

@@ -11,7 +11,6 @@ import fcntl
 import json
 import logging
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,9 +22,11 @@ from urllib.parse import quote
 from probetui.cli.folders import make_private, state_folder
 from probetui.errors import RecordError
 from probetui.kubelet.image_gc import NEVER, ImageRecord
+from probetui.untrusted_files import DirectoryRoot
 
 log = logging.getLogger(__name__)
 
+_FILE_MODE = 0o600
 _SUFFIX = ".json"
 
 
@@ -73,10 +74,10 @@ class PulledImages:
         Raises:
             RecordError: the notes cannot be changed, be it in the block.
         """
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT
         try:
             make_private(self._folder)
-            descriptor = os.open(self._folder / "lock", flags, 0o600)
+            descriptor = DirectoryRoot(self._folder).open_file("lock", flags)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
                 yield
@@ -104,20 +105,14 @@ class PulledImages:
             if image.last_used == NEVER
             else image.last_used.isoformat(),
         }
-        descriptor, name = tempfile.mkstemp(".new", dir=self._folder)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(document, file)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(self._file(image.image_id))
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        DirectoryRoot(self._folder).replace_file(
+            self._file(image.image_id).name, json.dumps(document).encode(), _FILE_MODE
+        )
 
     def forget(self, image_id: str) -> None:
         """Drop what was noted of an image, while `changing`."""
-        self._file(image_id).unlink(missing_ok=True)
+        root = DirectoryRoot(self._folder)
+        root.unlink(self._file(image_id).name, missing_ok=True)
 
     def _file(self, image_id: str) -> Path:
         return self._folder / f"{quote(image_id, safe='')}{_SUFFIX}"

@@ -12,6 +12,8 @@ import yaml
 from probetui.cli.folders import config_file
 from probetui.cli.parameters import KeymapSource, Option, nearest
 from probetui.errors import ManifestError, UsageError
+from probetui.manifest.parse import MAX_BYTES
+from probetui.untrusted_files import read_regular
 
 
 def load_settings(
@@ -54,7 +56,7 @@ def _read(path: Path | None) -> tuple[Path, dict[Any, Any]] | None:
     if path is None and not name.exists():
         return None
     try:
-        content = yaml.safe_load(name.read_bytes())
+        content = yaml.safe_load(read_regular(name, MAX_BYTES))
     except OSError as error:
         raise UsageError(f"--config {name}: {error.strerror or error}") from error
     except yaml.YAMLError as error:

@@ -16,6 +16,7 @@ from pathlib import Path
 from probetui.drive.record_writer import RecordWriter
 from probetui.drive.recording import Record
 from probetui.errors import RecordError
+from probetui.untrusted_files import read_regular
 
 SUFFIX = ".gz"
 LEVEL = 3
@@ -136,7 +137,7 @@ def read_record_file(path: Path, most_bytes: int = MOST_UNPACKED_BYTES) -> bytes
         RecordError: it cannot be read, or is larger than `most_bytes` when unpacked.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror or error}") from error
     if not data or data[: len(_MAGIC)] != _MAGIC[: len(data)]:

@@ -36,6 +36,7 @@ from probetui.kubelet.journal import (
     ListenersEntry,
     StateEntry,
 )
+from probetui.untrusted_files import open_output
 
 LINES_KEPT = 32_768
 """Of so many of the newest entries the line is known that a cause can name."""
@@ -73,10 +74,9 @@ class RecordWriter:
         Raises:
             RecordError: it cannot be written.
         """
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         try:
             # Readable by its owner only: it holds what containers print.
-            descriptor = os.open(path, flags, mode=0o600)
+            descriptor = open_output(path, os.O_CREAT | os.O_TRUNC, 0o600)
         except OSError as error:
             raise RecordError(f"--record {path}: {error.strerror or error}") from error
         return cls(descriptor, str(path), owned=True)

@@ -32,7 +32,7 @@ from probetui.k8s.pod import Container, Pod, VolumeMount
 from probetui.kubelet.go_text import go_quote
 from probetui.ports import PodVolumes
 from probetui.runtimes.kernel_mounts import bind_descriptor, unmount
-from probetui.untrusted_files import DirectoryRoot, child_path
+from probetui.untrusted_files import DirectoryRoot, child_path, make_own_directory
 
 logger = logging.getLogger(__name__)
 
@@ -187,15 +187,15 @@ class SubPaths:
         for container in _entries(folder):
             for target in _entries(container):
                 _remove_mount_point(target)
-            container.rmdir()
+            DirectoryRoot(folder).remove_directory(container.name)
         with contextlib.suppress(FileNotFoundError):
-            folder.rmdir()
+            DirectoryRoot(folder.parent).remove_directory(folder.name)
         if not list(_volumes(folder.parent)):
             DirectoryRoot(folder.parent.parent).unlink(
                 f"{folder.parent.name}/{POD_FILE}", missing_ok=True
             )
             with contextlib.suppress(FileNotFoundError):
-                folder.parent.rmdir()
+                DirectoryRoot(self.base).remove_directory(folder.parent.name)
 
     def list(self) -> tuple[PodVolumes, ...]:
         """Return the volumes of which subPaths are mounted, by pod."""
@@ -206,11 +206,12 @@ class SubPaths:
         if _is_same(wanted, target):
             return  # of an earlier instance of the container
         _remove_mount_point(target)
-        target.parent.mkdir(OWN_MODE, parents=True, exist_ok=True)
+        make_own_directory(target.parent, OWN_MODE)
+        place = DirectoryRoot(target.parent)
         if stat.S_ISDIR(wanted.st_mode):
-            target.mkdir(OWN_MODE)
+            place.make_directory(target.name, OWN_MODE)
         else:
-            target.touch(exist_ok=False)
+            place.create_file(target.name, b"", 0o600)
         try:
             bind_descriptor(descriptor, target)
             self.check_view(target)
@@ -233,7 +234,7 @@ class SubPaths:
     def _introduce(self, pod: Pod) -> None:
         """Write down whose mounts follow."""
         folder = child_path(self.base, pod.uid)
-        folder.mkdir(OWN_MODE, parents=True, exist_ok=True)
+        make_own_directory(folder, OWN_MODE)
         text = json.dumps({"name": pod.name, "namespace": pod.namespace})
         DirectoryRoot(folder).replace_file(POD_FILE, text.encode(), 0o600)
 
@@ -282,10 +283,11 @@ def _remove_mount_point(target: Path) -> None:
             pass
     except FileNotFoundError:
         return
-    if target.is_dir():
-        target.rmdir()
+    place = DirectoryRoot(target.parent)
+    if place.is_directory(target.name):
+        place.remove_directory(target.name)
     else:
-        target.unlink()
+        place.unlink(target.name)
 
 
 def _is_same(wanted: os.stat_result, path: Path) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from probetui.errors import RuntimeUnavailableError
+from probetui.untrusted_files import read_regular
 
 CRICTL_CONFIG = Path("/etc/crictl.yaml")
 
@@ -93,7 +94,7 @@ def _crictl_config(environ: Mapping[str, str]) -> tuple[str, Mapping[str, Any]]:
     named = environ.get(CONFIG_VARIABLE)
     file = Path(named) if named else CRICTL_CONFIG
     try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        found = yaml.safe_load(read_regular(file).decode())
     except FileNotFoundError as error:
         if named:
             raise _unreadable(file, "there is no such file") from error

@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from probetui.kubelet.termination_message import MAX_LOG_LINES, end_of_log
 from probetui.ports import LogLine
+from probetui.untrusted_files import DirectoryRoot
 
 BLOCK_BYTES = 64 * 1024
 POLL_SECONDS = 0.1
@@ -89,7 +90,7 @@ def last_output(path: str) -> bytes:
     readLastStringFromContainerLogs.
     """
     try:
-        with Path(path).open("rb") as file:
+        with _open_log(path) as file:
             lines, _ = _tail(file, MAX_LOG_LINES)
     except OSError:
         return b""
@@ -171,9 +172,15 @@ async def _open(
 
 def _open_if_there(path: str) -> BinaryIO | None:
     try:
-        return Path(path).open("rb")
+        return _open_log(path)
     except FileNotFoundError:
         return None
+
+
+def _open_log(path: str) -> BinaryIO:
+    """Open a regular file, whatever the runtime says where a log is."""
+    file = Path(path)
+    return os.fdopen(DirectoryRoot(file.parent).open_file(file.name), "rb")
 
 
 async def _answer(has_ended: Callable[[], Awaitable[bool]] | None) -> bool:

@@ -17,9 +17,11 @@ from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import RuntimeState
+from probetui.kubelet.labels import POD_LOGS
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import REOPEN_CONTAINER_LOG, Client
 from probetui.runtimes.cri.translate import SeenContainer, to_cri_id
+from probetui.untrusted_files import DirectoryRoot
 
 MAX_BYTES = 10 * 1024 * 1024
 MAX_FILES = 5
@@ -58,7 +60,7 @@ class LogRotation:
 
     def _is_too_long(self, container: SeenContainer) -> bool:
         try:
-            return Path(container.log_file).stat().st_size > self._max_bytes
+            return Path(container.log_file).lstat().st_size > self._max_bytes
         except OSError:
             return False
 
@@ -78,15 +80,31 @@ class LogRotation:
 
 def _put_aside(path: Path) -> Path:
     """Give a log another name, after its last line, and make room for it."""
+    root, relative = pod_log(path)
     for each in sorted(set_aside(path))[: -(MAX_FILES - 2)]:
-        each.unlink()
-    at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return path.rename(path.with_name(f"{path.name}.{at:%Y%m%d-%H%M%S}"))
+        root.unlink(relative.parent / each.name)
+    at = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+    name = f"{path.name}.{at:%Y%m%d-%H%M%S}"
+    root.rename(relative, name)
+    return path.with_name(name)
 
 
 def _put_back(aside: Path, path: Path) -> None:
     with contextlib.suppress(OSError):
-        aside.rename(path)
+        root, relative = pod_log(aside)
+        root.rename(relative, path.name)
+
+
+def pod_log(path: Path) -> tuple[DirectoryRoot, Path]:
+    """Return the folder for the logs of pods, and where beneath it a log is.
+
+    Raises:
+        ContainerRuntimeError: it is elsewhere, whatever the runtime says.
+    """
+    root = DirectoryRoot(Path(POD_LOGS))
+    if not path.is_relative_to(root.path) or ".." in path.parts:
+        raise ContainerRuntimeError(f"the log {path} is not below {root.path}")
+    return root, path.relative_to(root.path)
 
 
 def set_aside(path: Path) -> list[Path]:
