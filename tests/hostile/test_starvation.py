@@ -20,13 +20,20 @@ from typing import Any
 import pytest
 
 from probetui.errors import OwnTroubleError
+from probetui.k8s.probe import HTTPGetAction
 from probetui.kubelet.outcome import ProbeResult
 from probetui.probers.connection import dial
+from probetui.probers.exec_ import probe_exec
 from probetui.probers.grpc import probe_grpc
+from probetui.probers.http import probe_http
+from probetui.probers.http_request import build_request
+from probetui.probers.http_transport import OneShotTransport
 from probetui.probers.tcp import probe_tcp
 from tests.e2e.program import PROGRAM, Program, wait_for
 from tests.probers.servers import LOOPBACK, serving
 from tests.probers.test_connection import echo
+from tests.runtimes.bench import POLITE, sh
+from tests.runtimes.process.bench import ProcessBench
 
 DESCRIPTORS = 256
 SECOND = timedelta(seconds=1)
@@ -95,6 +102,71 @@ async def test_without_a_descriptor_a_tcp_probe_is_no_failure() -> None:
         attempt = await probe_tcp(LOOPBACK, port, SECOND * 30)
 
     assert attempt.result is ProbeResult.SUCCESS
+
+
+async def test_without_a_descriptor_an_http_probe_is_no_failure() -> None:
+    request = build_request(HTTPGetAction(1), LOOPBACK, 1)
+    with no_descriptor_left(), pytest.raises(OwnTroubleError):
+        await probe_http(request, SECOND, OneShotTransport())
+
+
+async def test_without_a_descriptor_a_command_is_no_failure(tmp_path: Path) -> None:
+    bench = ProcessBench(tmp_path)
+    try:
+        container_id = await bench.run(POLITE)
+        with no_descriptor_left():
+            attempt = await probe_exec(bench.runtime, container_id, sh("exit 0"), 5)
+    finally:
+        await bench.clean_up()
+
+    assert attempt.error is not None
+
+
+NO_LOCAL_PORT = """
+import asyncio, socket
+from probetui.errors import OwnTroubleError
+from probetui.probers.connection import dial
+
+async def main():
+    server = socket.create_server(("127.0.0.1", 40000), backlog=100)
+    kept = []
+    try:
+        for _ in range(100):
+            kept.append(await dial("127.0.0.1", 40000))
+    except OwnTroubleError as error:
+        print(error)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes a network namespace")
+def test_without_a_local_port_a_connection_is_our_trouble() -> None:
+    script = """
+        ip link set lo up
+        echo "30000 30009" > /proc/sys/net/ipv4/ip_local_port_range
+        exec "$@"
+    """
+
+    done = subprocess.run(
+        [
+            "unshare",
+            "--net",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            sys.executable,
+            "-c",
+            NO_LOCAL_PORT,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    assert "could not connect to 127.0.0.1:40000: cannot assign" in done.stdout
 
 
 async def test_without_a_descriptor_a_grpc_probe_is_no_failure() -> None:

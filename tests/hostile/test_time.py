@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from probetui.drive.clocks import SystemClock
+from probetui.kubelet.inputs import AddPod
 from probetui.runtimes.docker.connection import DEFAULT_SOCKET
+from tests.builders import START, a_container, a_pod, a_probe
+from tests.drive.test_realtime import Bench, running
 from tests.e2e.program import Program
+from tests.fakes import FakeClock, Run, by_name
 from tests.hostile.docker_proxy import docker_proxy, shifted
 from tests.runtimes.bench import SPEAKS_AND_STAYS
 from tests.runtimes.docker_bench import DockerBench
 
 SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
 SHIFTS = [
     pytest.param(45 * SECOND, id="ahead"),
     pytest.param(-45 * SECOND, id="behind"),
@@ -112,3 +117,72 @@ class TestDockerWithAnotherClock:
         assert done.returncode == 0, done.stderr
         assert done.stderr.count("its times are corrected by that") == 1
         assert "skipped initial-delay" in done.stdout
+
+
+class SuspendedClock(FakeClock):
+    """A clock of a machine that can be suspended: then nobody is woken."""
+
+    def suspend(self, length: timedelta) -> None:
+        self._now += length
+
+    async def _wake(self, deadline: datetime) -> None:
+        await super()._wake(max(deadline, self._now))
+
+
+class TestSuspend:
+    """The clock of the runtime goes on while the machine is suspended; so does ours."""
+
+    async def test_an_hour_is_no_hour_of_probes_and_kills_nobody(self) -> None:
+        clock = SuspendedClock()
+        bench = Bench(clock=clock)
+        probe = a_probe(period_seconds=1, failure_threshold=1)
+        async with running(bench):
+            bench.session.send(AddPod(a_pod(a_container(liveness_probe=probe))))
+            await clock.advance(5 * SECOND)
+            before = bench.prober.probes.total()
+
+            clock.suspend(HOUR)
+            await clock.advance(3 * SECOND)
+
+        assert before < bench.prober.probes.total() <= before + 4
+        assert "Killing" not in bench.reasons()
+        assert "BackOff" not in bench.reasons()
+
+    async def test_a_container_that_restarts_after_it_has_its_initial_delay(
+        self,
+    ) -> None:
+        clock = SuspendedClock()
+        bench = Bench(clock=clock)
+        probe = a_probe(period_seconds=1, initial_delay_seconds=10)
+        async with running(bench):
+            bench.session.send(AddPod(a_pod(a_container(liveness_probe=probe))))
+            await clock.advance(15 * SECOND)
+
+            clock.suspend(HOUR)
+            bench.world.end(bench.world.container("app"), 1)
+            await clock.advance(3 * SECOND)
+            restarted_at = bench.world.container("app").started_at
+            before = bench.prober.probes.total()
+            await clock.advance(7 * SECOND)
+            assert bench.prober.probes.total() == before, "it is too early"
+            await clock.advance(4 * SECOND)
+
+        assert restarted_at is not None
+        assert restarted_at - START > HOUR
+        assert bench.prober.probes.total() > before
+
+    async def test_a_back_off_passes_meanwhile(self) -> None:
+        clock = SuspendedClock()
+        bench = Bench(clock=clock)
+        bench.world.runs = by_name({"app": [Run(exits_after=SECOND)] * 3 + [Run()]})
+        async with running(bench):
+            bench.session.send(AddPod(a_pod(a_container())))
+            await clock.advance(15 * SECOND)
+            assert bench.reasons()[-1] == "BackOff"
+            before = bench.world.container("app").operation.attempt
+
+            clock.suspend(HOUR)
+            # As long as a kubelet takes to look at a pod again.
+            await clock.advance(12 * SECOND)
+
+        assert bench.world.container("app").operation.attempt > before

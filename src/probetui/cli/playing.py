@@ -13,7 +13,7 @@ from probetui.cli.plan import Plan
 from probetui.cli.roster import Roster
 from probetui.cli.signal_watch import SignalWatch
 from probetui.cli.terminal import Form
-from probetui.drive.clocks import SystemClock
+from probetui.drive.clocks import SystemClock, awake_ns
 from probetui.drive.course import Course
 from probetui.drive.masking import Mask, secrets_of, secrets_of_objects
 from probetui.drive.played import PlayedSession
@@ -128,7 +128,7 @@ class _Show:
             pace = 1.0
         self._session = PlayedSession(
             course,
-            SystemClock(),
+            SystemClock(awake_ns),
             runtime_name=runtime_name,
             pace=pace,
             limit=None if length is None else course.now + length,

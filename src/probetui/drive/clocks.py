@@ -26,6 +26,14 @@ def elapsed_ns() -> int:
     )
 
 
+def awake_ns() -> int:
+    """Return the nanoseconds since some instant in which the machine was not suspended.
+
+    For a session whose time is its own: nobody watched it meanwhile.
+    """
+    return time.monotonic_ns()
+
+
 class SystemClock:
     """`ports.Clock` for real time.
 
