@@ -50,7 +50,7 @@ from probetui.kubelet.journal import (
     UserEntry,
     What,
 )
-from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Result
 from probetui.presentation.api_json import pod_status_to_json
 from tests.drive.strategies import LEAVES, instants, texts, values_of, whole_seconds
 
@@ -154,6 +154,26 @@ def test_a_tick_says_how_much_later_it_was_asked_and_answered() -> None:
     record = encode_entry(late, CONTEXT)
 
     assert (record["delayMs"], record["heldMs"]) == (1500, 2000)
+
+
+@pytest.mark.parametrize(
+    ("cut_bytes", "fields"),
+    [
+        pytest.param(0, {}, id="whole"),
+        pytest.param(4_800_000, {"cut": 4_800_000}, id="cut"),
+    ],
+)
+def test_an_answer_says_how_much_of_it_is_not_kept(
+    cut_bytes: int, fields: dict[str, int]
+) -> None:
+    answer = HTTPAnswer(200, cut_bytes=cut_bytes)
+    attempt = Attempt(ProbeResult.SUCCESS, http=answer)
+    tick = FAILED_TICK._replace(attempts=(attempt,))
+
+    record = through_json(encode_entry(tick, CONTEXT))
+
+    whole = {"status": 200, "headers": [], "body": "", "redirects": []}
+    assert record["attempts"][0]["http"] == {**whole, **fields}
 
 
 def test_an_event_names_the_tick_that_caused_it_and_the_object_it_is_about() -> None:

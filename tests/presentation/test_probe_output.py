@@ -70,6 +70,19 @@ def test_redirects_that_were_followed_are_told_in_order() -> None:
     )
 
 
+def test_what_was_cut_of_an_answer_is_said() -> None:
+    answer = HTTPAnswer(200, (HTTPHeader("a", "b"),), cut_bytes=4_800_000)
+    attempt = Attempt(ProbeResult.SUCCESS, http=answer)
+
+    lines = said(a_tick(attempt))
+
+    assert lines[-3:] == [
+        "header    a: b",
+        "cut: 4.8MB of headers and redirects",
+        "",
+    ]
+
+
 def test_a_redirect_elsewhere_says_where_to() -> None:
     answer = HTTPAnswer(302, (HTTPHeader("location", "http://example.org/"),))
     attempt = Attempt(ProbeResult.WARNING, "", None, timedelta(), "HTTP 302", answer)

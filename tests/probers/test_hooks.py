@@ -106,6 +106,13 @@ async def test_a_command_that_fails_tells_its_exit_code_and_what_it_complained_o
     )
 
 
+async def test_what_a_command_says_is_cut() -> None:
+    result = await run(a_hook(ExecAction(("x",))), ExecResult(7, b"", b"a" * 65536))
+
+    cut = "a" * 16384 + " (cut: 49152 characters)"
+    assert result == HookResult(cut, f"command 'x' exited with 7: {cut}")
+
+
 async def test_a_command_that_cannot_be_run_fails_in_the_runtime_s_words() -> None:
     refused = ContainerRuntimeError("no such executable")
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from probetui.errors import GoError
 from probetui.probers.http_response import (
     MAX_HEAD_BYTES,
+    MAX_HEAD_LINES,
     Buffer,
     ResponseHead,
     Step,
@@ -20,6 +21,7 @@ from probetui.probers.http_response import (
 
 BROKEN = "net/http: HTTP/1.x transport connection broken: "
 OK = b"HTTP/1.1 200 OK\r\n"
+INTERIM = b"HTTP/1.1 103 E\r\n\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 Read = tuple[ResponseHead, bytes, str]
 """Head, body as far as it came, and why it broke off."""
@@ -205,6 +207,32 @@ def test_where_a_response_is_split_does_not_matter(data: bytes, at: list[int]) -
             "net/http: server response headers exceeded 10485760 bytes; aborted",
             id="an endless head",
         ),
+        pytest.param(
+            OK + b"a:\n" * MAX_HEAD_LINES + b"\n",
+            "net/http: server response headers exceeded 10000 lines; aborted",
+            id="too many lines",
+        ),
+        pytest.param(
+            OK + b"a: b\n" + b" \n" * MAX_HEAD_LINES,
+            "net/http: server response headers exceeded 10000 lines; aborted",
+            id="too many lines of one header",
+        ),
+        pytest.param(
+            INTERIM * MAX_HEAD_LINES,
+            "net/http: server response headers exceeded 10000 lines; aborted",
+            id="too many interim heads",
+        ),
+        pytest.param(
+            b"x" * 1025 + b"\r\n",
+            'malformed HTTP response "' + "x" * 1024 + '" (cut: 1 bytes)',
+            id="a long line that is not HTTP",
+        ),
+        pytest.param(
+            OK + b"".join(b"Content-Length: %d\r\n" % at for at in range(10)) + b"\r\n",
+            "http: message cannot contain multiple Content-Length headers; got "
+            '["0" "1" "2" "3" "4" "5" "6" "7"] (cut: 2 more)',
+            id="ten lengths",
+        ),
     ],
 )
 def test_a_bad_head_is_refused_in_go_s_words(response: bytes, problem: str) -> None:
@@ -272,6 +300,21 @@ def test_a_broken_connection_is_told_where_nothing_was_read() -> None:
         pytest.param(CHUNKED + b"1\r\nx", "unexpected EOF", id="closed behind a chunk"),
         pytest.param(CHUNKED + b"1\r\n", "unexpected EOF", id="closed before data"),
         pytest.param(CHUNKED, "unexpected EOF", id="closed before a length"),
+        pytest.param(
+            CHUNKED + b"0\r\nA: b\r\n",
+            "http: suspiciously long trailer after chunked body",
+            id="closed within a trailer",
+        ),
+        pytest.param(
+            CHUNKED + b"0\r\nA: " + b"a" * 4096 + b"\r\n\r\n",
+            "http: suspiciously long trailer after chunked body",
+            id="a long trailer",
+        ),
+        pytest.param(
+            CHUNKED + (b"1;" + b"a" * 4000 + b"\r\na\r\n") * 5 + b"0\r\n\r\n",
+            "chunked encoding contains too much non-data",
+            id="long chunk extensions",
+        ),
         pytest.param(
             CHUNKED + b"0\r\n", "http: unexpected EOF reading trailer", id="trailer"
         ),

@@ -26,6 +26,7 @@ from probetui.ports import DialAddress, HookResult
 from probetui.probers.connection import route_to
 from probetui.probers.container_port import resolve_port
 from probetui.probers.exec_ import CommandRunner
+from probetui.probers.received import cut_text
 from probetui.probers.tls import PlainAnswerError
 
 if TYPE_CHECKING:
@@ -71,11 +72,11 @@ class Hooks:
             )
         except (ContainerRuntimeError, ExecTimeoutError) as error:
             return HookResult(error=str(error))
-        output = to_text(done.stdout + done.stderr)
+        output = cut_text(to_text(done.stdout + done.stderr))
         if done.exit_code == 0:
             return HookResult(output)
         joined = " ".join(command)
-        stderr = to_text(done.stderr)
+        stderr = cut_text(to_text(done.stderr))
         return HookResult(
             output, f"command '{joined}' exited with {done.exit_code}: {stderr}"
         )
