@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,19 @@ async def fled(bench: ProcessBench, container_id: ContainerID) -> int:
     return pid
 
 
+async def has(path: Path) -> bool:
+    return path.exists()  # noqa: ASYNC240  # a moment
+
+
+async def until_none_is_left(bench: ProcessBench, number: int) -> None:
+    """Wait until what was killed has ended."""
+
+    async def none_is_left() -> bool:
+        return not left_of(number)
+
+    await bench.until(none_is_left)
+
+
 def fleeing(flight: str, then: str) -> str:
     return f"{flight.format('$PWD')}\n{then}"
 
@@ -128,6 +142,31 @@ async def test_what_fled_ends_when_its_container_is_stopped(
     assert bystander.poll() is None
 
 
+CHAIN = """\
+test -e {0}/stop && exit
+: > {0}/beat
+setsid /bin/sh {0}/chain </dev/null >/dev/null 2>&1 &
+"""
+
+
+async def test_one_that_starts_the_next_and_ends_is_caught(bench: ProcessBench) -> None:
+    container_id = await bench.run(POLITE)
+    home = bench.home(container_id)
+    (home / "chain").write_text(CHAIN.format(home))
+    beat = home / "beat"
+    try:
+        await bench.sh(container_id, "sh chain")
+        await bench.until(lambda: has(beat))
+
+        await bench.runtime.stop_container(container_id, 1)
+
+        beat.unlink(missing_ok=True)
+        await bench.wait(timedelta(seconds=0.5))
+        assert not beat.exists()
+    finally:
+        (home / "stop").touch()
+
+
 @pytest.mark.parametrize("flight", FLIGHTS)
 async def test_what_fled_ends_when_the_main_process_does(
     bench: ProcessBench, bystander: subprocess.Popen[bytes], flight: str
@@ -142,7 +181,7 @@ async def test_what_fled_ends_when_the_main_process_does(
 
     assert status.exit_code == 3
     await bench.until_dead(pid)
-    assert left_of(number) == []
+    await until_none_is_left(bench, number)
     assert bystander.poll() is None
 
 

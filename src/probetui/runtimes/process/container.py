@@ -321,7 +321,9 @@ class ProcessContainer:
         for each in self._commands:
             each.kill()
         if self.record.number:
-            for left in kill_numbered(self.record.number, self._spared()):
+            # Once, as everything waits for it; before it is removed, more thoroughly.
+            number, spared = self.record.number, self._spared()
+            for left in kill_numbered(number, spared, looks=1):
                 logger.warning("%s of %s is left", left, self.record.name)
         else:
             kill_marked(translate.marker(self.record.container_id))

@@ -23,6 +23,9 @@ from typing import NamedTuple
 
 from probetui.runtimes.process_identity import PROC, Process, identify, is_alive
 
+LOOKS = 3
+"""How often in a row nothing new has to be found."""
+
 _FIRST_NUMBER = 1 << 61
 _LIMIT = re.compile(rb"^Max realtime timeout +(\d+) ", re.MULTILINE)
 _RESOURCE: int | None = getattr(resource, "RLIMIT_RTTIME", None)
@@ -64,40 +67,51 @@ def numbering(number: int) -> Iterator[None]:
 
 
 def numbered(number: int, spared: Collection[Process]) -> Iterator[Process]:
-    """Yield the processes that run and bear a number, as they are found."""
+    """Yield the processes that run and bear a number, as they are found.
+
+    The youngest come first: one that starts the next and ends is found before it has.
+    """
     if sys.platform != "linux" or number < _FIRST_NUMBER:
         return
-    for name in os.listdir(PROC):  # noqa: PTH208  # hundreds of names, no paths
-        if name.isdecimal() and _number_of(int(name)) == number:
-            process = identify(int(name))
+    pids = (int(name) for name in os.listdir(PROC) if name.isdecimal())  # noqa: PTH208  # hundreds of names, no paths
+    for pid in sorted(pids, reverse=True):
+        if _number_of(pid) == number:
+            process = identify(pid)
             if process and process not in spared and is_alive(process):
                 yield process
 
 
-def kill_numbered(number: int, spared: Collection[Process]) -> tuple[Unkillable, ...]:
-    """Kill all that bear a number, until none is found that was not killed.
+def kill_numbered(
+    number: int, spared: Collection[Process], *, looks: int = LOOKS
+) -> tuple[Unkillable, ...]:
+    """Kill all that bear a number.
 
-    This is the end that a PID namespace brings to all that are in it.
+    This is the end that a PID namespace brings to all that are in it. All are stopped
+    first, so that nothing starts the next while others are killed.
 
     Args:
         number: what they bear.
         spared: processes that start some of them, and bear it for a moment.
+        looks: how often in a row none must be found that was not stopped.
 
     Returns:
         Those that the system does not let us kill.
     """
-    killed: set[Process] = set()
-    refused: dict[Process, Unkillable] = {}
-    while fresh := [it for it in numbered(number, spared) if it not in killed]:
-        for process in fresh:
-            killed.add(process)
-            if error := _kill(process, number):
-                refused[process] = Unkillable(process, error)
-    return tuple(refused.values())
+    found: dict[Process, str] = {}
+    in_vain = 0
+    while in_vain < looks:
+        in_vain += 1
+        for process in numbered(number, spared):
+            if process not in found:
+                in_vain = 0
+                found[process] = _send(process, number, signal.SIGSTOP)
+    for process in found:
+        found[process] = _send(process, number, signal.SIGKILL)
+    return tuple(Unkillable(it, error) for it, error in found.items() if error)
 
 
-def _kill(process: Process, number: int) -> str:
-    """Kill a process that bears a number; return why that cannot be, or nothing."""
+def _send(process: Process, number: int, what: signal.Signals) -> str:
+    """Signal a process that bears a number; return why that cannot be, or nothing."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:
@@ -105,7 +119,7 @@ def _kill(process: Process, number: int) -> str:
     try:
         # Asked again: from now on the number of the process means no other one.
         if identify(process.pid) == process and _number_of(process.pid) == number:
-            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            signal.pidfd_send_signal(descriptor, what)
     except ProcessLookupError:
         return ""
     except OSError as error:
