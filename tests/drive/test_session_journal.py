@@ -185,7 +185,7 @@ def test_an_event_takes_hardly_more_when_its_tick_is_packed_with_it() -> None:
         entries += [tick, EventEntry(0, START, warning, tick)]
     at_once = Limits(open_entries=0, block=200)
 
-    without = a_journal([*ticks(100), *notes(100)], at_once)
+    without = a_journal(ticks(100) + notes(100), at_once)
     journal = a_journal(entries, at_once)
 
     assert journal.packed_bytes < without.packed_bytes + 1_000
