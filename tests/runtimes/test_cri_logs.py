@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from probetui.ports import LogLine
 from probetui.runtimes.cri.logs import (
     BLOCK_BYTES,
+    LONGEST_LINE_BYTES,
+    TAIL_BYTES,
     Entry,
     Lines,
     follow,
@@ -97,6 +100,58 @@ def test_a_long_line_is_put_together_stream_by_stream() -> None:
         LogLine(AT, "onetwothree"),
     ]
     assert list(lines.rest()) == []
+
+
+def test_a_line_without_an_end_is_told_in_parts_before_that() -> None:
+    lines = Lines()
+    part = entry("x" * 16_000, "P").removesuffix(b"\n")
+
+    told = [line for _ in range(1_000) if (line := lines.feed(part)) is not None]
+
+    longest = LONGEST_LINE_BYTES + 16_000
+    assert all(len(line.text) < longest for line in told)
+    assert sum(len(line.text) for line in told) > 1_000 * 16_000 - longest
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(entry("x" * 16_000, "P") * 2_000, id="parts without an end"),
+        pytest.param(b"x" * (32 << 20), id="one line that is none"),
+    ],
+)
+async def test_a_log_that_grows_without_line_ends_takes_no_memory(
+    log: Path, content: bytes
+) -> None:
+    async def has_ended() -> bool:
+        return True
+
+    write(log, entry("before"))
+    lines = follow(str(log), tail=10, has_ended=has_ended)
+    assert (await anext(lines)).text == "before"
+    tracemalloc.start()
+    write(log, content)
+    longest = max([len(line.text) async for line in lines], default=0)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert longest < 3 * LONGEST_LINE_BYTES
+    assert peak < 4 * len(content)
+
+
+@pytest.mark.parametrize("tail", [1, 1_000])
+async def test_of_a_long_log_without_line_ends_only_the_end_is_read(
+    log: Path, tail: int
+) -> None:
+    write(log, entry("x" * 16_000, "P") * 2_000)
+    tracemalloc.start()
+
+    read_lines = [len(text) for text in await read(log, tail=tail)]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert sum(read_lines) <= TAIL_BYTES + BLOCK_BYTES
+    assert peak < 5 * TAIL_BYTES
 
 
 def test_a_line_without_an_end_is_told_in_the_end() -> None:

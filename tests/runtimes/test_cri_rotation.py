@@ -107,6 +107,19 @@ async def test_the_oldest_make_room(
     assert names[:-1] == [f"0.log.202501{day}-000000" for day in (14, 15, 16)]
 
 
+async def test_what_was_set_aside_is_no_more_than_all_files_may_hold(
+    client: Client, container: SeenContainer, log: Path
+) -> None:
+    for day in range(10, 13):
+        write(log.with_name(f"0.log.202501{day}-000000"), b"x" * 3 * LIMIT)
+    write(log, b"x" * (LIMIT + 1))
+
+    await LogRotation(client, LIMIT).look([container])
+
+    names = sorted(aside.name for aside in set_aside(log))
+    assert names[:-1] == ["0.log.20250112-000000"]
+
+
 async def test_a_runtime_that_refuses_keeps_its_log(
     server: CriServer, client: Client, container: SeenContainer, log: Path
 ) -> None:

@@ -248,3 +248,22 @@ def test_a_termination_message_has_a_limit(log: Path) -> None:
 
     assert len(message) == 2048
     assert message.endswith(b"x\nend")
+
+
+async def test_a_log_without_a_line_end_is_read_in_parts(log: Path) -> None:
+    append(log, b"x" * (3 * logs.MAX_LINE_BYTES + 1))
+
+    read = await last(log, 10)
+
+    assert [len(part) for part in read] == [logs.MAX_LINE_BYTES] * 3 + [1]
+
+
+def test_of_a_log_without_a_line_end_no_more_is_read_than_is_asked_for(
+    log: Path,
+) -> None:
+    append(log, b"x" * (64 * logs.MAX_LINE_BYTES))
+
+    text, end = logs._last_bytes(log, 4)
+
+    assert end == 64 * logs.MAX_LINE_BYTES
+    assert len(text) <= 4 * logs.MAX_LINE_BYTES + 2 * logs.BLOCK_BYTES

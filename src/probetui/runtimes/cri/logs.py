@@ -23,6 +23,15 @@ from probetui.ports import LogLine
 from probetui.untrusted_files import DirectoryRoot
 
 BLOCK_BYTES = 64 * 1024
+READ_BYTES = 1024 * 1024
+"""So much is read at once of what is new, before anything else has its turn."""
+
+TAIL_BYTES = 10 * 1024 * 1024
+"""Of what is old, the end is looked at, which is as much as a log may hold."""
+
+LONGEST_LINE_BYTES = 64 * 1024
+"""A longer line of a container is told in several."""
+
 POLL_SECONDS = 0.1
 POLLS_PER_LOOK = 5
 """How many times a file is read before the runtime is asked whether more can come."""
@@ -57,7 +66,10 @@ def parse_entry(line: bytes) -> Entry | None:
 
 
 class Lines:
-    """Puts the lines of a container together from those of its log file."""
+    """Puts the lines of a container together from those of its log file.
+
+    A container may never end its line: what has become too long is told as it is.
+    """
 
     def __init__(self) -> None:
         self._begun: dict[bool, Entry] = {}
@@ -72,7 +84,7 @@ class Lines:
             entry = Entry(
                 begun.at, begun.text + entry.text, entry.is_stderr, entry.is_whole
             )
-        if entry.is_whole:
+        if entry.is_whole or len(entry.text) >= LONGEST_LINE_BYTES:
             return _line(entry)
         self._begun[entry.is_stderr] = entry
         return None
@@ -121,10 +133,12 @@ async def follow(
             polls += 1
             # Asked before reading: what was printed before the end is in the file then.
             is_over = polls % POLLS_PER_LOOK == 1 and await _answer(has_ended)
-            *fresh, rest = (rest + reader.read()).split(b"\n")
-            for line in fresh:
-                if (whole := lines.feed(line)) is not None:
-                    yield whole
+            while fresh := reader.read():
+                *ended, rest = _split(rest + fresh)
+                for line in ended:
+                    if (whole := lines.feed(line)) is not None:
+                        yield whole
+                await asyncio.sleep(0)
             if not is_over:
                 await asyncio.sleep(POLL_SECONDS)
         for each in lines.rest():
@@ -139,15 +153,18 @@ class _Reader:
         self._file = file
 
     def read(self) -> bytes:
-        """Return what was written since."""
-        fresh = self._file.read()
-        if self._is_current() or (successor := _open_if_there(self._path)) is None:
+        """Return what was written since, or the first part of it."""
+        if fresh := self._file.read(READ_BYTES):
             return fresh
+        if self._is_current() or (successor := _open_if_there(self._path)) is None:
+            return b""
         # What was written to the old one before its name went.
-        fresh += self._file.read()
+        if fresh := self._file.read(READ_BYTES):
+            successor.close()
+            return fresh
         self._file.close()
         self._file = successor
-        return fresh + successor.read()
+        return successor.read(READ_BYTES)
 
     def _is_current(self) -> bool:
         try:
@@ -214,19 +231,27 @@ def _tail(file: BinaryIO, count: int) -> tuple[list[bytes], bytes]:
     Afterwards the file goes on where this ended.
     """
     end = start = file.seek(0, os.SEEK_END)
-    text = b""
-    while start > 0 and text.count(b"\n") <= count:
+    blocks: list[bytes] = []
+    found = 0
+    while start > 0 and found <= count and end - start < TAIL_BYTES:
         size = min(BLOCK_BYTES, start)
         start -= size
         file.seek(start)
-        text = file.read(size) + text
-    # What was written meanwhile is read later.
-    text = text[: end - start]
+        # What was written meanwhile is read later.
+        block = file.read(size)
+        blocks.append(block)
+        found += block.count(b"\n")
     file.seek(end)
-    *lines, rest = text.split(b"\n")
-    if start > 0:
+    *lines, rest = _split(b"".join(reversed(blocks)))
+    if start > 0 and lines:
         del lines[0]
     return lines[max(0, len(lines) - count) :], rest
+
+
+def _split(text: bytes) -> list[bytes]:
+    """Return the lines of some bytes; the last one goes on, unless it is too long."""
+    lines = text.split(b"\n")
+    return [*lines, b""] if len(lines[-1]) > 2 * LONGEST_LINE_BYTES else lines
 
 
 def _line(entry: Entry) -> LogLine:

@@ -2,6 +2,9 @@
 
 Difference: what is set aside is not compressed; at 10 MiB a file it is little enough.
 
+Difference: logs are looked at every second, not every ten, and of what is set aside no
+more is kept than five files may hold: in ten seconds a container prints gigabytes.
+
 Source: pkg/kubelet/logs/container_log_manager.go, v1.32.10, rotateLogs, rotateLog,
 rotateLatestLog, Clean.
 """
@@ -27,13 +30,14 @@ MAX_BYTES = 10 * 1024 * 1024
 MAX_FILES = 5
 """How many files a container may have, the one that is written among them."""
 
-PERIOD_SECONDS = 10
+PERIOD_SECONDS = 0.9
+"""A little less than the second after which a relist comes, which brings the look."""
 
 log = logging.getLogger(__name__)
 
 
 class LogRotation:
-    """Looks at the logs of containers that run, every ten seconds.
+    """Looks at the logs of containers that run, every second.
 
     Args:
         client: tells the runtime to begin a new file.
@@ -66,7 +70,7 @@ class LogRotation:
 
     async def _rotate(self, container: SeenContainer) -> None:
         path = Path(container.log_file)
-        aside = _put_aside(path)
+        aside = _put_aside(path, self._max_bytes)
         request = cri.ReopenContainerLogRequest(
             container_id=to_cri_id(container.status.container_id)
         )
@@ -78,11 +82,15 @@ class LogRotation:
             raise
 
 
-def _put_aside(path: Path) -> Path:
+def _put_aside(path: Path, max_bytes: int) -> Path:
     """Give a log another name, after its last line, and make room for it."""
     root, relative = pod_log(path)
-    for each in sorted(set_aside(path))[: -(MAX_FILES - 2)]:
-        root.unlink(relative.parent / each.name)
+    left = (MAX_FILES - 1) * max_bytes
+    newest_first = sorted(set_aside(path), reverse=True)
+    for number, aside in enumerate(newest_first, start=1):
+        left -= aside.lstat().st_size
+        if number > MAX_FILES - 2 or left < 0:
+            root.unlink(relative.parent / aside.name)
     at = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
     name = f"{path.name}.{at:%Y%m%d-%H%M%S}"
     root.rename(relative, name)

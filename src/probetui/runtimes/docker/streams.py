@@ -100,6 +100,7 @@ class LogLines:
     def __init__(self, *, has_terminal: bool) -> None:
         self._frames = None if has_terminal else Demultiplexer()
         self._entry = {False: b"", True: b""}
+        self._goes_on = {False: False, True: False}
         self._line = {False: _NOTHING, True: _NOTHING}
 
     def feed(self, data: bytes) -> Iterator[LogLine]:
@@ -109,9 +110,9 @@ class LogLines:
             return
         for is_stderr, payload, is_last in self._frames.feed(data):
             self._entry[is_stderr] += payload
-            if is_last:
+            if is_last or len(self._entry[is_stderr]) >= LONGEST_LINE_BYTES:
                 entry, self._entry[is_stderr] = self._entry[is_stderr], b""
-                yield from self._add(entry, is_stderr=is_stderr)
+                yield from self._add(entry, is_stderr=is_stderr, is_last=is_last)
 
     def rest(self) -> Iterator[LogLine]:
         """Yield what is left when the log ends: lines without an end."""
@@ -122,10 +123,20 @@ class LogLines:
     def _without_frames(self, data: bytes) -> Iterator[LogLine]:
         *entries, self._entry[False] = (self._entry[False] + data).split(b"\n")
         for entry in entries:
-            yield from self._add(entry + b"\n", is_stderr=False)
+            yield from self._add(entry + b"\n", is_stderr=False, is_last=True)
+        if len(self._entry[False]) >= LONGEST_LINE_BYTES:
+            entry, self._entry[False] = self._entry[False], b""
+            yield from self._add(entry, is_stderr=False, is_last=False)
 
-    def _add(self, entry: bytes, *, is_stderr: bool) -> Iterator[LogLine]:
-        stamp, _, text = entry.partition(b" ")
+    def _add(
+        self, entry: bytes, *, is_stderr: bool, is_last: bool
+    ) -> Iterator[LogLine]:
+        """Add an entry to its line, or a part of one that is too long."""
+        if self._goes_on[is_stderr]:
+            stamp, text = b"", entry
+        else:
+            stamp, _, text = entry.partition(b" ")
+        self._goes_on[is_stderr] = not is_last
         at, line = self._line[is_stderr]
         line += text
         self._line[is_stderr] = (at or instant(stamp.decode("ascii", "replace")), line)

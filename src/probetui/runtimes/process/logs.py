@@ -35,30 +35,40 @@ def _open(path: Path, flags: int = os.O_RDONLY) -> int:
     return DirectoryRoot(path.parent).open_file(path.name, flags, LOG_MODE)
 
 
-def rotate(path: Path) -> None:
+def is_too_long(path: Path) -> bool:
+    """Tell whether a log is to be rotated."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:  # it has just been removed
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size > MAX_FILE_BYTES
+
+
+def rotate(path: Path, most_bytes: int | None = None) -> None:
     """Move the end of a log to `<name>.1`, if it has become too long.
 
     The container goes on writing to the same file; a line that it prints just now
-    may be lost. However fast it prints, no more than what a log may hold is copied.
-    What a container has put in place of its log is left as it is.
+    may be lost. However fast it prints, no more than `most_bytes` are copied; None is
+    what a log may hold. What a container has put in place of its log is left as it is.
     """
+    if not is_too_long(path):
+        return
     try:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size <= MAX_FILE_BYTES:
-            return
-        _copy_end(path, _rotated(path), found.st_size)
+        _copy_end(
+            path, _rotated(path), path.lstat().st_size, most_bytes or MAX_FILE_BYTES
+        )
         with os.fdopen(_open(path, os.O_WRONLY), "wb") as file:
             file.truncate(0)
     except FileNotFoundError:  # it has just been removed
         return
 
 
-def _copy_end(path: Path, to: Path, size: int) -> None:
+def _copy_end(path: Path, to: Path, size: int, most_bytes: int) -> None:
     """Copy what stands before `size` to the same place of another file.
 
     So that places in it stay what they were; before it is a hole, which takes no room.
     """
-    left = min(size, MAX_FILE_BYTES)
+    left = min(size, most_bytes)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     with (
         os.fdopen(_open(path), "rb") as source,
@@ -132,20 +142,24 @@ def _tail(path: Path, count: int) -> tuple[list[bytes], int, bytes]:
 def _last_bytes(path: Path, lines: int) -> tuple[bytes, int]:
     """Return enough of a file's end to hold that many lines, and where it ends.
 
-    No more than a log may hold: one that was moved away has a hole before that.
+    A long line is several. No more than a log may hold: one that was moved away has a
+    hole before that.
     """
     if not path.exists():
         return b"", 0
-    text = b""
+    blocks: list[bytes] = []
+    found = 0
     with os.fdopen(_open(path), "rb") as file:
         end = start = file.seek(0, os.SEEK_END)
         first = max(end - MAX_FILE_BYTES, 0)
-        while start > first and text.count(b"\n") <= lines:
+        while start > first and found <= lines:
             size = min(BLOCK_BYTES, start - first)
             start -= size
             file.seek(start)
-            text = file.read(size) + text
-    return text, end
+            block = file.read(size)
+            blocks.append(block)
+            found += max(block.count(b"\n"), size // MAX_LINE_BYTES)
+    return b"".join(reversed(blocks)), end
 
 
 def _read_on(path: Path, offset: int, rest: bytes) -> tuple[list[bytes], int, bytes]:

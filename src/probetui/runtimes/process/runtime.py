@@ -40,6 +40,7 @@ from probetui.runtimes.process.container import ProcessContainer
 from probetui.runtimes.process.disruptions import Disruptions, why_not
 from probetui.runtimes.process.foreign import ForeignProcesses
 from probetui.runtimes.process.listing import list_processes
+from probetui.runtimes.process.log_rotation import ProcessLogRotation
 from probetui.runtimes.process.sandbox import (
     FOLDER_MODE,
     ProcessSandbox,
@@ -81,6 +82,7 @@ class ProcessRuntime:
         notes = DisruptionNotes(base / DISRUPTIONS_FOLDER, "")
         self._disruptions = Disruptions(list_processes, notes)
         self._thawed: list[str] = []
+        self._rotation = ProcessLogRotation(self._written_logs)
         self._is_closed = False
 
     async def version(self) -> str:
@@ -98,7 +100,7 @@ class ProcessRuntime:
         """Return every pod of ours; see `ports.Runtime`."""
         with _refusals():
             self._load()
-            self._rotate_logs()
+        self._rotation.start()
         by_pod: dict[str, list[ProcessSandbox]] = {}
         for sandbox in sorted(
             self._sandboxes.values(), key=attrgetter("record.created_at"), reverse=True
@@ -308,6 +310,7 @@ class ProcessRuntime:
     async def close(self) -> None:
         """Stop looking after containers; they go on, those too that were frozen."""
         self._is_closed = True
+        await self._rotation.close()
         self._disruptions.undo()
         sandboxes, self._sandboxes = self._sandboxes, {}
         for each in sandboxes.values():
@@ -364,12 +367,12 @@ class ProcessRuntime:
                 if container.thaw_left()
             ]
 
-    def _rotate_logs(self) -> None:
-        for sandbox in self._sandboxes.values():
+    def _written_logs(self) -> Iterator[Path]:
+        for sandbox in tuple(self._sandboxes.values()):
             if not sandbox.is_anothers():
-                for each in sandbox.containers.values():
-                    if each.state is RuntimeState.RUNNING:
-                        _rotate_log(each)
+                for container in tuple(sandbox.containers.values()):
+                    if container.state is RuntimeState.RUNNING:
+                        yield container.log
 
     def _known_sandbox(self, sandbox_id: str) -> ProcessSandbox | None:
         """Return a sandbox as it is now, None if there is none (any more)."""
@@ -404,13 +407,6 @@ class ProcessRuntime:
         if container is None:
             raise ContainerRuntimeError(f'container "{container_id}" not found')
         return container
-
-
-def _rotate_log(container: ProcessContainer) -> None:
-    try:
-        logs.rotate(container.log)
-    except OSError as error:
-        logger.warning("%s cannot be made shorter: %s", container.log, error)
 
 
 def has_ended(container: ProcessContainer) -> bool:

@@ -1,0 +1,94 @@
+"""Containers that print faster than anybody reads, and without ever ending a line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from probetui.runtimes.docker.streams import LONGEST_LINE_BYTES, LogLines
+from probetui.runtimes.process import logs
+from probetui.runtimes.process.log_rotation import ProcessLogRotation
+
+FLOOD = logs.MAX_FILE_BYTES + 1
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[int]:
+    descriptor = logs.open_log(tmp_path / "0.log")
+    yield descriptor
+    os.close(descriptor)
+
+
+def size_on_disk(folder: Path) -> int:
+    return sum(path.stat().st_blocks * 512 for path in folder.iterdir())
+
+
+async def test_a_flooded_log_is_made_shorter_again_and_again(
+    log: int, tmp_path: Path
+) -> None:
+    """A relist came every second, in which a process prints a gigabyte."""
+    rotation = ProcessLogRotation(lambda: [tmp_path / "0.log"])
+    rotation.start()
+    try:
+        for _ in range(10):
+            os.write(log, bytes(FLOOD))
+            async with asyncio.timeout(60):
+                while os.fstat(log).st_size:  # noqa: ASYNC110  # another one's file
+                    await asyncio.sleep(0.01)
+            assert size_on_disk(tmp_path) <= 2 * logs.MAX_FILE_BYTES
+    finally:
+        await rotation.close()
+
+    assert (tmp_path / "0.log.1").stat().st_size == FLOOD
+
+
+async def test_a_log_that_goes_away_stops_no_rotation(tmp_path: Path) -> None:
+    there, gone = tmp_path / "0.log", tmp_path / "gone" / "0.log"
+    there.write_bytes(bytes(FLOOD))
+    rotation = ProcessLogRotation(lambda: [gone, there])
+
+    rotation.start()
+    async with asyncio.timeout(60):
+        while there.stat().st_size:  # noqa: ASYNC110  # another one's file
+            await asyncio.sleep(0.01)
+    await rotation.close()
+
+    assert (tmp_path / "0.log.1").exists()
+
+
+def frame(text: bytes) -> bytes:
+    return struct.pack(">BxxxL", 1, len(text)) + text
+
+
+@pytest.mark.parametrize("has_terminal", [True, False], ids=["terminal", "frames"])
+def test_a_docker_log_without_a_line_end_is_told_in_parts(
+    has_terminal: bool,  # noqa: FBT001  # of the table
+) -> None:
+    lines = LogLines(has_terminal=has_terminal)
+    stamp, piece = b"2026-11-20T08:18:00.000000000Z ", b"x" * 16_384
+    whole = stamp + piece
+    told = [
+        line
+        for _ in range(200)
+        for line in lines.feed(whole if has_terminal else frame(whole))
+    ]
+
+    assert len(told) > 10
+    assert max(len(line.text) for line in told) <= LONGEST_LINE_BYTES + len(whole)
+
+
+def test_a_frame_that_never_ends_is_told_in_parts() -> None:
+    lines = LogLines(has_terminal=False)
+    header = struct.pack(">BxxxL", 1, 0xFFFFFFFF)
+
+    told = list(lines.feed(header + b"2026-11-20T08:18:00.000000000Z "))
+    for _ in range(200):
+        told += lines.feed(b"x" * 16_384)
+
+    assert len(told) > 10
+    assert max(len(line.text) for line in told) <= 2 * LONGEST_LINE_BYTES
