@@ -165,7 +165,7 @@ def test_entries_with_much_in_them_are_packed_early() -> None:
 def test_an_event_gets_the_tick_of_its_block_back() -> None:
     warning = Event(EventType.WARNING, "Unhealthy", "no", "uid", "", START)
     tick, other = only_ticks(2)
-    entries = [
+    entries: list[Entry] = [
         EventEntry(1, START, warning, tick),
         tick,
         EventEntry(2, START, warning, other),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-_YOUNG, _MIDDLE, _ALL = 700, 10, 1000
+_YOUNG, _MIDDLE, _ALL = 700, 100, 20
 """After how many objects, or looks at the generation before, each is looked at."""
 
 
@@ -20,10 +20,12 @@ def hold_off() -> None:
 def settle() -> None:
     """Let the collector begin, and keep it away from what is here to stay.
 
-    A session makes hardly any cycles, and those are found while they are young. A look
-    at everything finds no more, and takes a tenth of a second once a thousand probes
-    have a history; in that time no key is answered and no tick taken. It would come
-    every other second, and so comes every other minute.
+    A look at everything takes a twentieth of a second once a thousand probes have a
+    history; in that time no key is answered and no tick taken. It would come every
+    other second, and so comes every few minutes. The only cycles of a session are
+    lines of the screen (each keeps itself in a cache of the screen's library), which
+    live for some seconds: the middle generation waits so long, so that they are found
+    there. What is older would be found only with everything, and was 100 MB by then.
 
     A process that has not held it off keeps its own ways.
     """
