@@ -249,6 +249,20 @@ class VolumeHost(Protocol):
         """Return all volumes there are, by pod."""
 
 
+@runtime_checkable
+class RemainsHost(Protocol):
+    """A runtime that keeps files of pods beside their sandboxes and volumes.
+
+    A removal that was interrupted may leave nothing but these.
+    """
+
+    async def list_remains(self) -> tuple[RuntimePodStatus, ...]:
+        """Return the pods of ours of which there are files."""
+
+    async def remove_remains(self, pod: RuntimePodStatus) -> None:
+        """Remove the files of a pod that has neither a sandbox nor volumes."""
+
+
 class Claim(StrEnum):
     """What speaks for a pod that is not noted as ours being probetui's."""
 

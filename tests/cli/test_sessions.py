@@ -103,9 +103,11 @@ def test_what_a_session_kept_is_listed_in_every_form_and_removed(
     status = run(["down", "-f", str(path), "--runtime", "process"])
 
     assert table[0].split() == [
-        "NAMESPACE", "NAME", "RUNTIME", "RUNNING", "RESTARTS", "AGE", "RUN-BY", "OWNER",
+        "NAMESPACE", "NAME", "RUNTIME", "STATE", "RUNNING", "RESTARTS", "AGE", "RUN-BY",
+        "OWNER",
     ]  # fmt: skip
-    assert table[1].split()[:5] == ["default", "web", "process", "1/1", "0"]
+    assert table[1].split()[:4] == ["default", "web", "process", "running"]
+    assert table[1].split()[4:6] == ["1/1", "0"]
     assert table[1].split()[-2:] == ["-", "you"]
     assert as_json[0]["uid"] in wide
     assert as_json[0]["containers"][0]["state"] == "running"

@@ -57,6 +57,17 @@ class FoundPod:
         return self.unowned.made_by or "unknown"
 
     @property
+    def state(self) -> str:
+        """What is there of it, in a word or two."""
+        if not self.status.sandboxes or not self.containers:
+            # A session that runs it is about to make the rest.
+            return "starting" if self.holder else "half-removed"
+        is_running = any(
+            container.state is RuntimeState.RUNNING for container in self.containers
+        )
+        return "running" if is_running else "stopped"
+
+    @property
     def containers(self) -> list[RuntimeContainerStatus]:
         """The newest instance of each container, by name."""
         names = sorted({each.name for each in self.status.containers})
@@ -70,6 +81,7 @@ class FoundPod:
             "NAMESPACE": self.status.namespace,
             "NAME": self.status.name,
             "RUNTIME": self.runtime.name,
+            "STATE": self.state,
             "RUNNING": f"{running}/{len(self.containers)}",
             "RESTARTS": str(sum(each.restart_count for each in self.containers)),
             "AGE": age(now - self._created_at(now)),
@@ -89,6 +101,7 @@ class FoundPod:
             "name": self.status.name,
             "uid": self.status.pod_uid,
             "runtime": self.runtime.name,
+            "state": self.state,
             "createdAt": api_time(self._created_at(now)),
             "ips": list(self.status.ips),
             "runBy": self.holder or None,

@@ -20,6 +20,7 @@ from probetui.ports import (
     DisruptionRestorer,
     LeaseHost,
     PodKey,
+    RemainsHost,
     Runtime,
     SharedEngine,
     Shortcoming,
@@ -187,21 +188,22 @@ class OwnPods:
 
 
 async def all_pods(runtime: Runtime) -> tuple[RuntimePodStatus, ...]:
-    """Return every pod of ours, those too of which only volumes are left.
+    """Return every pod of ours, those too of which only volumes or files are left.
 
     Raises:
         ContainerRuntimeError: the runtime could not be asked.
     """
+    left: list[RuntimePodStatus] = []
     found = await runtime.relist()
-    if not isinstance(runtime, VolumeHost):
-        return found
-    known = {each.pod_uid for each in found}
-    left = tuple(
-        RuntimePodStatus(each.pod_uid, each.name, each.namespace)
-        for each in await runtime.list_volumes()
-        if each.pod_uid not in known
-    )
-    return found + left
+    if isinstance(runtime, VolumeHost):
+        left += [
+            RuntimePodStatus(each.pod_uid, each.name, each.namespace)
+            for each in await runtime.list_volumes()
+        ]
+    if isinstance(runtime, RemainsHost):
+        left += await runtime.list_remains()
+    by_uid = {pod.pod_uid: pod for pod in (*left, *found)}
+    return (*found, *(by_uid[uid] for uid in by_uid if by_uid[uid] not in found))
 
 
 async def unowned_pods(runtime: Runtime) -> tuple[UnownedPod, ...]:
@@ -274,3 +276,5 @@ async def _remove_pod(
             if volumes.pod_uid == pod.pod_uid:
                 for name in volumes.volumes:
                     await runtime.unmount_volume(UnmountVolume(pod.pod_uid, name))
+    if isinstance(runtime, RemainsHost):
+        await runtime.remove_remains(pod)

@@ -34,6 +34,13 @@ POD_FILE = "pod.json"
 DATA = "..data"
 DATA_NEXT = "..data_tmp"
 
+UNKNOWN_NAME = "half-removed-"
+UNKNOWN_NAMESPACE = "default"
+"""What a pod is called of which nothing says any more what it was."""
+
+_UID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The uids that pods get which have none, and those of a cluster."""
+
 OWN_MODE = 0o700
 VOLUME_MODE = 0o777
 FOLDER_MODE = 0o755
@@ -96,11 +103,19 @@ class VolumeFolders:
         if not self._root.exists(folder):
             return
         self._root.remove_tree(_beneath(operation.pod_uid, operation.volume_name))
-        if not self._volumes(operation.pod_uid):
+        self.remove_empty(operation.pod_uid)
+
+    def remove_empty(self, pod_uid: str) -> None:
+        """Remove what is left of a pod that has no volume any more."""
+        folder = _beneath(pod_uid)
+        if self._root.exists(folder) and not self._volumes(pod_uid):
             self._root.remove_tree(folder)
 
     def list(self) -> tuple[PodVolumes, ...]:
-        """Return all volumes there are, by pod."""
+        """Return all volumes there are, by pod.
+
+        Whose they are may not be known any more, if a removal was interrupted.
+        """
         try:
             uids = self._root.names()
         except FileNotFoundError:
@@ -126,9 +141,17 @@ class VolumeFolders:
             file = _beneath(uid, POD_FILE)
             pod = json.loads(self._root.read_file(file, POD_FILE_BYTES))
             name, namespace = str(pod["name"]), str(pod["namespace"])
-            return PodVolumes(uid, name, namespace, self._volumes(uid))
+        except FileNotFoundError:
+            if not _UID.fullmatch(uid):
+                return None  # not ours
+            # A removal that was interrupted has got that far.
+            name, namespace = f"{UNKNOWN_NAME}{uid}", UNKNOWN_NAMESPACE
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return None  # not ours, or just being made or removed
+            return None  # not ours
+        try:
+            return PodVolumes(uid, name, namespace, self._volumes(uid))
+        except (OSError, ContainerRuntimeError):
+            return None  # no folder, or just gone
 
     def _volumes(self, uid: str) -> tuple[str, ...]:
         names = self._root.names(_beneath(uid))

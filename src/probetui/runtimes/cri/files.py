@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
@@ -44,7 +45,11 @@ from probetui.runtimes.cri.rotation import set_aside
 from probetui.runtimes.cri.translate import PodName, SeenContainer
 from probetui.runtimes.cri.volume_ownership import give_to_group
 from probetui.runtimes.sub_paths import SubPaths, sub_paths_folder, with_sub_paths
-from probetui.runtimes.volume_folders import VolumeFolders
+from probetui.runtimes.volume_folders import (
+    UNKNOWN_NAME,
+    UNKNOWN_NAMESPACE,
+    VolumeFolders,
+)
 from probetui.untrusted_files import DirectoryRoot, child_path, make_own_directory
 
 RESOLV_CONF = Path("/etc/resolv.conf")
@@ -136,6 +141,18 @@ class PodFiles:
             self._pods.remove_tree(child_path(Path(), pod.uid))
             _logs().remove_tree(logs.name)
 
+    def list_remains(self) -> tuple[PodName, ...]:
+        """Return the pods of which there are files."""
+        with system_refusals():
+            uids = _names(self._pods)
+            logs = _names(_logs())
+        return tuple(_pod_of_logs(uid, logs) for uid in uids)
+
+    def remove_empty_volumes(self, pod_uid: str) -> None:
+        """Remove what says whose the volumes were that are gone."""
+        with system_refusals():
+            self._volumes.remove_empty(pod_uid)
+
     def _write_hosts(self, pod: Pod, ip: str) -> Path:
         text = hosts_file(pod, hostname(pod), ip, _text(Path(ETC_HOSTS)))
         file = child_path(Path(), pod.uid, "etc-hosts")
@@ -191,6 +208,25 @@ class PodFiles:
         """Return all volumes there are, by pod."""
         with system_refusals():
             return with_sub_paths(self._volumes.list(), self._sub_paths.list())
+
+
+def _names(root: DirectoryRoot) -> list[str]:
+    try:
+        return root.names()
+    except FileNotFoundError:
+        return []
+
+
+def _pod_of_logs(uid: str, logs: Iterable[str]) -> PodName:
+    """Return whose files these are, by the name of the folder with the pod's logs."""
+    for name in logs:
+        # Names of Kubernetes objects hold no underscore.
+        match name.split("_", 2):
+            case [namespace, pod, found] if found == uid:
+                return PodName(namespace, pod, uid)
+            case _:
+                continue
+    return PodName(UNKNOWN_NAMESPACE, f"{UNKNOWN_NAME}{uid}", uid)
 
 
 def _logs() -> DirectoryRoot:

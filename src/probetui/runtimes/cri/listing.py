@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ import grpc
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import RuntimeState
+from probetui.kubelet.labels import POD_UID
 from probetui.kubelet.termination_message import (
     end_of_file,
     termination_message,
@@ -184,16 +185,17 @@ class Listing:
             each.id for each in answer.containers if each.pod_sandbox_id == sandbox_id
         )
 
-    async def has_sandboxes(self, pod_uid_label: Mapping[str, str]) -> bool:
-        """Tell whether any sandbox that a probetui made has these labels."""
-        labels = {**pod_uid_label, OWNER: self._owner}
+    async def has_sandboxes(self, pod_uid: str) -> bool:
+        """Tell whether any sandbox is of a pod with that uid, whoever made it."""
+        labels = {POD_UID: pod_uid}
         answer = await self._client.call(
             calls.LIST_POD_SANDBOX,
             cri.ListPodSandboxRequest(
                 filter=cri.PodSandboxFilter(label_selector=labels)
             ),
         )
-        return bool(answer.items)
+        # Not every runtime knows about filters.
+        return any(each.labels.get(POD_UID) == pod_uid for each in answer.items)
 
     async def is_gone_soon(
         self, look: Callable[[str], Awaitable[object]], cri_id: str

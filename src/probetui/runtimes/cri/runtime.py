@@ -33,7 +33,6 @@ from probetui.kubelet.effects import (
     RunPodSandbox,
     UnmountVolume,
 )
-from probetui.kubelet.labels import POD_UID
 from probetui.ports import (
     Clock,
     ExecResult,
@@ -60,6 +59,7 @@ from probetui.runtimes.cri.listing import Listing
 from probetui.runtimes.cri.ownership import Ownership
 from probetui.runtimes.cri.rotation import LogRotation
 from probetui.runtimes.cri.translate import (
+    PodName,
     container_name,
     is_of_owner,
     node_of,
@@ -229,7 +229,7 @@ class CriRuntime:
         for gone in (sandbox_id, *inside):
             self._listing.forget(gone)
             self._ownership.forget(gone)
-        if not await self._listing.has_sandboxes({POD_UID: found.pod.uid}):
+        if not await self._listing.has_sandboxes(found.pod.uid):
             await asyncio.to_thread(self._files.forget_pod, found.pod)
 
     def _sandbox_config(
@@ -412,6 +412,20 @@ class CriRuntime:
             cri_id = to_cri_id(container.status.container_id)
             if cri_id in pod.things:
                 self._ownership.take_over(cri_id, container.name)
+
+    async def list_remains(self) -> tuple[RuntimePodStatus, ...]:
+        """Return the pods of ours of which there are files."""
+        return tuple(
+            RuntimePodStatus(pod.uid, pod.name, pod.namespace)
+            for pod in await asyncio.to_thread(self._files.list_remains)
+        )
+
+    async def remove_remains(self, pod: RuntimePodStatus) -> None:
+        """Remove the files of a pod that has neither a sandbox nor volumes."""
+        if not await self._listing.has_sandboxes(pod.pod_uid):
+            name = PodName(pod.namespace, pod.name, pod.pod_uid)
+            await asyncio.to_thread(self._files.forget_pod, name)
+            await asyncio.to_thread(self._files.remove_empty_volumes, pod.pod_uid)
 
     async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
         """Freeze, signal or cut off a container, by the kernel of this machine."""

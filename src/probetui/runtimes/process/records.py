@@ -9,7 +9,9 @@ a reader never sees half of one.
 from __future__ import annotations
 
 import json
+import re
 import secrets
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +25,10 @@ CONTAINER_FILE = "container.json"
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """More than an environment may take; a longer file is none of ours."""
+
+_NAME_BYTES = 6
+_NAME = re.compile(r"[0-9a-f]{12}")
+_BEING_MADE = ".new-"
 
 Signature = tuple[int, int, int]
 """What tells a file from the one that replaced it."""
@@ -85,12 +91,40 @@ def new_folder(parent: Path) -> Path:
     Names are short because paths of unix sockets have to be.
     """
     while True:
-        name = secrets.token_hex(6)
+        name = secrets.token_hex(_NAME_BYTES)
         try:
             DirectoryRoot(parent).make_directory(name, 0o700)
         except FileExistsError:
             continue
         return parent / name
+
+
+def new_sandbox_folder(parent: Path, record_of: Callable[[str], SandboxRecord]) -> Path:
+    """Make a sandbox's folder; whoever sees it sees its record too.
+
+    Args:
+        parent: where it is made.
+        record_of: returns the record of a sandbox with that ID.
+    """
+    root = DirectoryRoot(parent)
+    while True:
+        name = secrets.token_hex(_NAME_BYTES)
+        if root.exists(name):
+            continue
+        making = f"{_BEING_MADE}{name}"
+        root.make_directory(making, 0o700)
+        try:
+            write(parent / making / SANDBOX_FILE, record_of(name))
+            root.rename(making, name)
+        except BaseException:
+            root.remove_tree(making)
+            raise
+        return parent / name
+
+
+def is_sandbox_name(name: str) -> bool:
+    """Tell whether a sandbox's folder can have that name."""
+    return _NAME.fullmatch(name) is not None
 
 
 def write(path: Path, record: SandboxRecord | ContainerRecord) -> None:

@@ -41,6 +41,7 @@ from probetui.runtimes.process.disruptions import Disruptions, why_not
 from probetui.runtimes.process.foreign import ForeignProcesses
 from probetui.runtimes.process.listing import list_processes
 from probetui.runtimes.process.log_rotation import ProcessLogRotation
+from probetui.runtimes.process.records import SandboxRecord
 from probetui.runtimes.process.sandbox import (
     FOLDER_MODE,
     ProcessSandbox,
@@ -133,15 +134,12 @@ class ProcessRuntime:
             }
             ip = free_address(operation.pod.uid, taken)
             make_own_directory(self._base, FOLDER_MODE)
-            folder = records.new_folder(self._base)
-            record = translate.sandbox_record(
-                operation, folder.name, ip, self._me, self._clock.now()
+            folder = records.new_sandbox_folder(
+                self._base,
+                lambda name: translate.sandbox_record(
+                    operation, name, ip, self._me, self._clock.now()
+                ),
             )
-            try:
-                records.write(folder / records.SANDBOX_FILE, record)
-            except OSError:
-                DirectoryRoot(self._base).remove_tree(folder.name)
-                raise
             self._find(folder.name)
         self._tell()
         return folder.name
@@ -190,6 +188,15 @@ class ProcessRuntime:
         """Return all volumes there are, whoever looks after their pods."""
         with _refusals():
             return self._volumes.list()
+
+    async def list_remains(self) -> tuple[RuntimePodStatus, ...]:
+        """Return nothing: what there is of a pod has a record or a volume."""
+        return ()
+
+    async def remove_remains(self, pod: RuntimePodStatus) -> None:
+        """Remove what says whose the volumes were that are gone."""
+        with _refusals():
+            await asyncio.to_thread(self._volumes.remove_empty, pod.pod_uid)
 
     async def image_status(
         self,
@@ -341,6 +348,8 @@ class ProcessRuntime:
         """Take a sandbox that is on disk, unless another probetui has it."""
         folder = self._base / name
         record = records.read_sandbox(folder / records.SANDBOX_FILE)
+        if record is None and self._sees_all:
+            record = self._recovered(name)
         if record is None:
             return
         sandbox = ProcessSandbox(
@@ -366,6 +375,20 @@ class ProcessRuntime:
                 for container in sandbox.containers.values()
                 if container.thaw_left()
             ]
+
+    def _recovered(self, name: str) -> SandboxRecord | None:
+        """Write a record for a folder of ours that has lost its own.
+
+        A removal that was interrupted leaves such a one, perhaps with processes.
+        """
+        if not records.is_sandbox_name(name):
+            return None
+        folder = DirectoryRoot(self._base)
+        if not folder.is_directory(name) or not folder.names(name):
+            return None
+        record = translate.unknown_sandbox(name, self._me, self._clock.now())
+        records.write(self._base / name / records.SANDBOX_FILE, record)
+        return record
 
     def _written_logs(self) -> Iterator[Path]:
         for sandbox in tuple(self._sandboxes.values()):

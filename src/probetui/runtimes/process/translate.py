@@ -24,6 +24,7 @@ from probetui.runtimes.process.descendants import new_number
 from probetui.runtimes.process.mounts import inside, is_in_home
 from probetui.runtimes.process.records import ContainerRecord, SandboxRecord
 from probetui.runtimes.process_identity import Process
+from probetui.runtimes.volume_folders import UNKNOWN_NAME, UNKNOWN_NAMESPACE
 
 NAME = "process"
 IMAGE_ID = "process"
@@ -75,6 +76,22 @@ def sandbox_record(
         host_network=pod.host_network,
         ip="" if pod.host_network else ip,
         is_ready=True,
+        created_at=now,
+        owner=owner,
+    )
+
+
+def unknown_sandbox(sandbox_id: str, owner: Process, now: datetime) -> SandboxRecord:
+    """Return a record for a sandbox whose own is lost: nothing runs in it again."""
+    return SandboxRecord(
+        sandbox_id=sandbox_id,
+        pod_uid=sandbox_id,
+        pod_name=f"{UNKNOWN_NAME}{sandbox_id}",
+        namespace=UNKNOWN_NAMESPACE,
+        attempt=0,
+        host_network=False,
+        ip="",
+        is_ready=False,
         created_at=now,
         owner=owner,
     )

@@ -1,0 +1,256 @@
+"""Pods whose removal was interrupted: `ls` shows them and `down` removes them."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.listing import FoundPod
+from probetui.cli.runtimes import all_pods, remove_pods
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+    SandboxStatus,
+)
+from probetui.k8s.volume import Volume
+from probetui.kubelet.effects import CreateContainer, MountVolume
+from probetui.ports import Runtime
+from probetui.runtimes.cri import files as cri_files
+from probetui.runtimes.cri.client import Client
+from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, Engine
+from probetui.runtimes.docker.translate import to_docker_id
+from probetui.runtimes.process.runtime import ProcessRuntime
+from tests.builders import START, a_pod
+from tests.fakes import FakeClock, FakeEngine, FakeRuntime
+from tests.runtimes.bench import POLITE
+from tests.runtimes.conftest import server
+from tests.runtimes.cri_server import CriServer
+from tests.runtimes.docker_bench import DockerBench
+from tests.runtimes.docker_bench import bench as docker
+from tests.runtimes.process.bench import ProcessBench, runs
+
+__all__ = ["docker", "server"]
+
+SANDBOX = SandboxStatus("s", is_ready=True)
+
+
+def a_status(state: RuntimeState) -> RuntimeContainerStatus:
+    return RuntimeContainerStatus(ContainerID("docker://c"), "app", state)
+
+
+RUNS, ENDED = a_status(RuntimeState.RUNNING), a_status(RuntimeState.EXITED)
+
+
+@pytest.mark.parametrize(
+    ("sandboxes", "containers", "holder", "state"),
+    [
+        pytest.param((SANDBOX,), (RUNS,), "", "running", id="all there"),
+        pytest.param((SANDBOX,), (ENDED,), "", "stopped", id="nothing runs"),
+        pytest.param((), (RUNS,), "", "half-removed", id="no sandbox"),
+        pytest.param((SANDBOX,), (), "", "half-removed", id="no container"),
+        pytest.param((), (), "", "half-removed", id="volumes or files only"),
+        pytest.param((SANDBOX,), (), "process 7", "starting", id="a session makes it"),
+    ],
+)
+def test_what_is_left_of_a_pod_has_a_state(
+    sandboxes: tuple[SandboxStatus, ...],
+    containers: tuple[RuntimeContainerStatus, ...],
+    holder: str,
+    state: str,
+) -> None:
+    status = RuntimePodStatus("u", "web", "default", sandboxes, containers)
+    found = FoundPod(FakeRuntime(FakeEngine(FakeClock())), status, holder)
+
+    row = found.row(START, wide=False)
+
+    assert row["STATE"] == found.as_dict(START)["state"] == state
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+async def remove_all(runtime: Runtime) -> None:
+    await remove_pods(runtime, await all_pods(runtime), grace_period_seconds=0)
+
+
+class TestOnProcesses:
+    """What is on disk of sandboxes, containers and volumes."""
+
+    @pytest.fixture
+    async def bench(self, tmp_path: Path) -> AsyncIterator[ProcessBench]:
+        made = ProcessBench(tmp_path / "base")
+        yield made
+        await made.clean_up()
+
+    async def test_a_sandbox_without_its_record_is_found_with_what_runs_in_it(
+        self, bench: ProcessBench
+    ) -> None:
+        """As version 0.1 left it, which removed files in any order."""
+        container_id = await bench.run_ready(f"echo $$ > pid; {POLITE}")
+        pid = bench.pid_in(container_id, "pid")
+        (record,) = bench.base.glob("*/sandbox.json")
+        record.unlink()
+        later = ProcessRuntime(bench.base, bench.clock, sees_all=True)
+
+        in_a_session = await bench.runtime.relist()
+        (found,) = await all_pods(later)
+        await remove_pods(later, [found], grace_period_seconds=0)
+
+        assert in_a_session == ()
+        assert found.name == f"half-removed-{record.parent.name}"
+        assert [each.container_id for each in found.containers] == [container_id]
+        await bench.until_dead(pid)
+        assert not runs(pid)
+        assert not record.parent.exists()
+        await later.close()
+
+    async def test_a_folder_that_we_did_not_make_is_left_alone(
+        self, bench: ProcessBench
+    ) -> None:
+        for name in ("theirs", "0123456789ab.bak", ".hidden", "0123456789AB"):
+            (bench.base / name).mkdir(parents=True)
+            (bench.base / name / "precious").touch()
+        (bench.base / "abcdefabcdef").write_text("a file")
+        (bench.base / "123456123456").symlink_to(bench.base / "theirs")
+        later = ProcessRuntime(bench.base, bench.clock, sees_all=True)
+
+        assert await all_pods(later) == ()
+        await later.close()
+
+        assert len([*bench.base.rglob("precious")]) == 4
+        assert not (bench.base / "theirs/sandbox.json").exists()
+
+    @pytest.mark.parametrize("left", ["the volume", "whose it was"])
+    async def test_volumes_of_which_a_part_is_left_are_found_and_removed(
+        self, bench: ProcessBench, left: str
+    ) -> None:
+        pod = a_pod(uid=uuid.uuid4().hex)
+        later = ProcessRuntime(bench.base, bench.clock, sees_all=True)
+        await later.mount_volume(MountVolume(pod, Volume("data"), (), START))
+        folder = bench.base / ".volumes" / pod.uid
+        if left == "the volume":
+            (folder / "pod.json").unlink()
+        else:
+            (folder / "data").rmdir()
+
+        (found,) = await all_pods(later)
+        await remove_all(later)
+
+        assert found.pod_uid == pod.uid
+        assert not folder.exists()
+        assert await all_pods(later) == ()
+        await later.close()
+
+    async def test_what_is_being_made_is_not_taken_for_half_removed(
+        self, bench: ProcessBench
+    ) -> None:
+        """A sandbox's folder is there with its record, or not at all."""
+        later = ProcessRuntime(bench.base, bench.clock, sees_all=True)
+
+        sandbox_id = await bench.sandbox(a_pod())
+
+        (found,) = await all_pods(later)
+        assert [each.sandbox_id for each in found.sandboxes] == [sandbox_id]
+        assert found.name == "web"
+        record = json.loads((bench.base / sandbox_id / "sandbox.json").read_text())
+        assert record["sandbox_id"] == sandbox_id
+        await later.close()
+
+
+class TestFilesOnCri:
+    """Files and logs, which outlive a sandbox if we are killed in between."""
+
+    @pytest.fixture
+    def logs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        logs = tmp_path / "logs"
+        monkeypatch.setattr(cri_files, "POD_LOGS", str(logs))
+        monkeypatch.setattr(
+            cri_files,
+            "sandbox_log_directory",
+            lambda pod: f"{logs}/{pod.namespace}_{pod.name}_{pod.uid}",
+        )
+        return logs
+
+    async def test_files_without_a_sandbox_are_found_and_removed(
+        self, server: CriServer, tmp_path: Path, logs: Path
+    ) -> None:
+        (tmp_path / "cri/pods/u1").mkdir(parents=True)
+        (tmp_path / "cri/pods/u2").mkdir()
+        (logs / "shop_web_u1").mkdir(parents=True)
+        (logs / "shop_web_other").mkdir()
+        client = Client(server.socket)
+        runtime = CriRuntime(
+            client, Engine("fake", "0"), FakeClock(), CriOptions(tmp_path / "cri")
+        )
+
+        found = await all_pods(runtime)
+        await remove_all(runtime)
+        await runtime.close()
+
+        assert {(each.namespace, each.name) for each in found} == {
+            ("shop", "web"),
+            ("default", "half-removed-u2"),
+        }
+        assert names(tmp_path / "cri/pods") == []
+        assert names(logs) == ["shop_web_other"]
+
+    async def test_files_of_a_pod_whose_sandbox_anybody_has_stay(
+        self, server: CriServer, tmp_path: Path, logs: Path
+    ) -> None:
+        """A kubelet runs a pod with the same uid: the logs are in use."""
+        server.add_container({"io.kubernetes.pod.uid": "u1"})
+        (tmp_path / "cri/pods/u1").mkdir(parents=True)
+        (logs / "shop_web_u1").mkdir(parents=True)
+        runtime = CriRuntime(
+            Client(server.socket),
+            Engine("fake", "0"),
+            FakeClock(),
+            CriOptions(tmp_path / "cri"),
+        )
+
+        await remove_all(runtime)
+        await runtime.close()
+
+        assert (logs / "shop_web_u1").is_dir()
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+class TestOnDocker:
+    """Containers, sandboxes and volumes that lack each other."""
+
+    async def test_whatever_is_left_of_pods_is_found_and_removed(
+        self, docker: DockerBench
+    ) -> None:
+        async def sandbox_of(name: str) -> str:
+            pod = a_pod(name=name, uid=f"{name}-{docker.options.owner}")
+            sandbox_id = await docker.sandbox(pod)
+            app = docker.container(POLITE)
+            operation = CreateContainer(pod, app, sandbox_id, 0, "")
+            made = await docker.runtime.create_container(operation)
+            await docker.runtime.start_container(made)
+            await docker.runtime.mount_volume(
+                MountVolume(pod, Volume("data"), (), START)
+            )
+            return to_docker_id(made) if name == "empty" else sandbox_id
+
+        docker.docker(await sandbox_of("orphans")).remove(force=True)
+        docker.docker(await sandbox_of("empty")).remove(force=True)
+        gone = await sandbox_of("volumes")
+        await docker.runtime.remove_pod_sandbox(gone)
+
+        found = await all_pods(docker.another())
+        await remove_all(docker.another())
+
+        what = {pod.name: (len(pod.sandboxes), len(pod.containers)) for pod in found}
+        assert what == {"orphans": (0, 1), "empty": (1, 0), "volumes": (0, 0)}
+        assert await all_pods(docker.another()) == ()
+        assert docker.volumes() == []
+        assert names(docker.folder / "containers") == []
