@@ -243,3 +243,29 @@ async def test_an_offset_is_told_once_and_so_is_a_change(clock: FakeClock) -> No
         daemon_clock.sample(START + ahead * SECOND, START, START)
 
     assert told == [45 * SECOND, -45 * SECOND, timedelta()]
+
+
+@pytest.mark.parametrize(
+    "year",
+    [
+        pytest.param(1970, id="never"),
+        pytest.param(2300, id="too far"),
+        pytest.param(9999, id="the end of time"),
+    ],
+)
+async def test_what_cannot_be_is_no_measurement_and_not_later_than_now(
+    clock: FakeClock, year: int
+) -> None:
+    theirs = datetime(year, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+    async def ask() -> datetime:
+        return theirs
+
+    daemon_clock = DaemonClock(clock, ask)
+    daemon_clock.started(APP, START)
+    running = RuntimeContainerStatus(APP, "app", RuntimeState.RUNNING, theirs, theirs)
+
+    found = await daemon_clock.container(running)
+
+    assert not daemon_clock.offset
+    assert found.started_at == min(theirs, START)

@@ -183,7 +183,12 @@ async def _attached(
 
 async def _remove_after_bug(runtime: Runtime, roster: Roster, notes: Notes) -> None:
     try:
-        await remove_own(runtime, roster.all_seen)
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await remove_own(runtime, roster.all_seen)
+    except TimeoutError:
+        notes.error(
+            f"containers may be left: {runtime.name} does not answer; see `probetui ls`"
+        )
     except Exception as error:  # noqa: BLE001  # the bug before is what is reported
         notes.error(f"containers may be left: {error}; see `probetui ls`")
 

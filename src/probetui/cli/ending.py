@@ -36,6 +36,9 @@ SILENCE_SECONDS = 10
 
 PING_SECONDS = 1
 
+REMOVAL_SECONDS = 60
+"""For how long a runtime may remove what is left of the pods."""
+
 _HUNG_UP = SIGNALLED + signal.SIGHUP
 _VERDICTS = {
     signal.SIGINT: Verdict("interrupted", INTERRUPTED),
@@ -109,16 +112,17 @@ async def end_pods(
     names = ", ".join(each.name for each in pods)
     if verdict.reason != PODS_ENDED:
         notes.note(f"stopping {names} (within {grace}s; ^C leaves them running)")
-    stopping = asyncio.ensure_future(_stop_and_remove(session, pods, runtime))
+    stopping = asyncio.ensure_future(_stop_and_remove(session, pods, runtime, notes))
     leaving = asyncio.ensure_future(interrupts.leave.wait())
     silence = asyncio.ensure_future(_wait_for_silence(runtime, names, notes))
     tasks = {stopping, leaving, silence}
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    is_left = not stopping.done() and leaving.done()
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
     session.stop()
-    if interrupts.leave.is_set():
+    if is_left:
         notes.warning(f"left running: {names}; `probetui down` removes them")
         return replace(verdict, exit_status=SIGNALLED + interrupts.left_by)
     if stopping.cancelled():
@@ -131,17 +135,26 @@ async def end_pods(
     if isinstance(error, ContainerRuntimeError):
         notes.error(f"could not remove {names}: {error}; later: `probetui down`")
         return replace(verdict, exit_status=verdict.exit_status or error.exit_status)
+    if isinstance(error, TimeoutError):
+        notes.error(
+            f"could not remove {names} within {REMOVAL_SECONDS}s; later: "
+            "`probetui down`"
+        )
+        return replace(verdict, exit_status=verdict.exit_status or RUNTIME_GONE)
     if error is not None:
         raise error
     return verdict
 
 
 async def _stop_and_remove(
-    session: RealtimeSession, pods: Sequence[Pod], runtime: Runtime
+    session: RealtimeSession, pods: Sequence[Pod], runtime: Runtime, notes: Notes
 ) -> None:
-    await session.shutdown()
+    if not await session.shutdown():
+        names = ", ".join(each.pod.name for each in session.snapshot.pods)
+        notes.warning(f"{names} did not end in time; removing what is left")
     session.stop()
-    await remove_own(runtime, pods)
+    async with asyncio.timeout(REMOVAL_SECONDS):
+        await remove_own(runtime, pods)
 
 
 async def _wait_for_silence(runtime: Runtime, names: str, notes: Notes) -> None:

@@ -43,6 +43,9 @@ _SCREEN_OFF = (
 )
 """No mouse, no focus, no pasting, the usual keys, a cursor, the first page."""
 
+_USUAL_KEYS, _DISTINCT_KEYS = b"\x1b[<u", b"\x1b[>25u"
+"""Kitty's keyboard protocol left, and entered again with Textual's flags."""
+
 _READ = Callable[[signal.Signals], None]
 
 
@@ -198,6 +201,8 @@ class SignalWatch:
             if not modes[_LOCAL_MODES] & termios.ICANON:
                 modes[_LOCAL_MODES] &= ~termios.ISIG
                 modes[_LOCAL_MODES] |= termios.ISIG if is_stuck else 0
+                # Keys that come as sequences of their own would be none of the signals.
+                _write(_USUAL_KEYS if is_stuck else _DISTINCT_KEYS)
                 termios.tcsetattr(_STDIN, termios.TCSANOW, modes)
             self._keys_are_signals = is_stuck
 

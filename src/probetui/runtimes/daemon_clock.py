@@ -31,8 +31,11 @@ PRECISION = timedelta(milliseconds=1)
 KEPT = 10_000
 """Of how many containers the converted instants are remembered."""
 
-_FIRST_YEAR = 1971
-"""What a runtime dates earlier has not happened."""
+FARTHEST = timedelta(days=3650)
+"""No clock is further off; what says so tells no time."""
+
+_YEARS = range(1971, 9000)
+"""What a runtime dates otherwise has not happened."""
 
 _NO_TIME = timedelta()
 
@@ -82,6 +85,8 @@ class DaemonClock:
     def sample(self, theirs: datetime, earliest: datetime, latest: datetime) -> None:
         """Learn that `theirs` was between two instants of ours."""
         low, high = theirs - latest, theirs - earliest
+        if theirs.year not in _YEARS or max(-low, high) > FARTHEST:
+            return
         if not low - PRECISION <= self._offset <= high + PRECISION:
             self._offset = low + (high - low) / 2
             self._tell_if_new()
@@ -120,9 +125,7 @@ class DaemonClock:
 
     def ours(self, theirs: datetime) -> datetime:
         """Return an instant by the session's clock, as far as the offset is known."""
-        if theirs.year < _FIRST_YEAR:
-            return theirs
-        return theirs - self._offset
+        return theirs - self._offset if theirs.year in _YEARS else theirs
 
     def log_line(self, line: LogLine) -> LogLine:
         """Return a line with its instant by the session's clock."""
@@ -158,7 +161,7 @@ class DaemonClock:
                 await self._measure_now()
 
     def _is_future(self, theirs: datetime) -> bool:
-        return theirs - self._offset > self._clock.now() + PRECISION
+        return self.ours(theirs) > self._clock.now() + PRECISION
 
     def _convert(self, key: str, theirs: datetime | None) -> datetime | None:
         """Return an instant that is in the past; the same one for the same one."""
