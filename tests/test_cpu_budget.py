@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from probetui.cpu_budget import CPUBudget, RestSchedule, wait_readable
+from probetui.cpu_budget import CPUBudget, RestSchedule
 
 
 def work(seconds: float) -> None:
@@ -34,14 +34,37 @@ async def test_a_reader_that_worked_for_long_suspends() -> None:
     assert not await ran_meanwhile(CPUBudget())
 
 
-async def test_a_budget_begins_again_after_a_rest_and_after_a_wait() -> None:
-    rested, waited = CPUBudget(), CPUBudget()
+async def test_after_a_rest_the_budget_begins_again() -> None:
+    budget = CPUBudget()
     work(0.003)
 
-    await rested.give_way()
-    waited.restart()
+    await budget.give_way()
 
-    assert not await ran_meanwhile(waited)
+    assert not await ran_meanwhile(budget)
+
+
+async def test_who_worked_does_not_begin_again_by_a_short_wait() -> None:
+    """Else a peer that sends byte by byte would take the whole processor."""
+    here, there = socket.socketpair()
+    budget = CPUBudget()
+    with here, there:
+        there.send(b"a")
+        for _ in range(10):
+            work(0.0003)
+            await budget.wait_readable(here)
+
+    assert await ran_meanwhile(budget)
+
+
+async def test_who_waited_for_long_begins_again() -> None:
+    here, there = socket.socketpair()
+    budget = CPUBudget()
+    work(0.003)
+    with here, there:
+        asyncio.get_running_loop().call_later(0.03, there.send, b"a")
+        await budget.wait_readable(here)
+
+    assert not await ran_meanwhile(budget)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +97,7 @@ def test_a_reader_alone_works_for_a_fifth_of_the_time() -> None:
 async def test_who_waits_for_a_socket_goes_on_when_it_has_something() -> None:
     here, there = socket.socketpair()
     with here, there:
-        waiting = asyncio.create_task(wait_readable(here))
+        waiting = asyncio.create_task(CPUBudget().wait_readable(here))
         await asyncio.sleep(0)
         assert not waiting.done()
 
@@ -86,7 +109,7 @@ async def test_who_waits_for_a_socket_goes_on_when_it_has_something() -> None:
 async def test_who_no_longer_waits_for_a_socket_leaves_no_reader() -> None:
     here, there = socket.socketpair()
     with here, there:
-        waiting = asyncio.create_task(wait_readable(here))
+        waiting = asyncio.create_task(CPUBudget().wait_readable(here))
         await asyncio.sleep(0)
 
         waiting.cancel()

@@ -39,40 +39,42 @@ _SCHEDULE = RestSchedule()
 
 
 class CPUBudget:
-    """The processor's time that one reader has before it has to suspend.
+    """The processor's time that one reader has before it has to rest.
 
-    It is the event loop's thread that is measured: the budget starts again whenever
-    another task may have run.
+    It is the event loop's thread that is measured, between two suspensions of the
+    reader. Waiting for the peer counts as rest.
     """
 
-    __slots__ = ("_began_at",)
+    __slots__ = ("_began_at", "_used")
 
     def __init__(self) -> None:
-        self._began_at = time.thread_time()
-
-    def restart(self) -> None:
-        """Begin again, after the reader was suspended."""
+        self._used = 0.0
         self._began_at = time.thread_time()
 
     async def give_way(self) -> None:
         """Suspend, if the budget is used up."""
-        used = time.thread_time() - self._began_at
+        used = self._used + time.thread_time() - self._began_at
         if used > _BUDGET_SECONDS:
             now = asyncio.get_running_loop().time()
             await asyncio.sleep(_SCHEDULE.rest_seconds(now, used))
-            self.restart()
+            self._used = 0.0
+            self._began_at = time.thread_time()
 
-
-async def wait_readable(source: socket.socket) -> None:
-    """Suspend until a socket has something to read, or has ended."""
-    loop = asyncio.get_running_loop()
-    ready = loop.create_future()
-    descriptor = source.fileno()
-    loop.add_reader(descriptor, _resolve, ready)
-    try:
-        await ready
-    finally:
-        loop.remove_reader(descriptor)
+    async def wait_readable(self, source: socket.socket) -> None:
+        """Suspend until a socket has something to read, or has ended."""
+        self._used += time.thread_time() - self._began_at
+        loop = asyncio.get_running_loop()
+        waits_from = loop.time()
+        ready = loop.create_future()
+        descriptor = source.fileno()
+        loop.add_reader(descriptor, _resolve, ready)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(descriptor)
+        rested = (loop.time() - waits_from) / _REST_FACTOR
+        self._used = max(self._used - rested, 0.0)
+        self._began_at = time.thread_time()
 
 
 def _resolve(ready: asyncio.Future[None]) -> None:

@@ -19,7 +19,7 @@ import socket
 from collections.abc import Callable
 from typing import Protocol
 
-from probetui.cpu_budget import CPUBudget, wait_readable
+from probetui.cpu_budget import CPUBudget
 from probetui.errors import GoError, OwnTroubleError, ProbetuiError
 from probetui.k8s.listeners import Endpoint
 from probetui.ports import DialAddress
@@ -123,8 +123,7 @@ class TCPConnection:
             try:
                 return self._socket.recv(_RECEIVE_BYTES)
             except BlockingIOError:
-                await wait_readable(self._socket)
-                self._budget.restart()
+                await self._budget.wait_readable(self._socket)
             except OSError as error:
                 raise self._broken("read", error) from error
 

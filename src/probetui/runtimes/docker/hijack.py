@@ -8,7 +8,7 @@ import ssl
 
 import requests
 
-from probetui.cpu_budget import CPUBudget, wait_readable
+from probetui.cpu_budget import CPUBudget
 from probetui.runtimes.docker.faults import FOREIGN_ERRORS, runtime_error
 
 CHUNK_BYTES = 64 * 1024
@@ -48,8 +48,7 @@ class HijackedStream:
             while True:
                 with contextlib.suppress(*NOTHING_YET):
                     return self._socket.recv(CHUNK_BYTES)
-                await wait_readable(self._socket)
-                self._budget.restart()
+                await self._budget.wait_readable(self._socket)
         except OSError as error:
             raise runtime_error(error) from error
 
