@@ -53,13 +53,24 @@ class Slow(http.server.BaseHTTPRequestHandler):
 
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Slow).serve_forever()
 """
-SILENT_SERVER = """\
+LOOPBACK_UP = """\
+import fcntl, socket, struct
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+with socket.socket() as sock:
+    fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
+"""
+"""Of a network namespace that is new."""
+
+SILENT_SERVER = (
+    LOOPBACK_UP
+    + """\
 import socket
 sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 sink.bind(("127.0.0.1", 53))
 while True:
     sink.recv(512)
 """
+)
 
 
 @contextmanager
@@ -122,12 +133,17 @@ async def test_without_a_descriptor_a_command_is_no_failure(tmp_path: Path) -> N
     assert attempt.error is not None
 
 
-NO_LOCAL_PORT = """
-import asyncio, socket
+NO_LOCAL_PORT = (
+    LOOPBACK_UP
+    + """\
+import asyncio, pathlib
 from probetui.errors import OwnTroubleError
 from probetui.probers.connection import dial
 
+LOCAL_PORTS = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+
 async def main():
+    LOCAL_PORTS.write_text("30000 30009")
     server = socket.create_server(("127.0.0.1", 40000), backlog=100)
     kept = []
     try:
@@ -138,28 +154,13 @@ async def main():
 
 asyncio.run(main())
 """
+)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes a network namespace")
 def test_without_a_local_port_a_connection_is_our_trouble() -> None:
-    script = """
-        ip link set lo up
-        echo "30000 30009" > /proc/sys/net/ipv4/ip_local_port_range
-        exec "$@"
-    """
-
     done = subprocess.run(
-        [
-            "unshare",
-            "--net",
-            "sh",
-            "-c",
-            script,
-            "sh",
-            sys.executable,
-            "-c",
-            NO_LOCAL_PORT,
-        ],
+        ["unshare", "--net", sys.executable, "-c", NO_LOCAL_PORT],
         capture_output=True,
         text=True,
         timeout=120,
@@ -238,7 +239,6 @@ def test_silent_names_do_not_kill_a_healthy_container(tmp_path: Path) -> None:
         mount --make-rprivate /
         mount --bind "$1/resolv.conf" /etc/resolv.conf
         mount --bind "$1/hosts" /etc/hosts
-        ip link set lo up
         "$2" "$1/silent.py" & sink=$!
         shift 2
         "$@"; status=$?
