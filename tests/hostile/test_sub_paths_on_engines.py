@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from probetui.k8s.pod import Pod, VolumeMount
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.volume import EmptyDir, HostPath, Projected, Volume, VolumeFile
 from probetui.kubelet.effects import CreateContainer, UnmountVolume
+from probetui.runtimes.docker.translate import to_docker_id
 from probetui.runtimes.sub_paths import sub_paths_folder
 from tests.hostile.arena import facts_of
 from tests.runtimes.bench import SLOW, Bench
@@ -227,6 +229,55 @@ async def test_others_go_on_after_a_start(bench: Bench) -> None:
     await start(bench, pod, sandbox_id, "sub", name="reader")
 
     assert await look(bench, writer, "touch /s/sub/file; ls /s/sub") == "file\n"
+
+
+@pytest.mark.docker
+async def test_who_can_write_to_a_volume_is_paused_while_the_engine_resolves() -> None:
+    bench = DockerBench(mounts_sub_paths=False)
+    try:
+        pod, sandbox_id = await a_pod_after(bench, "mkdir /s/sub")
+        reading = replace(WHOLE, read_only=True)
+        writer = await run(bench, pod, WHOLE, sandbox_id=sandbox_id, name="writer")
+        reader = await run(bench, pod, reading, sandbox_id=sandbox_id, name="reader")
+        since = bench.clock.now()
+
+        await start(bench, pod, sandbox_id, "sub", name="third")
+
+        assert paused(bench, writer, since) == ["pause", "unpause"]
+        assert paused(bench, reader, since) == []
+    finally:
+        await bench.close()
+
+
+@pytest.mark.docker
+async def test_a_volume_that_strangers_can_write_to_has_no_guarded_sub_paths() -> None:
+    bench = DockerBench(mounts_sub_paths=False)
+    try:
+        pod, sandbox_id = await a_pod_after(bench, "mkdir /s/sub")
+        (volume,) = bench.volumes()
+        stranger = bench.run_foreign(volumes={volume.name: {"bind": "/s"}})
+
+        with pytest.raises(ContainerConfigError, match=REFUSED):
+            await start(bench, pod, sandbox_id, "sub")
+
+        stranger.reload()
+        assert stranger.status == "running"
+    finally:
+        await bench.close()
+
+
+def paused(bench: DockerBench, container_id: ContainerID, since: datetime) -> list[str]:
+    """Return how a container was paused and let go on again."""
+    events = bench.sdk.api.events(
+        since=int(since.timestamp()),
+        until=int(bench.clock.now().timestamp()) + 1,
+        filters={
+            "container": to_docker_id(container_id),
+            "event": ["pause", "unpause"],
+        },
+        decode=True,
+    )
+    return [event["Action"] for event in events]
 
 
 async def test_a_path_of_the_host_has_no_links_out_of_it_either(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from probetui.runtimes import disruption_notes as kinds
 from probetui.runtimes.disruption_notes import DisruptionNote, DisruptionNotes
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
+from probetui.runtimes.docker.faults import CONFLICT, NOT_FOUND, RefusedError
 from probetui.runtimes.docker.translate import HOST, OF_ANOTHER, Seen, own_address
 
 logger = logging.getLogger(__name__)
@@ -99,6 +99,27 @@ class Disruptions:
                     await self._cut(in_network_of)
                 case Disruption.RESTORE_NETWORK:
                     await self._join(in_network_of)
+
+    @contextlib.asynccontextmanager
+    async def paused(self, docker_ids: Iterable[str]) -> AsyncIterator[None]:
+        """Have containers stand still for the length of a block.
+
+        Those that do already go on doing so; those that have ended meanwhile are left.
+
+        Raises:
+            ContainerRuntimeError: one of them cannot be paused.
+        """
+        async with self._one_at_a_time:
+            before = set(self._frozen)
+            try:
+                for docker_id in docker_ids:
+                    with _unless_ended():
+                        await self._freeze(docker_id)
+                yield
+            finally:
+                for docker_id in self._frozen - before:
+                    with _left_with_a_word("frozen", docker_id):
+                        await self._thaw(docker_id)
 
     async def undo(self) -> None:
         """Let go on and join again what was frozen and cut off here.
@@ -236,6 +257,16 @@ def why_not(pod: Pod, disruption: Disruption) -> str:
     if pod.host_network and disruption in _ON_NETWORK:
         return HOST_NETWORK
     return ""
+
+
+@contextlib.contextmanager
+def _unless_ended() -> Iterator[None]:
+    """Go on if a container is not there, or does not run, any more."""
+    try:
+        yield
+    except RefusedError as error:
+        if error.status not in {CONFLICT, NOT_FOUND}:
+            raise
 
 
 @contextlib.contextmanager

@@ -186,6 +186,7 @@ class DockerRuntime:
             self._client,
             helpers,
             self._ownership,
+            self._disruptions,
             sub_paths=_sub_paths(daemon, self._options),
             knows_parts=knows_parts,
         )

@@ -27,7 +27,8 @@ from probetui.k8s.volume import HostPath
 from probetui.ports import PodVolumes
 from probetui.runtimes.docker.archives import pack, volume_root
 from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.faults import CONFLICT, NOT_FOUND, RefusedError
+from probetui.runtimes.docker.disruptions import Disruptions
+from probetui.runtimes.docker.faults import RefusedError
 from probetui.runtimes.docker.helpers import Helper, Helpers
 from probetui.runtimes.docker.mounts import Place, whole
 from probetui.runtimes.docker.ownership import Ownership
@@ -69,6 +70,7 @@ class VolumeParts:
         client: the connection to the daemon.
         helpers: look into volumes.
         ownership: says which containers are ours.
+        disruptions: pauses containers.
         sub_paths: mounts on the daemon's machine; None where we cannot mount there.
         knows_parts: whether the daemon mounts parts of volumes by itself.
     """
@@ -78,6 +80,7 @@ class VolumeParts:
         client: Client,
         helpers: Helpers,
         ownership: Ownership,
+        disruptions: Disruptions,
         *,
         sub_paths: SubPaths | None,
         knows_parts: bool,
@@ -85,6 +88,7 @@ class VolumeParts:
         self._client = client
         self._helpers = helpers
         self._ownership = ownership
+        self._disruptions = disruptions
         self._sub_paths = sub_paths
         self._knows_parts = knows_parts
         self._guarded: dict[str, tuple[Pod, Container, tuple[GuardedPart, ...]]] = {}
@@ -158,8 +162,15 @@ class VolumeParts:
                 ))
                 for part in parts
             ]  # fmt: skip
-            for part in parts:
-                await self._pause_writers(stack, container, part)
+            writers = [
+                it for part in parts for it in await self._writers(container, part)
+            ]
+            try:
+                await stack.enter_async_context(self._disruptions.paused(writers))
+            except RefusedError as error:
+                raise refused_sub_path(
+                    container.name, parts[0].mount.name, error
+                ) from error
             for part, helper in found:
                 path, missing = await self._resolve(
                     helper, container, part.mount, part.path
@@ -271,44 +282,16 @@ class VolumeParts:
                 container.name, mount.name, error, to_make=True
             ) from error
 
-    async def _pause_writers(
-        self,
-        stack: contextlib.AsyncExitStack,
-        container: Container,
-        part: GuardedPart,
-    ) -> None:
-        """Pause what can write to a volume until the stack ends."""
+    async def _writers(self, container: Container, part: GuardedPart) -> list[str]:
+        """Return the containers that run and can write to a volume."""
         filters = {"volume": [part.place.volume], "status": ["running"]}
         listed = await self._client.call(lambda api: api.containers(filters=filters))
-        for each in listed:
-            if not _can_write(each, part.place.volume):
-                continue
-            if not self._ownership.is_listed_as_ours(each):
-                reason = f"container {each['Id'][:12]}, not ours, can write to it"
+        writers = [it for it in listed if _can_write(it, part.place.volume)]
+        for other in writers:
+            if not self._ownership.is_listed_as_ours(other):
+                reason = f"container {other['Id'][:12]}, not ours, can write to it"
                 raise refused_sub_path(container.name, part.mount.name, reason)
-            docker_id = each["Id"]
-            stack.push_async_callback(self._unpause, docker_id)
-            try:
-                await self._pause(docker_id)
-            except RefusedError as error:
-                raise refused_sub_path(
-                    container.name, part.mount.name, error
-                ) from error
-
-    async def _pause(self, docker_id: str) -> None:
-        try:
-            await self._client.call(lambda api: api.pause(docker_id))
-        except RefusedError as error:
-            # It has ended, or was paused for another volume of the same container.
-            if error.status not in {CONFLICT, NOT_FOUND}:
-                raise
-
-    async def _unpause(self, docker_id: str) -> None:
-        try:
-            await self._client.call(lambda api: api.unpause(docker_id))
-        except RefusedError as error:
-            if error.status not in {CONFLICT, NOT_FOUND}:
-                raise
+        return [it["Id"] for it in writers]
 
 
 def _can_write(listed: Mapping[str, Any], volume: str) -> bool:
