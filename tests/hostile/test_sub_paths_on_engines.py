@@ -6,6 +6,7 @@ looks whether the container has it, and whether anything in it was changed.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
@@ -25,6 +26,7 @@ from tests.hostile.arena import facts_of
 from tests.runtimes.bench import SLOW, Bench
 from tests.runtimes.cri_bench import CriBench, alone
 from tests.runtimes.docker_bench import DockerBench
+from tests.runtimes.own_daemon import OwnDaemon, why_not
 from tests.runtimes.volume_contract import a_pod_with, host, look, mount, run
 
 pytestmark = pytest.mark.slow
@@ -367,3 +369,34 @@ async def test_nothing_stays_mounted_once_a_pod_is_gone(bench: Bench) -> None:
     assert await host(last).list_volumes() == ()
     assert mounts_of(bench) == []
     await last.close()
+
+
+@pytest.mark.docker
+async def test_a_daemon_that_does_not_see_our_mounts_mounts_no_empty_folder(
+    canary: Path,
+) -> None:
+    before = facts_of(canary)
+    if reason := why_not():
+        pytest.skip(reason)
+    daemon = OwnDaemon(
+        Path(tempfile.mkdtemp(prefix="dockerd-")),  # a short name
+        "--mount",
+        "--propagation=private",
+    )
+    try:
+        daemon.start()
+        daemon.load("busybox:1.36")
+        bench = DockerBench(daemon.url, sandbox_image="busybox:1.36")
+        script = f"mkdir /s/sub; touch /s/sub/f; ln -s {canary} /s/link"
+        pod, sandbox_id = await a_pod_after(bench, script)
+
+        found = await start(bench, pod, sandbox_id, "sub")
+        with pytest.raises(ContainerConfigError, match=REFUSED):
+            await start(bench, pod, sandbox_id, "link", name="victim")
+
+        assert await look(bench, found, "ls /part") == "f\n"
+        assert mounts_of(bench) == []
+        assert facts_of(canary) == before
+        await bench.close()
+    finally:
+        daemon.clean_up()

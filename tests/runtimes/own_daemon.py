@@ -35,10 +35,12 @@ class OwnDaemon:
 
     Args:
         folder: where all of it is; its path must be short, for the sockets in it.
+        unshared: options of unshare(1) for what else it has of its own.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *unshared: str) -> None:
         self._folder = folder
+        self._unshared = unshared
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"unix://{folder / 'docker.sock'}"
 
@@ -49,6 +51,7 @@ class OwnDaemon:
             # bridge of the machine's own daemon.
             "unshare",
             "--net",
+            *self._unshared,
             "dockerd",
             f"--host={self.url}",
             f"--data-root={self._folder / 'data'}",

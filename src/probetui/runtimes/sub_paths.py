@@ -135,6 +135,10 @@ def _existing_prefix(volume: Path, path: PurePath) -> tuple[PurePath, PurePath]:
 # -- mounts
 
 
+class UnseenMountError(OSError):
+    """The container engine sees other files, or none of our mounts."""
+
+
 @dataclass(frozen=True, slots=True)
 class SubPaths:
     """The subPaths that are mounted for the containers of one runtime.
@@ -222,12 +226,12 @@ class SubPaths:
     def check_view(self, path: Path) -> None:
         """Raise `OSError` unless the engine finds the same file at a path as we do.
 
-        It may have another root, or see none of our mounts.
+        It may have another root, or see none of our mounts: `UnseenMountError`.
         """
         real = Path(os.path.realpath(path))
         seen = Path(f"/proc/{_peer(self.engine_socket)}/root{real}")
         if not _is_same(real.stat(), seen):
-            raise OSError(
+            raise UnseenMountError(
                 errno.EXDEV, "the container engine does not see it as it is", str(path)
             )
 
@@ -272,7 +276,9 @@ def _peer(engine_socket: Path) -> int:
         )
     pid: int = _CREDENTIALS.unpack(read)[0]
     if pid == 0:
-        raise OSError(errno.EXDEV, "the container engine is in another PID namespace")
+        raise UnseenMountError(
+            errno.EXDEV, "the container engine is in another PID namespace"
+        )
     return pid
 
 

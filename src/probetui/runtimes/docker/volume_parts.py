@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.pod import Container, Pod, VolumeMount
 from probetui.k8s.volume import HostPath
 from probetui.ports import PodVolumes
@@ -32,7 +32,12 @@ from probetui.runtimes.docker.faults import RefusedError
 from probetui.runtimes.docker.helpers import Helper, Helpers
 from probetui.runtimes.docker.mounts import Place, whole
 from probetui.runtimes.docker.ownership import Ownership
-from probetui.runtimes.sub_paths import SubPaths, refused_sub_path, with_sub_paths
+from probetui.runtimes.sub_paths import (
+    SubPaths,
+    UnseenMountError,
+    refused_sub_path,
+    with_sub_paths,
+)
 
 ROOT = PurePosixPath("/volume")
 """The folder of a helper in which it has a volume."""
@@ -108,8 +113,10 @@ class VolumeParts:
         """
         volume = pod.volume(mount.name)
         is_host_path = volume is not None and isinstance(volume.source, HostPath)
-        if not (self._knows_parts and not is_host_path) and self._can_bind(place):
-            return await self._bind(pod, container, mount, place)
+        if not self._knows_parts or is_host_path:
+            bound = await self._bind(pod, container, mount, place)
+            if bound is not None:
+                return bound
         if is_host_path:
             reason = (
                 "a subPath of a hostPath takes root on the daemon's machine: "
@@ -193,22 +200,24 @@ class VolumeParts:
             return volumes
         return with_sub_paths(volumes, self._sub_paths.list())
 
-    def _can_bind(self, place: Place) -> bool:
-        if self._sub_paths is None:
-            return False
-        try:
-            self._sub_paths.check_view(Path(place.path))
-        except OSError:
-            return False
-        return True
-
     async def _bind(
         self, pod: Pod, container: Container, mount: VolumeMount, place: Place
-    ) -> str:
-        sub_paths = self._sub_paths
-        assert sub_paths is not None, "asked before"  # noqa: S101  # for the type
-        path = Path(place.path)
-        return str(await asyncio.to_thread(sub_paths.bind, pod, container, mount, path))
+    ) -> str | None:
+        """Mount it for the daemon; None where that is not possible for us."""
+        sub_paths, path = self._sub_paths, Path(place.path)
+        if sub_paths is None:
+            return None
+        try:
+            sub_paths.check_view(path)
+        except OSError:
+            return None
+        try:
+            bound = await asyncio.to_thread(sub_paths.bind, pod, container, mount, path)
+        except ContainerConfigError as error:
+            if isinstance(error.__cause__, UnseenMountError):
+                return None
+            raise
+        return str(bound)
 
     # -- in a helper
 
