@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -286,7 +288,7 @@ def test_cleaning_unmounts_and_removes_nothing_of_what_was_mounted(
         sub_paths.clean(pod.uid, "data")
 
         assert sub_paths.list() == ()
-        assert list(sub_paths.base.iterdir()) == []
+        assert not sub_paths.base.exists()
 
 
 @isolated
@@ -318,6 +320,41 @@ def test_an_engine_that_does_not_see_our_mounts_is_given_none(arena: Arena) -> N
     with pytest.raises(ContainerConfigError, match="failed to prepare subPath"):
         sub_paths.bind(pod, pod.containers[0], mount, volume)
 
+    assert str(sub_paths.base) not in Path(MOUNT).read_text("utf-8")
+
+
+LISTEN = """
+import socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@isolated
+def test_an_engine_in_a_mount_namespace_of_its_own_is_given_no_empty_folder(
+    arena: Arena,
+) -> None:
+    volume = a_volume(arena, "sub")
+    mount = a_mount("sub")
+    pod = a_pod_mounting(mount)
+    path = arena.folder / "engine.sock"
+    unshare = ["unshare", "--mount", "--propagation=private"]
+    with subprocess.Popen(
+        [*unshare, sys.executable, "-c", LISTEN, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as there:
+        assert there.stdout is not None
+        assert there.stdout.readline() == b"ready\n"
+        sub_paths = SubPaths(arena.folder / "sub-paths", path)
+
+        with pytest.raises(ContainerConfigError, match="failed to prepare subPath"):
+            sub_paths.bind(pod, pod.containers[0], mount, volume)
+
+        there.communicate()
     assert str(sub_paths.base) not in Path(MOUNT).read_text("utf-8")
 
 

@@ -200,6 +200,8 @@ class SubPaths:
             )
             with contextlib.suppress(FileNotFoundError):
                 DirectoryRoot(self.base).remove_directory(folder.parent.name)
+            with contextlib.suppress(OSError):  # of other pods there is something
+                DirectoryRoot(self.base.parent).remove_directory(self.base.name)
 
     def list(self) -> tuple[PodVolumes, ...]:
         """Return the volumes of which subPaths are mounted, by pod."""
