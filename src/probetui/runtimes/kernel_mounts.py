@@ -5,7 +5,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import re
 from pathlib import Path
+
+MOUNTS = Path("/proc/self/mountinfo")
+_ESCAPE = re.compile(rb"\\([0-7]{3})")
 
 BIND = 4096
 DETACH = 2
@@ -30,6 +34,29 @@ def bind_descriptor(descriptor: int, target: Path) -> None:
     """
     source = f"/proc/self/fd/{descriptor}".encode()
     _check(_libc().mount(source, os.fsencode(target), None, BIND, None), target)
+
+
+def mounts_at(target: Path) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """Return the file systems that are mounted at a path, and mounts beneath it.
+
+    The first are kinds, the one that is seen last; the second are mount points. Raises
+    `OSError` where the mounts are not known.
+    """
+    kinds, beneath = [], []
+    real = Path(os.path.realpath(target))
+    for line in MOUNTS.read_bytes().splitlines():
+        before, _, after = line.partition(b" - ")
+        point = Path(os.fsdecode(_unescaped(before.split()[4])))
+        if point == real:
+            kinds.append(os.fsdecode(after.split()[0]))
+        elif point.is_relative_to(real):
+            beneath.append(point)
+    return tuple(kinds), tuple(beneath)
+
+
+def _unescaped(text: bytes) -> bytes:
+    """Return a path as it is, of which spaces and such are written as in C."""
+    return _ESCAPE.sub(lambda found: bytes([int(found[1], 8)]), text)
 
 
 def unmount(target: Path) -> bool:

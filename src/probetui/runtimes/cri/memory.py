@@ -9,7 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-from probetui.runtimes.kernel_mounts import mount_file_system, unmount
+from probetui.runtimes.kernel_mounts import mount_file_system, mounts_at, unmount
+from probetui.untrusted_files import MAX_NAMED, LeftBehind, LeftBehindError
 
 TMPFS = "tmpfs"
 MODE = "mode=777"
@@ -29,6 +30,17 @@ def mount_memory(folder: Path, size_limit: Decimal | None) -> None:
 
 
 def unmount_memory(folder: Path) -> None:
-    """Let go of a folder that lives in memory; any other one stays as it is."""
-    if folder.is_mount():
-        unmount(folder)
+    """Let go of a folder that lives in memory; any other one stays as it is.
+
+    Raises:
+        LeftBehindError: something else is mounted on it or in it, which is left.
+        OSError: the system refuses.
+    """
+    kinds, beneath = mounts_at(folder)
+    if not kinds:
+        return
+    others = beneath if kinds == (TMPFS,) else (folder, *beneath)
+    if others:
+        left = [LeftBehind(it, "something is mounted there") for it in others]
+        raise LeftBehindError(left[:MAX_NAMED], len(left))
+    unmount(folder)
