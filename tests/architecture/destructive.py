@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +48,7 @@ def destructive_functions() -> dict[str, frozenset[str]]:
     return {name: frozenset(calls) for name, calls in found.items()}
 
 
+@functools.cache
 def function_names() -> frozenset[str]:
     """Return all functions and methods of `src`, named in the same way."""
     return frozenset(
