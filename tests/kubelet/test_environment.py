@@ -203,3 +203,19 @@ def test_values_without_dollars_come_through_unchanged(values: dict[str, str]) -
     variables = tuple(EnvVar(name, value) for name, value in plain.items())
 
     assert make(a_container(env=variables)) == plain
+
+
+def test_variables_that_double_again_and_again_are_refused() -> None:
+    doubled = {f"A{number}": f"$(A{number - 1})" * 2 for number in range(1, 40)}
+
+    made = make(a_container(env=env(A0="x" * 64, **doubled)))
+
+    assert made == Refusal("the variables of the container are larger than 1 MiB")
+
+
+def test_variables_that_are_too_large_together_are_refused() -> None:
+    many = {f"A{number}": "x" * 1000 for number in range(1100)}
+
+    made = make(a_container(env=env(**many)))
+
+    assert made == Refusal("the variables of the container are larger than 1 MiB")

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import env
 
+from probetui.k8s.expansion import MOST_BYTES, ExpansionTooLargeError, expand
 from probetui.k8s.pod import EnvVar
-from probetui.kubelet.expansion import expand, expand_command
+from probetui.kubelet.expansion import expand_command
 
 VARIABLES = {b"A": b"1", b"B": b"$(A)", b"": b"nameless", b"$": b"dollar"}
 TEXTS = st.text(st.sampled_from("$()AB é\udcff")).map(
@@ -82,3 +83,15 @@ def test_a_command_of_any_text_can_be_expanded(text: str) -> None:
 @given(TEXTS)
 def test_what_was_expanded_without_references_stays_when_doubled(text: bytes) -> None:
     assert expand(text.replace(b"$", b"$$"), VARIABLES) == text
+
+
+def test_what_doubles_again_and_again_is_given_up_on() -> None:
+    variables = {b"A": b"x" * (MOST_BYTES // 2 + 1)}
+
+    with pytest.raises(ExpansionTooLargeError, match="expands to more than 1 MiB"):
+        expand(b"$(A)$(A)", variables)
+
+
+def test_all_elements_of_a_command_together_have_the_limit() -> None:
+    with pytest.raises(ExpansionTooLargeError):
+        expand_command(("$(A)",) * 1_000_000, env(A="xx"))

@@ -82,6 +82,28 @@ from tests.manifest.yaml_pods import PROBED, pod_model
             ],
             id="negative-grace-period",
         ),
+        pytest.param(
+            PROBED,
+            "terminationGracePeriodSeconds: 9223372036854775807",
+            [
+                (
+                    "spec.terminationGracePeriodSeconds: is 9223372036854775807,"
+                    " counts as 2147483647, which is 68 years"
+                )
+            ],
+            id="grace-period-of-64-bits",
+        ),
+        pytest.param(
+            f"{PROBED}, lifecycle: {{preStop: {{sleep: {{seconds: 2147483648}}}}}}",
+            "terminationGracePeriodSeconds: 2147483647",
+            [
+                (
+                    "spec.containers[0].lifecycle.preStop.sleep.seconds: is 2147483648,"
+                    " counts as 2147483647, which is 68 years"
+                )
+            ],
+            id="sleep-of-more-than-32-bits",
+        ),
     ],
 )
 def test_what_kubernetes_does_not_say(

@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from probetui.manifest import parse as parse_module
+from probetui.manifest.compose import MAX_NODES
 from probetui.manifest.nodes import to_plain
 from probetui.manifest.parse import MAX_BYTES, Source, parse, parse_value
 from probetui.manifest.problem import Position
@@ -256,3 +257,22 @@ def test_an_error_without_a_place_is_told_all_the_same() -> None:
     problem = parse_module._syntax_problem("a.yaml", [], error)
 
     assert str(problem) == "a.yaml: no more\\x1b"
+
+
+def test_a_file_with_too_many_keys_and_values_is_refused_where_it_goes_too_far() -> (
+    None
+):
+    items = "- a\n" * (MAX_NODES + 1)
+
+    (problem,) = parse(Source("long.yaml", items)).problems
+
+    message = f"the file has more than {MAX_NODES} keys and values"
+    assert str(problem) == f"long.yaml:{MAX_NODES}:3: {message}"
+
+
+def test_the_keys_and_values_of_all_documents_count_together() -> None:
+    document = "---\n" + "- a\n" * (MAX_NODES // 2)
+
+    (problem,) = parse(Source("long.yaml", document * 2)).problems
+
+    assert problem.message.startswith("the file has more than ")

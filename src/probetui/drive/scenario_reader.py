@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from probetui.drive.scenario import START, Doing, HookTimes, Order, Scenario
 from probetui.drive.scripted_lives import NO_TIME, Life, Manner, Spell, Spells
 from probetui.drive.scripted_results import ResultName, ScriptedResult
+from probetui.drive.value_json import plausible_instant
 from probetui.errors import ManifestError
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
@@ -309,13 +310,13 @@ class _Reader:
         text = node.text if isinstance(node, ScalarNode) else ""
         try:
             instant = datetime.fromisoformat(text)
+            if instant.tzinfo is None:
+                instant = instant.replace(tzinfo=UTC)
+            return plausible_instant(instant.isoformat()).astimezone(UTC)
         except ValueError:
             example = "2026-01-01T00:00:00Z"
             self._complain(node, path, f"must be an instant such as {example}")
             return START
-        if instant.tzinfo is None:
-            return instant.replace(tzinfo=UTC)
-        return instant.astimezone(UTC)
 
     def _count(self, node: Node, path: str) -> int:
         return self._whole(node, path, 1, 10**9)

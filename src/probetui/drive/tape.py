@@ -26,7 +26,7 @@ from probetui.kubelet.inputs import AddPod, SetPods
 
 Json = dict[str, Any]
 
-_PODS = frozenset({"AddPod", "SetPods"})
+_PODS = ("AddPod", "SetPods")
 
 
 class Tape:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from probetui.k8s.expansion import ExpansionTooLargeError, expand
 from probetui.k8s.pod import Container, EnvVar, Pod, VolumeMount
 from probetui.kubelet.downward_api import Whereabouts
 from probetui.kubelet.environment import as_bytes, make_environment
-from probetui.kubelet.expansion import expand
+from probetui.kubelet.expansion import expand_words
 from probetui.kubelet.go_text import to_bytes, to_text
 from probetui.kubelet.objects import Objects, Refusal
 from probetui.kubelet.security_context import (
@@ -43,6 +44,11 @@ def make_container_config(
     if isinstance(environment, Refusal):
         return environment
     variables = as_bytes(environment)
+    try:
+        command = expand_words(container.command, variables)
+        args = expand_words(container.args, variables)
+    except ExpansionTooLargeError as error:
+        return Refusal(f'the command of container "{container.name}" {error}')
     mounts = []
     for mount in container.volume_mounts:
         made = _mount(pod, container, mount, variables)
@@ -55,17 +61,13 @@ def make_container_config(
         return refusal
     return replace(
         container,
-        command=_expand_all(container.command, variables),
-        args=_expand_all(container.args, variables),
+        command=command,
+        args=args,
         env=tuple(EnvVar(name, value) for name, value in environment.items()),
         env_from=(),
         volume_mounts=tuple(mounts),
         security_context=with_image_user(context, image_user),
     )
-
-
-def _expand_all(words: tuple[str, ...], variables: Variables) -> tuple[str, ...]:
-    return tuple(to_text(expand(to_bytes(each), variables)) for each in words)
 
 
 def _mount(
@@ -79,7 +81,10 @@ def _mount(
     sub_path = mount.sub_path
     if mount.sub_path_expr:
         lookups = _Lookups(variables)
-        sub_path = to_text(expand(to_bytes(mount.sub_path_expr), lookups))
+        try:
+            sub_path = to_text(expand(to_bytes(mount.sub_path_expr), lookups))
+        except ExpansionTooLargeError as error:
+            return Refusal(f'the subPathExpr of volume "{mount.name}" {error}')
         if lookups.missing:
             names = ", ".join(to_text(each) for each in sorted(lookups.missing))
             return Refusal(f"missing value for {names}")

@@ -18,9 +18,9 @@ from probetui.k8s.environment import (
     SecretEnvSource,
     SecretKeyRef,
 )
+from probetui.k8s.expansion import MOST_BYTES, ExpansionTooLargeError, expand
 from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.kubelet.downward_api import Whereabouts, container_resource, pod_field
-from probetui.kubelet.expansion import expand
 from probetui.kubelet.go_text import to_bytes, to_text
 from probetui.kubelet.objects import Objects, Refusal
 
@@ -37,23 +37,48 @@ def make_environment(
     variables before it by `$(NAME)`. What is optional and does not exist is left out.
 
     Difference: there are no services, and so no variables about them.
+
+    Difference: more than 1 MiB of them are refused. The kubelet hands any amount to
+    the runtime, or runs out of memory before.
     """
-    values: dict[str, str] = {}
+    values = _Values()
     for source in container.env_from:
         entries = _entries(pod.namespace, source, objects)
         if isinstance(entries, Refusal):
             if entries.is_missing and source.source.optional:
                 continue
             return entries
-        values |= {f"{source.prefix}{key}": value for key, value in entries.items()}
+        for key, value in entries.items():
+            values.set(f"{source.prefix}{key}", value)
     for variable in container.env:
-        value = _value(pod, container, variable, values, objects, where)
-        if isinstance(value, Refusal):
-            if value.is_missing and _is_optional(variable.value_from):
+        found = _value(pod, container, variable, values, objects, where)
+        if isinstance(found, Refusal):
+            if found.is_missing and _is_optional(variable.value_from):
                 continue
-            return value
-        values[variable.name] = value
-    return values
+            return found
+        values.set(variable.name, found)
+        if values.size > MOST_BYTES:
+            break
+    if values.size > MOST_BYTES:
+        limit = f"{MOST_BYTES >> 20} MiB"
+        return Refusal(f"the variables of the container are larger than {limit}")
+    return values.texts
+
+
+class _Values:
+    """Variables on their way: as text, and as bytes for those that refer to them."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.blobs: dict[bytes, bytes] = {}
+        self.size = 0
+
+    def set(self, name: str, value: str) -> None:
+        key, blob = to_bytes(name), to_bytes(value)
+        self.size += len(blob) - len(self.blobs.get(key, b""))
+        self.size += 0 if key in self.blobs else len(key) + 2
+        self.texts[name] = value
+        self.blobs[key] = blob
 
 
 def as_bytes(environment: Environment) -> dict[bytes, bytes]:
@@ -65,12 +90,15 @@ def _value(
     pod: Pod,
     container: Container,
     variable: EnvVar,
-    before: Environment,
+    before: _Values,
     objects: Objects,
     where: Whereabouts,
 ) -> str | Refusal:
     if variable.value:
-        return to_text(expand(to_bytes(variable.value), as_bytes(before)))
+        try:
+            return to_text(expand(to_bytes(variable.value), before.blobs))
+        except ExpansionTooLargeError as error:
+            return Refusal(f"variable {variable.name} {error}")
     match variable.value_from:
         case None:
             return ""

@@ -16,6 +16,10 @@ Warning_ = tuple[str, str]
 """A field's path and the text about it."""
 
 
+_MOST_COMPARED = 20
+"""A port is compared with so many of its number: with all, warnings are squared."""
+
+
 def warnings_for(pod: core_v1.Pod) -> Iterator[Warning_]:
     """Yield the warnings about a valid pod, in the API server's order."""
     if pod.spec is None:
@@ -46,12 +50,15 @@ def _host_aliases(spec: core_v1.PodSpec) -> Iterator[Warning_]:
 
 
 def _pull_secrets(spec: core_v1.PodSpec) -> Iterator[Warning_]:
-    named = [secret.name or "" for secret in spec.imagePullSecrets or ()]
-    for index, name in enumerate(named):
-        if name in named[:index]:
+    seen: set[str] = set()
+    for index, secret in enumerate(spec.imagePullSecrets or ()):
+        name = secret.name or ""
+        if name in seen:
             path = f"spec.imagePullSecrets[{index}].name"
             yield path, f"duplicate name {quote(name)}"
-    for index, name in enumerate(named):
+        seen.add(name)
+    for index, secret in enumerate(spec.imagePullSecrets or ()):
+        name = secret.name or ""
         if not name:
             path = f"spec.imagePullSecrets[{index}].name"
             yield path, f"invalid empty name {quote(name)}"
@@ -83,7 +90,8 @@ def _ports(spec: core_v1.PodSpec) -> Iterator[Warning_]:
                 clash = _clash(port, other)
                 if clash:
                     yield at, f"{clash} port definition with {other_path}"
-            others.append((at, port))
+            if len(others) < _MOST_COMPARED:
+                others.append((at, port))
 
 
 def _clash(port: core_v1.ContainerPort, other: core_v1.ContainerPort) -> str:

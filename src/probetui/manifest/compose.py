@@ -25,6 +25,9 @@ from probetui.manifest.nodes import (
 from probetui.manifest.problem import Position, Problem, clipped
 
 MAX_DEPTH = 100
+MAX_NODES = 200_000
+"""How many keys and values a file may have, with what aliases stand for."""
+
 MAX_ALIAS_NODES = 100_000
 """How many nodes aliases may add to one document, counted as if they were copied."""
 
@@ -89,10 +92,16 @@ class _Part:
 
 
 class Composer:
-    """Makes one document of events; knows where it is by a stack of its own."""
+    """Makes one document of events; knows where it is by a stack of its own.
 
-    def __init__(self, file: str) -> None:
+    Args:
+        file: its name, for messages.
+        nodes: how many the documents before in the file had.
+    """
+
+    def __init__(self, file: str, nodes: int = 0) -> None:
         self.file = file
+        self.nodes = nodes
         self.stack: list[_Frame] = []
         self.anchors: dict[str, _Part | None] = {}
         self.duplicates: list[DuplicateKey] = []
@@ -115,6 +124,7 @@ class Composer:
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         position = position_of(self.file, event.start_mark)
+        self._count(position, 1)
         is_plain = event.implicit[0]
         tag = None if event.tag == "!" else event.tag
         try:
@@ -136,11 +146,13 @@ class Composer:
         if self.alias_nodes > MAX_ALIAS_NODES:
             message = f"aliases stand for more than {MAX_ALIAS_NODES} values"
             raise refused(position, message)
+        self._count(position, part.weight)
         self._check_depth(position, part.height)
         self._attach(part, None)
 
     def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
         position = position_of(self.file, event.start_mark)
+        self._count(position, 1)
         self._check_depth(position, 0)
         if self.stack and self.stack[-1].expects_key:
             raise refused(position, "a key must be a single value")
@@ -157,6 +169,12 @@ class Composer:
         else:
             node = self._mapping(frame.entries, frame.position)
         self._attach(_Part(node, frame.weight, frame.height + 1), frame.anchor)
+
+    def _count(self, position: Position, nodes: int) -> None:
+        self.nodes += nodes
+        if self.nodes > MAX_NODES:
+            message = f"the file has more than {MAX_NODES} keys and values"
+            raise refused(position, message)
 
     def _check_depth(self, position: Position, height: int) -> None:
         if len(self.stack) + height >= MAX_DEPTH:

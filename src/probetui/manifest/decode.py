@@ -9,9 +9,12 @@ number, null is as good as absent, and names must match letter by letter.
 from __future__ import annotations
 
 import difflib
+import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Generic, TypeVar, cast
 
 import msgspec
@@ -80,8 +83,14 @@ def decode(node: Node, model: type[Model], path: str = "") -> Decoded[Model]:
     )
 
 
+_LONGEST_NAME = 100
+_MOST_SUGGESTIONS = 100
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the known name that was most likely meant, or nothing."""
+    if len(name) > _LONGEST_NAME:
+        return ""
     if len(name) > _LONGEST_NAME:
         return ""
     names = {each.lower(): each for each in known}
@@ -121,14 +130,11 @@ class _Decoder:
         return model(**values)
 
     def _unknown(self, entry: Entry, known: Iterable[str], path: str) -> None:
-        self.unknown.append(
-            UnknownField(
-                join(path, entry.key),
-                entry.key,
-                entry.position,
-                nearest(entry.key, known),
-            )
-        )
+        # To compare names takes its time: whoever has that many has no typing error.
+        is_early = len(self.unknown) < _MOST_SUGGESTIONS
+        suggestion = nearest(entry.key, known) if is_early else ""
+        where = join(path, entry.key)
+        self.unknown.append(UnknownField(where, entry.key, entry.position, suggestion))
 
     def _value(self, node: Node, known: Field, path: str) -> object:
         if not known.is_list:
@@ -154,7 +160,7 @@ class _Decoder:
             case Kind.STRING_MAP | Kind.QUANTITY_MAP:
                 return self._map(node, known.kind, path)
             case _:
-                return self._scalar(node, known.kind, path)
+                return self._scalar(node, known.kind, path, known.owner)
 
     def _map(self, node: Node, kind: Kind, path: str) -> dict[str, object] | None:
         if not isinstance(node, MapNode):
@@ -170,13 +176,12 @@ class _Decoder:
             values[entry.key] = "" if value is None else value
         return values
 
-    def _scalar(self, node: Node, kind: Kind, path: str) -> object:
-        if not isinstance(node, ScalarNode):
-            self._complain(node, path, _accepted(node, kind, path))
-            return None
-        value = _convert(node, kind)
+    def _scalar(self, node: Node, kind: Kind, path: str, owner: str = "") -> object:
+        value = _convert(node, kind) if isinstance(node, ScalarNode) else None
         if value is None:
-            self._complain(node, path, _accepted(node, kind, path))
+            accepted = _accepted(node, kind, path)
+            server = _server_error(node, kind, path, owner)
+            self._complain(node, path, f"{accepted} ({server})" if server else accepted)
         return value
 
     def _complain(self, node: Node, path: str, accepted: str) -> None:
@@ -265,6 +270,48 @@ def _accepted(node: Node, kind: Kind, path: str) -> str:
             return "must be a time such as 2026-11-20T08:21:05Z"
         case _:
             return _MUST_BE_TEXT
+
+
+_GO_INTEGERS = {
+    Kind.INT32: "int32",
+    Kind.INT64: "int64",
+    Kind.INT_OR_STRING: "int32",
+}
+_INDEX = re.compile(r"\[[^\]]*\]")
+
+
+def _server_error(node: Node, kind: Kind, path: str, owner: str) -> str:
+    """Return what the API server says of a number that its field cannot hold.
+
+    Source: sigs.k8s.io/json v0.0.0-20241014173422, internal/golang/encoding/json,
+    UnmarshalTypeError; that of Go for what JSON has no number for.
+    """
+    number = node.value if isinstance(node, ScalarNode) else None
+    if kind not in _GO_INTEGERS or not isinstance(number, int | float):
+        return ""
+    if isinstance(number, bool):
+        return ""
+    if not math.isfinite(number):
+        return f"json: unsupported value: {_NOT_FINITE[str(number)]}"
+    field = _INDEX.sub("", path).removeprefix("items.")
+    return (
+        f"json: cannot unmarshal number {_go_number(number)} into Go struct field "
+        f"{owner}.{field} of type {_GO_INTEGERS[kind]}"
+    )
+
+
+_NOT_FINITE = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
+_LEAST_WITHOUT_EXPONENT = 1e-6
+
+
+def _go_number(number: float) -> str:
+    """Spell a number as Go's encoding of JSON does."""
+    if isinstance(number, int):
+        return str(number)
+    if number and not _LEAST_WITHOUT_EXPONENT <= abs(number) < _EXPONENT_FROM:
+        mantissa, _, exponent = repr(number).partition("e")
+        return f"{mantissa.removesuffix('.0')}e{int(exponent):+d}"
+    return f"{Decimal(repr(number)):f}".removesuffix(".0")
 
 
 def _accepted_integer(node: Node, kind: Kind, path: str) -> str:

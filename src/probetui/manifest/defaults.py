@@ -15,6 +15,8 @@ import msgspec
 from lightkube.models import core_v1, meta_v1
 
 DEFAULT_GRACE_PERIOD_SECONDS = 30
+LONGEST_SECONDS = 2**31 - 1
+"""68 years: more than any wait. 64 bits of them are more than clocks can count."""
 _FILE_MODE = 0o644
 _TOKEN_LIFETIME_SECONDS = 3600
 _VOLUME_NAME_FIELD = "name"

@@ -21,6 +21,7 @@ from probetui.manifest import (
     wording,
 )
 from probetui.manifest.decode import decode
+from probetui.manifest.expanded_size import too_large
 from probetui.manifest.manifests import LoadedPod, Origin, Validation
 from probetui.manifest.nodes import (
     Document,
@@ -80,9 +81,16 @@ class Draft:
     pod: core_v1.Pod
     replicas: int
     problems: list[Problem]
-    bad: tuple[tuple[str, ...], ...] = ()
+    bad: frozenset[tuple[str, ...]] = frozenset()
     metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     is_refused: bool = False
+    around_bad: frozenset[tuple[str, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Know the fields in which something could not be read."""
+        self.around_bad = frozenset(
+            path[:length] for path in self.bad for length in range(len(path) + 1)
+        )
 
     @property
     def is_derived(self) -> bool:
@@ -97,6 +105,13 @@ class Draft:
     def position(self, path: str) -> Position:
         """Return where a field of the pod stands in its file."""
         return self.found.object.position(path)
+
+    def follows_from_bad(self, path: str) -> bool:
+        """Tell whether a rule only fails because a field there could not be read."""
+        ours = tuple(steps(path))
+        if ours in self.around_bad:
+            return True
+        return any(ours[:length] in self.bad for length in range(len(ours)))
 
     def problem(
         self, path: str, message: str, severity: Severity, rule: str
@@ -131,7 +146,7 @@ def draft(found: FoundPod, validation: Validation, namespace: str | None) -> Dra
         pod,
         objects.replicas_of(own.workload, decoded.value),
         problems,
-        tuple(_steps_in_pod(own, each.path) for each in decoded.problems),
+        frozenset(_steps_in_pod(own, each.path) for each in decoded.problems),
         metadata,
         bool(found.document.duplicates) and validation is Validation.STRICT,
     )
@@ -188,10 +203,13 @@ def _errors(made: Draft) -> Iterator[Problem]:
         *objects.template_errors(workload, made.pod),
     )
     for each in found:
-        if not _follows_from(each.field, made.bad):
+        if not made.follows_from_bad(each.field):
             yield made.problem(
                 each.field, wording.sentence(each), Severity.ERROR, each.type.value
             )
+    for notice in too_large(made.pod):
+        if not made.follows_from_bad(notice.path):
+            yield made.problem(notice.path, notice.message, Severity.ERROR, notice.rule)
     uid = made.metadata.uid or ""
     if not _UID.fullmatch(uid):
         message = f"is {clipped(uid)}, must be letters, digits, '-', '_' and '.'"
@@ -200,7 +218,7 @@ def _errors(made: Draft) -> Iterator[Problem]:
 
 def _warnings(made: Draft) -> Iterator[Problem]:
     for notice in notices.notices_for(made.pod):
-        if not _follows_from(notice.path, made.bad):
+        if not made.follows_from_bad(notice.path):
             yield made.problem(
                 notice.path, notice.message, Severity.WARNING, notice.rule
             )
@@ -215,12 +233,6 @@ def _steps_in_pod(own: PodObject, path: str) -> tuple[str, ...]:
     if from_object[: len(template)] == template:
         return from_object[len(template) :]
     return from_object
-
-
-def _follows_from(path: str, bad: tuple[tuple[str, ...], ...]) -> bool:
-    """Tell whether a rule only fails because a field there could not be read."""
-    ours = tuple(steps(path))
-    return any(ours[: len(theirs)] == theirs[: len(ours)] for theirs in bad)
 
 
 def _with_template(node: MapNode, keys: tuple[str, ...], template: MapNode) -> MapNode:

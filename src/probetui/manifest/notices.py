@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lightkube.models import core_v1
 
 from probetui.manifest.api_warnings import containers_with_paths
+from probetui.manifest.defaults import LONGEST_SECONDS
 from probetui.manifest.problem import clipped, escape
 
 
@@ -30,10 +31,30 @@ def notices_for(pod: core_v1.Pod) -> Iterator[Notice]:
     for path, container in containers_with_paths(pod.spec):
         yield from _port_names(container, path)
         yield from _hooks(container, path)
+    for path, seconds in _seconds(pod.spec):
+        if seconds is not None and seconds > LONGEST_SECONDS:
+            message = f"is {seconds}, counts as {LONGEST_SECONDS}, which is 68 years"
+            yield Notice(path, message, "too-long")
     grace = pod.spec.terminationGracePeriodSeconds
     if grace is not None and grace < 0:
         message = f"is {grace}, counts as 1 when the pod is stopped"
         yield Notice("spec.terminationGracePeriodSeconds", message, "negative-grace")
+
+
+def _seconds(spec: core_v1.PodSpec) -> Iterator[tuple[str, int | None]]:
+    """Yield every length of time that may have 64 bits, with its path."""
+    yield "spec.terminationGracePeriodSeconds", spec.terminationGracePeriodSeconds
+    for path, container in containers_with_paths(spec):
+        for name in ("livenessProbe", "startupProbe"):
+            probe = getattr(container, name)
+            if probe is not None:
+                field = f"{path}.{name}.terminationGracePeriodSeconds"
+                yield field, probe.terminationGracePeriodSeconds
+        lifecycle = container.lifecycle or core_v1.Lifecycle()
+        for name in ("postStart", "preStop"):
+            hook = getattr(lifecycle, name)
+            if hook is not None and hook.sleep is not None:
+                yield f"{path}.lifecycle.{name}.sleep.seconds", hook.sleep.seconds
 
 
 def _has_probe(spec: core_v1.PodSpec) -> bool:

@@ -105,7 +105,7 @@ def _documents(file: str, text: str) -> Iterator[Document]:
     try:
         for event in yaml.parse(text, Loader=LOADER):
             if isinstance(event, yaml.DocumentStartEvent):
-                composer = Composer(file)
+                composer = Composer(file, composer.nodes)
                 count += 1
                 if count > MAX_DOCUMENTS:
                     message = f"the file has more than {MAX_DOCUMENTS} documents"

@@ -63,8 +63,8 @@ _ZEROS: Mapping[Kind, Callable[[], object]] = types.MappingProxyType({
 class Field:
     """One field of an object; `model` is its type if it is an object itself.
 
-    `attribute` is the model's name for it. Go gives a required field that is not
-    written its zero value, and so do we.
+    `attribute` is the model's name for it, `owner` the object's type. Go gives a
+    required field that is not written its zero value, and so do we.
     """
 
     name: str
@@ -73,13 +73,17 @@ class Field:
     model: type[msgspec.Struct] | None
     is_list: bool
     is_required: bool
+    owner: str
 
 
 @cache
 def fields_of(model: type[msgspec.Struct]) -> Mapping[str, Field]:
     """Return the fields of an object by their names in YAML."""
     return types.MappingProxyType(
-        {each.encode_name: _field(each) for each in msgspec.structs.fields(model)}
+        {
+            each.encode_name: _field(each, model.__name__)
+            for each in msgspec.structs.fields(model)
+        }
     )
 
 
@@ -102,7 +106,7 @@ def empty(model: type[msgspec.Struct]) -> msgspec.Struct:
     return model(**{each.attribute: zero(each) for each in required})
 
 
-def _field(info: msgspec.structs.FieldInfo) -> Field:
+def _field(info: msgspec.structs.FieldInfo, owner: str) -> Field:
     declared = _without_none(info.type)
     is_list = typing.get_origin(declared) is list
     if is_list:
@@ -115,6 +119,7 @@ def _field(info: msgspec.structs.FieldInfo) -> Field:
         model=declared if kind is Kind.OBJECT else None,
         is_list=is_list,
         is_required=info.required,
+        owner=owner,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from types import MappingProxyType
+from typing import TypeVar
 
 from lightkube.models import core_v1, meta_v1
 
@@ -35,6 +36,7 @@ from probetui.k8s.probe import (
 )
 from probetui.k8s.security import PodSecurityContext, SecurityContext
 from probetui.manifest import quantity
+from probetui.manifest.defaults import LONGEST_SECONDS
 from probetui.manifest.translate_environment import (
     translate_env_from,
     translate_variable,
@@ -53,7 +55,7 @@ def translate(pod: core_v1.Pod) -> Pod:
         labels=_frozen(metadata.labels),
         annotations=_frozen(metadata.annotations),
         restart_policy=RestartPolicy(spec.restartPolicy or "Always"),
-        termination_grace_period_seconds=spec.terminationGracePeriodSeconds,
+        termination_grace_period_seconds=_seconds(spec.terminationGracePeriodSeconds),
         active_deadline_seconds=spec.activeDeadlineSeconds,
         init_containers=tuple(_container(each) for each in spec.initContainers or ()),
         containers=tuple(_container(each) for each in spec.containers),
@@ -198,15 +200,29 @@ def _probe(probe: core_v1.Probe | None) -> Probe | None:
         period_seconds=probe.periodSeconds or 10,
         success_threshold=probe.successThreshold or 1,
         failure_threshold=probe.failureThreshold or 3,
-        termination_grace_period_seconds=probe.terminationGracePeriodSeconds,
+        termination_grace_period_seconds=_seconds(probe.terminationGracePeriodSeconds),
     )
+
+
+_Seconds = TypeVar("_Seconds", int, int | None)
+
+
+def _seconds(seconds: _Seconds) -> _Seconds:
+    """Return a length of time of 64 bits as one that can be waited for.
+
+    Difference: more than 2147483647 seconds count as that many. The kubelet takes all
+    of them, and reckons wrongly with more than 9223372036.
+    """
+    if seconds is None:
+        return seconds
+    return max(-LONGEST_SECONDS, min(seconds, LONGEST_SECONDS))
 
 
 def _hook(hook: core_v1.LifecycleHandler | None) -> LifecycleHandler | None:
     if hook is None:
         return None
     common = _common_handler(hook.exec, hook.httpGet, hook.tcpSocket)
-    return common or (SleepAction(hook.sleep.seconds) if hook.sleep else None)
+    return common or (SleepAction(_seconds(hook.sleep.seconds)) if hook.sleep else None)
 
 
 def _common_handler(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from urllib.parse import quote, unquote_to_bytes
 
 from probetui.drive.masking import MASKED, Mask
+from probetui.k8s.expansion import ExpansionTooLargeError
 from probetui.k8s.pod import Container
 from probetui.k8s.probe import (
     ExecAction,
@@ -89,7 +90,11 @@ def _command(
                 replace(each, value=mask.value(each.name, each.value))
                 for each in container.env
             ]
-            expanded = map(mask.text, expand_command(command, env))
+            try:
+                command = expand_command(command, env)
+            except ExpansionTooLargeError:
+                return ""  # The probe says so; there is nothing to run by hand.
+            expanded = map(mask.text, command)
             return shell_line([*_prefix(container_id, reach), *expanded])
         case HTTPGetAction() as action:
             url = mask.text(_url(container, action, pod_ip))

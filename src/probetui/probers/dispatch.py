@@ -15,6 +15,7 @@ from sys import intern
 from typing import TYPE_CHECKING
 
 from probetui.errors import GoError, OwnTroubleError
+from probetui.k8s.expansion import ExpansionTooLargeError
 from probetui.k8s.probe import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
@@ -167,7 +168,10 @@ class Dispatch:
         timeout = timedelta(seconds=probe.timeout_seconds)
         match probe.handler:
             case ExecAction(command):
-                command = expand_command(command, container.env)
+                try:
+                    command = expand_command(command, container.env)
+                except ExpansionTooLargeError as error:
+                    raise GoError(f"the command {error}") from None
                 return await self._handlers.exec_(
                     effect.container_id, command, probe.timeout_seconds
                 )
