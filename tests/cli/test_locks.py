@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,24 @@ def test_a_lock_is_taken_again_after_it_was_let_go(tmp_path: Path) -> None:
 
     with PodLocks("docker", [WEB], tmp_path):
         assert lock_holder("docker", "default", "web", tmp_path) != ""
+
+
+def test_who_looks_at_a_lock_does_not_hold_it(tmp_path: Path) -> None:
+    """`ls` locks what it looks at for a moment, together with other readers."""
+    with PodLocks("docker", [WEB], tmp_path):
+        pass
+    is_over = threading.Event()
+
+    def look() -> None:
+        while not is_over.is_set():
+            lock_holder("docker", "default", "web", tmp_path)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        for _ in range(300):
+            with PodLocks("docker", [WEB], tmp_path):
+                pass
+    finally:
+        is_over.set()
+        looking.join()

@@ -41,6 +41,7 @@ class CriServer:
         asked: how often each method was called.
         hanging: methods that do not answer before the event is set.
         refusing: methods that answer with this code.
+        failing_late: methods that do it, and then answer with this code.
         given_up: methods that the client stopped to wait for.
         happened: what is told to those who follow events.
         ledger: where it is noted that what is added with a label of ours is ours.
@@ -54,6 +55,7 @@ class CriServer:
         self.asked: Counter[str] = Counter()
         self.hanging: dict[str, asyncio.Event] = {}
         self.refusing: dict[str, grpc.StatusCode] = {}
+        self.failing_late: dict[str, grpc.StatusCode] = {}
         self.given_up: Counter[str] = Counter()
         self.happened: asyncio.Queue[cri.ContainerEventResponse] = asyncio.Queue()
         self.images = {IMAGE: cri.Image(id=IMAGE_ID, repo_tags=[IMAGE], size=4)}
@@ -110,9 +112,12 @@ class CriServer:
                 self.given_up[method.name] += 1
                 raise
             try:
-                return answer(request)
+                answered = answer(request)
             except KeyError as error:
                 await context.abort(grpc.StatusCode.NOT_FOUND, f"{error}: not found")
+            if code := self.failing_late.get(method.name):
+                await context.abort(code, f"{method.name} has failed")
+            return answered
 
         return grpc.unary_unary_rpc_method_handler(handle, **serializing)
 

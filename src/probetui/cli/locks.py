@@ -23,6 +23,8 @@ from probetui.untrusted_files import DirectoryRoot
 
 _PID_BYTES = 32
 _MAX_NAME_BYTES = 255
+_LOOKS = 10_000
+"""How often a lock is tried for while others look at it, which takes them no time."""
 
 
 class PodLocks:
@@ -82,7 +84,7 @@ class PodLocks:
             root = DirectoryRoot(path.parent)
             descriptor = root.open_file(path.name, os.O_RDWR | os.O_CREAT)
             try:
-                if not _try_to_lock(descriptor, fcntl.LOCK_EX):
+                if not _take_for_good(descriptor):
                     return _holder(descriptor)
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, f"process {os.getpid()}".encode(), 0)
@@ -136,6 +138,17 @@ def _held_by(path: Path, namespace: str, name: str) -> str:
         raise _refusal(path, namespace, name, error) from error
     finally:
         os.close(descriptor)
+
+
+def _take_for_good(descriptor: int) -> bool:
+    """Take a lock unless somebody has it; who only looks at it does not have it."""
+    for _ in range(_LOOKS):
+        if _try_to_lock(descriptor, fcntl.LOCK_EX):
+            return True
+        if not _try_to_lock(descriptor, fcntl.LOCK_SH):
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return False
 
 
 def _try_to_lock(descriptor: int, kind: int) -> bool:

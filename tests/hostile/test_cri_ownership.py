@@ -1,0 +1,134 @@
+"""Sandboxes on a CRI runtime that look like ours, and are somebody else's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pytest
+
+from probetui.errors import ContainerRuntimeError
+from probetui.kubelet.effects import RunPodSandbox
+from probetui.ports import Claim
+from probetui.runtimes.cri import files as cri_files
+from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.cri.client import Client
+from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, Engine
+from probetui.runtimes.cri.translate import OWNER, VERSION
+from tests.builders import a_pod
+from tests.fakes import FakeClock
+from tests.runtimes.bench import POLITE
+from tests.runtimes.conftest import server
+from tests.runtimes.cri_bench import ENGINE, CriBench, bench
+from tests.runtimes.cri_server import CriServer
+
+__all__ = ["bench", "server"]
+
+OURS = {OWNER: "me", VERSION: "0.1.0"}
+
+
+class TestByLabels:
+    """A kubelet hands on the labels of a manifest; crictl takes any."""
+
+    @pytest.fixture
+    async def runtime(
+        self, server: CriServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> AsyncIterator[CriRuntime]:
+        monkeypatch.setattr(cri_files, "POD_LOGS", str(tmp_path / "logs"))
+        monkeypatch.setattr(
+            cri_files,
+            "sandbox_log_directory",
+            lambda pod: f"{tmp_path}/logs/{pod.namespace}_{pod.name}_{pod.uid}",
+        )
+        made = CriRuntime(
+            Client(server.socket),
+            Engine("fake", "0"),
+            FakeClock(),
+            CriOptions(tmp_path / "state", owner="me"),
+        )
+        yield made
+        await made.close()
+
+    async def test_a_sandbox_that_only_has_our_labels_is_neither_listed_nor_removed(
+        self, server: CriServer, runtime: CriRuntime
+    ) -> None:
+        theirs = server.add_container(OURS)
+        sandbox_id, _ = server.containers[theirs]
+
+        with pytest.raises(ContainerRuntimeError, match="left alone"):
+            await runtime.remove_pod_sandbox(sandbox_id)
+
+        assert await runtime.relist() == ()
+        assert sandbox_id in server.sandboxes
+
+    async def test_a_kubelets_pod_with_our_labels_cannot_even_be_taken_over(
+        self, server: CriServer, runtime: CriRuntime
+    ) -> None:
+        names = {
+            "io.kubernetes.pod.name": "web",
+            "io.kubernetes.pod.namespace": "default",
+        }
+        server.add_container(OURS)
+        (sandbox,) = server.sandboxes.values()
+        labels = {**OURS, **names, "io.kubernetes.pod.uid": sandbox.metadata.uid}
+        for name, value in labels.items():
+            sandbox.labels[name] = value
+        sandbox.metadata.namespace = "default"
+        sandbox.annotations["kubernetes.io/config.source"] = "api"
+        server.containers.clear()
+        as_a_kubelet_made_it = await runtime.unowned_pods()
+        del sandbox.annotations["kubernetes.io/config.source"]
+        (as_version_0_1_did,) = await runtime.unowned_pods()
+
+        assert as_a_kubelet_made_it == ()
+        assert as_version_0_1_did.claim is Claim.UNVERIFIED
+
+    async def test_what_is_left_of_a_sandbox_that_failed_is_ours(
+        self, server: CriServer, runtime: CriRuntime
+    ) -> None:
+        """A runtime may refuse, and keep a sandbox that is not ready."""
+        server.failing_late["RunPodSandbox"] = grpc.StatusCode.UNKNOWN
+
+        with pytest.raises(ContainerRuntimeError):
+            await runtime.run_pod_sandbox(RunPodSandbox(a_pod(), 0))
+
+        (pod,) = await runtime.relist()
+        assert [each.sandbox_id for each in pod.sandboxes] == [*server.sandboxes]
+
+
+@pytest.mark.cri
+@pytest.mark.slow
+class TestOnContainerd:
+    """Two users of one containerd."""
+
+    async def test_another_users_pod_is_taken_over_only_on_demand(
+        self, bench: CriBench
+    ) -> None:
+        pod = a_pod(uid=bench.options.owner)
+        sandbox_id = await bench.sandbox(pod)
+        theirs = await bench.run(POLITE, sandbox_id=sandbox_id)
+        other = CriRuntime(
+            Client(bench.socket),
+            ENGINE,
+            bench.clock,
+            replace(bench.options, folder=bench.folder / "other"),
+        )
+
+        seen = await other.relist()
+        found = await other.unowned_pods()
+        with pytest.raises(ContainerRuntimeError, match="left alone"):
+            await other.stop_container(theirs, 0)
+        with pytest.raises(ContainerRuntimeError, match="left alone"):
+            await other.remove_pod_sandbox(sandbox_id)
+        ready = await bench.sandbox_message(sandbox_id)
+        for each in found:
+            await other.take_over(each)
+        await other.remove_pod_sandbox(sandbox_id)
+        await other.close()
+
+        assert seen == ()
+        assert {each.claim for each in found} == {Claim.ANOTHERS}
+        assert ready.state == cri.SANDBOX_READY
+        assert await bench.runtime.relist() == ()

@@ -1,0 +1,148 @@
+"""Two users of one Docker daemon, each with a state folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import docker
+import pytest
+
+from tests.runtimes.own_daemon import OwnDaemon, own_daemon
+
+__all__ = ["own_daemon"]
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: shared}
+spec:
+  hostNetwork: true
+  terminationGracePeriodSeconds: 0
+  containers:
+  - {name: app, image: "busybox:1.36", command: [sleep, "600"]}
+"""
+LIMIT_SECONDS = 300
+
+
+class User:
+    """Somebody with a state folder, on the daemon of the test."""
+
+    def __init__(self, daemon: OwnDaemon, folder: Path) -> None:
+        self._environment = {
+            **os.environ,
+            "HOME": str(folder),
+            "XDG_STATE_HOME": str(folder / "state"),
+            "DOCKER_HOST": daemon.url,
+        }
+        folder.mkdir()
+        self.manifest = folder / "pod.yaml"
+        self.manifest.write_text(POD)
+
+    def probetui(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run the program to its end."""
+        return subprocess.run(
+            self._command(words),
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Have a session of the pod that runs for as long as the block lasts."""
+        words = ("run", "-f", str(self.manifest), "--plain", "-v")
+        with subprocess.Popen(
+            self._command(words),
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if "shared/app started" in line:
+                    break
+            yield
+            process.terminate()
+            for _ in process.stdout:
+                pass
+
+    def pods(self) -> list[dict[str, str]]:
+        """Return what `ls` shows."""
+        printed = self.probetui("ls", "--runtime", "docker", "-o", "json").stdout
+        found: list[dict[str, str]] = json.loads(printed)
+        return found
+
+    def _command(self, words: tuple[str, ...]) -> list[str]:
+        return [sys.executable, "-m", "probetui", *words]
+
+
+def test_nobody_removes_or_runs_what_another_user_runs(
+    own_daemon: OwnDaemon, tmp_path: Path
+) -> None:
+    ann, bob = User(own_daemon, tmp_path / "ann"), User(own_daemon, tmp_path / "bob")
+    sdk = docker.DockerClient(base_url=own_daemon.url)
+    docker_only = ("--runtime", "docker")
+
+    with ann.session():
+        before = {each.id for each in sdk.containers.list()}
+        second = bob.probetui("run", "-f", str(bob.manifest), "--plain")
+        down = bob.probetui("down", "--all", *docker_only)
+        forced = bob.probetui("down", "--all", "--all-users", *docker_only)
+        own = ann.probetui("down", "--all", *docker_only)
+        (seen,) = bob.pods()
+        after = {each.id for each in sdk.containers.list()}
+
+    assert second.returncode == 2
+    assert "pod default/shared is run by another probetui (process " in second.stderr
+    assert down.returncode == 0
+    assert "left default/shared (docker)" in down.stderr
+    assert "--all-users` removes it too" in down.stderr
+    assert (forced.returncode, own.returncode) == (1, 1)
+    assert "end that one" in forced.stderr
+    assert seen["runBy"].startswith("process ")
+    assert seen["state"] == "running"
+    assert before == after
+    assert before
+    assert ann.pods() == []
+    assert sdk.volumes.list() == []
+    sdk.close()
+
+
+def test_what_another_user_has_kept_is_removed_only_on_demand(
+    own_daemon: OwnDaemon, tmp_path: Path
+) -> None:
+    ann, bob = User(own_daemon, tmp_path / "ann"), User(own_daemon, tmp_path / "bob")
+    sdk = docker.DockerClient(base_url=own_daemon.url)
+    kept = ann.probetui(
+        "run", "-f", str(ann.manifest), "--plain", "--keep", "--until", "started"
+    )
+    (app,) = sdk.containers.list(filters={"name": "k8s_app_"})
+    app.commit("a-copy", "1")
+    copy = sdk.containers.run("a-copy:1", detach=True, network_mode="none")
+
+    run = bob.probetui("run", "-f", str(bob.manifest), "--plain")
+    left = bob.probetui("down", "--all", "--runtime", "docker")
+    still = {each.id for each in sdk.containers.list()}
+    on_demand = bob.probetui("down", "--all", "--all-users", "--runtime", "docker")
+
+    assert kept.returncode == 0
+    assert run.returncode == 2
+    assert "made it; `probetui down --all-users -f FILE` removes it" in run.stderr
+    assert (left.returncode, left.stdout) == (0, "")
+    assert {app.id, copy.id} < still
+    assert (on_demand.returncode, on_demand.stdout) == (
+        0,
+        "removed default/shared (docker)\n",
+    )
+    assert [each.id for each in sdk.containers.list(all=True)] == [copy.id]
+    sdk.close()
