@@ -1,0 +1,304 @@
+"""A daemon's answers are text like any other: names, labels, images, errors, logs."""
+
+from __future__ import annotations
+
+import asyncio
+import socketserver
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler
+from json import dumps
+from pathlib import Path
+
+import grpc
+import pytest
+import yaml
+
+from probetui.cli import image_commands, listing
+from probetui.cli.attachment import Attachment, attach
+from probetui.cli.main import run
+from probetui.cli.notes import Notes
+from probetui.errors import ContainerRuntimeError, ProbetuiError
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+    SandboxStatus,
+)
+from probetui.ports import Runtime
+from tests.builders import a_container, a_pod
+from tests.cli.fake_images import FakeImageStore
+from tests.fakes import FakeClock, FakeEngine, FakeRuntime
+from tests.hostile.payloads import EVERYTHING, LONE, MEGABYTE, PAYLOADS, obeyed
+from tests.runtimes.fake_foreign import FakeForeign, RuntimeOfOthers
+
+Captured = pytest.CaptureFixture[str]
+
+TEXT = EVERYTHING + "".join(LONE.values())
+TEXTS = {**PAYLOADS, **LONE, "everything": TEXT, "a megabyte": MEGABYTE["a megabyte"]}
+OUTPUTS = ("wide", "json", "yaml", "name")
+
+every_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+
+
+@pytest.fixture(autouse=True)
+def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+
+
+class Hostile(FakeRuntime):
+    """A runtime that says one text wherever it can say anything."""
+
+    def __init__(self, text: str, *, refuses: bool = False) -> None:
+        super().__init__(FakeEngine(FakeClock()))
+        self.name = text[:1000]
+        self._text = text
+        self._refuses = refuses
+
+    async def relist(self) -> tuple[RuntimePodStatus, ...]:
+        if self._refuses:
+            raise ContainerRuntimeError(self._text)
+        text = self._text
+        status = RuntimeContainerStatus(
+            ContainerID(f"docker://{text}"),
+            text,
+            RuntimeState.EXITED,
+            reason=text,
+            message=text,
+            image=text,
+            image_ref=text,
+        )
+        sandbox = SandboxStatus(text, is_ready=True, ip=text)
+        return (RuntimePodStatus(text, text, text, (sandbox,), (status,), (text,)),)
+
+    async def stop_pod_sandbox(self, sandbox_id: str) -> None:
+        raise ContainerRuntimeError(f"{self._text} {sandbox_id}")
+
+    async def remove_container(self, container_id: ContainerID) -> None:
+        raise ContainerRuntimeError(f"{self._text} {container_id}")
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, runtime: Runtime) -> None:
+    """Let a runtime be found wherever one is looked for."""
+
+    async def found(*_: object) -> tuple[list[Runtime], ProbetuiError | None]:
+        return [runtime], None
+
+    monkeypatch.setattr(listing, "open_runtimes", found)
+
+
+def printed(capsys: Captured, *args: str) -> str:
+    run(args)
+    captured = capsys.readouterr()
+    return str(captured.out + captured.err)
+
+
+@every_text
+def test_names_and_labels_of_pods_are_listed_and_not_obeyed(
+    text: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    serve(monkeypatch, Hostile(text))
+
+    told = [printed(capsys, "ls")]
+    told += [printed(capsys, "ls", "-o", output) for output in OUTPUTS]
+
+    assert [obeyed(each) for each in told] == [[]] * len(told)
+    assert all(told)
+
+
+@every_text
+def test_pods_with_such_names_are_removed_without_being_obeyed(
+    text: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    serve(monkeypatch, Hostile(text))
+
+    told = printed(capsys, "down", "--all")
+
+    assert told
+    assert obeyed(told) == []
+
+
+@every_text
+def test_the_error_of_a_daemon_is_not_obeyed(
+    text: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    serve(monkeypatch, Hostile(text, refuses=True))
+
+    told = printed(capsys, "ls") + printed(capsys, "down", "--all")
+
+    assert "probetui: error: " in told
+    assert obeyed(told) == []
+
+
+@every_text
+def test_names_of_images_are_not_obeyed(
+    text: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    store = FakeImageStore(FakeClock())
+    store.bring(text)
+
+    async def found(*_: object) -> Runtime:
+        return store
+
+    monkeypatch.setattr(image_commands, "open_runtime", found)
+
+    told = [printed(capsys, "images", "--all")]
+    told += [printed(capsys, "images", "-o", output) for output in OUTPUTS]
+    told.append(printed(capsys, "images", "gc", "--all"))
+
+    assert [obeyed(each) for each in told] == [[]] * len(told)
+
+
+@every_text
+def test_containers_of_others_are_attached_to_and_not_obeyed(
+    text: str, capsys: Captured
+) -> None:
+    foreign = FakeForeign("web", text)
+    foreign.run(f"{text}2", ip=text, image=text)
+    pod = a_pod(a_container("web", image="nginx:1"), name="shop")
+
+    asyncio.run(
+        attach(
+            RuntimeOfOthers(foreign),
+            [pod],
+            Attachment(),
+            FakeClock(),
+            Notes(quiet=False),
+        )
+    )
+
+    captured = capsys.readouterr()
+    assert captured.err
+    assert obeyed(captured.out + captured.err) == []
+
+
+class _Daemon(BaseHTTPRequestHandler):
+    """Docker as far as its version, and errors behind that."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if path.endswith("/_ping"):
+            self._answer(200, {})
+        elif path.endswith("/version"):
+            self._answer(200, {"ApiVersion": "1.44", "Version": TEXT, "Os": TEXT})
+        else:
+            self._answer(500, {"message": TEXT})
+
+    do_POST = do_DELETE = do_HEAD = do_GET  # noqa: N815  # the framework's
+
+    def _answer(self, status: int, body: object) -> None:
+        data = dumps(body).encode()
+        self.send_response(status, "forged \x1b[2J")
+        self.send_header("Api-Version", "1.44")
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def address_string(self) -> str:
+        return "unix"
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+
+@pytest.fixture
+def docker(tmp_path: Path) -> Iterator[str]:
+    path = tmp_path / "d.sock"
+    with _Server(str(path), _Daemon) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"unix://{path}"
+        server.shutdown()
+
+
+class _Refuses(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
+    """Answers every call with an error that says everything."""
+
+    def service(self, _details: object) -> grpc.RpcMethodHandler:
+        def refuse(_request: object, context: grpc.ServicerContext) -> bytes:
+            context.abort(grpc.StatusCode.INTERNAL, EVERYTHING)
+            return b""
+
+        return grpc.unary_unary_rpc_method_handler(refuse)
+
+
+@pytest.fixture
+def cri(tmp_path: Path) -> Iterator[str]:
+    endpoint = f"unix://{tmp_path / 'c.sock'}"
+    server = grpc.server(ThreadPoolExecutor(4), handlers=(_Refuses(),))
+    server.add_insecure_port(endpoint)
+    server.start()
+    yield endpoint
+    server.stop(0).wait()
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> str:
+    path = tmp_path / "pod.yaml"
+    container = {
+        "name": "app",
+        "image": "busybox",
+        "livenessProbe": {"exec": {"command": ["ls"]}},
+    }
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "escape-daemon"},
+                "spec": {"containers": [container]},
+            }
+        )
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("ls",),
+        ("down", "--all"),
+        ("images",),
+        ("info",),
+        ("run", "--plain", "--timeout", "3s", "-f", "POD"),
+        ("attach", "--no-wait", "--plain", "-f", "POD"),
+        ("probe", "-f", "POD"),
+    ],
+    ids=lambda args: args[0],
+)
+def test_a_daemon_behind_dockers_socket_is_not_obeyed(
+    args: tuple[str, ...], docker: str, pod: str, capfd: Captured
+) -> None:
+    words = [pod if word == "POD" else word for word in args]
+
+    told = printed(capfd, *words, "--host", docker)
+
+    assert told
+    assert obeyed(told) == []
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("ls",), ("info",), ("run", "--plain", "--timeout", "3s", "-f", "POD")],
+    ids=lambda args: args[0],
+)
+def test_a_daemon_behind_the_socket_of_a_cri_is_not_obeyed(
+    args: tuple[str, ...], cri: str, pod: str, capfd: Captured
+) -> None:
+    words = [pod if word == "POD" else word for word in args]
+    kind = () if args[0] == "info" else ("--runtime", "cri")
+
+    told = printed(capfd, *words, *kind, "--runtime-endpoint", cri)
+
+    assert told
+    assert obeyed(told) == []
