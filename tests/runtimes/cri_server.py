@@ -115,6 +115,7 @@ class CriServer:
                 answered = answer(request)
             except KeyError as error:
                 await context.abort(grpc.StatusCode.NOT_FOUND, f"{error}: not found")
+                raise
             if code := self.failing_late.get(method.name):
                 await context.abort(code, f"{method.name} has failed")
             return answered
