@@ -43,8 +43,12 @@ async def test_after_a_rest_the_budget_begins_again() -> None:
     assert not await ran_meanwhile(budget)
 
 
-async def test_who_worked_does_not_begin_again_by_a_short_wait() -> None:
+async def test_who_worked_does_not_begin_again_by_a_short_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Else a peer that sends byte by byte would take the whole processor."""
+    # However long the waits take on a busy machine.
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: 0.0)
     here, there = socket.socketpair()
     budget = CPUBudget()
     with here, there:
@@ -52,6 +56,7 @@ async def test_who_worked_does_not_begin_again_by_a_short_wait() -> None:
         for _ in range(10):
             work(0.0003)
             await budget.wait_readable(here)
+    monkeypatch.undo()
 
     assert await ran_meanwhile(budget)
 
@@ -82,6 +87,22 @@ def test_readers_that_rest_go_on_one_after_the_other(
     found = [schedule.rest_seconds(10, used) for _ in rests]
 
     assert found == pytest.approx(rests)
+
+
+async def test_readers_whose_rest_is_over_at_once_go_on_in_turns_of_their_own() -> None:
+    schedule = RestSchedule()
+    turn, turns = 0, []
+
+    async def rest() -> None:
+        await schedule.rest(0)
+        turns.append(turn)
+
+    readers = [asyncio.create_task(rest()) for _ in range(5)]
+    while len(turns) < len(readers):
+        await asyncio.sleep(0)
+        turn += 1
+
+    assert len(set(turns)) == len(readers)
 
 
 def test_a_reader_alone_works_for_a_fifth_of_the_time() -> None:
