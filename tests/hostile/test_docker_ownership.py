@@ -18,7 +18,8 @@ from probetui.k8s.runtime import ContainerID
 from probetui.k8s.volume import Volume
 from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
 from probetui.ports import Claim
-from probetui.runtimes.docker.mounts import volume_name
+from probetui.runtimes.docker.helpers import HELPER
+from probetui.runtimes.docker.mounts import VOLUME, volume_name
 from probetui.runtimes.docker.reach import Daemon
 from probetui.runtimes.docker.runtime import DockerRuntime
 from probetui.runtimes.docker.translate import OWNER, to_container_id, to_docker_id
@@ -48,6 +49,10 @@ async def other_home(bench: DockerBench) -> DockerRuntime:
     return DockerRuntime(
         api, daemon, SystemClock(), replace(bench.options, folder=folder)
     )
+
+
+def notes_of(bench: DockerBench) -> list[str]:
+    return [each.name for each in (bench.folder / "volumes").iterdir()]
 
 
 async def start(bench: DockerBench, pod: Pod, sandbox_id: str) -> ContainerID:
@@ -180,6 +185,23 @@ async def test_another_users_volume_is_neither_used_nor_removed(
     await other_home.close()
 
 
+async def test_a_copy_of_a_helper_is_left_alone(bench: DockerBench) -> None:
+    """Helpers have a label of their own, and are removed before their volume."""
+    pod = a_pod(uid=bench.options.owner)
+    await bench.runtime.mount_volume(MountVolume(pod, Volume("data"), (), START))
+    labels = {
+        HELPER: bench.options.owner,
+        VOLUME: "data",
+        "io.kubernetes.pod.uid": pod.uid,
+    }
+    bench.run_foreign(labels=labels)
+
+    await bench.runtime.unmount_volume(UnmountVolume(pod.uid, "data"))
+
+    assert bench.volumes() == []
+    assert await bench.foreign_lives()
+
+
 async def test_what_was_made_before_we_were_killed_is_ours_on_the_next_start(
     bench: DockerBench,
 ) -> None:
@@ -217,3 +239,46 @@ async def test_what_an_earlier_version_left_is_unverified(bench: DockerBench) ->
     assert found.things == (kept.id,)
     assert await bench.runtime.relist() == ()
     assert await bench.foreign_lives()
+
+
+async def test_a_volume_of_an_earlier_version_is_taken_over_by_its_birth(
+    bench: DockerBench,
+) -> None:
+    """It has no nonce; a later volume of its name is another one."""
+    uid, volume = bench.options.owner, "v" * 63
+    name = volume_name(bench.options.owner, uid, volume)
+    labels = {
+        OWNER: bench.options.owner,
+        VOLUME: volume,
+        "io.kubernetes.pod.name": "web",
+        "io.kubernetes.pod.namespace": "default",
+        "io.kubernetes.pod.uid": uid,
+    }
+    bench.sdk.volumes.create(name, labels=labels)
+    before = await bench.runtime.list_volumes()
+    (found,) = await bench.runtime.unowned_pods()
+
+    await bench.runtime.take_over(found)
+    await bench.runtime.unmount_volume(UnmountVolume(uid, volume))
+
+    assert before == ()
+    assert found.claim is Claim.UNVERIFIED
+    assert bench.volumes() == []
+    assert notes_of(bench) == []
+
+
+async def test_a_copy_of_a_volume_with_its_labels_is_left_alone(
+    bench: DockerBench,
+) -> None:
+    """Tools that copy volumes copy labels: name and nonce both have to hold."""
+    pod = a_pod(uid=bench.options.owner)
+    await bench.runtime.mount_volume(MountVolume(pod, Volume("data"), (), START))
+    (ours,) = bench.volumes()
+    copy = volume_name(bench.options.owner, "another", "data")
+    bench.sdk.volumes.create(copy, labels=ours.attrs["Labels"])
+
+    with pytest.raises(ContainerRuntimeError, match="was not made by probetui of"):
+        await bench.runtime.unmount_volume(UnmountVolume("another", "data"))
+    await bench.runtime.unmount_volume(UnmountVolume(pod.uid, "data"))
+
+    assert [each.name for each in bench.volumes()] == [copy]

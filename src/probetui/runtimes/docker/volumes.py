@@ -6,6 +6,7 @@ containers write as root can be removed by whoever may use the daemon.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
@@ -58,6 +59,7 @@ class UnownedVolume(NamedTuple):
     pod: PodName
     made_by: str | None
     nonce: str | None
+    proof: str
 
 
 class Volumes:
@@ -134,7 +136,11 @@ class Volumes:
         found = await self._client.call(lambda api: api.volumes(filters=filters))
         return tuple(
             UnownedVolume(
-                each["Name"], pod_name(labels), labels.get(MADE_BY), labels.get(NONCE)
+                each["Name"],
+                pod_name(labels),
+                labels.get(MADE_BY),
+                labels.get(NONCE),
+                _proof(each),
             )
             for each in found["Volumes"] or ()
             if VOLUME in (labels := each["Labels"] or {}) and not self._is_ours(each)
@@ -142,7 +148,7 @@ class Volumes:
 
     def take_over(self, volume: UnownedVolume) -> None:
         """Have a volume be ours because somebody said so."""
-        self._ledger.take_over(_proof(volume.name, volume.nonce), volume.name)
+        self._ledger.take_over(volume.proof, volume.name)
 
     async def mounts(
         self, operation: CreateContainer
@@ -190,10 +196,8 @@ class Volumes:
         return found
 
     def _is_ours(self, found: Mapping[str, Any]) -> bool:
-        nonce = (found["Labels"] or {}).get(NONCE)
-        return self._ledger.owns(
-            _proof(found["Name"], nonce), found["Name"], nonce or ""
-        )
+        nonce = (found["Labels"] or {}).get(NONCE) or ""
+        return self._ledger.owns(_proof(found), found["Name"], nonce)
 
     async def _look(self, name: str) -> dict[str, Any] | None:
         try:
@@ -216,7 +220,7 @@ class Volumes:
         await self._client.call(
             lambda api: api.create_volume(name, "local", options, labels)
         )
-        self._ledger.made(nonce, nonce)
+        self._ledger.made(nonce, _proof_of(name, nonce))
         # Docker answers with the volume that is there already, should there be one.
         await self._exists(name)
 
@@ -251,7 +255,7 @@ class Volumes:
                 return
             if error.status != NOT_FOUND:
                 raise
-        self._ledger.forget(_proof(name, (found["Labels"] or {}).get(NONCE)))
+        self._ledger.forget(_proof(found))
 
     async def _place(self, pod: Pod, volume: Volume) -> Place:
         if isinstance(volume.source, HostPath):
@@ -263,9 +267,18 @@ class Volumes:
         return Place(docker_name, found["Mountpoint"])
 
 
-def _proof(name: str, nonce: str | None) -> str:
-    """Return what a volume is noted by; earlier versions gave no nonce."""
-    return nonce or name
+def _proof(volume: Mapping[str, Any]) -> str:
+    """Return what a volume is noted by: its name together with its nonce.
+
+    Earlier versions gave no nonce. There it is the time of birth, which a later volume
+    of that name does not have.
+    """
+    nonce = (volume["Labels"] or {}).get(NONCE)
+    return _proof_of(volume["Name"], nonce or str(volume.get("CreatedAt")))
+
+
+def _proof_of(name: str, nonce: str) -> str:
+    return hashlib.sha256(f"{name} {nonce}".encode()).hexdigest()
 
 
 def _by_pod(labels: Iterable[Mapping[str, str]]) -> tuple[PodVolumes, ...]:
