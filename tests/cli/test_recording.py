@@ -153,3 +153,31 @@ def test_a_mask_learns_the_secrets_of_pods_that_come_later() -> None:
 def test_a_record_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordError):
         open_writer(str(tmp_path / "missing" / "session.jsonl"))
+
+
+def test_what_the_command_line_sets_is_masked_where_it_is_secret() -> None:
+    pod = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: app, image: x, env: [{name: DB_PASS, value: hunter2-x}]}]}
+"""
+    loaded = load_manifests([Source("pod.yaml", pod)]).loaded
+    options = {
+        "changes": ["a=hunter2-x", "b=1"],
+        "host": "tcp://me:pw@h",
+        "watch": True,
+    }
+
+    def kept(*, show_secrets: bool) -> object:
+        config = KubeletConfig()
+        return header(
+            loaded, "docker", config, options, show_secrets=show_secrets
+        ).options
+
+    assert kept(show_secrets=True) == options
+    assert kept(show_secrets=False) == {
+        "changes": ["a=***", "b=1"],
+        "host": "tcp://me:***@h",
+        "watch": True,
+    }

@@ -85,7 +85,7 @@ def header(
         probetui=__version__,
         runtime=runtime,
         kubelet=f"v{config.version}",
-        options=options,
+        options=options if show_secrets else _without_secrets(options, known),
         manifests=[
             (
                 each.position.file,
@@ -99,6 +99,17 @@ def header(
         seed=config.seed,
         config=config,
     )
+
+
+def _without_secrets(options: Mapping[str, object], mask: Mask) -> dict[str, object]:
+    """Return options without what `--set` gave to a variable that is secret."""
+
+    def masked(value: object) -> object:
+        if isinstance(value, list):
+            return [masked(item) for item in value]
+        return mask.text(value) if isinstance(value, str) else value
+
+    return {name: masked(value) for name, value in options.items()}
 
 
 def without_secrets(manifest: str, mask: Mask) -> str:

@@ -134,12 +134,28 @@ def wrapped(line: InkLine, width: int, indent: int) -> list[InkLine]:
     indent = max(min(indent, width - _WIDEST), 0)
     lines: list[InkLine] = []
     rest, space = line, 0
-    while cells(rest) > width >= _WIDEST:
+    while width >= _WIDEST and _exceeds(rest, width):
         head, tail = _split(rest, _break_of(text_of(rest), width, space))
         lines.append(head)
         space = indent
         rest = ((" " * indent, PLAIN), *_without_space(tail))
     return [*lines, rest]
+
+
+def _exceeds(line: InkLine, width: int) -> bool:
+    """Tell whether a line is wider than that, however long it is beyond."""
+    room = width
+    for text, _ in line:
+        if text.isascii():
+            room -= len(text)
+        else:
+            for character in text:
+                room -= cell_len(character)
+                if room < 0:
+                    return True
+        if room < 0:
+            return True
+    return False
 
 
 def _break_of(text: str, width: int, indent: int) -> int:
