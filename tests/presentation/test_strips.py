@@ -54,6 +54,19 @@ def test_a_cursor_is_marked_below_with_number_and_time() -> None:
     ]
 
 
+def test_the_oldest_tick_says_how_many_were_let_go_before_it() -> None:
+    timeline = Timeline.of(ticks("s" * 30))
+    timeline.forget(20)
+
+    oldest, next_one = (
+        [text_of(each) for each in strip_lines(timeline, cursor, 5, VIEW, 60)][1]
+        for cursor in (20, 21)
+    )
+
+    assert oldest.endswith("  20 older let go")
+    assert "let go" not in next_one
+
+
 def test_the_words_of_a_cursor_at_the_end_stand_before_it() -> None:
     first, second = strip("s" * 30, cursor=29, width=40)
 

@@ -99,6 +99,9 @@ def _with_cursor(
     tick = timeline.tick(cursor)
     number = f"#{tick.n} " if tick is not None else ""
     words = f"{number}{_clock(tick, view)}"
+    let_go = timeline.indexes.start
+    if let_go and cursor == let_go:
+        words += f"  {let_go} older let go"
     if column + 1 + len(words) <= width:
         yield line(" " * column, Span(f"^{words}", Role.STRONG))
     elif len(words) <= column:
