@@ -7,6 +7,7 @@
     ├── NothingToDoError              no pod, no probe, selector matched nothing (5)
     ├── RuntimeUnavailableError       no daemon or socket answers; what was tried (3)
     ├── ContainerRuntimeError         a runtime refused one call
+    │   ├── LeftBehindError           something that was to be removed stays
     │   ├── ImageNotFoundError        the image is not there and was not pulled
     │   ├── ContainerConfigError      what a container asks for cannot be prepared
     │   └── ExecutableMissingError    the command of an exec is not there
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 
 class ProbetuiError(Exception):
@@ -108,6 +110,22 @@ class ContainerRuntimeError(ProbetuiError):
     def __init__(self, message: str, *, unreachable: bool = False) -> None:
         super().__init__(message)
         self.unreachable = unreachable
+
+
+class LeftBehindError(ContainerRuntimeError):
+    """Something of what was to be removed stays; all else is gone.
+
+    Args:
+        left: the paths that stay, or the first of them, each with the reason.
+        count: how many there are in all.
+    """
+
+    def __init__(self, left: Sequence[tuple[Path, str]], count: int) -> None:
+        listed = "; ".join(f"{path}: {reason}" for path, reason in left)
+        more = f"; and {count - len(left)} more" if count > len(left) else ""
+        super().__init__(f"not removed: {listed}{more}")
+        self.left = tuple(left)
+        self.count = count
 
 
 class ImageNotFoundError(ContainerRuntimeError):

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerRuntimeError, LeftBehindError
 
 log = logging.getLogger(__name__)
 
@@ -568,22 +568,6 @@ class LeftBehind(NamedTuple):
 
     path: Path
     reason: str
-
-
-class LeftBehindError(OSError):
-    """A tree could not be removed as a whole.
-
-    Attributes:
-        left: what is still there, the first `MAX_NAMED` of it.
-        count: how much that is in all.
-    """
-
-    def __init__(self, left: Collection[LeftBehind], count: int) -> None:
-        listed = "; ".join(f"{it.path}: {it.reason}" for it in left)
-        more = f"; and {count - len(left)} more" if count > len(left) else ""
-        super().__init__(f"not removed: {listed}{more}")
-        self.left = tuple(left)
-        self.count = count
 
 
 class _Identity(NamedTuple):

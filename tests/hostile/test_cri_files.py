@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from probetui.errors import LeftBehindError
 from probetui.runtimes.cri.memory import mount_memory, unmount_memory
 from probetui.runtimes.kernel_mounts import mounts_at
-from probetui.untrusted_files import LeftBehindError
 from tests.hostile.arena import Arena, bind, isolated
 
 

@@ -15,11 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerRuntimeError, LeftBehindError
 from probetui.untrusted_files import (
     MAX_NAMED,
     DirectoryRoot,
-    LeftBehindError,
     child_path,
     open_regular,
 )
@@ -118,7 +117,7 @@ def test_removal_stops_at_mounts_on_mounts_and_on_files(arena: Arena) -> None:
     with pytest.raises(LeftBehindError) as refusal:
         root.remove_tree("tree")
 
-    assert {it.path for it in refusal.value.left} == {
+    assert {path for path, _ in refusal.value.left} == {
         folder / "stack",
         folder / "thesis",
     }

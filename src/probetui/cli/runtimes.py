@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from probetui.cli.folders import cri_folder, docker_folder, pods_folder
 from probetui.cli.session_options import RuntimeOptions
-from probetui.errors import ContainerRuntimeError, RuntimeUnavailableError
+from probetui.errors import (
+    ContainerRuntimeError,
+    LeftBehindError,
+    RuntimeUnavailableError,
+)
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import UnmountVolume
@@ -266,15 +271,33 @@ async def _remove_pod(
     await asyncio.gather(
         *(runtime.stop_container(each, grace_period_seconds) for each in running)
     )
+    left: list[LeftBehindError] = []
     for container in pod.containers:
-        await runtime.remove_container(container.container_id)
+        with _left_for_later(left):
+            await runtime.remove_container(container.container_id)
     for sandbox in pod.sandboxes:
         await runtime.stop_pod_sandbox(sandbox.sandbox_id)
-        await runtime.remove_pod_sandbox(sandbox.sandbox_id)
+        with _left_for_later(left):
+            await runtime.remove_pod_sandbox(sandbox.sandbox_id)
     if isinstance(runtime, VolumeHost):
         for volumes in await runtime.list_volumes():
             if volumes.pod_uid == pod.pod_uid:
                 for name in volumes.volumes:
-                    await runtime.unmount_volume(UnmountVolume(pod.pod_uid, name))
+                    with _left_for_later(left):
+                        await runtime.unmount_volume(UnmountVolume(pod.pod_uid, name))
+    if left:
+        # A sandbox names again what its containers have left.
+        paths = tuple(dict.fromkeys(path for error in left for path in error.left))
+        unnamed = max(error.count - len(error.left) for error in left)
+        raise LeftBehindError(paths, len(paths) + unnamed)
     if isinstance(runtime, RemainsHost):
         await runtime.remove_remains(pod)
+
+
+@contextmanager
+def _left_for_later(left: list[LeftBehindError]) -> Iterator[None]:
+    """Go on with the rest of a pod if something of it cannot be removed."""
+    try:
+        yield
+    except LeftBehindError as error:
+        left.append(error)

@@ -9,6 +9,7 @@ from probetui.errors import (
     ContainerConfigError,
     ContainerRuntimeError,
     ImageNotFoundError,
+    LeftBehindError,
 )
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import (
@@ -193,13 +194,22 @@ class Executor:
         await self._disruptor.disrupt(operation.container_id, operation.disruption)
 
     async def _have_volume(self, operation: MountVolume | UnmountVolume) -> None:
+        """Mount or unmount a volume.
+
+        Difference: a volume in which something else is mounted, so that not all of it
+        can be removed, counts as unmounted. The kubelet tries for ever, and the pod
+        does not go; here it goes, and what stays is named when it is removed.
+        """
         if self._volumes is None:
             raise ContainerRuntimeError(f"{self._runtime.name} has no volumes")
         match operation:
             case MountVolume():
                 await self._volumes.mount_volume(operation)
             case UnmountVolume():
-                await self._volumes.unmount_volume(operation)
+                try:
+                    await self._volumes.unmount_volume(operation)
+                except LeftBehindError as error:
+                    log.warning("volume %s: %s", operation.volume_name, error)
 
     async def _call(  # noqa: C901  # one arm per operation
         self, operation: RuntimeOperation, progress: Callable[[str], None]

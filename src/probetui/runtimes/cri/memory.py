@@ -9,8 +9,9 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
+from probetui.errors import LeftBehindError
 from probetui.runtimes.kernel_mounts import mount_file_system, mounts_at, unmount
-from probetui.untrusted_files import MAX_NAMED, LeftBehind, LeftBehindError
+from probetui.untrusted_files import MAX_NAMED, LeftBehind
 
 TMPFS = "tmpfs"
 MODE = "mode=777"
