@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.pod import Container, Pod, VolumeMount
 from probetui.k8s.volume import HostPath, Volume
 from probetui.kubelet.effects import MountVolume
@@ -139,3 +139,20 @@ def test_of_last_words_only_the_end_is_read(tmp_path: Path) -> None:
 
     assert read_message_file(tmp_path / "words", 4) == b"6789"
     assert read_message_file(tmp_path / "none", 4) is None
+
+
+def test_a_sub_path_that_leads_out_of_its_volume_is_refused(
+    volumes: VolumeFolders, tmp_path: Path
+) -> None:
+    pod = have(volumes, "data")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (volumes.path(pod, pod.volumes[0]) / "sub").symlink_to(outside)
+    mount = VolumeMount("data", "/data", sub_path="sub/made")
+    container = a_container(volume_mounts=(mount,))
+
+    with pytest.raises(ContainerConfigError, match="failed to create subPath"):
+        mount_volumes(tmp_path / "home", pod, container, volumes)
+
+    assert list(outside.iterdir()) == []
+    assert not (tmp_path / "home/data").exists()
