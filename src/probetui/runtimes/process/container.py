@@ -82,6 +82,7 @@ class ProcessContainer:
         self._spared = spared
         self._on_change = on_change
         self._is_child = False
+        self._has_no_descendants = False
         self._is_frozen_here = False
         self._has_ended = asyncio.Event()
         self._stop_watching: Callable[[], None] | None = None
@@ -166,9 +167,13 @@ class ProcessContainer:
         Raises:
             ContainerRuntimeError: some of it cannot be killed, or does not end.
         """
+        if self._has_no_descendants:
+            return
         refused, left = await asyncio.to_thread(self._kill_descendants)
         for _ in range(END_ROUNDS):
             if not left:
+                # Nothing is started any more in one that has ended.
+                self._has_no_descendants = self.state is RuntimeState.EXITED
                 return
             if refused:
                 break
@@ -323,7 +328,7 @@ class ProcessContainer:
         if self.record.number:
             # Once, as everything waits for it; before it is removed, more thoroughly.
             number, spared = self.record.number, self._spared()
-            for left in kill_numbered(number, spared, looks=1):
+            for left in kill_numbered(number, spared, looks=0):
                 logger.warning("%s of %s is left", left, self.record.name)
         else:
             kill_marked(translate.marker(self.record.container_id))

@@ -18,13 +18,13 @@ import resource
 import secrets
 import signal
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from probetui.runtimes.process_identity import PROC, Process, identify, is_alive
 
-LOOKS = 3
-"""How often in a row nothing new has to be found."""
+LOOKS = 800
+"""A program that does nothing else starts the next one some times meanwhile."""
 
 _FIRST_NUMBER = 1 << 61
 _LIMIT = re.compile(rb"^Max realtime timeout +(\d+) ", re.MULTILINE)
@@ -67,18 +67,12 @@ def numbering(number: int) -> Iterator[None]:
 
 
 def numbered(number: int, spared: Collection[Process]) -> Iterator[Process]:
-    """Yield the processes that run and bear a number, as they are found.
-
-    The youngest come first: one that starts the next and ends is found before it has.
-    """
+    """Yield the processes that run and bear a number, as they are found."""
     if sys.platform != "linux" or number < _FIRST_NUMBER:
         return
     pids = (int(name) for name in os.listdir(PROC) if name.isdecimal())  # noqa: PTH208  # hundreds of names, no paths
-    for pid in sorted(pids, reverse=True):
-        if _number_of(pid) == number:
-            process = identify(pid)
-            if process and process not in spared and is_alive(process):
-                yield process
+    # The youngest first: one that starts the next and ends is found before it has.
+    yield from _bearing(number, sorted(pids, reverse=True), spared)
 
 
 def kill_numbered(
@@ -92,22 +86,53 @@ def kill_numbered(
     Args:
         number: what they bear.
         spared: processes that start some of them, and bear it for a moment.
-        looks: how often in a row none must be found that was not stopped.
+        looks: how often it is looked which processes begin, once none was found any
+            more: one that only starts the next may be in no list.
 
     Returns:
         Those that the system does not let us kill.
     """
     found: dict[Process, str] = {}
-    in_vain = 0
-    while in_vain < looks:
-        in_vain += 1
-        for process in numbered(number, spared):
+
+    def stop(processes: Iterable[Process]) -> bool:
+        before = len(found)
+        for process in processes:
             if process not in found:
-                in_vain = 0
                 found[process] = _send(process, number, signal.SIGSTOP)
+        return len(found) > before
+
+    while stop(numbered(number, spared)) or stop(_new(number, spared, looks)):
+        pass
     for process in found:
         found[process] = _send(process, number, signal.SIGKILL)
     return tuple(Unkillable(it, error) for it, error in found.items() if error)
+
+
+def _bearing(
+    number: int, pids: Iterable[int], spared: Collection[Process]
+) -> Iterator[Process]:
+    for pid in pids:
+        if _number_of(pid) == number:
+            process = identify(pid)
+            if process and process not in spared and is_alive(process):
+                yield process
+
+
+def _new(number: int, spared: Collection[Process], looks: int) -> Iterator[Process]:
+    """Yield the first process that bears a number of those that begin for a while."""
+    if sys.platform != "linux" or number < _FIRST_NUMBER:
+        return
+    last = _last_pid()
+    for _ in range(looks):
+        before, last = last, _last_pid()
+        for process in _bearing(number, range(last, before, -1), spared):
+            yield process
+            return
+
+
+def _last_pid() -> int:
+    """Return the number that was given to a process last (proc(5), loadavg)."""
+    return int((PROC / "loadavg").read_bytes().split()[-1])
 
 
 def _send(process: Process, number: int, what: signal.Signals) -> str:
