@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.volume import HostPath
-from probetui.kubelet.security_context import effective_security_context
 from probetui.manifest.problem import clipped
 from probetui.presentation.findings import Finding
 
@@ -119,12 +118,12 @@ def _of_container(pod: Pod, container: Container, path: str) -> Iterator[Finding
 def _as_root(
     pod: Pod, container: Container, folder: str, path: str
 ) -> Iterator[Finding]:
-    if effective_security_context(pod, container).run_as_user == 0:
-        is_own = container.security_context.run_as_user == 0
-        field = f"{path if is_own else 'spec.securityContext'}.runAsUser"
+    own, of_pod = container.security_context, pod.security_context
+    if (of_pod if own.run_as_user is None else own).run_as_user == 0:
+        field = f"{path if own.run_as_user == 0 else 'spec.securityContext'}.runAsUser"
         message = f"writes to {folder} as this machine's root"
         yield Finding("host-path-as-root", field, message)
-    if container.security_context.allow_privilege_escalation:
+    if own.allow_privilege_escalation:
         message = f"may become root, and write to {folder} as this machine's"
         yield Finding("host-path-as-root", f"{path}.allowPrivilegeEscalation", message)
 

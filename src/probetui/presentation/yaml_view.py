@@ -12,7 +12,6 @@ from probetui.presentation.pod_json import pod_to_json
 from probetui.presentation.spans import Line, Role, Span, line, muted
 from probetui.presentation.text_cells import all_lines
 from probetui.presentation.view import View
-from probetui.safe_text import safe_line
 
 _LONGEST = 4 << 20
 _LONGEST_LINE = 12_000
@@ -33,8 +32,13 @@ def yaml_lines(pod: PodSnapshot, view: View) -> list[Line]:
         "status": pod_status_to_json(pod.status),
     }
     text = view.mask.text(plain_as_yaml(plain))
-    lines = all_lines(text, limit=_LONGEST)
-    return list(_coloured([safe_line(text, limit=_LONGEST_LINE) for text in lines]))
+    short = "\n".join(map(_cut, text.split("\n")))
+    return list(_coloured(all_lines(short, limit=_LONGEST)))
+
+
+def _cut(text: str) -> str:
+    more = len(text) - _LONGEST_LINE
+    return f"{text[:_LONGEST_LINE]}… ({more} more characters)" if more > 0 else text
 
 
 def _coloured(texts: list[str]) -> Iterator[Line]:
