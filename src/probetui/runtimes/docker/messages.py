@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
 from probetui.kubelet.effects import CreateContainer
 from probetui.kubelet.termination_message import (
@@ -32,6 +31,7 @@ from probetui.runtimes.docker.mounts import FILES_FOLDER, NO_MOUNTS, Mounts, Pla
 from probetui.runtimes.docker.translate import Seen
 
 FILE_MODE = 0o666
+MOST_READ_BYTES = 16 * 1024 * 1024
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -100,11 +100,25 @@ class Messages:
     async def _file(
         self, seen: Seen, container: RuntimeContainerStatus
     ) -> bytes | None:
-        """Return the end of a container's file, None if there is none."""
-        name = _file_name(container.name, container.restart_count)
+        """Return the end of a container's file, None if there is none.
 
-        def read(api: Api) -> bytes:
-            pieces, _ = api.get_archive(seen.sandbox_id, f"{FILES_FOLDER}/{name}")
+        Difference: of a file of more than 16 MiB nothing is read. Docker hands over
+        files as a whole, so that one without an end would hold up all else.
+        """
+        name = _file_name(container.name, container.restart_count)
+        path = f"{FILES_FOLDER}/{name}"
+
+        def read(api: Api) -> bytes | None:
+            found = api.path_stat(seen.sandbox_id, path)
+            if found is None:
+                return None
+            if found["size"] > MOST_READ_BYTES:
+                reason = (
+                    f"it has {found['size']} bytes, of which Docker hands over all; "
+                    f"at most {MOST_READ_BYTES} are read"
+                )
+                return _unreadable(seen, reason)
+            pieces, _ = api.get_archive(seen.sandbox_id, path)
             return last_bytes(pieces, MAX_FILE_BYTES)
 
         try:
@@ -122,7 +136,7 @@ class Messages:
         return None
 
 
-def _unreadable(seen: Seen, error: ContainerRuntimeError) -> bytes:
+def _unreadable(seen: Seen, error: object) -> bytes:
     return f"Error on reading termination log {seen.message_path}: {error}".encode()
 
 
