@@ -40,6 +40,15 @@ class UsageError(ProbetuiError):
     exit_status = 2
 
 
+class OutputError(ProbetuiError):
+    """Standard output takes no more, as on a full disk."""
+
+    exit_status = 2
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"cannot write to standard output: {error.strerror or error}")
+
+
 class PodHeldError(UsageError):
     """Another probetui runs a pod.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from probetui.cli import collector
+from probetui.cli.collected_errors import CollectedErrors
 from probetui.cli.ending import Interrupts, end_pods, remove_own
 from probetui.cli.leases import SessionLease
 from probetui.cli.locks import PodLocks
@@ -35,9 +37,9 @@ from probetui.drive.executor import Executor
 from probetui.drive.loop_watch import LoopWatch
 from probetui.drive.masking import Mask, secrets_of, secrets_of_objects
 from probetui.drive.realtime import RealtimeSession
-from probetui.errors import PodHeldError, UsageError
+from probetui.errors import ContainerRuntimeError, PodHeldError, UsageError
 from probetui.headless.follow import Follower, Sink
-from probetui.headless.verdict import Verdict, final_verdict
+from probetui.headless.verdict import BUG, Verdict, final_verdict
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.engine import Engine
 from probetui.kubelet.inputs import PauseProbes, SetObjects, SetPods
@@ -161,6 +163,8 @@ async def _close(runtime: Runtime, notes: Notes) -> None:
             f"{runtime.name} does not answer: what was frozen or cut off here may "
             "still be so"
         )
+    except ContainerRuntimeError as error:
+        notes.error(f"what was frozen or cut off here may still be so: {error}")
 
 
 async def _attached(
@@ -294,6 +298,7 @@ class _Live:
         session = await self._session()
         options = self._plan.options
         sinks = self._outputs.open(session.runtime_name, self._config)
+        errors, verdict = CollectedErrors(), Verdict("bug", BUG)
         async with asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
             if options.metrics is not None:
                 sinks.append(await self._serve_metrics(options.metrics, stack))
@@ -303,23 +308,51 @@ class _Live:
                 self._plan.watch,
                 ends_with_pods=self._plan.form is Form.LINES and not options.watch,
             )
-            tasks.create_task(session.run())
-            watching = self._watch(tasks)
-            upkeep = self._keep_images(tasks)
+            session.on_bug = follower.fail
+
+            async def go_on(work: Awaitable[None]) -> None:
+                """Let work end the session by its error, and its pods be stopped."""
+                try:
+                    await work
+                except Exception as error:  # noqa: BLE001  # it is raised in the end
+                    follower.fail(error)
+
+            tasks.create_task(go_on(session.run()))
+            beside = [tasks.create_task(go_on(work)) for work in self._beside()]
             interrupts = Interrupts(follower, self._signals, self._what_stays)
-            with self._outputs, follower, interrupts:
-                verdict = await self._show(session, follower)
-                verdict = final_verdict(verdict, session.snapshot)
-                if watching is not None:
-                    watching.cancel()
-                if upkeep is not None:
-                    upkeep.cancel()
-                if self._images is not None:
-                    await self._images.finish()
+            stack.callback(session.stop)
+            with errors.caught(), self._outputs, follower, interrupts:
+                try:
+                    verdict = await self._show(session, follower)
+                except Exception as error:  # noqa: BLE001  # the pods are stopped first
+                    follower.fail(error)
+                    verdict = await follower.verdict()
+                with errors.caught():
+                    verdict = final_verdict(verdict, session.snapshot)
+                for task in beside:
+                    task.cancel()
+                with errors.caught():
+                    if self._images is not None:
+                        await self._images.finish()
                 verdict = await self._end(session, interrupts, verdict)
-            session.stop()
-        self._outputs.close(verdict, self._clock.now())
+        with errors.caught():
+            self._outputs.close(verdict, self._clock.now())
+        errors.errors[:0] = follower.errors
+        errors.raise_first()
         return verdict.exit_status
+
+    def _beside(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """Yield what goes on while the session does."""
+        plan = self._plan
+        if plan.options.watch and plan.source is not None:
+            # Late: few sessions watch anything.
+            from probetui.cli.watching import watch_manifests  # noqa: PLC0415
+
+            yield watch_manifests(
+                plan.source.filenames, plan.reload, self._roster.change, plan.notes
+            )
+        if self._images is not None:
+            yield self._images.run()
 
     def _what_stays(self) -> str:
         """Name the pods that are there if the program ends now."""
@@ -418,20 +451,6 @@ class _Live:
         )
         return None
 
-    def _watch(self, tasks: asyncio.TaskGroup) -> asyncio.Task[None] | None:
-        """Begin to watch the manifests, if that was asked for."""
-        plan = self._plan
-        if not plan.options.watch or plan.source is None:
-            return None
-        # Late: few sessions watch anything.
-        from probetui.cli.watching import watch_manifests  # noqa: PLC0415
-
-        return tasks.create_task(
-            watch_manifests(
-                plan.source.filenames, plan.reload, self._roster.change, plan.notes
-            )
-        )
-
     def _image_upkeep(self) -> ImageUpkeep | None:
         """Return what looks after the images, if the runtime has any."""
         wanted, notes = self._plan.options.image_gc, self._plan.notes
@@ -443,9 +462,6 @@ class _Live:
         if wanted:
             notes.warning(f"--image-gc: {self._runtime.name} has no images")
         return None
-
-    def _keep_images(self, tasks: asyncio.TaskGroup) -> asyncio.Task[None] | None:
-        return None if self._images is None else tasks.create_task(self._images.run())
 
     async def _runtime_name(self) -> str:
         """Return what the containers run on, and whether they are only watched."""

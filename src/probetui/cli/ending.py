@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -23,7 +24,14 @@ from probetui.headless.verdict import (
     Verdict,
 )
 from probetui.k8s.pod import Pod
-from probetui.ports import Runtime
+from probetui.k8s.runtime import (
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+)
+from probetui.kubelet.effects import RunHook
+from probetui.ports import DialAddress, Runtime
+from probetui.probers.hooks import Hooks
 
 SIGNALLED = 128
 """What the number of a signal is added to for the exit status."""
@@ -35,6 +43,9 @@ SILENCE_SECONDS = 10
 """For how much longer it is waited for."""
 
 PING_SECONDS = 1
+
+LEAST_GRACE_SECONDS = 2
+DEFAULT_GRACE_SECONDS = 30
 
 REMOVAL_SECONDS = 60
 """For how long a runtime may remove what is left of the pods."""
@@ -150,11 +161,65 @@ async def _stop_and_remove(
     session: RealtimeSession, pods: Sequence[Pod], runtime: Runtime, notes: Notes
 ) -> None:
     if not await session.shutdown():
-        names = ", ".join(each.pod.name for each in session.snapshot.pods)
-        notes.warning(f"{names} did not end in time; removing what is left")
+        names = ", ".join(pod.name for pod in pods)
+        if session.has_run_ended:
+            notes.error(f"a bug ended the session; {names} is stopped without it")
+            await stop_containers(runtime, pods)
+        else:
+            notes.warning(f"{names} did not end in time; removing what is left")
     session.stop()
     async with asyncio.timeout(REMOVAL_SECONDS):
         await remove_own(runtime, pods)
+
+
+async def stop_containers(runtime: Runtime, pods: Sequence[Pod]) -> None:
+    """Stop containers as the engine does, where that cannot: preStop, SIGTERM, SIGKILL.
+
+    Raises:
+        ContainerRuntimeError: the runtime refused, for the first container it did so.
+    """
+    known = {pod.uid: pod for pod in pods}
+    results = await asyncio.gather(
+        *(
+            _stop_container(runtime, known[status.pod_uid], status, container)
+            for status in await all_pods(runtime)
+            if status.pod_uid in known
+            for container in status.containers
+            if container.state is RuntimeState.RUNNING
+        ),
+        return_exceptions=True,
+    )
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+
+
+async def _stop_container(
+    runtime: Runtime,
+    pod: Pod,
+    status: RuntimePodStatus,
+    running: RuntimeContainerStatus,
+) -> None:
+    """Run a container's preStop hook and stop it, all within its grace period."""
+    grace = pod.termination_grace_period_seconds
+    left = max(LEAST_GRACE_SECONDS, DEFAULT_GRACE_SECONDS if grace is None else grace)
+    container = pod.container(running.name)
+    if container is not None and container.pre_stop is not None:
+        hook = RunHook(
+            pod,
+            container,
+            running.container_id,
+            container.pre_stop,
+            next(iter(status.ips), ""),
+        )
+        dial_address = runtime if isinstance(runtime, DialAddress) else None
+        began_at = asyncio.get_running_loop().time()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await Hooks(runtime, dial_address).run(hook)
+        took = asyncio.get_running_loop().time() - began_at
+        left = max(LEAST_GRACE_SECONDS, left - int(took))
+    await runtime.stop_container(running.container_id, left)
 
 
 async def _wait_for_silence(runtime: Runtime, names: str, notes: Notes) -> None:

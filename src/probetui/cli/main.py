@@ -132,9 +132,7 @@ def main() -> None:
         group.main(prog_name="probetui", complete_var=_COMPLETE_VARIABLE)
     collector.hold_off()
     status = run(sys.argv[1:])
-    if not _flush():
-        status = _PIPE_CLOSED
-    sys.exit(status)
+    sys.exit(_flush(status))
 
 
 def run(args: Sequence[str]) -> int:
@@ -153,11 +151,22 @@ def run(args: Sequence[str]) -> int:
     except BrokenPipeError:
         return _PIPE_CLOSED
     except Exception as error:  # noqa: BLE001  # a bug is reported, never lost
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            return _tell([(_ERROR, _disk_line(error))], _USAGE)
         # Late: nobody but a crash needs it.
         from probetui.cli.crash import report_crash  # noqa: PLC0415
 
         return report_crash(error, args)
     return int(status or 0)
+
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+
+
+def _disk_line(error: OSError) -> str:
+    """Say what could not be written: that is no bug."""
+    where = f"{error.filename}: " if error.filename else "cannot write: "
+    return f"{where}{error.strerror or error}"
 
 
 def _lines(error: ProbetuiError) -> list[tuple[str, str]]:
@@ -198,17 +207,17 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115  # open to the end
 
 
-def _flush() -> bool:
-    """Write out what is left; tell whether somebody was there to read it.
+def _flush(status: int) -> int:
+    """Write out what is left; return the exit status, another one if that failed.
 
     A terminal that was closed meanwhile is no pipe that was: SIGHUP tells of it.
     """
     try:
         sys.stdout.flush()
     except OSError as error:
-        if error.errno not in {errno.EPIPE, errno.EIO}:
-            raise
         # The interpreter flushes once more at its end, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return error.errno == errno.EIO
-    return True
+        if error.errno == errno.EPIPE:
+            return _PIPE_CLOSED
+        return status if error.errno == errno.EIO else status or _USAGE
+    return status

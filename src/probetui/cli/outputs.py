@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from probetui.cli.autosave import open_autosave, sessions_folder
+from probetui.cli.collected_errors import CollectedErrors
 from probetui.cli.files import STDOUT
 from probetui.cli.notes import Notes
 from probetui.cli.plan import Plan, Stdout
@@ -126,8 +127,11 @@ class Outputs:
         trace: TracebackType | None,
     ) -> None:
         """Let everything be in the records that came, also where a bug ends it."""
+        errors = CollectedErrors()
         for writer in self._writers:
-            writer.flush()
+            with errors.caught():
+                writer.flush()
+        errors.raise_first()
 
     def hear(self, item: Input | None, now: datetime, sequence: int) -> None:
         """Take note of what the engine is about to be given; None is only time."""
@@ -141,12 +145,14 @@ class Outputs:
 
     def close(self, verdict: Verdict, now: datetime) -> None:
         """Write what is left, and why the session is over."""
-        with suppress(BrokenPipeError):
+        errors = CollectedErrors()
+        with errors.caught(), suppress(BrokenPipeError):
             if self._printer is not None:
                 self._printer.finish(now)
-        for each in self._recorders:
-            with suppress(BrokenPipeError):
-                each.end(verdict.reason, verdict.exit_status, now)
+        for recording in self._recorders:
+            with errors.caught(), suppress(BrokenPipeError):
+                recording.end(verdict.reason, verdict.exit_status, now)
+        errors.raise_first()
 
     def _open_autosave(self) -> RecordWriter | None:
         return open_autosave(sessions_folder(), self._plan.options.autosave_limit)

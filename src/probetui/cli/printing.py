@@ -10,23 +10,39 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from probetui.errors import OutputError
 from probetui.safe_text import json_text, safe_line, safe_lines
+
+
+def _echo(text: str, *, nl: bool = True, err: bool = False) -> None:
+    """Print a text; where standard error takes no more, nobody can be told.
+
+    Raises:
+        OutputError: standard output takes no more.
+    """
+    try:
+        click.echo(text, nl=nl, err=err)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if not err:
+            raise OutputError(error) from error
 
 
 def print_line(text: str = "", *, err: bool = False) -> None:
     """Print a sentence or another line for people; one too long is cut."""
-    click.echo(safe_line(text), err=err)
+    _echo(safe_line(text), err=err)
 
 
 def print_text(text: str, *, err: bool = False) -> None:
     """Print a text whole, with the line breaks that are in it."""
-    click.echo(safe_lines(text), nl=False, err=err)
+    _echo(safe_lines(text), nl=False, err=err)
 
 
 def print_json(value: object) -> None:
     """Print a value for programs."""
     # Escaped by JSON, which would be broken by anybody else's escapes.
-    click.echo(json_text(value), nl=False)
+    _echo(json_text(value), nl=False)
 
 
 def print_yaml(value: object) -> None:
@@ -35,7 +51,7 @@ def print_yaml(value: object) -> None:
     import yaml  # noqa: PLC0415
 
     # It escapes all that is not printable ASCII.
-    click.echo(yaml.safe_dump(value, sort_keys=False), nl=False)
+    _echo(yaml.safe_dump(value, sort_keys=False), nl=False)
 
 
 def print_notice(word: str, text: str) -> None:

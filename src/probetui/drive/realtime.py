@@ -70,6 +70,10 @@ class RealtimeSession:
         logs: what containers print, if the runtime keeps it.
         disruptor: who can disrupt containers; None where nobody can.
         loop_watch: is run as long as the session, if given.
+
+    Attributes:
+        on_bug: called with what a subscriber or `on_input` raised; as long as nobody
+            sets it, that ends `run`, and so leaves the pods to nobody.
     """
 
     def __init__(
@@ -105,7 +109,9 @@ class RealtimeSession:
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at: datetime | None = None
         self._is_stopping = False
+        self._run_ended = False
         self._bug: Exception | None = None
+        self.on_bug: Callable[[Exception], None] = self._stop_for
         self._lateness = timedelta()
         self._late_at: datetime | None = None
 
@@ -137,6 +143,11 @@ class RealtimeSession:
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Be called on the event loop after something changed; returns what ends it."""
         return self._subscribers.add(callback)
+
+    @property
+    def has_run_ended(self) -> bool:
+        """Whether `run` is over: nothing of the pods is looked after any more."""
+        return self._run_ended
 
     def send(self, command: Command) -> None:
         """Hand a command to the engine."""
@@ -185,13 +196,16 @@ class RealtimeSession:
             if self._bug is not None:
                 raise self._bug
         finally:
+            self._run_ended = True
+            self._tell()
             await self._end_tasks()
 
     async def shutdown(self) -> bool:
         """Delete every pod gracefully; True once nothing of them runs any more.
 
         Gives up after the longest grace period and a while: then the runtime does not
-        answer, or does not do what it is told.
+        answer, or does not do what it is told. At once, if `run` has ended by a bug:
+        then nobody stops them.
         """
         for uid in self._engine.pod_uids():
             self._put(DeletePod(uid))
@@ -201,6 +215,8 @@ class RealtimeSession:
         try:
             async with asyncio.timeout(patience.total_seconds()):
                 while self._inbox or self._engine.pod_uids():
+                    if self._run_ended:
+                        return False
                     await has_changed.wait()
                     has_changed.clear()
         except TimeoutError:
@@ -233,7 +249,10 @@ class RealtimeSession:
 
     def _hear(self, item: Input | None, now: datetime) -> None:
         if self._on_input is not None:
-            self._on_input(item, now)
+            try:
+                self._on_input(item, now)
+            except Exception as error:  # noqa: BLE001  # the pods go on meanwhile
+                self.on_bug(error)
 
     def _take(self, turn: Turn) -> None:
         self._journal.extend(turn.entries)
@@ -284,8 +303,12 @@ class RealtimeSession:
         try:
             self._subscribers.tell()
         except Exception as error:  # noqa: BLE001  # the loop would only log it
-            self._bug = error
-            self.stop()
+            self.on_bug(error)
+
+    def _stop_for(self, error: Exception) -> None:
+        """Let a bug come out of `run`."""
+        self._bug = error
+        self.stop()
 
     async def _watch(self, events: EventSource) -> None:
         """Bring relists forward when the runtime says that something happened.

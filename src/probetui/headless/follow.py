@@ -9,9 +9,11 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from probetui.drive.session import Session
+from probetui.errors import ProbetuiError
 from probetui.headless.condition import ConditionWatch
 from probetui.headless.verdict import (
     ANSWER_IS_NO,
+    BUG,
     DONE,
     PIPE_CLOSED,
     PODS_ENDED,
@@ -40,6 +42,9 @@ class Follower:
         sinks: where entries go, in this order.
         watch: the condition to wait for, None for no condition.
         ends_with_pods: the session is over when all its pods have ended for good.
+
+    Attributes:
+        errors: the bugs that have ended it; whoever owns it raises them in the end.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class Follower:
         self._gone: set[str] = set()
         self._verdict: asyncio.Future[Verdict] = asyncio.Future()
         self._unsubscribe: Callable[[], None] = lambda: None
+        self.errors: list[Exception] = []
 
     def __enter__(self) -> Self:
         """Begin to follow."""
@@ -79,6 +85,11 @@ class Follower:
     def is_over(self) -> bool:
         """Whether something has ended the session."""
         return self._verdict.done()
+
+    def fail(self, error: Exception) -> None:
+        """End the session because of a bug, in good order: its pods are stopped."""
+        self.errors.append(error)
+        self.end(Verdict("bug", BUG))
 
     def end(self, verdict: Verdict) -> None:
         """End the session for a reason of the caller's; the first reason counts."""
@@ -115,6 +126,12 @@ class Follower:
             except BrokenPipeError:
                 self._sinks.remove(sink)
                 self.end(Verdict("pipe closed", PIPE_CLOSED))
+            except ProbetuiError as error:
+                self._sinks.remove(sink)
+                self.end(Verdict("output failed", error.exit_status, str(error)))
+            except Exception as error:  # noqa: BLE001  # the session's pods come first
+                self._sinks.remove(sink)
+                self.fail(error)
         self._judge()
 
     def _judge(self) -> None:

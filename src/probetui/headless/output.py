@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO
 
+from probetui.errors import OutputError
 from probetui.headless.follow import Sink
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
@@ -62,11 +63,13 @@ class LinePrinter:
             self._stream.write(text.encode(self._encoding, "backslashreplace"))
             self._stream.flush()
         except OSError as error:
-            if error.errno != errno.EIO:
+            if isinstance(error, BrokenPipeError):
                 raise
+            self._has_hung_up = True
+            if error.errno != errno.EIO:
+                raise OutputError(error) from error
             # The terminal has been closed. What that means is for SIGHUP to say: a
             # session that is stopping its pods goes on with that.
-            self._has_hung_up = True
 
 
 class NoteTeller:
