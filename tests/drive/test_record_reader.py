@@ -167,3 +167,16 @@ def test_what_was_taken_back_is_not_there(path: Path) -> None:
     recording = read_recording(path)
 
     assert recording.entries == (JOURNAL[0], NoteEntry(2, START, "another two"))
+
+
+def test_a_line_that_is_not_utf_8_is_damaged_even_in_a_field_that_is_not_known(
+    path: Path,
+) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b'"text":', b'"more":"\xb6","text":')
+    path.write_bytes(b"".join(lines))
+
+    recording = read_recording(path)
+
+    assert recording.problem.startswith("line 2 is damaged: it is not UTF-8 (byte ")
+    assert len(recording.entries) == 1

@@ -141,7 +141,11 @@ def decode_line(line: bytes) -> AnyRecord | None:
     if not line.endswith(b"\n"):
         raise DamageError(f"cut off after {len(line)} bytes")
     try:
+        # Fields that are not known are skipped unread, whatever is in them.
+        line.decode()
         record: AnyRecord = _RECORDS.decode(line)
+    except UnicodeDecodeError as error:
+        raise DamageError(f"it is not UTF-8 (byte {error.start + 1})") from None
     except (msgspec.DecodeError, RecursionError) as error:
         return _decode_slowly(line, error)
     return record

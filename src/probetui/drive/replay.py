@@ -89,10 +89,10 @@ class _Living:
         return turn
 
     def _turn(self, tape: Tape, now: datetime) -> Turn:
-        json = tape.input(self.position)
-        if json is None:
-            return self.engine.advance(now)
         try:
+            json = tape.input(self.position)
+            if json is None:
+                return self.engine.advance(now)
             item = self._decoder.decode(json)
             self._check(item)
         except DamageError as error:
@@ -328,9 +328,11 @@ class RecordedCourse:
         for number, entry in enumerate(entries, first):
             if number >= self._tape.entries:
                 return
-            recorded = self._tape.entry(number)
             said = encode_entry(entry, self._context)
-            field = _first_difference(recorded, said)
+            try:
+                field = _first_difference(self._tape.entry(number), said)
+            except DamageError as error:
+                field = f"which cannot be read: {error}"
             if field:
                 clock = _clock(entry.at - self._context.started_at)
                 self._differs = (

@@ -90,7 +90,11 @@ class Tape:
         return len(self._inputs)
 
     def input(self, number: int) -> Json | None:
-        """Return an input, counted from 0; None where only time passed."""
+        """Return an input, counted from 0; None where only time passed.
+
+        Raises:
+            DamageError: a field that is not known cannot be read.
+        """
         return self._input_at(self._inputs[number])
 
     @property
@@ -103,8 +107,12 @@ class Tape:
         self._lines.damages.add(self._input_lines[number], reason)
 
     def entry(self, number: int) -> Json:
-        """Return the record of an entry, counted from 0, numbered as in a journal."""
-        record: Json = json.loads(self._line(self._entries[number]))
+        """Return the record of an entry, counted from 0, numbered as in a journal.
+
+        Raises:
+            DamageError: a field that is not known cannot be read.
+        """
+        record = self._json(self._entries[number])
         record["seq"] = number + 1
         if record.get("cause") is not None:
             record["cause"] = bisect_right(self._sequences, record["cause"])
@@ -159,6 +167,12 @@ class Tape:
         return self._data[offset : self._data.find(b"\n", offset) + 1]
 
     def _input_at(self, offset: int) -> Json | None:
-        record: Json = json.loads(self._line(offset))
-        item: Json | None = record["input"]
+        item: Json | None = self._json(offset)["input"]
         return item
+
+    def _json(self, offset: int) -> Json:
+        try:
+            record: Json = json.loads(self._line(offset))
+        except (ValueError, RecursionError) as error:
+            raise DamageError(str(error)) from None
+        return record
