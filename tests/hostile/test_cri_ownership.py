@@ -63,27 +63,24 @@ class TestByLabels:
         assert await runtime.relist() == ()
         assert sandbox_id in server.sandboxes
 
-    async def test_a_kubelets_pod_with_our_labels_cannot_even_be_taken_over(
+    async def test_a_pod_of_a_kubelet_with_our_label_cannot_even_be_taken_over(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
-        names = {
-            "io.kubernetes.pod.name": "web",
-            "io.kubernetes.pod.namespace": "default",
-        }
-        server.add_container(OURS)
+        server.add_container({OWNER: "me"})
         (sandbox,) = server.sandboxes.values()
-        labels = {**OURS, **names, "io.kubernetes.pod.uid": sandbox.metadata.uid}
-        for name, value in labels.items():
-            sandbox.labels[name] = value
-        sandbox.metadata.namespace = "default"
-        sandbox.annotations["kubernetes.io/config.source"] = "api"
         server.containers.clear()
-        as_a_kubelet_made_it = await runtime.unowned_pods()
-        del sandbox.annotations["kubernetes.io/config.source"]
+        sandbox.metadata.namespace = "default"
+        sandbox.labels["io.kubernetes.pod.name"] = "web"
+        sandbox.labels["io.kubernetes.pod.namespace"] = "default"
+        sandbox.labels["io.kubernetes.pod.uid"] = sandbox.metadata.uid
+        with_our_label = await runtime.unowned_pods()
+        sandbox.labels[VERSION] = "0.1.0"
+
         (as_version_0_1_did,) = await runtime.unowned_pods()
 
-        assert as_a_kubelet_made_it == ()
+        assert with_our_label == ()
         assert as_version_0_1_did.claim is Claim.UNVERIFIED
+        assert as_version_0_1_did.things == (sandbox.id,)
 
     async def test_what_is_left_of_a_sandbox_that_failed_is_ours(
         self, server: CriServer, runtime: CriRuntime
@@ -106,7 +103,8 @@ class TestOnContainerd:
     async def test_another_users_pod_is_taken_over_only_on_demand(
         self, bench: CriBench
     ) -> None:
-        pod = a_pod(uid=bench.options.owner)
+        source = {"kubernetes.io/config.source": "api"}  # as manifests are loaded
+        pod = a_pod(uid=bench.options.owner, annotations=source)
         sandbox_id = await bench.sandbox(pod)
         theirs = await bench.run(POLITE, sandbox_id=sandbox_id)
         other = CriRuntime(
@@ -130,5 +128,6 @@ class TestOnContainerd:
 
         assert seen == ()
         assert {each.claim for each in found} == {Claim.ANOTHERS}
+        assert sandbox_id in {thing for each in found for thing in each.things}
         assert ready.state == cri.SANDBOX_READY
         assert await bench.runtime.relist() == ()

@@ -34,9 +34,6 @@ MADE_BY = "dev.probetui.made-by"
 """What sets a sandbox or container apart from all others, and who asked for it: whose
 it is, the other labels do not say, as a kubelet hands on those of a manifest."""
 
-KUBELET_SOURCE = "kubernetes.io/config.source"
-"""The annotation that a kubelet gives to all of its pods."""
-
 EPOCH = datetime.fromtimestamp(0, UTC)
 OUT_OF_MEMORY = "OOMKilled"
 
@@ -59,7 +56,8 @@ class PodName(NamedTuple):
 class SeenSandbox:
     """A sandbox as the runtime showed it; `owner` is empty for other people's.
 
-    One of a kubelet's, or of crictl's, is not as we make it, whatever its labels are.
+    It is as we make it if its labels say the same as its metadata, and which version of
+    probetui did: crictl, or a manifest with our label, does not go that far by chance.
     """
 
     owner: str
@@ -154,8 +152,7 @@ def seen_sandbox(found: cri.PodSandboxStatus) -> SeenSandbox:
         status,
         found.labels.get(NONCE, ""),
         found.labels.get(MADE_BY, ""),
-        pod == PodName(own.namespace, own.name, own.uid)
-        and KUBELET_SOURCE not in found.annotations,
+        pod == PodName(own.namespace, own.name, own.uid) and VERSION in found.labels,
     )
 
 
