@@ -21,6 +21,9 @@ MOST_MARKS = 4
 """Combining marks on one character. No language that is written puts more there, and
 each further one makes a line taller on many terminals."""
 
+_LAST_SHOWN_MARK = 20
+"""Of a pile of them, the next ones are shown by their numbers, the others left out."""
+
 _HARMLESS = re.compile(
     "[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u23fa"
     "\u2500-\u27bf\u4e00-\u9fa5]*"
@@ -119,9 +122,12 @@ def _safe(text: str) -> str:
             marks = 0
         elif is_combining(character):
             marks += 1
-            safe.append(
-                character if marks <= MOST_MARKS else escape_character(character)
-            )
+            if marks <= MOST_MARKS:
+                safe.append(character)
+            elif marks <= _LAST_SHOWN_MARK:
+                safe.append(escape_character(character))
+            elif marks == _LAST_SHOWN_MARK + 1:
+                safe.append("…")
         else:
             marks = 0
             safe.append(character)

@@ -22,9 +22,9 @@ SCREENS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", MEGABYTE.values(), ids=MEGABYTE.keys())
-async def test_a_megabyte_in_one_line_breaks_no_screen(text: str) -> None:
-    app = the_app(text)
+@pytest.mark.parametrize("kind", ["a megabyte of escapes", "a megabyte of marks"])
+async def test_a_megabyte_in_one_line_breaks_no_screen(kind: str) -> None:
+    app = the_app(MEGABYTE[kind])
     bad = {}
     async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
         for name, keys in SCREENS.items():
