@@ -49,6 +49,35 @@ def test_what_was_made_before_we_were_killed_is_ours_by_name_and_nonce(
     assert not next_start.owns("c2", NAME, nonce), "of a nonce there is one"
 
 
+@pytest.mark.parametrize(
+    "is_same", [True, False], ids=["we do", "another process does"]
+)
+def test_what_is_listed_before_the_engine_has_answered_is_made_all_the_same(
+    tmp_path: Path, *, is_same: bool
+) -> None:
+    """A container is in the engine's list before whoever makes it has its ID."""
+    maker = OwnershipLedger(tmp_path)
+    nonce = maker.intend(NAME)
+    lister = maker if is_same else OwnershipLedger(tmp_path)
+    assert lister.owns("c1", NAME, nonce)
+
+    maker.made(nonce, "c1")
+
+    assert maker.owns("c1", NAME, "")
+    assert files(tmp_path) == ["c1.json"]
+
+
+def test_an_intent_that_is_gone_makes_nothing_ours(tmp_path: Path) -> None:
+    ledger = OwnershipLedger(tmp_path)
+    nonce = ledger.intend(NAME)
+    ledger.withdraw(nonce)
+
+    with pytest.raises(ContainerRuntimeError):
+        ledger.made(nonce, "c1")
+
+    assert not ledger.owns("c1", NAME, nonce)
+
+
 def test_an_intent_of_which_nothing_came_proves_nothing(tmp_path: Path) -> None:
     ledger = OwnershipLedger(tmp_path)
     nonce = ledger.intend(NAME)

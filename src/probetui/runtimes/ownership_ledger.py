@@ -68,11 +68,16 @@ class OwnershipLedger:
         return nonce
 
     def made(self, nonce: str, thing_id: str) -> None:
-        """Note the ID of what was intended."""
+        """Note the ID of what was intended.
+
+        Whoever finds it in the engine's list before the engine has answered does so,
+        too: the second one changes nothing.
+        """
         try:
             self._root.rename(_intent(nonce), _note(thing_id))
         except OSError as error:
-            raise self._refusal(error) from error
+            if error.errno != errno.ENOENT or not self._is_there(_note(thing_id)):
+                raise self._refusal(error) from error
         self._known.add(thing_id)
 
     def withdraw(self, nonce: str) -> None:
