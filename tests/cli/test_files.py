@@ -127,3 +127,13 @@ def test_no_more_is_read_than_it_takes_to_see_that_it_is_too_much(
     sources = read_sources([str(huge)], recursive=False)
 
     assert len(sources[0].data) == MAX_BYTES + 1
+
+
+def test_an_empty_name_is_not_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pod.yaml").write_text("kind: Pod\n")
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError, match="an empty name"):
+        read_sources([""], recursive=True)
