@@ -210,6 +210,17 @@ class TestOnCri:
         assert "was left cut-off" in told
         assert (await bench.sh(container_id, routes)).stdout == before
 
+    async def test_what_is_on_another_runtime_stays_noted(
+        self, bench: CriBench
+    ) -> None:
+        """There the container is; here it is not known, and not gone."""
+        folder = bench.folder / "disruptions"
+        DisruptionNotes(folder, "/run/another.sock").write(FROZEN, "c" * 64)
+        kill_holder(folder)
+
+        assert await self.next_start(bench) == []
+        assert len(list(folder.iterdir())) == 1
+
 
 @pytest.mark.slow
 class TestOnProcesses:

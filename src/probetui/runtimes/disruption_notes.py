@@ -95,6 +95,10 @@ class DisruptionNotes:
         except OSError as error:
             raise ContainerRuntimeError(str(error)) from error
 
+    def is_here(self, note: DisruptionNote) -> bool:
+        """Tell whether a note is of this engine; elsewhere its ID means nothing."""
+        return note.engine == self._engine
+
     def left(self) -> list[DisruptionNote]:
         """Return what a process of this machine did that has ended since.
 
@@ -118,6 +122,11 @@ class DisruptionNotes:
             return None
         is_its_file = _file(found.kind, found.thing_id) == name
         return found if is_its_file and holder and _has_ended(holder) else None
+
+
+def format_undone(what: str, kind: str) -> str:
+    """Say of something that it is undone what a killed session left in force."""
+    return f"{what} was left {kind} by a probetui that was killed, and goes on now"
 
 
 def _has_ended(holder: LeaseHolder) -> bool:

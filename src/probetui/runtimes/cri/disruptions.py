@@ -34,7 +34,11 @@ from probetui.runtimes.cri.network import (
     plug,
     unplug,
 )
-from probetui.runtimes.disruption_notes import DisruptionNote, DisruptionNotes
+from probetui.runtimes.disruption_notes import (
+    DisruptionNote,
+    DisruptionNotes,
+    format_undone,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -111,17 +115,15 @@ class Disruptions:
     async def undo_left(self) -> list[str]:
         """Let go on and join again what a session left that was killed.
 
-        Returns what was done, in sentences. What cannot be undone now stays noted.
+        Returns what was done, in sentences. What cannot be undone now stays noted, and
+        so does what is on another runtime.
         """
         done = []
         async with self._one_at_a_time:
-            for note in self._notes.left():
+            for note in filter(self._notes.is_here, self._notes.left()):
                 with _left_with_a_word(note.kind, note.thing_id):
                     if await self._undo_note(note):
-                        done.append(
-                            f"{note.thing_id[:13]} was left {note.kind} by a probetui "
-                            "that was killed, and goes on now"
-                        )
+                        done.append(format_undone(note.thing_id[:13], note.kind))
                     self._notes.remove(note.kind, note.thing_id)
         return done
 

@@ -13,7 +13,11 @@ from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.effects import Disruption
 from probetui.runtimes import disruption_notes as kinds
-from probetui.runtimes.disruption_notes import DisruptionNote, DisruptionNotes
+from probetui.runtimes.disruption_notes import (
+    DisruptionNote,
+    DisruptionNotes,
+    format_undone,
+)
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.faults import CONFLICT, NOT_FOUND, RefusedError
@@ -56,7 +60,6 @@ class Disruptions:
         client: the connection to the daemon.
         changed: told that a container is not as it was, by its ID.
         notes: where it is noted what is in force.
-        engine: what tells the daemon from others.
     """
 
     def __init__(
@@ -64,12 +67,10 @@ class Disruptions:
         client: Client,
         changed: Callable[[str], None],
         notes: DisruptionNotes,
-        engine: str,
     ) -> None:
         self._client = client
         self._changed = changed
         self._notes = notes
-        self._engine = engine
         self._frozen: set[str] = set()
         self._cuts: dict[str, _Cut] = {}
         self._one_at_a_time = asyncio.Lock()
@@ -144,10 +145,8 @@ class Disruptions:
             for note in self._notes.left():
                 with _left_with_a_word(note.kind, note.thing_id):
                     if await self._undo_note(note):
-                        done.append(
-                            f"container {note.thing_id[:12]} was left {note.kind} by "
-                            "a probetui that was killed, and goes on now"
-                        )
+                        what = f"container {note.thing_id[:12]}"
+                        done.append(format_undone(what, note.kind))
         return done
 
     async def _undo_note(self, note: DisruptionNote) -> bool:
@@ -156,7 +155,7 @@ class Disruptions:
             inspected = await self._inspect(note.thing_id)
         except RefusedError as error:
             # On another daemon it may be there.
-            if error.status == NOT_FOUND and note.engine == self._engine:
+            if error.status == NOT_FOUND and self._notes.is_here(note):
                 self._notes.remove(note.kind, note.thing_id)
             return False
         match note.kind:

@@ -177,7 +177,6 @@ class DockerRuntime:
             self._client,
             self._listing.forget,
             DisruptionNotes(options.folder / "disruptions", daemon.url),
-            daemon.url,
         )
         knows_parts = docker.utils.version_gte(api.api_version, KNOWS_PARTS_FROM)
         self._messages = Messages(self._client, knows_parts=knows_parts)

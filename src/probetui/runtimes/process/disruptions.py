@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +19,8 @@ from probetui.runtimes.process_identity import (
     is_alive,
     is_stopped,
 )
+
+logger = logging.getLogger(__name__)
 
 NETWORK_OF_ALL = "processes share the network of this machine, which is not cut"
 ITSELF = "probetui itself is one of its processes, and would stand still with it"
@@ -67,19 +69,20 @@ class Disruptions:
 
     def undo(self) -> None:
         """Let go on what was frozen here, but for who is another user's by now."""
-        for process in tuple(self._frozen):
-            with contextlib.suppress(PermissionError):
-                self._thaw(process)
+        frozen, self._frozen = self._frozen, {}
+        for leader, stopped in frozen.items():
+            for process in stopped:
+                _let_go_on(process)
+            self._notes.remove(FROZEN, _name(leader))
 
     def undo_left(self) -> list[str]:
         """Let go on what a probetui froze that was killed; return which processes."""
         thawed = []
         for note in self._notes.left():
             stopped = [*map(_process, note.how.get("stopped") or ())]
-            for process in stopped:
-                send(process, signal.SIGCONT)
+            going_on = [process for process in stopped if _let_go_on(process)]
             self._notes.remove(note.kind, note.thing_id)
-            thawed += [f"process {each.pid}" for each in stopped if is_alive(each)][:1]
+            thawed += [f"process {process.pid}" for process in going_on[:1]]
         return thawed
 
     def _freeze(self, process: Process) -> None:
@@ -117,6 +120,16 @@ class Disruptions:
         for pid in pids[1:]:
             if found := identify(pid):
                 yield found
+
+
+def _let_go_on(process: Process) -> bool:
+    """Continue a process; False if it has ended or, which is logged, it is refused."""
+    try:
+        send(process, signal.SIGCONT)
+    except PermissionError as error:
+        logger.warning("process %d is left frozen: %s", process.pid, error.strerror)
+        return False
+    return is_alive(process)
 
 
 def _name(process: Process) -> str:

@@ -32,7 +32,11 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress
-from probetui.runtimes.disruption_notes import DisruptionNotes
+from probetui.runtimes.disruption_notes import (
+    FROZEN,
+    DisruptionNotes,
+    format_undone,
+)
 from probetui.runtimes.listening import listeners_of
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.addresses import free_address
@@ -58,8 +62,6 @@ VOLUMES_FOLDER = ".volumes"
 
 DISRUPTIONS_FOLDER = ".disruptions"
 """Where it is noted which processes of others are frozen."""
-
-WAS_LEFT = "was left frozen by a probetui that was killed, and goes on now"
 
 
 class ProcessRuntime:
@@ -246,9 +248,8 @@ class ProcessRuntime:
         with _refusals():
             self._load()
             thawed, self._thawed = self._thawed, []
-            return thawed + [
-                f"{who} {WAS_LEFT}" for who in self._disruptions.undo_left()
-            ]
+            thawed += self._disruptions.undo_left()
+            return [format_undone(what, FROZEN) for what in thawed]
 
     def why_not(self, pod: Pod, disruption: Disruption) -> str:
         """Return why it cannot be done to a pod, empty where it may be tried."""
@@ -371,7 +372,7 @@ class ProcessRuntime:
         if is_adopted:
             self._thawed += [
                 f"container {container.record.name} of {record.namespace}/"
-                f"{record.pod_name} {WAS_LEFT}"
+                f"{record.pod_name}"
                 for container in sandbox.containers.values()
                 if container.thaw_left()
             ]
