@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 
 class ProbetuiError(Exception):
@@ -125,11 +124,11 @@ class LeftBehindError(ContainerRuntimeError):
     """Something of what was to be removed stays; all else is gone.
 
     Args:
-        left: the paths that stay, or the first of them, each with the reason.
+        left: what stays, or the first of it: a path, and the reason.
         count: how many there are in all.
     """
 
-    def __init__(self, left: Sequence[tuple[Path, str]], count: int) -> None:
+    def __init__(self, left: Sequence[tuple[object, str]], count: int) -> None:
         listed = "; ".join(f"{path}: {reason}" for path, reason in left)
         more = f"; and {count - len(left)} more" if count > len(left) else ""
         super().__init__(f"not removed: {listed}{more}")
