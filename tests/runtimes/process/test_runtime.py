@@ -268,11 +268,16 @@ async def test_a_log_is_bounded(
     script = f"head -c 5000 /dev/zero | tr '\\0' x; {UNTIL_END}"
     container_id = await bench.run_ready(script, attempt=4)
 
-    await bench.runtime.relist()
-
     folder = bench.home(container_id).parent
-    sizes = {each.name: each.stat().st_size for each in folder.glob("4.log*")}
-    assert sizes == {"4.log": 0, "4.log.1": 5000}
+
+    async def is_rotated() -> bool:
+        sizes = {path.name: path.stat().st_size for path in folder.glob("4.log*")}
+        return sizes == {"4.log": 0, "4.log.1": 5000}
+
+    await bench.runtime.relist()  # begins to look at logs
+
+    await bench.until(is_rotated)
+    assert (folder / "4.log.1").read_bytes() == bytes(4000) + b"x" * 1000
 
 
 async def test_watchers_are_told_at_once_when_a_container_ends(
