@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ import pytest
 
 from probetui.errors import PodHeldError
 from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
+from probetui.runtimes.docker.faults import NOT_FOUND, SERVER_ERROR, RefusedError
 from probetui.runtimes.docker.leases import (
     CLAIMED,
     HELD,
@@ -44,6 +45,7 @@ class Daemon:
     def __init__(self) -> None:
         self.now = START
         self.found: dict[str, dict[str, Any]] = {}
+        self.is_full = False
 
     async def call(self, work: Callable[[Any], Any]) -> Any:
         await asyncio.sleep(0)  # others get their turn
@@ -52,10 +54,17 @@ class Daemon:
     def create_volume(
         self, name: str, _driver: str, _options: object, labels: Mapping[str, str]
     ) -> None:
+        if self.is_full:
+            raise RefusedError("no space left on device", SERVER_ERROR)
         self.found.setdefault(
             name,
             {"Name": name, "Labels": labels, "CreatedAt": self.now.isoformat()},
         )
+
+    def inspect_volume(self, name: str) -> dict[str, Any]:
+        if name not in self.found:
+            raise RefusedError("no such volume", NOT_FOUND)
+        return self.found[name]
 
     def remove_volume(self, name: str) -> None:
         if self.found.pop(name, None) is None:
@@ -98,6 +107,19 @@ def daemon() -> Daemon:
 
 def leases_on(daemon: Any, folder: Path) -> Leases:
     return Leases(daemon, "me", OwnershipLedger(folder))
+
+
+async def test_a_lease_that_the_daemon_refuses_leaves_no_note(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    """It is renewed four times a minute: each refusal would leave one more."""
+    daemon.is_full = True
+    lease = await leases_on(daemon, tmp_path).new()
+
+    with pytest.raises(RefusedError):
+        await lease.add([WEB])
+
+    assert os.listdir(tmp_path) == []  # noqa: PTH208  # of a moment
 
 
 async def test_a_pod_that_is_run_is_known_by_its_holder_to_everybody(

@@ -27,8 +27,9 @@ from probetui.ports import PodKey
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
 from probetui.runtimes.docker.instants import instant
-from probetui.runtimes.docker.translate import MADE_BY, NONCE
-from probetui.runtimes.lease_holder import LeaseHolder, keys_of, maker
+from probetui.runtimes.docker.ownership import create_volume
+from probetui.runtimes.docker.translate import NONCE
+from probetui.runtimes.lease_holder import LeaseHolder, keys_of
 from probetui.runtimes.ownership_ledger import OwnershipLedger
 
 LEASE = "dev.probetui.lease"
@@ -93,28 +94,28 @@ class Leases:
 
     async def new(self) -> DockerLease:
         """Return a lease without pods, what sessions of ours left behind removed."""
-        for each in await self._all():
-            is_over = each.holder is not None and each.holder.is_alive() is False
-            if is_over and self._ledger.owns(each.nonce, each.volume, each.nonce):
-                await self.remove(each.volume, each.nonce)
+        for lease in await self._all():
+            is_over = lease.holder is not None and lease.holder.is_alive() is False
+            if is_over and self._ledger.owns(lease.nonce, lease.volume, lease.nonce):
+                await self.remove(lease.volume, lease.nonce)
         return DockerLease(self, secrets.token_hex(8))
 
     async def holders(self) -> Mapping[PodKey, str]:
         """Return who runs which pods."""
-        return {key: each.who for each in await self.valid() for key in each.held}
+        return {key: lease.who for lease in await self.valid() for key in lease.held}
 
     async def valid(self) -> list[Lease]:
         """Return the newest lease of each session whose holder may be alive."""
         newest: dict[str, Lease] = {}
-        for each in await self._all():
-            before = newest.get(each.session)
-            if before is None or before.generation < each.generation:
-                newest[each.session] = each
+        for lease in await self._all():
+            before = newest.get(lease.session)
+            if before is None or before.generation < lease.generation:
+                newest[lease.session] = lease
         if not newest:
             return []
         info = await self._client.call(lambda api: api.info())
         now = _time(info.get("SystemTime"))
-        return [each for each in newest.values() if each.is_held(now)]
+        return [lease for lease in newest.values() if lease.is_held(now)]
 
     async def write(
         self,
@@ -125,20 +126,14 @@ class Leases:
     ) -> tuple[str, str]:
         """Write a lease down and return the name of its volume, and its nonce."""
         name = f"{self._owner}_session_{session}_{generation}"
-        nonce = self._ledger.intend(name)
         labels = {
             LEASE: self._owner,
             SESSION: f"{session}_{generation}",
             HOLDER: LeaseHolder.this_process().text,
             HELD: json.dumps(sorted(held)),
             CLAIMED: json.dumps(sorted(claimed)),
-            NONCE: nonce,
-            MADE_BY: maker(),
         }
-        await self._client.call(
-            lambda api: api.create_volume(name, "local", {}, labels)
-        )
-        self._ledger.made(nonce, nonce)
+        nonce = await create_volume(self._client, self._ledger, name, {}, labels, str)
         return name, nonce
 
     async def remove(self, volume: str, nonce: str) -> None:
@@ -153,8 +148,8 @@ class Leases:
     async def _all(self) -> list[Lease]:
         filters = {"label": [f"{LEASE}={self._owner}"]}
         found = await self._client.call(lambda api: api.volumes(filters=filters))
-        leases = (self._lease(each) for each in found["Volumes"] or ())
-        return [each for each in leases if each is not None]
+        leases = (self._lease(volume) for volume in found["Volumes"] or ())
+        return [lease for lease in leases if lease is not None]
 
     def _lease(self, volume: Mapping[str, Any]) -> Lease | None:
         """Read a lease; None for a volume that only has such labels."""
@@ -210,10 +205,10 @@ class DockerLease:
         async with self._one_at_a_time:
             await self._write(self._held, ())
         return {
-            key: each.who
-            for each in await self._leases.valid()
-            if each.session != self._session
-            for key in each.held & self._held
+            key: lease.who
+            for lease in await self._leases.valid()
+            if lease.session != self._session
+            for key in lease.held & self._held
         }
 
     async def release(self) -> None:
@@ -230,11 +225,11 @@ class DockerLease:
         rivals: list[Lease] = []
         for _ in range(LOOKS):
             valid = await self._leases.valid()
-            others = [each for each in valid if each.session != self._session]
-            for each in others:
-                if taken := each.held & wanted:
-                    raise _held(by_key, taken, each)
-            rivals = [each for each in others if each.claimed & wanted]
+            others = [other for other in valid if other.session != self._session]
+            for other in others:
+                if taken := other.held & wanted:
+                    raise _held(by_key, taken, other)
+            rivals = [other for other in others if other.claimed & wanted]
             if not rivals:
                 return
             first = min(rivals, key=lambda rival: rival.session)

@@ -10,7 +10,7 @@ Ours is what is in the ledger, whatever its labels say. Of the rest with our lab
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from probetui.kubelet.labels import (
@@ -27,7 +27,7 @@ from probetui.kubelet.labels import (
 from probetui.ports import Claim
 from probetui.runtimes.docker.api import Api
 from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.faults import SERVER_ERROR, RefusedError
+from probetui.runtimes.docker.faults import NOT_FOUND, SERVER_ERROR, RefusedError
 from probetui.runtimes.docker.translate import (
     ATTEMPT,
     MADE_BY,
@@ -103,10 +103,56 @@ class Ownership:
         return self._ledger.noted(self._engine_id)
 
 
+async def create_volume(
+    client: Client,
+    ledger: OwnershipLedger,
+    name: str,
+    options: Mapping[str, str],
+    labels: Mapping[str, str],
+    proof: Callable[[str], str],
+) -> str:
+    """Create a volume that is ours, also if we are killed meanwhile.
+
+    Args:
+        client: the connection to the daemon.
+        ledger: the notes about volumes.
+        name: of the volume.
+        options: of its driver.
+        labels: beside those of its origin.
+        proof: returns by what a volume with a nonce is noted; it has no ID.
+
+    Returns:
+        Its nonce.
+    """
+    nonce = ledger.intend(name)
+    all_labels = {**labels, NONCE: nonce, MADE_BY: maker()}
+    try:
+        await client.call(
+            lambda api: api.create_volume(name, "local", dict(options), all_labels)
+        )
+    except RefusedError:
+        if await find_volume(client, name) is None:
+            ledger.withdraw(nonce)
+        raise
+    ledger.made(nonce, proof(nonce))
+    return nonce
+
+
+async def find_volume(client: Client, name: str) -> dict[str, Any] | None:
+    """Return what the daemon says of a volume, of whomever; None if it is not there."""
+    try:
+        found: dict[str, Any] = await client.call(lambda api: api.inspect_volume(name))
+    except RefusedError as error:
+        if error.status == NOT_FOUND:
+            return None
+        raise
+    return found
+
+
 def listed_name(listed: Listed) -> str:
     """Return the name of a container in Docker's list; links to it are no names."""
-    names = [each.removeprefix("/") for each in listed.get("Names") or ()]
-    return next((each for each in names if "/" not in each), "")
+    names = [name.removeprefix("/") for name in listed.get("Names") or ()]
+    return next((name for name in names if "/" not in name), "")
 
 
 def claim_of(listed: Listed) -> Claim | None:

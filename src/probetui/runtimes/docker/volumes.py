@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -37,6 +38,7 @@ from probetui.runtimes.docker.mounts import (
     volume_name,
     whole,
 )
+from probetui.runtimes.docker.ownership import create_volume, find_volume
 from probetui.runtimes.docker.translate import (
     MADE_BY,
     NONCE,
@@ -45,7 +47,6 @@ from probetui.runtimes.docker.translate import (
     pod_name,
 )
 from probetui.runtimes.docker.volume_parts import GuardedPart, VolumeParts
-from probetui.runtimes.lease_holder import maker
 from probetui.runtimes.ownership_ledger import OwnershipLedger
 
 ROOT = "volume"
@@ -110,7 +111,7 @@ class Volumes:
 
     async def unmount(self, operation: UnmountVolume) -> None:
         """Remove a volume, or have that done once nothing of its pod is left."""
-        self._parts.clean(operation.pod_uid, operation.volume_name)
+        await self._parts.clean(operation.pod_uid, operation.volume_name)
         await self._helpers.remove_left(operation.pod_uid, operation.volume_name)
         await self._remove(operation)
 
@@ -185,7 +186,7 @@ class Volumes:
 
     async def _ours(self, name: str) -> dict[str, Any] | None:
         """Return a volume, None if it is not there; raises for one that is not ours."""
-        found = await self._look(name)
+        found = await find_volume(self._client, name)
         if found is not None and not self._is_ours(found):
             made_by = (found["Labels"] or {}).get(MADE_BY)
             who = f"{made_by} made it" if made_by else "it is in no note of ours"
@@ -199,28 +200,15 @@ class Volumes:
         nonce = (found["Labels"] or {}).get(NONCE) or ""
         return self._ledger.owns(_proof(found), found["Name"], nonce)
 
-    async def _look(self, name: str) -> dict[str, Any] | None:
-        try:
-            found: dict[str, Any]
-            found = await self._client.call(lambda api: api.inspect_volume(name))
-        except RefusedError as error:
-            if error.status == NOT_FOUND:
-                return None
-            raise
-        return found
-
     async def _create(self, name: str, pod: Pod, volume: Volume) -> None:
-        nonce = self._ledger.intend(name)
-        labels = {
-            **volume_labels(pod, volume, self._owner),
-            NONCE: nonce,
-            MADE_BY: maker(),
-        }
-        options = driver_options(pod, volume)
-        await self._client.call(
-            lambda api: api.create_volume(name, "local", options, labels)
+        await create_volume(
+            self._client,
+            self._ledger,
+            name,
+            driver_options(pod, volume),
+            volume_labels(pod, volume, self._owner),
+            partial(_proof_of, name),
         )
-        self._ledger.made(nonce, _proof_of(name, nonce))
         # Docker answers with the volume that is there already, should there be one.
         await self._exists(name)
 
@@ -261,7 +249,7 @@ class Volumes:
         if isinstance(volume.source, HostPath):
             return Place("", str(PurePosixPath("/", volume.source.path)))
         docker_name = volume_name(self._owner, pod.uid, volume.name)
-        found = await self._look(docker_name)
+        found = await find_volume(self._client, docker_name)
         if found is None:
             raise ContainerRuntimeError(f'volume "{volume.name}" is gone')
         return Place(docker_name, found["Mountpoint"])
