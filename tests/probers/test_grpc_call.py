@@ -84,7 +84,10 @@ def answer(
 
 
 def packed(message: bytes) -> bytes:
-    data = gzip.compress(message)
+    return framed(gzip.compress(message))
+
+
+def framed(data: bytes) -> bytes:
     return b"\1" + len(data).to_bytes(4) + data
 
 
@@ -188,6 +191,16 @@ async def test_a_message_is_returned_also_compressed() -> None:
             "grpc: received message after decompression larger than max "
             "(4194305 vs. 4194304)",
             id="a bomb",
+        ),
+        pytest.param(
+            answer(
+                [*HEAD, ("grpc-encoding", "gzip")],
+                framed(gzip.compress(b"\x08\1")[:-8]),
+                OK,
+            ),
+            GRPCCode.INTERNAL,
+            "grpc: failed to decompress the received message: unexpected EOF",
+            id="compressed, and cut off",
         ),
         pytest.param(
             lambda connection: connection.reset_stream(1, ErrorCodes.CANCEL),

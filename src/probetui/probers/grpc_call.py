@@ -255,10 +255,9 @@ def _unpacked(flag: int, message: bytes, encoding: bytes) -> bytes:
 
 
 def _without_gzip(message: bytes) -> bytes:
+    unpacker = zlib.decompressobj(_GZIP_WINDOW)
     try:
-        unpacked = zlib.decompressobj(_GZIP_WINDOW).decompress(
-            message, MAX_MESSAGE_BYTES + 1
-        )
+        unpacked = unpacker.decompress(message, MAX_MESSAGE_BYTES + 1)
     except zlib.error as error:
         text = f"failed to decompress the received message: {error}"
         raise CallError(GRPCCode.INTERNAL, f"grpc: {text}") from error
@@ -267,4 +266,7 @@ def _without_gzip(message: bytes) -> bytes:
         raise CallError(
             GRPCCode.RESOURCE_EXHAUSTED, f"grpc: {text} vs. {MAX_MESSAGE_BYTES})"
         )
+    if not unpacker.eof:
+        text = "failed to decompress the received message: unexpected EOF"
+        raise CallError(GRPCCode.INTERNAL, f"grpc: {text}")
     return unpacked
