@@ -288,7 +288,10 @@ class CriRuntime:
     async def create_container(self, operation: CreateContainer) -> ContainerID:
         """Create a container in a sandbox and return its ID."""
         sandbox = await self.pod_sandbox_status(operation.sandbox_id)
-        mounts = self._files.mounts(operation, sandbox.ip or "")
+        # A subPath is bound, for which the runtime's socket is connected to.
+        mounts = await asyncio.to_thread(
+            self._files.mounts, operation, sandbox.ip or ""
+        )
         own = operation.container
 
         async def make(proof: Mapping[str, str]) -> str:

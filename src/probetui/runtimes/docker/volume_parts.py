@@ -189,10 +189,10 @@ class VolumeParts:
 
     # -- bound by us
 
-    def clean(self, pod_uid: str, volume_name: str) -> None:
+    async def clean(self, pod_uid: str, volume_name: str) -> None:
         """Unmount what was mounted for the subPaths of a volume."""
         if self._sub_paths is not None:
-            self._sub_paths.clean(pod_uid, volume_name)
+            await asyncio.to_thread(self._sub_paths.clean, pod_uid, volume_name)
 
     def add_mounted(self, volumes: tuple[PodVolumes, ...]) -> tuple[PodVolumes, ...]:
         """Return volumes, and those of which only subPaths are left."""
@@ -208,7 +208,7 @@ class VolumeParts:
         if sub_paths is None:
             return None
         try:
-            sub_paths.check_view(path)
+            await asyncio.to_thread(sub_paths.check_view, path)
         except OSError:
             return None
         try:
@@ -283,7 +283,7 @@ class VolumeParts:
         """
         group = pod.security_context.fs_group
         made = [path, *path.parents][:count][::-1]
-        entries = [volume_root(str(each).lstrip("/"), group) for each in made]
+        entries = [volume_root(str(folder).lstrip("/"), group) for folder in made]
         try:
             await helper.put(pack(entries, EPOCH, group or 0))
         except RefusedError as error:
@@ -305,5 +305,6 @@ class VolumeParts:
 
 def _can_write(listed: Mapping[str, Any], volume: str) -> bool:
     return any(
-        each.get("Name") == volume and each.get("RW", True) for each in listed["Mounts"]
+        mount.get("Name") == volume and mount.get("RW", True)
+        for mount in listed["Mounts"]
     )
