@@ -113,7 +113,7 @@ class Resolver:
     def _current(self) -> dict[str, list[_Lookup]]:
         """Forget the look-ups that are over, and return the others by name."""
         for host, lookups in tuple(self._under_way.items()):
-            lookups[:] = [each for each in lookups if not each.found.done()]
+            lookups[:] = [lookup for lookup in lookups if not lookup.found.done()]
             if not lookups:
                 del self._under_way[host]
         return self._under_way

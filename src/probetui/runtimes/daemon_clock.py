@@ -106,7 +106,7 @@ class DaemonClock:
         instants = (found.created_at, found.started_at, found.finished_at)
         await self._measure_for(container_id, instants)
         created_at, started_at, finished_at = (
-            self._convert(container_id, each) for each in instants
+            self._convert(container_id, instant) for instant in instants
         )
         if started_at and finished_at:
             finished_at = max(started_at, finished_at)
@@ -151,7 +151,11 @@ class DaemonClock:
     ) -> None:
         """Measure before something new is converted, if that is due or must be."""
         known = self._known.get(key, {})
-        fresh = [each for each in instants if each is not None and each not in known]
+        fresh = [
+            instant
+            for instant in instants
+            if instant is not None and instant not in known
+        ]
         if not fresh:
             return
         await self.measure()

@@ -55,7 +55,7 @@ class LeaseHolder:
         except (ValueError, TypeError, KeyError):
             return None
         texts = (found.user, found.host, found.born, found.machine, found.pid_namespace)
-        is_sound = type(found.pid) is int and all(type(each) is str for each in texts)
+        is_sound = type(found.pid) is int and all(type(text) is str for text in texts)
         return found if is_sound else None
 
     @property

@@ -258,7 +258,7 @@ def with_sub_paths(
     volumes: tuple[PodVolumes, ...], mounted: tuple[PodVolumes, ...]
 ) -> tuple[PodVolumes, ...]:
     """Return all volumes, and those of which only subPaths are left, by pod."""
-    found = {each.pod_uid: each for each in (*mounted, *volumes)}
+    found = {pod.pod_uid: pod for pod in (*mounted, *volumes)}
     for one in mounted:
         pod = found[one.pod_uid]
         names = sorted({*pod.volumes, *one.volumes})
@@ -314,4 +314,4 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _volumes(folder: Path) -> Iterator[str]:
-    return (each.name for each in _entries(folder) if each.name != POD_FILE)
+    return (entry.name for entry in _entries(folder) if entry.name != POD_FILE)

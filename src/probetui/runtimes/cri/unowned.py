@@ -38,15 +38,15 @@ def _pod(
     claim: Claim, sandboxes: list[SeenSandbox], containers: list[SeenContainer]
 ) -> UnownedPod:
     (status,) = pod_statuses(sandboxes, containers)
-    makers = [each.made_by for each in sandboxes]
-    makers += [each.made_by for each in containers]
+    makers = [sandbox.made_by for sandbox in sandboxes]
+    makers += [container.made_by for container in containers]
     return UnownedPod(
         status,
         claim,
         next(filter(None, makers), ""),
         (
-            *(each.status.sandbox_id for each in sandboxes),
-            *(to_cri_id(each.status.container_id) for each in containers),
+            *(sandbox.status.sandbox_id for sandbox in sandboxes),
+            *(to_cri_id(container.status.container_id) for container in containers),
         ),
     )
 

@@ -50,7 +50,7 @@ class Unowned:
                 _status(pod, parts[pod, claim]),
                 claim,
                 made_by[pod, claim],
-                tuple(each.docker_id for each in parts[pod, claim]),
+                tuple(part.docker_id for part in parts[pod, claim]),
             )
             for pod, claim in sorted(parts)
         )
