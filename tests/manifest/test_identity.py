@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from lightkube.models import core_v1, meta_v1
 
 from probetui.manifest.identity import generated_name, pod_uid
 from tests.manifest.yaml_pods import pod_model
@@ -40,3 +41,9 @@ def test_a_generated_name_has_five_letters_of_the_uid() -> None:
 
 def test_a_generated_name_is_a_label_at_most() -> None:
     assert len(generated_name("x" * 100, "u1")) == 63
+
+
+def test_a_pod_with_what_is_no_text_has_a_uid_too() -> None:
+    strange = core_v1.Pod(metadata=meta_v1.ObjectMeta(namespace="\udcff\udcfe"))
+
+    assert len(pod_uid(strange, "host", "pod.yaml")) == 32
