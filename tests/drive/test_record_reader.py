@@ -93,6 +93,7 @@ def test_a_recording_of_a_newer_version_is_refused(path: Path) -> None:
             b'{"v":1,"type":"session"}\n{"v":1,"type":"tick"}\n', id="a tick of nothing"
         ),
         pytest.param(b"\xff\xfe\n", id="not text"),
+        pytest.param(b'{"\xe5\xe5": 1}\n', id="a name that is not text"),
     ],
 )
 def test_what_is_not_a_recording_is_refused_with_its_name(

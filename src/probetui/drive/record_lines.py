@@ -21,6 +21,7 @@ from probetui.drive.value_json import plausible_instant
 from probetui.errors import RecordError
 
 _MOST_TOLD = 3
+_NO_RECORD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class DamageError(ValueError):
@@ -146,7 +147,7 @@ def decode_line(line: bytes) -> AnyRecord | None:
         record: AnyRecord = _RECORDS.decode(line)
     except UnicodeDecodeError as error:
         raise DamageError(f"it is not UTF-8 (byte {error.start + 1})") from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except _NO_RECORD as error:
         return _decode_slowly(line, error)
     return record
 
@@ -172,7 +173,7 @@ def _decode_slowly(line: bytes, why: Exception) -> AnyRecord | None:
         head = _HEADS.decode(line)
         if head.v == VERSION and head.type not in _TYPES:
             return None
-    except (msgspec.DecodeError, RecursionError):
+    except _NO_RECORD:
         pass
     if b"\\ud" not in line.lower():
         raise DamageError(_reason(why)) from None
@@ -198,7 +199,7 @@ def _why_no_session(line: bytes, path: Path, error: ValueError) -> RecordError:
     """Return what is to be said of a first line that is no session record."""
     try:
         head = _HEADS.decode(line)
-    except (msgspec.DecodeError, RecursionError):
+    except _NO_RECORD:
         return RecordError(f"{path}: is not a recording: {error}")
     if head.v > VERSION:
         return RecordError(
