@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -163,6 +164,26 @@ async def test_a_container_that_put_a_link_in_place_of_its_folder(arena: Arena) 
     await attack.runtime.remove_pod_sandbox(attack.sandbox_id)
 
     assert list((arena.work / "base").glob("*")) == []
+
+
+@isolated
+async def test_a_link_in_place_of_what_is_removed_changes_no_mode_behind_it(
+    arena: Arena,
+) -> None:
+    attack = Attack(arena)
+    container_id = await attack.start(
+        "exit 0", ("data", "/data", Volume("data").source)
+    )
+    await attack.bench.ended(container_id)
+    folder = attack.home(container_id).parent
+    for place in (folder, arena.work / "base/.volumes" / attack.pod.uid / "data"):
+        place.rename(place.with_name(f"{place.name}-aside"))
+        place.symlink_to(arena.canary)
+
+    with contextlib.suppress(ContainerRuntimeError):
+        await attack.runtime.unmount_volume(UnmountVolume(attack.pod.uid, "data"))
+    with contextlib.suppress(ContainerRuntimeError):
+        await attack.runtime.remove_container(container_id)
 
 
 @isolated
