@@ -595,7 +595,7 @@ class _Level:
     kept: set[str] = field(default_factory=set)
 
 
-class _Walk:
+class _TreeWalk:
     """Goes through one tree on one mount, with two descriptors however deep it is.
 
     The way up is `..`, compared with what was there on the way down. What is done with
@@ -731,7 +731,7 @@ class _Walk:
         raise NotImplementedError
 
 
-class _Removal(_Walk):
+class _Removal(_TreeWalk):
     """Removes one tree, and names what it leaves, but not directories around that."""
 
     def __init__(
@@ -786,7 +786,7 @@ class _Removal(_Walk):
             self._left.append(LeftBehind(self._path(name), reason))
 
 
-class _GroupChange(_Walk):
+class _GroupChange(_TreeWalk):
     """Gives one tree to a group; mounts in it and files with other links stay."""
 
     _enters_mount = True

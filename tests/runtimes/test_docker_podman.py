@@ -16,7 +16,7 @@ from probetui.runtimes.docker.containers import Containers, stop_container
 from probetui.runtimes.docker.execution import has_run
 from probetui.runtimes.docker.faults import CONFLICT, SERVER_ERROR, RefusedError
 from probetui.runtimes.docker.listing import Listing
-from probetui.runtimes.docker.ownership import Ownership
+from probetui.runtimes.docker.ownership import DockerOwnership
 from probetui.runtimes.docker.reach import Daemon
 from probetui.runtimes.docker.translate import NAME as LABEL_OF_NAME
 from probetui.runtimes.docker.translate import NONCE, OWNER
@@ -129,7 +129,7 @@ def containers_on(tmp_path: Path) -> ContainersOn:
         ledger = OwnershipLedger(tmp_path)
         if engine.taken is not None and engine.taken[0] == "me":
             ledger.take_over("old", NAME)
-        ownership = Ownership(engine, ledger, "")
+        ownership = DockerOwnership(engine, ledger, "")
         daemon_clock = DaemonClock(SystemClock())
         listing = Listing(engine, "me", daemon_clock, ownership)
         return Containers(engine, listing, "me", ownership)

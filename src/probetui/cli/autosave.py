@@ -46,7 +46,7 @@ _PART = re.compile(r"(\d{8}-\d{6}-[0-9a-f]{8})\.(\d+)\.jsonl\.gz")
 _PLAIN = (PLAIN_LAST, "last.1.jsonl", "previous.jsonl")
 
 
-class _Part(NamedTuple):
+class _SessionPart(NamedTuple):
     """A file of a session; those of earlier releases are sessions of their own."""
 
     path: Path
@@ -182,7 +182,7 @@ def prune(folder: Path, kept_bytes: int, most_sessions: int = MOST_SESSIONS) -> 
         counts -= Counter([part.session])
 
 
-def _parts(folder: Path) -> Iterator[_Part]:
+def _parts(folder: Path) -> Iterator[_SessionPart]:
     with os.scandir(folder) as entries:
         for entry in entries:
             match = _PART.fullmatch(entry.name)
@@ -193,7 +193,7 @@ def _parts(folder: Path) -> Iterator[_Part]:
                 if stat.S_ISREG(facts.st_mode):
                     session = match[1] if match else entry.name
                     path = folder / entry.name
-                    yield _Part(path, session, facts.st_size, facts.st_mtime_ns)
+                    yield _SessionPart(path, session, facts.st_size, facts.st_mtime_ns)
 
 
 def _is_locked(path: Path) -> bool:

@@ -80,7 +80,7 @@ class _Address(msgspec.Struct, frozen=True):
     ip: str
 
 
-class _Status(msgspec.Struct, frozen=True, rename="camel"):
+class _PodStatusRecord(msgspec.Struct, frozen=True, rename="camel"):
     phase: PodPhase | None = None
     conditions: list[_Condition] | None = None
     reason: str = ""
@@ -100,7 +100,7 @@ def decode_pod_status(json: Mapping[str, object]) -> PodStatus:
         DamageError: it is not one.
     """
     try:
-        read = msgspec.convert(json, _Status)
+        read = msgspec.convert(json, _PodStatusRecord)
     except msgspec.ValidationError as error:
         raise DamageError(str(error)) from None
     return PodStatus(

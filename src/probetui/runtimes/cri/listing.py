@@ -23,7 +23,7 @@ from probetui.runtimes.cri.client import Client
 from probetui.runtimes.cri.faults import RefusedError
 from probetui.runtimes.cri.files import PodFiles
 from probetui.runtimes.cri.logs import last_output
-from probetui.runtimes.cri.ownership import Ownership
+from probetui.runtimes.cri.ownership import CriOwnership
 from probetui.runtimes.cri.translate import (
     OWNER,
     SeenContainer,
@@ -65,7 +65,7 @@ class Listing:
         owner: str,
         files: PodFiles,
         daemon_clock: DaemonClock,
-        ownership: Ownership,
+        ownership: CriOwnership,
     ) -> None:
         self._client = client
         self._runtime_name = runtime_name

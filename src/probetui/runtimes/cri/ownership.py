@@ -23,7 +23,7 @@ from probetui.runtimes.lease_holder import maker
 from probetui.runtimes.ownership_ledger import OwnershipLedger
 
 
-class Ownership:
+class CriOwnership:
     """Says what is ours, and has everything noted that is made.
 
     Args:

@@ -56,7 +56,7 @@ from probetui.runtimes.cri.foreign import ForeignCri, stop_container
 from probetui.runtimes.cri.images import Images
 from probetui.runtimes.cri.listeners import container_listeners
 from probetui.runtimes.cri.listing import Listing
-from probetui.runtimes.cri.ownership import Ownership
+from probetui.runtimes.cri.ownership import CriOwnership
 from probetui.runtimes.cri.rotation import LogRotation
 from probetui.runtimes.cri.translate import (
     PodName,
@@ -124,7 +124,7 @@ class CriRuntime:
         self._options = options
         self._files = PodFiles(options.folder, Path(client.socket))
         self._engine_key = os.path.realpath(client.socket)
-        self._ownership = Ownership(
+        self._ownership = CriOwnership(
             client,
             OwnershipLedger(options.folder / "owned"),
             self._engine_key,

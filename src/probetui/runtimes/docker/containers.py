@@ -15,7 +15,7 @@ from probetui.runtimes.docker.faults import (
     RefusedError,
 )
 from probetui.runtimes.docker.listing import Listing
-from probetui.runtimes.docker.ownership import Ownership, claim_of
+from probetui.runtimes.docker.ownership import DockerOwnership, claim_of
 from probetui.runtimes.docker.translate import Seen, inside
 
 ENDED_STATES = frozenset({"exited", "dead"})
@@ -32,7 +32,7 @@ class Containers:
     """
 
     def __init__(
-        self, client: Client, listing: Listing, owner: str, ownership: Ownership
+        self, client: Client, listing: Listing, owner: str, ownership: DockerOwnership
     ) -> None:
         self._client = client
         self._listing = listing

@@ -13,7 +13,7 @@ from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
 from probetui.runtimes.docker.images import SandboxImage
 from probetui.runtimes.docker.mounts import VOLUME, Mounts
-from probetui.runtimes.docker.ownership import Ownership
+from probetui.runtimes.docker.ownership import DockerOwnership
 
 HELPER = "dev.probetui.helper"
 """The label, with our owner, of what is no sandbox and no container of a pod."""
@@ -57,7 +57,7 @@ class Helpers:
         client: Client,
         sandbox_image: SandboxImage,
         owner: str,
-        ownership: Ownership,
+        ownership: DockerOwnership,
     ) -> None:
         self._client = client
         self._sandbox_image = sandbox_image

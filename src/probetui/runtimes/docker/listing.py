@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.docker.client import Client
 from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
-from probetui.runtimes.docker.ownership import Listed, Ownership
+from probetui.runtimes.docker.ownership import DockerOwnership, Listed
 from probetui.runtimes.docker.translate import Seen, owned_by, seen
 
 LOOKS_AT_ONCE = 8
@@ -45,7 +45,7 @@ class Listing:
         client: Client,
         owner: str,
         daemon_clock: DaemonClock,
-        ownership: Ownership,
+        ownership: DockerOwnership,
     ) -> None:
         self._client = client
         self._daemon_clock = daemon_clock

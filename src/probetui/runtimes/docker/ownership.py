@@ -43,7 +43,7 @@ Listed = Mapping[str, Any]
 """A container as Docker's list has it."""
 
 
-class Ownership:
+class DockerOwnership:
     """Says what is ours, and has everything noted that is made.
 
     Args:

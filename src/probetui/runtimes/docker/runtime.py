@@ -65,7 +65,7 @@ from probetui.runtimes.docker.listeners import ContainerListeners
 from probetui.runtimes.docker.listing import Listing
 from probetui.runtimes.docker.messages import Messages
 from probetui.runtimes.docker.mounts import sandbox_mounts
-from probetui.runtimes.docker.ownership import Ownership
+from probetui.runtimes.docker.ownership import DockerOwnership
 from probetui.runtimes.docker.processes import HostProcesses
 from probetui.runtimes.docker.reach import (
     Daemon,
@@ -160,7 +160,7 @@ class DockerRuntime:
             is_on_this_kernel=daemon.is_on_this_kernel,
         )
         self._daemon_clock = DaemonClock(clock, self._daemon_time)
-        self._ownership = Ownership(
+        self._ownership = DockerOwnership(
             self._client,
             OwnershipLedger(options.folder / "containers"),
             daemon.engine_id,

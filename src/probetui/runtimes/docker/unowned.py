@@ -5,7 +5,7 @@ from __future__ import annotations
 from probetui.k8s.runtime import RuntimePodStatus
 from probetui.ports import Claim, UnownedPod
 from probetui.runtimes.docker.listing import Listing
-from probetui.runtimes.docker.ownership import Ownership, claim_of
+from probetui.runtimes.docker.ownership import DockerOwnership, claim_of
 from probetui.runtimes.docker.translate import (
     MADE_BY,
     PodName,
@@ -27,7 +27,7 @@ class Unowned:
     """
 
     def __init__(
-        self, listing: Listing, volumes: Volumes, ownership: Ownership
+        self, listing: Listing, volumes: Volumes, ownership: DockerOwnership
     ) -> None:
         self._listing = listing
         self._volumes = volumes

@@ -31,7 +31,7 @@ from probetui.runtimes.docker.disruptions import Disruptions
 from probetui.runtimes.docker.faults import RefusedError
 from probetui.runtimes.docker.helpers import Helper, Helpers
 from probetui.runtimes.docker.mounts import Place, whole
-from probetui.runtimes.docker.ownership import Ownership
+from probetui.runtimes.docker.ownership import DockerOwnership
 from probetui.runtimes.sub_paths import (
     SubPaths,
     UnseenMountError,
@@ -84,7 +84,7 @@ class VolumeParts:
         self,
         client: Client,
         helpers: Helpers,
-        ownership: Ownership,
+        ownership: DockerOwnership,
         disruptions: Disruptions,
         *,
         sub_paths: SubPaths | None,
