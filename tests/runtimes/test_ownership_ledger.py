@@ -121,6 +121,8 @@ def test_what_is_gone_is_forgotten(tmp_path: Path) -> None:
         pytest.param("", id="nothing"),
         pytest.param("x" * 5000, id="too long"),
         pytest.param("a\0b", id="a zero"),
+        pytest.param("\u00e9" * 80, id="longer once it is quoted"),
+        pytest.param("\ud800", id="half a character"),
     ],
 )
 def test_an_id_or_nonce_from_elsewhere_leads_nowhere(
@@ -132,6 +134,8 @@ def test_an_id_or_nonce_from_elsewhere_leads_nowhere(
     ledger.intend(NAME)
 
     assert not ledger.owns(thing_id, NAME, thing_id)
+    ledger.take_over("c1", NAME)
+    assert ledger.owns("c1", NAME, thing_id), "a label takes nothing away"
 
 
 @pytest.mark.parametrize(

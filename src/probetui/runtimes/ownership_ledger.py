@@ -92,12 +92,13 @@ class OwnershipLedger:
             name: what the engine calls it.
             nonce: the one in its labels, empty for none.
         """
-        if max(len(thing_id), len(nonce)) > _MAX_ID:
+        if not _is_given_by_engines(thing_id):
             return False
         if thing_id in self._known or self._is_there(_note(thing_id)):
             self._known.add(thing_id)
             return True
-        if nonce and name and self._intended_name(nonce) == name:
+        is_nonce = _is_given_by_engines(nonce)
+        if is_nonce and name and self._intended_name(nonce) == name:
             self.made(nonce, thing_id)
             return True
         return False
@@ -167,6 +168,11 @@ class OwnershipLedger:
             f"what belongs to probetui cannot be noted in {self._root.path}: "
             f"{error.strerror or error}"
         )
+
+
+def _is_given_by_engines(text: str) -> bool:
+    """Tell whether it can be an ID or a nonce: labels may hold anything."""
+    return text.isascii() and 0 < len(text) <= _MAX_ID
 
 
 def _note(thing_id: str) -> str:
