@@ -50,7 +50,8 @@ EXITED = replace(
 
 
 def test_a_sandbox_is_read_as_it_was_written(tmp_path: Path) -> None:
-    file = tmp_path / "sandbox.json"
+    file = tmp_path / SANDBOX.sandbox_id / "sandbox.json"
+    file.parent.mkdir()
 
     records.write(file, SANDBOX)
 
@@ -64,7 +65,8 @@ def test_a_sandbox_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_a_container_is_read_as_it_was_written(
     tmp_path: Path, record: ContainerRecord
 ) -> None:
-    file = tmp_path / "container.json"
+    file = tmp_path / record.container_id / "container.json"
+    file.parent.mkdir()
 
     records.write(file, record)
 

@@ -50,7 +50,7 @@ def test_of_a_process_they_are_its_own(tmp_path: Path) -> None:
     [
         pytest.param(None, "0a1b2c3d4e5f", "does not run", id="not started"),
         pytest.param(
-            Process(1, "another time"), "0a1b2c3d4e5f", "does not run", id="ended"
+            Process(2, "another time"), "0a1b2c3d4e5f", "does not run", id="ended"
         ),
         pytest.param(HERE, "ffff", "there is no process or container", id="unknown"),
         pytest.param(HERE, "999999999", "there is no process", id="no such number"),

@@ -232,7 +232,10 @@ class ProcessContainer:
         process = self.record.process
         if not self.record.is_frozen or process is None:
             return False
-        self.thaw(process)
+        try:
+            self.thaw(process)
+        except OSError as error:  # on a full disk it is thawed, and noted later
+            logger.warning("%s: %s", self.record.container_id, error)
         return self.state is RuntimeState.RUNNING
 
     def _note_frozen(self, *, is_frozen: bool) -> None:

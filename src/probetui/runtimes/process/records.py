@@ -9,16 +9,22 @@ a reader never sees half of one.
 from __future__ import annotations
 
 import json
+import logging
+import os
 import re
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from probetui.runtimes.process_identity import Process
+import msgspec
+
+from probetui.runtimes.process_identity import Process, identify
 from probetui.untrusted_files import DirectoryRoot
+
+logger = logging.getLogger(__name__)
 
 SANDBOX_FILE = "sandbox.json"
 CONTAINER_FILE = "container.json"
@@ -28,7 +34,13 @@ MAX_RECORD_BYTES = 64 * 1024 * 1024
 
 _NAME_BYTES = 6
 _NAME = re.compile(r"[0-9a-f]{12}")
-_BEING_MADE = ".new-"
+_BEING_MADE = re.compile(r"\.new-(\d+)-[0-9a-f]{12}")
+"""A sandbox that is not whole yet; in its name the process that makes it."""
+
+_FIRST_OF_USERS = 2
+"""Nothing that we started is process 1, and to kill group 1 is to kill all there is."""
+
+_MAX_NUMBER = (1 << 62) - 1
 
 Signature = tuple[int, int, int]
 """What tells a file from the one that replaced it."""
@@ -111,7 +123,7 @@ def new_sandbox_folder(parent: Path, record_of: Callable[[str], SandboxRecord]) 
         name = secrets.token_hex(_NAME_BYTES)
         if root.exists(name):
             continue
-        making = f"{_BEING_MADE}{name}"
+        making = f".new-{os.getpid()}-{name}"
         root.make_directory(making, 0o700)
         try:
             write(parent / making / SANDBOX_FILE, record_of(name))
@@ -122,9 +134,19 @@ def new_sandbox_folder(parent: Path, record_of: Callable[[str], SandboxRecord]) 
         return parent / name
 
 
-def is_sandbox_name(name: str) -> bool:
-    """Tell whether a sandbox's folder can have that name."""
+def is_id(name: str) -> bool:
+    """Tell whether the folder of a sandbox or a container can have that name."""
     return _NAME.fullmatch(name) is not None
+
+
+def remove_left(parent: Path, name: str) -> None:
+    """Remove a sandbox's folder that a process was making which has ended since."""
+    found = _BEING_MADE.fullmatch(name)
+    if found and identify(int(found[1])) is None:
+        try:
+            DirectoryRoot(parent).remove_tree(name)
+        except OSError as error:
+            logger.warning("%s", error)
 
 
 def write(path: Path, record: SandboxRecord | ContainerRecord) -> None:
@@ -145,28 +167,29 @@ def signature(path: Path) -> Signature | None:
 
 def read_sandbox(path: Path) -> SandboxRecord | None:
     """Read a sandbox's record, None if there is none that can be read."""
-    return _read(path, SandboxRecord)
+    record = _read(path, SandboxRecord)
+    is_its_own = record is not None and record.sandbox_id == path.parent.name
+    return record if is_its_own else None
 
 
 def read_container(path: Path) -> ContainerRecord | None:
-    """Read a container's record, None if there is none that can be read."""
-    return _read(path, ContainerRecord)
+    """Read a container's record, None if there is none that can be read.
+
+    What it says is acted on: a process that it names is killed one day.
+    """
+    record = _read(path, ContainerRecord)
+    if record is None or record.container_id != path.parent.name:
+        return None
+    if record.process is not None and record.process.pid < _FIRST_OF_USERS:
+        return None
+    return record if 0 <= record.number <= _MAX_NUMBER else None
 
 
 def _read(path: Path, kind: type[Record]) -> Record | None:
     try:
         text = DirectoryRoot(path.parent).read_file(path.name, MAX_RECORD_BYTES)
-        fields = json.loads(text)
-        return kind(**{name: _decode(name, value) for name, value in fields.items()})
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
-        return None  # not ours, or of another version
-
-
-def _decode(name: str, value: Any) -> Any:
-    if value is None:
-        return None
-    if name.endswith("_at"):
-        return datetime.fromisoformat(value)
-    if name in {"owner", "process"}:
-        return Process(**value)
-    return tuple(value) if name == "command" else value
+        record = msgspec.convert(json.loads(text), kind)
+    except (OSError, ValueError, RecursionError):
+        return None  # not ours, or damaged
+    # Without a time zone it cannot be compared with others.
+    return record if record.created_at.tzinfo else None

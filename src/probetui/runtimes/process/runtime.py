@@ -347,6 +347,9 @@ class ProcessRuntime:
 
     def _find(self, name: str) -> None:
         """Take a sandbox that is on disk, unless another probetui has it."""
+        if not records.is_id(name):
+            records.remove_left(self._base, name)
+            return
         folder = self._base / name
         record = records.read_sandbox(folder / records.SANDBOX_FILE)
         if record is None and self._sees_all:
@@ -378,18 +381,14 @@ class ProcessRuntime:
             ]
 
     def _recovered(self, name: str) -> SandboxRecord | None:
-        """Write a record for a folder of ours that has lost its own.
+        """Return a record for a folder of ours that has lost its own.
 
         A removal that was interrupted leaves such a one, perhaps with processes.
         """
-        if not records.is_sandbox_name(name):
-            return None
         folder = DirectoryRoot(self._base)
         if not folder.is_directory(name) or not folder.names(name):
             return None
-        record = translate.unknown_sandbox(name, self._me, self._clock.now())
-        records.write(self._base / name / records.SANDBOX_FILE, record)
-        return record
+        return translate.unknown_sandbox(name, self._me, self._clock.now())
 
     def _written_logs(self) -> Iterator[Path]:
         for sandbox in tuple(self._sandboxes.values()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,9 +16,11 @@ from probetui.runtimes.process import records, translate
 from probetui.runtimes.process.container import ProcessContainer
 from probetui.runtimes.process.mounts import ProcessMounts, is_in_home
 from probetui.runtimes.process.records import ContainerRecord, SandboxRecord
-from probetui.runtimes.process_identity import Process, is_alive
+from probetui.runtimes.process_identity import Process, is_alive, kill_marked
 from probetui.runtimes.volume_folders import VolumeFolders
 from probetui.untrusted_files import DirectoryRoot, child_path
+
+logger = logging.getLogger(__name__)
 
 FOLDER_MODE = 0o700
 
@@ -83,10 +86,17 @@ class ProcessSandbox:
         self.save(replace(self.record, owner=self._me))
 
     def save(self, record: SandboxRecord) -> None:
-        """Change the record, here and on disk."""
-        records.write(self._file, record)
-        self._signature = records.signature(self._file)
+        """Change the record, here and on disk.
+
+        Where it cannot be written it is known here only: what runs on a full disk has
+        to be stopped and removed all the same.
+        """
         self.record = record
+        try:
+            records.write(self._file, record)
+        except OSError as error:
+            logger.warning("sandbox %s cannot be noted: %s", record.sandbox_id, error)
+        self._signature = records.signature(self._file)
         self._on_change()
 
     def create_container(
@@ -159,9 +169,16 @@ class ProcessSandbox:
         It can be found for as long as anything of it could not be removed.
         """
         await self.close()
+        await asyncio.to_thread(self._kill_unknown)
         await asyncio.to_thread(
             self._root.remove_tree, self.folder.name, last=[records.SANDBOX_FILE]
         )
+
+    def _kill_unknown(self) -> None:
+        """Kill what runs in containers that have lost their record."""
+        for name in DirectoryRoot(self.folder).names():
+            if records.is_id(name) and name not in self.containers:
+                kill_marked(translate.marker(name))
 
     async def close(self) -> None:
         """Let go of it, and wait for the end of commands in it."""

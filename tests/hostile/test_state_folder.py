@@ -1,0 +1,227 @@
+"""A state folder that is full, was damaged, or was written to by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probetui.drive.clocks import SystemClock
+from probetui.kubelet.effects import CreateContainer, RunPodSandbox
+from probetui.runtimes.process import records
+from probetui.runtimes.process.runtime import ProcessRuntime
+from probetui.runtimes.process_identity import Process, identify
+from tests.builders import a_container, a_pod
+from tests.hostile.arena import Arena, isolated, mount_tmpfs
+from tests.runtimes.bench import sh
+from tests.runtimes.process.bench import ProcessBench
+
+ENDED = Process(999999999, "an earlier boot/1")
+
+
+async def a_running_pod(runtime: ProcessRuntime, name: str = "web") -> int:
+    """Run a pod, and return its main process."""
+    container = a_container(command=sh("exec sleep 600"))
+    pod = a_pod(container, name=name, uid=f"uid-of-{name}")
+    sandbox_id = await runtime.run_pod_sandbox(RunPodSandbox(pod, 0))
+    operation = CreateContainer(pod, container, sandbox_id, 0, "image")
+    container_id = await runtime.create_container(operation)
+    await runtime.start_container(container_id)
+    for sandbox in runtime._sandboxes.values():
+        for made in sandbox.containers.values():
+            if made.status.container_id == container_id:
+                assert made.record.process
+                return made.record.process.pid
+    raise AssertionError(container_id)
+
+
+def files(folder: Path, pattern: str) -> list[Path]:
+    return sorted(folder.glob(pattern))
+
+
+async def remove_all(runtime: ProcessRuntime) -> list[str]:
+    """Do what `down --all` does; return the names of the pods."""
+    pods = await runtime.relist()
+    for pod in pods:
+        for sandbox in pod.sandboxes:
+            await runtime.remove_pod_sandbox(sandbox.sandbox_id)
+    return [pod.name for pod in pods]
+
+
+def fill(folder: Path) -> None:
+    """Take all the room that there is on a file system."""
+    facts = os.statvfs(folder)
+    (folder / "filler").write_bytes(bytes(facts.f_bavail * facts.f_bsize))
+
+
+@isolated
+async def test_a_pod_is_removed_though_there_is_no_room_to_note_its_end(
+    arena: Arena,
+) -> None:
+    base = arena.work / "base"
+    base.mkdir()
+    mount_tmpfs(base, "size=256k")
+    bench = ProcessBench(base)
+    runtime = ProcessRuntime(base, SystemClock(), sees_all=True)
+    process = await a_running_pod(runtime)
+    fill(base)
+
+    assert await remove_all(runtime) == ["web"]
+
+    await bench.until_dead(process)
+    assert await runtime.relist() == ()
+    assert os.listdir(base) == ["filler"]
+    await runtime.close()
+
+
+@isolated
+async def test_pods_of_a_killed_session_are_listed_and_removed_on_a_full_disk(
+    arena: Arena,
+) -> None:
+    base = arena.work / "base"
+    base.mkdir()
+    mount_tmpfs(base, "size=256k")
+    bench = ProcessBench(base)
+    first = ProcessRuntime(base, SystemClock())
+    process = await a_running_pod(first)
+    (sandbox,) = first._sandboxes.values()
+    change(sandbox.folder / records.SANDBOX_FILE, owner=asdict(ENDED))
+    fill(base)
+    later = ProcessRuntime(base, SystemClock(), sees_all=True)
+
+    assert await remove_all(later) == ["web"]
+
+    await bench.until_dead(process)
+    assert os.listdir(base) == ["filler"]
+    await first.close()
+    await later.close()
+
+
+def change(file: Path, **fields: Any) -> None:
+    """Write to a record by hand."""
+    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
+
+
+@pytest.mark.parametrize("has_record", [False, True])
+async def test_what_a_killed_probetui_had_begun_of_a_sandbox_is_removed(
+    tmp_path: Path, *, has_record: bool
+) -> None:
+    bench = ProcessBench(tmp_path)
+    runtime = bench.runtime
+    assert isinstance(runtime, ProcessRuntime)
+    await a_running_pod(runtime)
+    (folder,) = files(tmp_path, "*")
+    making = tmp_path / f".new-{ENDED.pid}-{'ab' * 6}"
+    making.mkdir()
+    if has_record:
+        shutil.copy(folder / records.SANDBOX_FILE, making)
+        change(making / records.SANDBOX_FILE, sandbox_id="ab" * 6, owner=asdict(ENDED))
+    other = ProcessRuntime(tmp_path, SystemClock(), sees_all=True)
+
+    await remove_all(other)
+
+    assert not await other.relist()
+    assert os.listdir(tmp_path) == []
+    await other.close()
+    await bench.clean_up()
+
+
+async def test_a_copy_of_a_sandbox_is_not_removed_in_its_place(tmp_path: Path) -> None:
+    bench = ProcessBench(tmp_path)
+    runtime = bench.runtime
+    assert isinstance(runtime, ProcessRuntime)
+    await a_running_pod(runtime)
+    (folder,) = files(tmp_path, "*")
+    shutil.copytree(folder, tmp_path / ("cd" * 6))
+    other = ProcessRuntime(tmp_path, SystemClock(), sees_all=True)
+
+    await remove_all(other)
+
+    assert not await other.relist()
+    assert os.listdir(tmp_path) == []
+    await other.close()
+    await bench.clean_up()
+
+
+ME = identify(os.getpid())
+assert ME
+INIT = identify(1)
+assert INIT
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"process": asdict(INIT)}, id="process 1"),
+        pytest.param({"process": {"pid": "self", "born": ME.born}}, id="a path"),
+        pytest.param({"process": {"pid": -1, "born": ""}}, id="everybody"),
+        pytest.param({"process": {"pid": 0, "born": ""}}, id="our own group"),
+        pytest.param({"process": 7}, id="no process"),
+        pytest.param({"number": "many"}, id="no number"),
+        pytest.param({"created_at": "2026-01-01T00:00:00"}, id="no time zone"),
+        pytest.param({"created_at": 5}, id="no instant"),
+        pytest.param({"env": ["A=b"]}, id="a list of variables"),
+        pytest.param({"env": {"A": 5}}, id="a variable that is a number"),
+        pytest.param({"command": "sh"}, id="a command that is a text"),
+        pytest.param({"working_dir": None}, id="no working directory"),
+        pytest.param({"container_id": "../.."}, id="another ID"),
+        pytest.param({"attempt": "../../x"}, id="an attempt that is a path"),
+        pytest.param({"name": {}}, id="a name that is none"),
+        pytest.param({"message": 5}, id="last words that are a number"),
+    ],
+)
+async def test_a_record_that_makes_no_sense_is_none_of_ours_and_goes_with_its_pod(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    bench = ProcessBench(tmp_path)
+    runtime = bench.runtime
+    assert isinstance(runtime, ProcessRuntime)
+    process = await a_running_pod(runtime)
+    (file,) = files(tmp_path, f"*/*/{records.CONTAINER_FILE}")
+    change(file, **fields)
+
+    assert records.read_container(file) is None
+
+    other = ProcessRuntime(tmp_path, SystemClock(), sees_all=True)
+    assert len(await remove_all(other)) == 1
+    await bench.until_dead(process)
+    assert os.listdir(tmp_path) == []
+    await other.close()
+    await bench.clean_up()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"created_at": str(datetime(2026, 1, 1))}, id="no time zone"),  # noqa: DTZ001
+        pytest.param({"pod_name": 5}, id="a name that is a number"),
+        pytest.param({"ip": None}, id="no address"),
+        pytest.param({"owner": None}, id="no owner"),
+        pytest.param({"owner": {"pid": "1/../self", "born": ""}}, id="a path"),
+        pytest.param({"sandbox_id": "../.."}, id="another ID"),
+        pytest.param({"is_ready": "no"}, id="neither yes nor no"),
+    ],
+)
+async def test_a_pod_with_a_damaged_record_is_still_listed_and_removed(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    bench = ProcessBench(tmp_path)
+    runtime = bench.runtime
+    assert isinstance(runtime, ProcessRuntime)
+    process = await a_running_pod(runtime)
+    (file,) = files(tmp_path, f"*/{records.SANDBOX_FILE}")
+    change(file, **fields)
+    other = ProcessRuntime(tmp_path, SystemClock(), sees_all=True)
+
+    assert len(await remove_all(other)) == 1
+
+    await bench.until_dead(process)
+    assert os.listdir(tmp_path) == []
+    await other.close()
+    await bench.clean_up()
