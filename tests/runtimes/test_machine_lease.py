@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import uuid
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from probetui.errors import PodHeldError
+from probetui.errors import ContainerRuntimeError, PodHeldError
 from probetui.runtimes.lease_holder import host_name, user_name
 from probetui.runtimes.machine_lease import MachineLease, machine_lease_holders
 from tests.builders import a_pod
@@ -50,6 +51,19 @@ def holder(engine: str) -> Iterator[subprocess.Popen[str]]:
         assert process.stdout.readline() == "held\n"
         yield process
         process.kill()
+
+
+async def test_without_a_descriptor_it_is_an_error_of_the_engine(engine: str) -> None:
+    """Which a command tells in a line, with its own status."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(ContainerRuntimeError, match="cannot be leased"):
+            await MachineLease(engine).add([WEB])
+        with pytest.raises(ContainerRuntimeError, match="cannot be looked at"):
+            machine_lease_holders(engine, [KEY])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def test_another_process_is_seen_by_all_and_gone_with_its_end(

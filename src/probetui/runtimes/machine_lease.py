@@ -65,13 +65,9 @@ class MachineLease:
             self._give_up(key)
 
     def _take(self, key: PodKey, pod: Pod) -> None:
-        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            made.settimeout(0)
-            made.bind(_address(self._engine, key))
-            made.listen(_BACKLOG)
+            made = _listen(_address(self._engine, key))
         except OSError as error:
-            made.close()
             if error.errno != errno.EADDRINUSE:
                 raise ContainerRuntimeError(
                     f"pod {pod.namespace}/{pod.name} cannot be leased: "
@@ -91,19 +87,46 @@ class MachineLease:
 def machine_lease_holders(
     engine: str, keys: Collection[PodKey]
 ) -> Mapping[PodKey, str]:
-    """Return who runs pods on an engine of this machine, for people."""
+    """Return who runs pods on an engine of this machine, for people.
+
+    Raises:
+        ContainerRuntimeError: this process has no descriptor left to ask.
+    """
     if sys.platform != "linux":
         return {}
     found = {key: _holder(engine, key) for key in keys}
     return {key: holder for key, holder in found.items() if holder}
 
 
+def _listen(address: str) -> socket.socket:
+    """Return a socket that nobody else has; raises `OSError`."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.settimeout(0)
+        made.bind(address)
+        made.listen(_BACKLOG)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
 def _holder(engine: str, key: PodKey) -> str:
     """Return who has a pod's socket, empty for nobody."""
+    try:
+        return _listener(_address(engine, key))
+    except OSError as error:
+        raise ContainerRuntimeError(
+            f"the leases on pods cannot be looked at: {error.strerror or error}"
+        ) from error
+
+
+def _listener(address: str) -> str:
+    """Return who listens on a socket, empty for nobody; raises `OSError`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(0)
         try:
-            asking.connect(_address(engine, key))
+            asking.connect(address)
         except ConnectionRefusedError:
             return ""
         except BlockingIOError:  # it does not get round to turning people away
