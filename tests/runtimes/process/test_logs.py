@@ -153,6 +153,13 @@ async def test_a_line_without_an_end_comes_in_parts(log: Path, before: bytes) ->
     ]
 
 
+def test_a_log_whose_folder_is_something_else_by_now_is_left(tmp_path: Path) -> None:
+    """Containers run as the same user; the logs of all others are rotated on."""
+    (tmp_path / "folder").touch()
+
+    assert not logs.is_too_long(tmp_path / "folder" / "0.log")
+
+
 async def test_a_log_that_is_too_long_is_moved_away_and_can_still_be_read(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

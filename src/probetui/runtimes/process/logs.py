@@ -36,10 +36,14 @@ def _open(path: Path, flags: int = os.O_RDONLY) -> int:
 
 
 def is_too_long(path: Path) -> bool:
-    """Tell whether a log is to be rotated."""
+    """Tell whether a log is to be rotated.
+
+    One that cannot be looked at is left: it was removed, or its container has put
+    something else in place of its folder.
+    """
     try:
         found = path.lstat()
-    except FileNotFoundError:  # it has just been removed
+    except OSError:
         return False
     return stat.S_ISREG(found.st_mode) and found.st_size > MAX_FILE_BYTES
 
