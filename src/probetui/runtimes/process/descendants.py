@@ -87,8 +87,7 @@ def kill_numbered(
         number: what they bear.
         spared: processes that start some of them, and bear it for a moment.
         looks: how often it is looked which processes begin, once none was found any
-            more: one that only starts the next may be in no list. With 0 the list is
-            looked at once.
+            more: one that only starts the next may be in no list.
 
     Returns:
         Those that the system does not let us kill.
@@ -102,9 +101,8 @@ def kill_numbered(
                 found[process] = _send(process, number, signal.SIGSTOP)
         return len(found) > before
 
-    is_new = stop(numbered(number, spared))
-    while looks and (is_new or stop(_new(number, spared, looks))):
-        is_new = stop(numbered(number, spared))
+    while stop(numbered(number, spared)) or stop(_new(number, spared, looks)):
+        pass
     for process in found:
         found[process] = _send(process, number, signal.SIGKILL)
     return tuple(Unkillable(it, error) for it, error in found.items() if error)
