@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import h2.config
 import h2.connection
@@ -21,6 +22,9 @@ from h2.settings import SettingCodes
 
 from probetui.errors import GoError
 from probetui.probers.connection import Connection
+
+if TYPE_CHECKING:
+    from hyperframe.frame import Frame, GoAwayFrame
 
 _CONFIG = h2.config.H2Configuration(
     client_side=True,
@@ -56,6 +60,22 @@ class ConnectionEndedError(GoError):
     """The connection ended before the answer did."""
 
 
+class _Connection(h2.connection.H2Connection):
+    """A client's connection that is still read after GOAWAY.
+
+    To h2 a GOAWAY is the end of everything. It is the end of new streams only: what a
+    server has accepted it still answers, as with each graceful stop.
+    """
+
+    def _receive_goaway_frame(
+        self, frame: GoAwayFrame
+    ) -> tuple[list[Frame], list[h2.events.Event]]:
+        event = h2.events.ConnectionTerminated()
+        event.error_code = frame.error_code
+        event.last_stream_id = frame.last_stream_id
+        return [], [event]
+
+
 class HTTP2Stream:
     """The only stream of a connection; its methods raise `GoError`.
 
@@ -65,7 +85,7 @@ class HTTP2Stream:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._h2 = h2.connection.H2Connection(config=_CONFIG)
+        self._h2 = _Connection(config=_CONFIG)
         # As Go: what a server pushes would be kept.
         self._h2.local_settings[SettingCodes.ENABLE_PUSH] = 0
         self._h2.local_settings.acknowledge()
@@ -85,11 +105,27 @@ class HTTP2Stream:
     async def send_request(
         self, headers: Iterable[tuple[bytes, bytes]], body: bytes = b""
     ) -> None:
-        """Send a whole request; its body fits into a frame."""
+        """Send a whole request, as fast as the server gives leave to.
+
+        What is left of the body when the answer is complete is not sent.
+        """
+        while self._h2.remote_settings.max_concurrent_streams < 1:
+            await self._receive()
         self._h2.send_headers(_STREAM_ID, headers, end_stream=not body)
-        if body:
-            self._h2.send_data(_STREAM_ID, body, end_stream=True)
         await self._flush()
+        left = memoryview(body)
+        while left and not self._is_over:
+            length = min(
+                len(left),
+                self._h2.local_flow_control_window(_STREAM_ID),
+                self._h2.max_outbound_frame_size,
+            )
+            if length <= 0:
+                await self._receive()
+                continue
+            piece, left = left[:length], left[length:]
+            self._h2.send_data(_STREAM_ID, bytes(piece), end_stream=not left)
+            await self._flush()
 
     async def receive_head(self) -> Headers:
         """Return the headers of the answer; interim ones are skipped."""
@@ -144,7 +180,9 @@ class HTTP2Stream:
                 self._has_settings = True
             case h2.events.StreamReset(error_code=code, remote_reset=True):
                 raise StreamResetError(code)
-            case h2.events.ConnectionTerminated(last_stream_id=0, error_code=code):
+            case h2.events.ConnectionTerminated(last_stream_id=0, error_code=code) if (
+                not self._is_over
+            ):
                 raise ConnectionEndedError(
                     "http2: server sent GOAWAY and closed the connection; "
                     f'LastStreamID=0, ErrCode={error_name(code)}, debug=""'
