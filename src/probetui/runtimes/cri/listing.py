@@ -23,7 +23,7 @@ from probetui.runtimes.cri.client import Client
 from probetui.runtimes.cri.faults import RefusedError
 from probetui.runtimes.cri.files import PodFiles
 from probetui.runtimes.cri.logs import last_output
-from probetui.runtimes.cri.ownership import CriOwnership
+from probetui.runtimes.cri.ownership import CriOwnership, list_labelled
 from probetui.runtimes.cri.translate import (
     OWNER,
     SeenContainer,
@@ -115,22 +115,8 @@ class Listing:
 
     async def _labelled(self) -> tuple[list[cri.PodSandbox], list[cri.Container]]:
         """Return the lists of what has our label, whoever made it."""
-        labels = {OWNER: self._owner}
         noted = self._ownership.noted_before()
-        # Sandboxes first: of one that is made meanwhile, neither it nor its containers.
-        sandboxes = await self._client.call(
-            calls.LIST_POD_SANDBOX,
-            cri.ListPodSandboxRequest(
-                filter=cri.PodSandboxFilter(label_selector=labels)
-            ),
-        )
-        containers = await self._client.call(
-            calls.LIST_CONTAINERS,
-            cri.ListContainersRequest(
-                filter=cri.ContainerFilter(label_selector=labels)
-            ),
-        )
-        found = self._ours(sandboxes.items), self._ours(containers.containers)
+        found = await list_labelled(self._client, OWNER, self._owner)
         for cri_id in noted - {each.id for part in found for each in part}:
             looks = (await self.sandbox(cri_id), await self.container(cri_id))
             if looks == (None, None):
@@ -211,10 +197,6 @@ class Listing:
         """Look at a sandbox or container again next time."""
         self._sandboxes.pop(cri_id, None)
         self._containers.pop(cri_id, None)
-
-    def _ours(self, listed: Iterable[Any]) -> list[Any]:
-        """Return what has our label, should a runtime not know about filters."""
-        return [each for each in listed if each.labels.get(OWNER) == self._owner]
 
     def _checked(self, found: S | None, kind: str, cri_id: str) -> S | None:
         if found is not None and not self._ownership.is_ours(

@@ -63,22 +63,9 @@ class CriOwnership:
 
     async def _left(self, nonce: str) -> list[str]:
         """Return the IDs of what was made with a nonce."""
-        labels = {NONCE: nonce}
-        sandboxes = await self._client.call(
-            calls.LIST_POD_SANDBOX,
-            cri.ListPodSandboxRequest(
-                filter=cri.PodSandboxFilter(label_selector=labels)
-            ),
-        )
-        containers = await self._client.call(
-            calls.LIST_CONTAINERS,
-            cri.ListContainersRequest(
-                filter=cri.ContainerFilter(label_selector=labels)
-            ),
-        )
-        everything = (*sandboxes.items, *containers.containers)
-        # Not every runtime knows about filters.
-        return [each.id for each in everything if each.labels.get(NONCE) == nonce]
+        sandboxes, containers = await list_labelled(self._client, NONCE, nonce)
+        ids = [sandbox.id for sandbox in sandboxes]
+        return ids + [container.id for container in containers]
 
     def is_ours(self, cri_id: str, name: str, nonce: str) -> bool:
         """Tell whether we made a sandbox or container."""
@@ -109,3 +96,24 @@ class CriOwnership:
             return frozenset()
         self._has_looked_back = True
         return self._ledger.noted(self._engine)
+
+
+async def list_labelled(
+    client: Client, label: str, value: str
+) -> tuple[list[cri.PodSandbox], list[cri.Container]]:
+    """Return the sandboxes and containers with a label, whoever made them."""
+    selector = {label: value}
+    # Sandboxes first: of one that is made meanwhile, neither it nor its containers.
+    sandboxes = await client.call(
+        calls.LIST_POD_SANDBOX,
+        cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(label_selector=selector)),
+    )
+    containers = await client.call(
+        calls.LIST_CONTAINERS,
+        cri.ListContainersRequest(filter=cri.ContainerFilter(label_selector=selector)),
+    )
+    # Not every runtime knows about filters.
+    return (
+        [found for found in sandboxes.items if found.labels.get(label) == value],
+        [found for found in containers.containers if found.labels.get(label) == value],
+    )
