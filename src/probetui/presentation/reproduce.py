@@ -26,10 +26,8 @@ from probetui.kubelet.gates import short_id
 from probetui.presentation.detail import Subject
 from probetui.presentation.reach import AT_HAND, Reach
 from probetui.presentation.shell_words import shell_line
+from probetui.presentation.text_cells import LONGEST_TEXT
 from probetui.presentation.view import View
-
-_LONGEST_COMMAND = 12_000
-"""Characters: what is shown of a text, and a shell would get no more than that."""
 
 _NO_ADDRESS = "POD_IP"
 _USER_AGENT = f"kube-probe/{KubeletConfig().version}"
@@ -69,7 +67,7 @@ def reproduce(
         redirects: so many were followed, where a redirect was met.
     """
     command = _command(container, probe, container_id, pod_ip, mask, reach, redirects)
-    if len(command) > _LONGEST_COMMAND:
+    if len(command) > LONGEST_TEXT:
         return f"# its command has {len(command)} characters, too many to be pasted"
     return command
 

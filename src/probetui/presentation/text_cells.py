@@ -11,13 +11,13 @@ from probetui.safe_text import safe_line
 
 NEWLINE = "⏎"
 _TAB = "    "
-_LONGEST = 12_000
+LONGEST_TEXT = 12_000
 """Characters of one text that are looked at: above the 10 KiB that a probe keeps."""
 
 _SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 
 
-def one_line(text: str, *, newline: str = NEWLINE, limit: int = _LONGEST) -> str:
+def one_line(text: str, *, newline: str = NEWLINE, limit: int = LONGEST_TEXT) -> str:
     """Return the text on one line; line breaks inside it become `newline`.
 
     Line breaks at the end are dropped. At most `limit` characters are looked at.
@@ -29,7 +29,7 @@ def one_line(text: str, *, newline: str = NEWLINE, limit: int = _LONGEST) -> str
     return _visible(text)
 
 
-def all_lines(text: str, *, limit: int = _LONGEST) -> list[str]:
+def all_lines(text: str, *, limit: int = LONGEST_TEXT) -> list[str]:
     """Return the text's lines, each made harmless; none for an empty text."""
     text = text[:limit].rstrip("\r\n")
     if not text:

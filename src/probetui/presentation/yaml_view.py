@@ -10,13 +10,10 @@ from probetui.manifest.render import plain_as_yaml
 from probetui.presentation.api_json import pod_status_to_json
 from probetui.presentation.pod_json import pod_to_json
 from probetui.presentation.spans import Line, Role, Span, line, muted
-from probetui.presentation.text_cells import all_lines
+from probetui.presentation.text_cells import LONGEST_TEXT, all_lines
 from probetui.presentation.view import View
 
 _LONGEST = 4 << 20
-_LONGEST_LINE = 12_000
-"""Characters: a longer line takes long to be broken, and nobody reads it."""
-
 _FIELD = re.compile(
     r"(?P<indent> *(?:- +)*)(?P<key>[^\s'\"|>#-][^'\"]*?|'[^']*'):(?= |$)"
 )
@@ -37,8 +34,8 @@ def yaml_lines(pod: PodSnapshot, view: View) -> list[Line]:
 
 
 def _cut(text: str) -> str:
-    more = len(text) - _LONGEST_LINE
-    return f"{text[:_LONGEST_LINE]}… ({more} more characters)" if more > 0 else text
+    more = len(text) - LONGEST_TEXT
+    return f"{text[:LONGEST_TEXT]}… ({more} more characters)" if more > 0 else text
 
 
 def _coloured(texts: list[str]) -> Iterator[Line]:

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 
 from probetui.presentation.spans import Line, Role
+from probetui.presentation.text_cells import LONGEST_TEXT
 from probetui.safe_text import safe_line
 
 Ink = tuple[str, str]
 InkLine = tuple[Ink, ...]
 
 PLAIN = Role.PLAIN.value
-_LONGEST = 12_000
-"""Characters of one ink: more than any terminal has room for."""
-
 _WIDEST = 2
 """Cells that one character can take."""
 
@@ -56,7 +54,7 @@ def safe_inks(line: InkLine) -> InkLine:
     Spaces at which it must not be broken are our own.
     """
     return tuple(
-        ("\xa0".join(map(safe_line, text[:_LONGEST].split("\xa0"))), look)
+        ("\xa0".join(map(safe_line, text[:LONGEST_TEXT].split("\xa0"))), look)
         for text, look in line
     )
 
