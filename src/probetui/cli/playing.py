@@ -18,7 +18,7 @@ from probetui.drive.course import Course
 from probetui.drive.masking import Mask, secrets_of, secrets_of_objects
 from probetui.drive.played import PlayedSession
 from probetui.drive.scenario import NO_SCENARIO
-from probetui.drive.session_journal import LIVED_AGAIN, SessionJournal
+from probetui.drive.session_journal import SEEKABLE, SessionJournal
 from probetui.drive.simulated_course import SimulatedCourse
 from probetui.drive.simulation import Simulation
 from probetui.headless.follow import Follower
@@ -76,7 +76,7 @@ async def _simulate(plan: Plan, signals: SignalWatch) -> int:
             simulation.schedule(command, at)
         return simulation
 
-    journal = SessionJournal(LIVED_AGAIN)
+    journal = SessionJournal(SEEKABLE)
 
     def hear(item: Input | None, now: datetime) -> None:
         outputs.hear(item, now, len(journal))

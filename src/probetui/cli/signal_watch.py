@@ -1,4 +1,4 @@
-"""Signals, heard by a thread: whatever the event loop does, ^C ends the program."""
+"""Signal handling in a thread: ^C ends the program even if the event loop hangs."""
 
 from __future__ import annotations
 

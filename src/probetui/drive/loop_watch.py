@@ -1,4 +1,4 @@
-"""How much time the event loop loses: to itself, to the machine, to a suspend."""
+"""Event-loop lag: how late callbacks run, and why does not matter."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from probetui.drive.course import Marks, has_tick
 from probetui.drive.input_records import InputDecoder
 from probetui.drive.record_lines import DamageError
 from probetui.drive.recording import RecordContext, encode_entry
-from probetui.drive.session_journal import LIVED_AGAIN, SessionJournal
+from probetui.drive.session_journal import SEEKABLE, SessionJournal
 from probetui.drive.tape import Tape
 from probetui.drive.value_json import decode_value
 from probetui.errors import RecordError
@@ -96,11 +96,11 @@ class _Living:
             item = self._decoder.decode(json)
             self._check(item)
         except DamageError as error:
-            tape.spoil(self.position, error)
+            tape.note_damage(self.position, error)
         except _Stray as error:
             if not tape.is_damaged:
                 raise
-            tape.spoil(self.position, error)
+            tape.note_damage(self.position, error)
         else:
             return self.engine.submit(item, now)
         return self.engine.advance(now)
@@ -157,7 +157,7 @@ class RecordedCourse:
         self._context = RecordContext(started_at, {}, status_to_json)
         self._present = _Living(config, started_at)
         self._ahead = _Living(config, started_at)
-        self._ahead_journal = SessionJournal(LIVED_AGAIN)
+        self._ahead_journal = SessionJournal(SEEKABLE)
         self._last = len(tape)
         self._differs = ""
         self._broken = ""

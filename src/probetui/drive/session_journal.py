@@ -46,8 +46,8 @@ class Limits:
     unpacked_blocks: int = 16
 
 
-LIVED_AGAIN = Limits(packed_bytes=64 << 20)
-"""For sessions that are gone about in, back to their beginning."""
+SEEKABLE = Limits(packed_bytes=64 << 20)
+"""For sim and replay, in which people seek back to the beginning."""
 
 
 class SessionJournal(Sequence[Entry]):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from probetui.drive.checkpoint import Checkpoint, take_checkpoint
 from probetui.drive.course import APART, Marks, has_tick
-from probetui.drive.session_journal import LIVED_AGAIN, SessionJournal
+from probetui.drive.session_journal import SEEKABLE, SessionJournal
 from probetui.drive.simulation import Hear, Simulation, hear_nothing
 from probetui.kubelet.inputs import (
     Command,
@@ -75,7 +75,7 @@ class SimulatedCourse:
     ) -> None:
         self._begin = begin
         self._hear = hear
-        self._journal = SessionJournal(LIVED_AGAIN) if journal is None else journal
+        self._journal = SessionJournal(SEEKABLE) if journal is None else journal
         self._apart = apart
         self._simulation = begin()
         self._simulation.attach(self._journal, hear)

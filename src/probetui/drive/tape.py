@@ -102,7 +102,7 @@ class Tape:
         """Whether there are lines that cannot be used or are missing."""
         return bool(self._lines.damages)
 
-    def spoil(self, number: int, reason: object) -> None:
+    def note_damage(self, number: int, reason: object) -> None:
         """Note that an input cannot be given to the engine."""
         self._lines.damages.add(self._input_lines[number], reason)
 

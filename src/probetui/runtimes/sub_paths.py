@@ -89,9 +89,9 @@ def refused_sub_path(
     container: str, volume: str, reason: object, *, to_make: bool = False
 ) -> ContainerConfigError:
     """Return the error of a subPath in the kubelet's words, and log the reason."""
-    deed = "create subPath directory" if to_make else "prepare subPath"
+    action = "create subPath directory" if to_make else "prepare subPath"
     text = (
-        f"failed to {deed} for volumeMount {go_quote(volume)} "
+        f"failed to {action} for volumeMount {go_quote(volume)} "
         f"of container {go_quote(container)}"
     )
     logger.warning("%s: %s", text, reason)

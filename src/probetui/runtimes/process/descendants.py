@@ -1,4 +1,4 @@
-"""All that runs in a container that is plain processes, also what left its session.
+"""Descendants of a process container, also those that left its session.
 
 Whatever a container starts has the container's number as its soft RLIMIT_RTTIME: other
 than variables, groups and sessions a resource limit is not lost by `env -i`, setsid(2)

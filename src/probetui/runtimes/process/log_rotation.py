@@ -1,4 +1,4 @@
-"""Looks at the logs of processes all the time, and makes shorter what is too long.
+"""Log rotation for process containers: polls sizes and truncates long files.
 
 Processes write to their logs themselves, so that they go on without us; how much they
 write between two looks nobody limits. A kubelet looks every ten seconds, in which a
