@@ -90,6 +90,13 @@ class TestNotes:
         assert DisruptionNotes(tmp_path, "").left() == []
         assert (tmp_path / "frozen-x.json").read_text() == text
 
+    def test_an_id_that_is_no_text_is_noted(self, tmp_path: Path) -> None:
+        notes = DisruptionNotes(tmp_path, "")
+        notes.write(FROZEN, "\ud800")
+        kill_holder(tmp_path)
+
+        assert [note.thing_id for note in notes.left()] == ["\ud800"]
+
     def test_a_note_under_another_name_means_nothing(self, tmp_path: Path) -> None:
         notes = DisruptionNotes(tmp_path, "")
         notes.write(FROZEN, "c1")

@@ -136,5 +136,5 @@ def _has_ended(holder: LeaseHolder) -> bool:
 
 
 def _file(kind: str, thing_id: str) -> str:
-    digest = hashlib.sha256(thing_id.encode("utf-8", "surrogateescape")).hexdigest()
+    digest = hashlib.sha256(thing_id.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{kind}-{digest}{_SUFFIX}"

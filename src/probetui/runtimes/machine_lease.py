@@ -154,4 +154,4 @@ def _turn_away(made: socket.socket) -> None:
 def _address(engine: str, key: PodKey) -> str:
     """Return the name of a socket: a hash, as such names are short."""
     text = "\0".join((engine, *key))
-    return _PREFIX + hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return _PREFIX + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

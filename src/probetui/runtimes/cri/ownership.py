@@ -55,8 +55,8 @@ class CriOwnership:
             left = await self._left(nonce)
             if not left:
                 self._ledger.withdraw(nonce)
-            for each in left:
-                self._ledger.take_over(each, name, self._engine)
+            for cri_id in left:
+                self._ledger.take_over(cri_id, name, self._engine)
             raise
         self._ledger.made(nonce, cri_id)
         return cri_id

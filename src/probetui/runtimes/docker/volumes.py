@@ -266,7 +266,8 @@ def _proof(volume: Mapping[str, Any]) -> str:
 
 
 def _proof_of(name: str, nonce: str) -> str:
-    return hashlib.sha256(f"{name} {nonce}".encode()).hexdigest()
+    text = f"{name} {nonce}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _by_pod(labels: Iterable[Mapping[str, str]]) -> tuple[PodVolumes, ...]:
