@@ -269,7 +269,11 @@ async def test_a_volume_that_only_looks_like_a_lease_is_none(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "7", "[1]", "{}", '{"pid": 1}', "[[1, 2, 3]]", "\0"]
+    "text",
+    [
+        *("", "7", "[1]", "{}", '{"pid": 1}', "[[1, 2, 3]]", "\0"),
+        pytest.param("[" * 100_000, id="deep"),
+    ],
 )
 async def test_a_damaged_lease_stops_nobody(
     daemon: Daemon, tmp_path: Path, text: str

@@ -52,7 +52,7 @@ class LeaseHolder:
         try:
             fields = json.loads(text)
             found = cls(**{name: fields[name] for name in cls.__dataclass_fields__})
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             return None
         texts = (found.user, found.host, found.born, found.machine, found.pid_namespace)
         is_sound = type(found.pid) is int and all(type(text) is str for text in texts)

@@ -262,7 +262,7 @@ def _keys(text: str) -> frozenset[PodKey]:
     try:
         found = json.loads(text)
         return frozenset((str(namespace), str(name)) for namespace, name in found)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return frozenset()
 
 
