@@ -82,7 +82,12 @@ def bind(source: Path, target: Path) -> None:
 
 def mount_tmpfs(target: Path, options: str = "") -> None:
     """Mount an empty file system in memory."""
-    _mount("tmpfs", str(target), "tmpfs", 0, options)
+    mount("tmpfs", target, "tmpfs", options)
+
+
+def mount(source: str, target: Path, kind: str, options: str = "") -> None:
+    """Mount a file system."""
+    _mount(source, str(target), kind, 0, options)
 
 
 def remount_read_only(target: Path) -> None:

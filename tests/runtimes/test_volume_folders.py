@@ -96,6 +96,23 @@ def test_what_is_not_ours_is_not_listed(volumes: VolumeFolders, tmp_path: Path) 
     assert volumes.list() == ()
 
 
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"name": "web"', pytest.param("[" * 60_000, id="deep")]
+)
+def test_a_volume_whose_pod_cannot_be_read_is_listed_and_removed(
+    volumes: VolumeFolders, tmp_path: Path, text: str
+) -> None:
+    uid = "0b" * 16
+    (tmp_path / "volumes" / uid / "data").mkdir(parents=True)
+    (tmp_path / "volumes" / uid / "pod.json").write_text(text)
+
+    (left,) = volumes.list()
+    volumes.unmount(UnmountVolume(left.pod_uid, left.volumes[0]))
+
+    assert left == PodVolumes(uid, f"half-removed-{uid}", "default", ("data",))
+    assert list((tmp_path / "volumes").iterdir()) == []
+
+
 def test_sockets_are_told_from_files(volumes: VolumeFolders, tmp_path: Path) -> None:
     path = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as server:

@@ -141,13 +141,11 @@ class VolumeFolders:
             file = _beneath(uid, POD_FILE)
             pod = json.loads(self._root.read_file(file, POD_FILE_BYTES))
             name, namespace = str(pod["name"]), str(pod["namespace"])
-        except FileNotFoundError:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             if not _UID.fullmatch(uid):
                 return None  # not ours
-            # A removal that was interrupted has got that far.
+            # A removal that was interrupted has got that far, or it is damaged.
             name, namespace = f"{UNKNOWN_NAME}{uid}", UNKNOWN_NAMESPACE
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return None  # not ours
         try:
             return PodVolumes(uid, name, namespace, self._volumes(uid))
         except (OSError, ContainerRuntimeError):

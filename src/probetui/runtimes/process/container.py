@@ -386,10 +386,10 @@ class ProcessContainer:
             self._save()
         except FileNotFoundError:
             pass  # another probetui has removed the container
-        except OSError:
+        except OSError as error:
             # Not the record itself: the variables of the container are in it.
             what = record.container_id
-            logger.warning("cannot write down the end of %s", what, exc_info=True)
+            logger.warning("the end of container %s cannot be noted: %s", what, error)
         self._take(record)
 
 
