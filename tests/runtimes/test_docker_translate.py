@@ -13,6 +13,7 @@ from probetui.k8s.runtime import ContainerID, RuntimeState, SandboxStatus
 from probetui.kubelet.container_hash import container_hash
 from probetui.runtimes.docker.instants import instant
 from probetui.runtimes.docker.translate import (
+    ATTEMPT,
     container_status,
     node_of,
     pod_statuses,
@@ -208,6 +209,16 @@ class TestSandboxStatus:
             created_at=instant(CREATED),
             ip="172.17.0.5",
         )
+
+    @pytest.mark.parametrize(
+        "attempt",
+        ["", "-1", "x", "\u00b2", pytest.param("9" * 5000, id="5000 digits")],
+    )
+    def test_a_label_that_is_no_attempt_counts_for_none(self, attempt: str) -> None:
+        found = inspected(sandbox())
+        found["Config"]["Labels"][ATTEMPT] = attempt
+
+        assert sandbox_status(found).attempt == 0
 
     def test_a_network_may_have_only_addresses_of_version_6(self) -> None:
         network = {"IPAddress": "", "GlobalIPv6Address": "fd00::5"}

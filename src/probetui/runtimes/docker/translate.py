@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -44,6 +45,9 @@ NONCE = "dev.probetui.nonce"
 MADE_BY = "dev.probetui.made-by"
 """The name that was asked for, what sets this one apart from all others, and who asked:
 with them a container is known, as its labels alone may be those of an image."""
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
+"""A number of ours; a label may have more digits than Python reads."""
 
 HOST = "host"
 OF_ANOTHER = "container:"
@@ -176,7 +180,7 @@ def sandbox_status(inspected: Json) -> SandboxStatus:
     return SandboxStatus(
         inspected["Id"],
         is_ready,
-        attempt=int(attempt) if attempt.isdecimal() else 0,
+        attempt=int(attempt) if _NUMBER.fullmatch(attempt) else 0,
         created_at=instant(inspected["Created"]),
         host_network=inspected["HostConfig"]["NetworkMode"] == HOST,
         ip=own_address(inspected) if is_ready else "",
