@@ -300,3 +300,14 @@ class TestOnProcesses:
             child.kill()
         assert still_stopped
         assert thawed == []
+
+    @pytest.mark.parametrize("stopped", [5, "all", [5], [[-1, ""]], [["self", "x"]]])
+    def test_a_damaged_note_stops_no_start(
+        self, tmp_path: Path, stopped: object
+    ) -> None:
+        notes = DisruptionNotes(tmp_path, "")
+        notes.write(FROZEN, "p", {"stopped": stopped})
+        kill_holder(tmp_path)
+
+        assert Disruptions(list_processes, notes).undo_left() == []
+        assert notes.left() == []

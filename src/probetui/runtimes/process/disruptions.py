@@ -79,7 +79,8 @@ class Disruptions:
         """Let go on what a probetui froze that was killed; return which processes."""
         thawed = []
         for note in self._notes.left():
-            stopped = [*map(_process, note.how.get("stopped") or ())]
+            noted = note.how.get("stopped")
+            stopped = [*map(_process, noted if isinstance(noted, list) else ())]
             going_on = [process for process in stopped if _let_go_on(process)]
             self._notes.remove(note.kind, note.thing_id)
             thawed += [f"process {process.pid}" for process in going_on[:1]]
