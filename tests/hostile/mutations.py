@@ -1,7 +1,8 @@
 """Data with one or more mistakes in it: flipped, cut, doubled, swapped, out of range.
 
 Seeded, so that what was found is found again: a failing test names its seed. How many
-there are is `amount`: some hundreds, and `PROBETUI_MUTATIONS` says otherwise.
+there are is `amount`: some hundreds, 100,000 with `HYPOTHESIS_PROFILE=nightly`, and
+`PROBETUI_MUTATIONS` says otherwise.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from probetui.cli import crash
 from probetui.cli.main import run
 
 VARIABLE = "PROBETUI_MUTATIONS"
+NIGHTLY_MUTATIONS = 100_000
 PATIENCE_SECONDS = 60
 BUG = crash.STATUS
 
@@ -62,6 +64,8 @@ _CHUNKS = (
 
 def amount(default: int) -> int:
     """Return how many mutations to try."""
+    if os.environ.get("HYPOTHESIS_PROFILE") == "nightly":
+        default = NIGHTLY_MUTATIONS
     return int(os.environ.get(VARIABLE) or default)
 
 
