@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 import click
@@ -115,7 +116,10 @@ def test_a_value_of_any_kind_is_taken_as_the_schema_has_it_or_refused_by_name(
     key: str, value: object, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any-kind.yaml"
-    path.write_text(yaml.safe_dump({key: value}), encoding="utf-8")
+    # In quotes, as not all that YAML 1.1 takes for text is that to Kubernetes.
+    style = '"' if isinstance(value, str) else None
+    content = yaml.safe_dump({key: value}, default_style=style)
+    path.write_text(content, encoding="utf-8")
     schema = config_schema()["properties"][key]
 
     found = problems_of(path)
@@ -139,6 +143,8 @@ def problems_of(path: Path) -> Sequence[str]:
 
 
 def fits(schema: JsonSchema, value: object) -> bool:
+    if isinstance(value, date):  # text to Kubernetes, and in JSON
+        value = str(value)
     if "enum" in schema:
         return value in schema["enum"]
     kinds = {"boolean": bool, "integer": int, "string": str, "object": dict}

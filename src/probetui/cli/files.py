@@ -56,14 +56,19 @@ def _read(name: str, *, recursive: bool) -> Iterator[Source]:
     elif _URL.match(name):
         raise UsageError(f"{name}: URLs are not fetched; save it and name the file")
     elif not (path := Path(name)).is_dir():
-        yield _read_file(path)
+        yield read_file(path)
     else:
         for each in sorted(path.rglob("*") if recursive else path.iterdir()):
             if each.suffix in _SUFFIXES and each.is_file():
-                yield _read_file(each)
+                yield read_file(each)
 
 
-def _read_file(path: Path) -> Source:
+def read_file(path: Path) -> Source:
+    """Read one file, or so much of it that it is known to be too big.
+
+    Raises:
+        OSError: it is no regular file, or the system refuses.
+    """
     return Source(str(path), read_regular(path, _ENOUGH), str(path.absolute()))
 
 

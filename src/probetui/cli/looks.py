@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from textual.theme import Theme
 
+from probetui.cli.config_files import read_config_file
 from probetui.cli.folders import themes_folder
 from probetui.cli.parameters import nearest
 from probetui.cli.session_options import ScreenChoices
 from probetui.errors import ManifestError, UsageError
-from probetui.manifest.parse import MAX_BYTES
 from probetui.tui.keymap import read_keymap
 from probetui.tui.options import Keymap
 from probetui.tui.themes import read_theme, theme_names
-from probetui.untrusted_files import read_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ def user_themes() -> tuple[list[Theme], dict[str, list[str]]]:
     problems: dict[str, list[str]] = {}
     for path in sorted(themes_folder().glob("*.yaml")):
         try:
-            theme, wrong = read_theme(path.stem, _content(path))
+            theme, wrong = read_theme(path.stem, read_config_file(path))
         except UsageError as error:
             problems[path.stem] = [str(error)]
             continue
@@ -77,7 +75,7 @@ def _keymap(source: Path | Mapping[str, object] | None) -> Keymap:
         return {}
     where = "keymap"
     if isinstance(source, Path):
-        where, content = f"--keymap {source}", _content(source)
+        where, content = f"--keymap {source}", read_config_file(source)
         if not isinstance(content, Mapping):
             raise UsageError(f"{where}: is not a mapping of actions to keys")
         source = content
@@ -85,15 +83,3 @@ def _keymap(source: Path | Mapping[str, object] | None) -> Keymap:
     if problems:
         raise ManifestError([f"{where}: {each}" for each in problems])
     return keymap
-
-
-def _content(path: Path) -> object:
-    try:
-        return yaml.safe_load(read_regular(path, MAX_BYTES))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "not YAML"
-        raise UsageError(f"{path}{where}: {problem}") from error

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
+from probetui.cli.config_files import read_config_file
 from probetui.cli.folders import config_file
 from probetui.cli.parameters import KeymapSource, Option, nearest
 from probetui.errors import ManifestError, UsageError
-from probetui.manifest.parse import MAX_BYTES
-from probetui.untrusted_files import read_regular
 
 
 def load_settings(
@@ -55,15 +53,7 @@ def _read(path: Path | None) -> tuple[Path, dict[Any, Any]] | None:
     name = path or config_file()
     if path is None and not name.exists():
         return None
-    try:
-        content = yaml.safe_load(read_regular(name, MAX_BYTES))
-    except OSError as error:
-        raise UsageError(f"--config {name}: {error.strerror or error}") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "not YAML"
-        raise UsageError(f"{name}{where}: {problem}") from error
+    content = read_config_file(name, f"--config {name}")
     if content is None:
         return None
     if not isinstance(content, dict):
