@@ -256,6 +256,21 @@ class TestTrying:
     def test_an_address_that_makes_no_sense(self) -> None:
         assert "carrier-pigeon" in outcome("carrier-pigeon://coop")
 
+    @pytest.mark.parametrize(
+        "url",
+        [
+            pytest.param("tcp://[x:1", id="an-open-bracket"),
+            pytest.param("\x1b]52;c;QQ\a\x1b[31mX", id="an-escape-sequence"),
+            pytest.param("tcp://[x]:1", id="no-address"),
+            pytest.param("tcp://localhost:x", id="no-port"),
+        ],
+    )
+    def test_an_endpoint_that_is_no_url(self, url: str) -> None:
+        (found,) = attempts((Endpoint(url, "test"),))
+
+        assert found.api is None
+        assert "tcp://HOST:2375" in found.advice
+
     def test_an_endpoint_over_ssh(self) -> None:
         (found,) = attempts((Endpoint("ssh://me@build.example", "test"),))
 

@@ -29,6 +29,7 @@ REQUEST_SECONDS = 120
 PING_SECONDS = 10
 """How long it may take to answer the first time."""
 
+NAME_ENDPOINT = "name one as in unix:///var/run/docker.sock or tcp://HOST:2375"
 FORWARD_SOCKET = (
     "forward its socket (ssh -L /tmp/docker.sock:/var/run/docker.sock HOST) "
     "and use --host unix:///tmp/docker.sock"
@@ -182,6 +183,8 @@ def _try(endpoint: Endpoint) -> Attempt:
         )
     except FOREIGN_ERRORS as error:
         return _failed(endpoint, error)
+    except ValueError as error:  # the SDK takes the text apart with urllib
+        return Attempt(endpoint, f"is not a Docker endpoint: {error}", NAME_ENDPOINT)
     if docker.utils.version_lt(api.api_version, OLDEST_API_VERSION):
         api.close()
         outcome = f"its API {api.api_version} is older than {OLDEST_API_VERSION}"
