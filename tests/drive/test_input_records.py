@@ -23,10 +23,12 @@ from probetui.kubelet.inputs import (
     Input,
     OperationFinished,
     PauseProbes,
+    ProbeFinished,
     Relisted,
     SetObjects,
 )
 from probetui.kubelet.journal import NoteEntry
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeOutcome, ProbeResult
 from tests.builders import START, a_container, a_pod, a_probe, at
 from tests.drive.strategies import LEAVES, values_of
 
@@ -113,6 +115,35 @@ def test_secrets_are_masked_wherever_an_input_has_them() -> None:
 
     assert "hunter22" not in spelled
     assert "aHVudGVyMjI=" not in spelled
+    assert "plain" in spelled
+
+
+def test_credentials_are_masked_in_the_headers_of_an_answer() -> None:
+    answer = HTTPAnswer(
+        302,
+        (
+            HTTPHeader("set-cookie", "sid=first-secret"),
+            HTTPHeader("x-echo", "Bearer second-secret-2"),
+            HTTPHeader("location", "/x?api_key=third-secret"),
+            HTTPHeader("server", "nginx"),
+        ),
+    )
+    outcome = ProbeOutcome((Attempt(ProbeResult.FAILURE, http=answer),), START)
+
+    spelled = json.dumps(InputEncoder(Mask()).encode(ProbeFinished(1, outcome)))
+
+    assert "secret" not in spelled
+    assert "nginx" in spelled
+
+
+def test_credentials_are_masked_in_annotations() -> None:
+    annotations = {"db": "postgres://me:hunter22@db/app", "kind": "plain"}
+
+    spelled = json.dumps(
+        InputEncoder(Mask()).encode(AddPod(a_pod(annotations=annotations)))
+    )
+
+    assert "hunter22" not in spelled
     assert "plain" in spelled
 
 

@@ -17,16 +17,24 @@ from probetui.drive.record_lines import DamageError
 from probetui.drive.value_json import decode_value, encode_value
 from probetui.k8s.config import ConfigObject, Secret
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import ExecAction, HTTPGetAction, LifecycleHandler, Probe
+from probetui.k8s.probe import (
+    ExecAction,
+    HTTPGetAction,
+    HTTPHeader,
+    LifecycleHandler,
+    Probe,
+)
 from probetui.k8s.runtime import RuntimePodStatus
 from probetui.kubelet.inputs import (
     AddPod,
     Input,
     OperationFinished,
+    ProbeFinished,
     Relisted,
     SetObjects,
     SetPods,
 )
+from probetui.kubelet.outcome import Attempt
 
 _MICROSECOND = timedelta(microseconds=1)
 _RELISTED = "Relisted"
@@ -151,8 +159,28 @@ def _without_secrets(item: Input, mask: Mask) -> Input:
             return SetObjects(tuple(map(_masked_object, objects)))
         case OperationFinished(value=str(value)):
             return replace(item, value=mask.text(value))
+        case ProbeFinished(outcome=outcome):
+            attempts = tuple(_masked_attempt(each, mask) for each in outcome.attempts)
+            return replace(item, outcome=replace(outcome, attempts=attempts))
         case _:
             return item
+
+
+def _masked_attempt(attempt: Attempt, mask: Mask) -> Attempt:
+    """Mask the headers of an answer; its texts are masked with those of all inputs."""
+    if attempt.http is None:
+        return attempt
+    headers = _masked_headers(attempt.http.headers, mask)
+    return replace(attempt, http=replace(attempt.http, headers=headers))
+
+
+def _masked_headers(
+    headers: tuple[HTTPHeader, ...], mask: Mask
+) -> tuple[HTTPHeader, ...]:
+    return tuple(
+        replace(header, value=mask.value(header.name, header.value))
+        for header in headers
+    )
 
 
 def _masked_object(value: ConfigObject) -> ConfigObject:
@@ -167,6 +195,9 @@ def _masked_pod(pod: Pod, mask: Mask) -> Pod:
 
     return replace(
         pod,
+        annotations={
+            name: mask.value(name, value) for name, value in pod.annotations.items()
+        },
         init_containers=masked(pod.init_containers),
         containers=masked(pod.containers),
     )
@@ -222,8 +253,5 @@ def _masked_handler(
 ) -> ExecAction | HTTPGetAction:
     if isinstance(handler, ExecAction):
         return ExecAction(_masked_words(handler.command, mask))
-    headers = tuple(
-        replace(each, value=mask.value(each.name, each.value))
-        for each in handler.http_headers
-    )
+    headers = _masked_headers(handler.http_headers, mask)
     return replace(handler, path=mask.text(handler.path), http_headers=headers)
