@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from probetui.drive.record_lines import MOST_DAMAGES
 from probetui.drive.record_reader import read_recording
 from probetui.drive.record_writer import Recorder, RecordWriter
 from probetui.drive.recording import RecordContext, SessionHeader
@@ -50,6 +51,21 @@ def test_of_a_cut_off_recording_what_is_whole_is_read_and_the_rest_counted(
     assert recording.entries == JOURNAL[:1]
     assert recording.end is None
     assert recording.problem == "line 3 is damaged: cut off after 20 bytes"
+
+
+def test_of_a_recording_with_countless_damaged_lines_the_first_are_read(
+    path: Path,
+) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + b"\n" * 2_000_000 + b"".join(lines[2:]))
+
+    recording = read_recording(path)
+
+    assert recording.entries == JOURNAL[:1]
+    assert recording.problem.endswith(
+        f"and {MOST_DAMAGES - 3} more; what follows is not read, "
+        f"from line {MOST_DAMAGES + 3} on"
+    )
 
 
 def test_a_last_line_without_its_newline_counts_as_cut_off(path: Path) -> None:

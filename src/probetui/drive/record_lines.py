@@ -21,6 +21,9 @@ from probetui.drive.value_json import plausible_instant
 from probetui.errors import RecordError
 
 _MOST_TOLD = 3
+MOST_DAMAGES = 10_000
+"""Damaged lines after which the rest of a record is not read: a small compressed file
+may hold millions."""
 _NO_RECORD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -42,6 +45,11 @@ class Damages:
 
     def __init__(self) -> None:
         self._told: dict[int, str] = {}
+        self._unread = ""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._told)
 
     def __bool__(self) -> bool:
         """Tell whether there are any."""
@@ -56,11 +64,17 @@ class Damages:
         lines = "1 line is" if count == 1 else f"{count} lines are"
         self._told.setdefault(number, f"{lines} missing before line {number}")
 
+    def leave_rest(self, number: int) -> None:
+        """Note that a line and all that follow are not read."""
+        self._unread = f"what follows is not read, from line {number} on"
+
     def __str__(self) -> str:
         """Say it of the first lines, and count the others."""
         told = [self._told[number] for number in sorted(self._told)[:_MOST_TOLD]]
         more = len(self._told) - len(told)
-        return "; ".join([*told, f"and {more} more"] if more else told)
+        count = [f"and {more} more"] if more else []
+        unread = [self._unread] if self._unread else []
+        return "; ".join([*told, *count, *unread])
 
 
 class RecordLines:
@@ -99,6 +113,9 @@ class RecordLines:
         expected = None if self.session.continues else self.session.seq + 1
         while self._offset < len(self._data):
             self.count += 1
+            if len(self.damages) >= MOST_DAMAGES:
+                self.damages.leave_rest(self.count)
+                return
             offset, end = self._offset, _end_of_line(self._data, self._offset)
             self._offset = end
             line = self._line(offset, end)
