@@ -181,3 +181,18 @@ spec: {containers: [{name: app, image: x, env: [{name: DB_PASS, value: hunter2-x
         "host": "tcp://me:***@h",
         "watch": True,
     }
+
+
+def test_credentials_are_masked_in_annotations_of_a_manifest() -> None:
+    manifest = """\
+metadata:
+  annotations:
+    db: postgres://me:hunter22@db/app
+    api-token: hunter33
+    kind: plain
+"""
+
+    masked = without_secrets(manifest, Mask(["hunter33"]))
+
+    assert "hunter" not in masked
+    assert "kind: plain" in masked
