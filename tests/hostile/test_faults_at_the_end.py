@@ -5,17 +5,22 @@ from __future__ import annotations
 import errno
 import io
 import os
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import docker
 import pytest
+import yaml
 
 from probetui.cli import compose, outputs
 from probetui.cli.main import run
 from probetui.drive.record_writer import Recorder
 from probetui.headless import output
 from probetui.kubelet.engine import Engine
+from probetui.runtimes.process.disruptions import Disruptions
+from probetui.runtimes.process.runtime import ProcessRuntime
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_own_home")]
 
@@ -47,6 +52,25 @@ class InjectedError(Exception):
 
 def fails(*_: Any, **__: Any) -> Any:
     raise InjectedError("injected")
+
+
+class FailingUpkeep:
+    """Upkeep of images that fails when it looks a last time."""
+
+    def noting_pulls(self, runtime: Any) -> Any:
+        """Return the runtime as it is."""
+        return runtime
+
+    async def run(self) -> None:
+        """Have nothing to do."""
+
+    async def finish(self) -> None:
+        """Fail."""
+        raise InjectedError("injected")
+
+
+def a_failing_upkeep(_live: Any) -> FailingUpkeep:
+    return FailingUpkeep()
 
 
 SHOW = compose._Live._show
@@ -101,6 +125,9 @@ def session(tmp_path: Path, trace: Path) -> Callable[..., int]:
         pytest.param(outputs.Outputs, "__exit__", fails, id="writing what waits"),
         pytest.param(Recorder, "end", fails, id="the end of the record"),
         pytest.param(compose._Live, "_show", fails_after_it, id="the screen"),
+        pytest.param(compose._Live, "_image_upkeep", a_failing_upkeep, id="images"),
+        pytest.param(Disruptions, "undo", fails, id="undoing disruptions"),
+        pytest.param(ProcessRuntime, "close", fails, id="closing the runtime"),
     ],
 )
 def test_a_bug_in_a_step_of_the_end_skips_no_other_step(
@@ -173,3 +200,59 @@ def test_standard_output_on_a_full_disk_ends_the_session_in_good_order(
     assert status == 2
     assert "cannot write to standard output: No space left on device" in told
     assert traced == ["started", "preStop", "SIGTERM"]
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    ("owner", "step"),
+    [
+        pytest.param(output.LinePrinter, "take", id="printing lines"),
+        pytest.param(Recorder, "take", id="recording entries"),
+    ],
+)
+def test_a_bug_in_the_middle_ends_a_session_on_docker_in_good_order(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    owner: Any,
+    step: str,
+) -> None:
+    name = f"faults-{uuid.uuid4().hex[:8]}"
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    trace = volume / "trace"
+    manifest = tmp_path / "pod.yaml"
+    manifest.write_text(on_docker(name, volume))
+    works = getattr(owner, step)
+
+    def fails_once_started(*args: Any, **names: Any) -> Any:
+        if trace.exists():
+            raise InjectedError("injected")
+        return works(*args, **names)
+
+    monkeypatch.setattr(owner, step, fails_once_started)
+    client = docker.from_env()
+    try:
+        session = ("run", "-f", str(manifest), "--runtime", "docker", "--plain")
+        status = run([*session, "--until", "ready", "--timeout", "60s"])
+        left = client.containers.list(all=True, filters={"name": name})
+        for container in left:
+            container.remove(force=True)
+    finally:
+        client.close()
+
+    assert status == BUG
+    assert "this is a bug in probetui (InjectedError)" in capfd.readouterr().err
+    assert trace.read_text().split() == ["started", "preStop", "SIGTERM"]
+    assert left == []
+
+
+def on_docker(name: str, volume: Path) -> str:
+    """Return the pod as a container that writes its trace to a folder of the host."""
+    pod = yaml.safe_load(POD % {"trace": "/volume/trace"})
+    pod["metadata"]["name"] = name
+    container = pod["spec"]["containers"][0]
+    container |= {"image": "busybox:1.36", "imagePullPolicy": "Never"}
+    container["volumeMounts"] = [{"name": "volume", "mountPath": "/volume"}]
+    pod["spec"]["volumes"] = [{"name": "volume", "hostPath": {"path": str(volume)}}]
+    return yaml.safe_dump(pod)
