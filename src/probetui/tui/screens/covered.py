@@ -15,6 +15,8 @@ class CoveredScreen(Screen[ScreenResultType], inherit_bindings=False):
     """Where there is too little room, it says so and nothing else."""
 
     def on_mount(self) -> None:
+        if not self.is_attached:  # the program ends before the screen is there
+            return
         self.mount(Static(_WORDS, id="too-small", markup=False))
 
     def on_resize(self, event: Resize) -> None:
