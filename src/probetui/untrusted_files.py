@@ -20,6 +20,7 @@ import re
 import secrets
 import stat
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -595,7 +596,7 @@ class _Level:
     kept: set[str] = field(default_factory=set)
 
 
-class _TreeWalk:
+class _TreeWalk(ABC):
     """Goes through one tree on one mount, with two descriptors however deep it is.
 
     The way up is `..`, compared with what was there on the way down. What is done with
@@ -710,25 +711,25 @@ class _TreeWalk:
 
     # -- what is done
 
+    @abstractmethod
     def _begin(self, pinned: int) -> None:
         """Do something with a directory before what is in it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _visit(self, name: str) -> None:
         """Do something with what is no directory."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _end(self, done: _Level) -> None:
         """Do something with a directory after what is in it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _skip(self, name: str, reason: str) -> None:
         """Take note of another mount, which is not gone into."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _leave(self, name: str, reason: str) -> None:
         """Take note of what was refused; no name means the directory itself."""
-        raise NotImplementedError
 
 
 class _Removal(_TreeWalk):
