@@ -74,7 +74,11 @@ def test_the_configuration_has_a_schema_too(
             {"enum": ["auto", "always", "never"], "default": "auto"},
             id="one of some words",
         ),
-        pytest.param("seed", {"type": "integer", "minimum": 0}, id="number"),
+        pytest.param(
+            "seed",
+            {"type": "integer", "minimum": 0, "maximum": 2**64 - 1},
+            id="number",
+        ),
         pytest.param("log-file", {"type": "string"}, id="text"),
         pytest.param(
             "autosave-limit",

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from probetui.cli.config_schema import JsonSchema, config_schema
@@ -112,6 +112,8 @@ ALL_KINDS = st.one_of(
 
 @pytest.mark.parametrize("key", [each.key for each in ALL_SETTINGS])
 @given(value=ALL_KINDS)
+@example(value=2**64 - 1)
+@example(value=2**64)
 def test_a_value_of_any_kind_is_taken_as_the_schema_has_it_or_refused_by_name(
     key: str, value: object, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -151,6 +153,8 @@ def fits(schema: JsonSchema, value: object) -> bool:
     names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
         return False
-    return type(value) in {kinds[each] for each in names} and (
-        not isinstance(value, int) or value >= schema.get("minimum", value)
-    )
+    if isinstance(value, int) and not (
+        schema.get("minimum", value) <= value <= schema.get("maximum", value)
+    ):
+        return False
+    return type(value) in {kinds[each] for each in names}

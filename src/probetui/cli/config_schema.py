@@ -12,6 +12,9 @@ from probetui.cli.parameters import ByteCount, KeymapSource, Option
 
 JsonSchema = dict[str, Any]
 
+MOST_INTEGER = 2**64 - 1
+"""YAML as Kubernetes reads it makes a larger whole number a float."""
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -36,7 +39,7 @@ def _schema_of(setting: Option) -> JsonSchema:
         case click.IntRange(min=least, max=most):
             schema["type"] = "integer"
             schema |= {} if least is None else {"minimum": least}
-            schema |= {} if most is None else {"maximum": most}
+            schema["maximum"] = MOST_INTEGER if most is None else most
         case ByteCount():
             schema |= {"type": "string", "pattern": ByteCount.pattern}
         case KeymapSource():
