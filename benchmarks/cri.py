@@ -26,8 +26,7 @@ from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.connection import connect
-from probetui.runtimes.cri.endpoints import endpoints, socket_path
+from probetui.runtimes.cri.connection import connect, list_endpoints, socket_path
 from probetui.runtimes.cri.runtime import CriOptions, CriRuntime
 from probetui.runtimes.cri.translate import to_cri_id
 
@@ -146,7 +145,7 @@ async def measure_relists(runtime: CriRuntime, seconds: int) -> dict[str, float]
 
 
 async def measure(options: argparse.Namespace) -> dict[str, float]:
-    (place, *_) = endpoints(options.runtime_endpoint)
+    (place, *_) = list_endpoints(options.runtime_endpoint)
     with tempfile.TemporaryDirectory(prefix="probetui-bench-") as folder:
         runtime = await connect(
             SystemClock(),

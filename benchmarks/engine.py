@@ -20,16 +20,17 @@ from collections import deque
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
-from probetui.drive.world import World
+from probetui.drive.scenario.world import World
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import AddPod, Fact
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, Probe
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import Effect, RunProbe
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import AddPod, Fact, ProbeFinished
+from probetui.kubelet.facts import ProbeFinished
 from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
-from probetui.kubelet.turn import Turn
+from probetui.kubelet.runtime.turn import Turn
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTLE = timedelta(seconds=5)

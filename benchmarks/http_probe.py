@@ -35,7 +35,7 @@ from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import ProbeResult
 from probetui.ports import ExecResult
-from probetui.probers.dispatch import Dispatch
+from probetui.probers.prober import ProbeDispatcher
 
 LOOPBACK = "127.0.0.1"
 ANSWER = (
@@ -91,7 +91,7 @@ def probing(handler: ProbeHandler) -> Act:
     effect = RunProbe(
         1, key, pod, container, Probe(handler), ContainerID("none://0"), LOOPBACK
     )
-    dispatch = Dispatch(NoRuntime(), SystemClock())
+    dispatch = ProbeDispatcher(NoRuntime(), SystemClock())
 
     async def act() -> None:
         outcome = await dispatch.probe(effect)

@@ -27,7 +27,7 @@ class Limit(NamedTuple):
 
 def tell(*limits: Limit) -> None:
     """Print each with its limit; the process ends with 1 if one is not met."""
-    for each in limits:
-        print(each)
-    if not all(each.is_met for each in limits):
+    for limit in limits:
+        print(limit)
+    if not all(limit.is_met for limit in limits):
         sys.exit(1)

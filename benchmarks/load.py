@@ -23,10 +23,12 @@ from multiprocessing.connection import Connection
 
 from limits import Limit, tell
 
-from probetui.cli import collector
+from probetui.cli import gc_tuning
 from probetui.drive.clocks import SystemClock
 from probetui.drive.realtime import LATENESS_SHOWN, RealtimeSession
-from probetui.drive.world import World
+from probetui.drive.scenario.world import World
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import AddPod, Fact
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import (
@@ -39,12 +41,11 @@ from probetui.k8s.probe import (
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import Effect, RunProbe
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import AddPod, Fact, ProbeFinished
+from probetui.kubelet.facts import ProbeFinished
 from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.outcome import Result
 from probetui.ports import ExecResult
-from probetui.probers.dispatch import Dispatch
+from probetui.probers.prober import ProbeDispatcher
 
 LOOPBACK = "127.0.0.1"
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
@@ -84,11 +85,11 @@ class RealProbes:
     """Carries out effects: probes are real, containers are the scripted world's."""
 
     def __init__(self, world: World, clock: SystemClock) -> None:
-        self._dispatch = Dispatch(NoCommands(), clock)
+        self._dispatch = ProbeDispatcher(NoCommands(), clock)
         self._world = world
         self._clock = clock
 
-    async def carry_out(self, effect: Effect, report: Callable[[Fact], None]) -> None:
+    async def execute(self, effect: Effect, report: Callable[[Fact], None]) -> None:
         """Do what an effect asks and report what came of it."""
         if isinstance(effect, RunProbe):
             outcome = await self._dispatch.probe(effect)
@@ -158,7 +159,7 @@ def lateness(ticks: list[TickEntry], since: datetime) -> list[float]:
 
 async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
     """Run the probes and return the figures."""
-    collector.hold_off()
+    gc_tuning.disable()
     clock = SystemClock()
     # A young kubelet spreads the first ticks over the period.
     engine = Engine(KubeletConfig(age=timedelta()), clock.now())
@@ -167,7 +168,7 @@ async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
     )
     for pod in pods(count, port):
         session.send(AddPod(pod))
-    collector.settle()
+    gc_tuning.freeze()
     running = asyncio.create_task(session.run())
     await asyncio.sleep(SETTLE_SECONDS)
     since = clock.now()
@@ -179,7 +180,7 @@ async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
     # Before the whole journal is unpacked, which only a benchmark does.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ticks = [each for each in session.journal if isinstance(each, TickEntry)]
-    judged = [each for each in ticks if each.started_at >= since and each.attempts]
+    judged = [tick for tick in ticks if tick.started_at >= since and tick.attempts]
     assert all(each.result is Result.SUCCESS for each in judged)
     late = sorted(lateness(ticks, since))
     return {

@@ -27,17 +27,17 @@ from typing import TypeVar
 from probetui.drive.clocks import SystemClock
 from probetui.drive.executor import Executor
 from probetui.drive.realtime import RealtimeSession
+from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
-from probetui.drive.world import World
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import AddPod, Input
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, Probe
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import AddPod, Input
-from probetui.kubelet.journal import ContainerEntry, Lifecycle, TickEntry
-from probetui.kubelet.turn import Turn
-from probetui.probers.dispatch import Dispatch
-from probetui.probers.hooks import Hooks
+from probetui.kubelet.journal import ContainerEntry, LifecycleStep, TickEntry
+from probetui.kubelet.runtime.turn import Turn
+from probetui.probers.lifecycle_hooks import LifecycleHookRunner
+from probetui.probers.prober import ProbeDispatcher
 from probetui.runtimes.docker.connection import connect
 from probetui.runtimes.docker.runtime import DockerOptions
 
@@ -108,7 +108,9 @@ async def start_pods(count: int) -> Started:
     folder = Path(tempfile.mkdtemp(prefix="probetui-benchmark-"))
     options = DockerOptions(folder, owner="probetui-benchmark")
     runtime = await connect(clock, options)
-    executor = Executor(runtime, Dispatch(runtime, clock), Hooks(runtime), clock)
+    executor = Executor(
+        runtime, ProbeDispatcher(runtime, clock), LifecycleHookRunner(runtime), clock
+    )
     session = RealtimeSession(
         engine, executor, clock, runtime_name=await runtime.version(), events=runtime
     )
@@ -164,7 +166,7 @@ async def all_started(session: RealtimeSession, count: int) -> None:
 
 
 def is_start(entry: object) -> bool:
-    return isinstance(entry, ContainerEntry) and entry.what is Lifecycle.STARTED
+    return isinstance(entry, ContainerEntry) and entry.what is LifecycleStep.STARTED
 
 
 async def idle_rate() -> float:
@@ -204,8 +206,8 @@ def compare_shapes(rounds: int) -> Shapes:
     """Weigh thirty probes in one pod and in thirty, in turn."""
     one, thirty = one_pod(), thirty_pods()
     pairs = [(per_tick(one), per_tick(thirty)) for _ in range(rounds)]
-    best_one = min(each[0] for each in pairs)
-    best_thirty = min(each[1] for each in pairs)
+    best_one = min(pair[0] for pair in pairs)
+    best_thirty = min(pair[1] for pair in pairs)
     return Shapes(
         round(1e6 * best_one, 2),
         round(1e6 * best_thirty, 2),
@@ -217,8 +219,8 @@ def per_tick(pods: list[Pod]) -> float:
     """Return what a tick of these pods costs the engine, in seconds of CPU."""
     engine = WeighedEngine(KubeletConfig(age=timedelta()), START)
     simulation = Simulation(engine, World(), START)
-    for each in pods:
-        simulation.submit(AddPod(each))
+    for pod in pods:
+        simulation.submit(AddPod(pod))
     simulation.run_for(SETTLE)
     engine.cpu_seconds, ticks_before = 0.0, count_ticks(simulation)
     simulation.run_for(MEASURED)

@@ -23,21 +23,26 @@ from typing import NamedTuple
 
 from limits import Limit, tell
 
-from probetui.drive.record_writer import Recorder, RecordWriter
-from probetui.drive.recording import RecordContext, SessionHeader
-from probetui.drive.replay import RecordedCourse
-from probetui.drive.scripted_lives import Life, Spell, Spells
-from probetui.drive.scripted_results import ResultName, ScriptedResult
+from probetui.drive.playback.replay import ReplaySource
+from probetui.drive.scenario.behavior import (
+    InstanceBehavior,
+    ResultName,
+    ResultPhase,
+    ResultPhases,
+    ScriptedResult,
+)
+from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
-from probetui.drive.tape import Tape
-from probetui.drive.world import World
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import Input, SetPods
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, Probe, ProbeType
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import Input, SetPods
 from probetui.kubelet.journal import TickEntry
-from probetui.presentation.api_json import pod_status_to_json
+from probetui.record.codec import SessionHeader
+from probetui.record.format import RecordContext
+from probetui.record.reader import RecordingFile
+from probetui.record.writer import Recorder, RecordWriter
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -67,24 +72,26 @@ def world() -> World:
         ScriptedResult(each, takes=timedelta(milliseconds=20))
         for each in (ResultName.SUCCESS, ResultName.FAILURE)
     )
-    flapping = Spells((Spell(success, times=7), Spell(failure, times=4)), repeat=True)
-    dying = Spells((Spell(success, times=90), Spell(failure, times=3)), repeat=True)
+    flapping = ResultPhases(
+        (ResultPhase(success, times=7), ResultPhase(failure, times=4)), repeat=True
+    )
+    dying = ResultPhases(
+        (ResultPhase(success, times=90), ResultPhase(failure, times=3)), repeat=True
+    )
     answers = {ProbeType.READINESS: flapping, ProbeType.LIVENESS: dying}
-    return World({"app": (Life(answers=answers, stops_after=SECOND),)})
+    return World({"app": (InstanceBehavior(answers=answers, stops_after=SECOND),)})
 
 
 def record(path: Path, count: int, ticks: int) -> Mapping[str, float]:
     """Simulate and record until there are so many ticks."""
     wanted, config = pods(count), KubeletConfig()
-    context = RecordContext(
-        START, {each.uid: each for each in wanted}, pod_status_to_json
-    )
+    context = RecordContext(START, {each.uid: each for each in wanted})
     recorder = Recorder(RecordWriter.open(path), context)
     recorder.begin(SessionHeader("0", "sim", "v1.32", {}, [], 0, config))
     simulation = Simulation(Engine(config, START), world(), START)
 
     def hear(item: Input | None, now: datetime) -> None:
-        recorder.hear(item, now, simulation.entries)
+        recorder.note_input(item, now, simulation.entries)
 
     simulation.attach([], hear)
     simulation.schedule(SetPods(wanted), START)
@@ -92,8 +99,8 @@ def record(path: Path, count: int, ticks: int) -> Mapping[str, float]:
     watch = Stopwatch()
     while seen < ticks:
         entries = simulation.turn().entries
-        seen += sum(isinstance(each, TickEntry) for each in entries)
-        recorder.take(entries)
+        seen += sum(isinstance(entry, TickEntry) for entry in entries)
+        recorder.consume(entries)
     recorder.end("left", 0, simulation.now)
     return {
         "ticks": seen,
@@ -124,13 +131,13 @@ class Stopwatch:
         return Took(time.perf_counter() - self._wall, time.process_time() - self._cpu)
 
 
-def seek(course: RecordedCourse, instant: datetime) -> Took:
+def seek(course: ReplaySource, instant: datetime) -> Took:
     """Go to an instant and return how long it took to see it."""
     watch = Stopwatch()
     if instant < course.now:
-        course.go_back(instant)
+        course.seek_back(instant)
     else:
-        while not course.leap(instant):
+        while not course.approach(instant):
             pass
         while (due := course.next_at()) is not None and due <= instant:
             course.turn()
@@ -142,7 +149,7 @@ def seek(course: RecordedCourse, instant: datetime) -> Took:
 def measure(path: Path) -> Mapping[str, float]:
     """Open a recording, look through it, and seek."""
     watch = Stopwatch()
-    course = RecordedCourse(Tape(path), pod_status_to_json)
+    course = ReplaySource(RecordingFile(path))
     opened = watch.read()
     first = seek(course, START + SECOND)
     watch = Stopwatch()
@@ -152,7 +159,7 @@ def measure(path: Path) -> Mapping[str, float]:
         one = Stopwatch()
         is_more = course.look_ahead()
         slices.append(one.read())
-    surveyed = watch.read()
+    inputs_surveyed = watch.read()
     assert course.note == "", course.note
     assert course.end is not None
     length = (course.end - START).total_seconds()
@@ -163,14 +170,14 @@ def measure(path: Path) -> Mapping[str, float]:
     steps = []
     for _ in range(STEPS):
         watch = Stopwatch()
-        mark = course.last_mark()
+        mark = course.last_tick_position()
         if mark is not None:
-            course.go_to(mark)
+            course.seek_position(mark)
         steps.append(watch.read())
     return {
         **named("open", opened),
         **named("first second", first),
-        **named("look through it", surveyed),
+        **named("look through it", inputs_surveyed),
         **named("longest slice of that", worst(slices)),
         **named("seek, median", median(seeks)),
         **named("seek, worst", worst(seeks)),

@@ -266,23 +266,29 @@ def drain(terminal: int, is_running: Callable[[], bool]) -> None:
 
 if "--child" in sys.argv:
     # Imported only where it is used: the measuring side must stay light.
-    from probetui.cli import collector
+    from probetui.cli import gc_tuning
     from probetui.drive.clocks import SystemClock
+    from probetui.engine.inputs import Command
+    from probetui.engine.snapshot import (
+        ContainerSnapshot,
+        PodSnapshot,
+        ProbeSnapshot,
+        Snapshot,
+    )
     from probetui.k8s.event import Event, EventType
     from probetui.k8s.pod import Container, Pod
     from probetui.k8s.probe import HTTPGetAction, Probe, ProbeKey, ProbeType
     from probetui.k8s.runtime import ContainerID
     from probetui.k8s.status import ContainerStatus, PodPhase, PodStatus, Running
-    from probetui.kubelet.inputs import Command
-    from probetui.kubelet.journal import Action, Entry, EventEntry, TickEntry, Trigger
-    from probetui.kubelet.outcome import Attempt, ProbeResult, Result
-    from probetui.kubelet.snapshot import (
-        ContainerSnapshot,
-        PodSnapshot,
-        PodWorkerState,
-        ProbeSnapshot,
-        Snapshot,
+    from probetui.kubelet.journal import (
+        EventEntry,
+        JournalEntry,
+        TickAction,
+        TickEntry,
+        Trigger,
     )
+    from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+    from probetui.kubelet.pod_workers.pod_update import PodWorkerState
     from probetui.tui.app import ProbetuiApp
     from probetui.tui.options import ScreenOptions
 
@@ -300,7 +306,7 @@ if "--child" in sys.argv:
             self._clock = clock
             self._rng = random.Random(2)
             self.started_at = clock.now()
-            self.journal: list[Entry] = [
+            self.journal: list[JournalEntry] = [
                 an_event(each, self.started_at) for each in range(events)
             ]
             self._is_growing = not events
@@ -363,7 +369,7 @@ if "--child" in sys.argv:
                 ProbeKey(pod.uid, CONTAINER, each),
                 PROBE,
                 worker_alive=True,
-                believed=Result.SUCCESS,
+                stored_result=Result.SUCCESS,
                 last_result=Result.SUCCESS,
                 result_run=0,
                 on_hold=False,
@@ -398,7 +404,7 @@ if "--child" in sys.argv:
 
     def ticked(pod: PodSnapshot, now: datetime, rng: random.Random) -> PodSnapshot:
         container = pod.containers[0]
-        probes = tuple(after_tick(each, now, rng) for each in container.probes)
+        probes = tuple(after_tick(probe, now, rng) for probe in container.probes)
         return replace(pod, containers=(replace(container, probes=probes),))
 
     def after_tick(
@@ -445,7 +451,7 @@ if "--child" in sys.argv:
             stored_after=Result.SUCCESS,
             hold_before=False,
             hold_after=False,
-            action=Action.NONE,
+            action=TickAction.NONE,
         )
 
     def an_event(number: int, now: datetime) -> EventEntry:
@@ -459,7 +465,7 @@ if "--child" in sys.argv:
 
 async def draw(options: argparse.Namespace) -> None:
     """Run the screen until somebody leaves it."""
-    collector.hold_off()
+    gc_tuning.disable()
     session = BusySession(options.pods, options.events, SystemClock())
     app = ProbetuiApp(session, options=ScreenOptions(zone=UTC))
     screen = asyncio.create_task(app.run_async())
@@ -470,7 +476,7 @@ async def draw(options: argparse.Namespace) -> None:
         session.publish(ticking)
         await asyncio.sleep(1 / options.rate)
         if not is_settled and time.monotonic() > settles_at:
-            collector.settle()
+            gc_tuning.freeze()
             is_settled = True
 
 

@@ -382,7 +382,7 @@ def watch(
 
 def slope(samples: Sequence[Sample], field: Callable[[Sample], float]) -> float:
     """Return how much a value grows in a minute, by least squares."""
-    minutes = [each.seconds / 60 for each in samples]
+    minutes = [sample.seconds / 60 for sample in samples]
     return statistics.linear_regression(minutes, [*map(field, samples)]).slope
 
 
@@ -449,7 +449,7 @@ def main() -> None:
     print(f"samples: {options.samples.resolve()}", flush=True)
     samples = measure(options)
     minutes = min(WARM_UP_MINUTES, options.hours * 60 / 3)
-    judged = [each for each in samples if each.seconds >= minutes * 60]
+    judged = [sample for sample in samples if sample.seconds >= minutes * 60]
     limits = limits_of(judged, options.probes_per_second)
     first, last = judged[0], judged[-1]
     passed = last.seconds - first.seconds
@@ -459,12 +459,12 @@ def main() -> None:
         "answers_per_second": round((last.answers - first.answers) / passed, 1),
         "memory_mb": round(last.memory_bytes / MEGABYTE, 1),
         "memory_max_mb": round(
-            max(each.memory_bytes for each in samples) / MEGABYTE, 1
+            max(sample.memory_bytes for sample in samples) / MEGABYTE, 1
         ),
         "blocks_a_minute": round(slope(judged, lambda each: each.blocks), 1),
     }
     if options.json:
-        print(json.dumps(figures | {each.what: each.figure for each in limits}))
+        print(json.dumps(figures | {limit.what: limit.figure for limit in limits}))
         return
     print(
         "after {warm_up_minutes} minutes, for {minutes} minutes: {answers_per_second} "

@@ -30,7 +30,7 @@ from probetui.k8s.status import (
     PodStatus,
     Running,
 )
-from probetui.kubelet.container_hash import container_hash
+from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 
 START = datetime(2025, 1, 1, 12, 0, tzinfo=UTC)

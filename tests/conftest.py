@@ -1,11 +1,15 @@
-"""What holds for all tests: which engines must be there, how hard hypothesis tries.
+"""What holds for all tests: which of them run, where, and with what engines.
+
+`pytest` alone runs the quick tests: no engine, no terminal, not against the clock. Its
+last lines say what it left out. `pytest --rest` runs just that, `pytest --all` both.
+Where files, `-k` or `-m` say what to run, that is run.
 
 `PROBETUI_REQUIRE_ENGINES` names engines, apart by commas, that must be there: their
 tests then fail where they would otherwise be skipped. Tools (tmux, curl) count too;
 they must be there with any engine, and wherever `CI` is set.
 
-The whole suite runs in two processes: one for all that waits (for engines, for the
-installed program, for the clock), one for what computes. A part of it runs in one.
+Quick tests share the machine's cores. The rest runs in two processes: one for all that
+waits (for engines, for the installed program, for the clock), one for what computes.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache, partial
@@ -44,9 +49,8 @@ settings.load_profile(
     or ("ci" if os.environ.get("CI") else "default")
 )
 
-WAITING_FOLDERS = tuple(
-    f"tests/{each}/" for each in ("conformance", "e2e", "runtimes", "traces")
-)
+WAITING_FOLDERS = ("tests/conformance/", "tests/e2e/", "tests/runtimes/")
+"""The two live suites, conformance and traces, are in two lanes: they mostly sleep."""
 
 REQUIRED_ENGINES = frozenset(
     filter(None, os.environ.get("PROBETUI_REQUIRE_ENGINES", "").split(","))
@@ -68,10 +72,10 @@ def _why_no_docker() -> str | None:
     # Half a second that only tests with an engine need.
     from probetui.runtimes.docker import connection  # noqa: PLC0415
 
-    places = connection.endpoints(None, None, os.environ)
-    tried = list(connection.attempts(places))
+    places = connection.list_endpoints(None, None, os.environ)
+    tried = list(connection.try_endpoints(places))
     if tried[-1].api is None:
-        return str(connection.unavailable(tried))
+        return str(connection.unavailable_error(tried))
     tried[-1].api.close()
     return None
 
@@ -80,16 +84,18 @@ def _why_no_docker() -> str | None:
 def _why_no_cri() -> str | None:
     """Return why there is no CRI runtime to test with, None if there is one."""
     # Time that only tests with an engine need.
-    from probetui.runtimes.cri import connection, endpoints  # noqa: PLC0415
+    from probetui.runtimes.cri import connection  # noqa: PLC0415
 
     async def look() -> str | None:
         tried = []
-        async for each in connection.attempts(endpoints.endpoints(CRI_ENDPOINT)):
-            if isinstance(each.result, connection.Found):
-                await each.result.client.close()
+        async for attempt in connection.try_endpoints(
+            connection.list_endpoints(CRI_ENDPOINT)
+        ):
+            if isinstance(attempt.result, connection.UsableRuntime):
+                await attempt.result.client.close()
                 return None
-            tried.append(each)
-        return str(connection.unavailable(tried))
+            tried.append(attempt)
+        return str(connection.unavailable_error(tried))
 
     return asyncio.run(look())
 
@@ -106,21 +112,134 @@ ENGINES: dict[str, Callable[[], str | None]] = {
 }
 
 
+class Selection(StrEnum):
+    """Which tests a run of the whole suite is about."""
+
+    QUICK = "quick"
+    REST = "rest"
+    ALL = "all"
+
+
+LEFT_OUT_BY_MARKER = {
+    "docker": "need a Docker daemon",
+    "cri": "need a CRI runtime",
+    "tmux": "need tmux",
+    "curl": "need curl",
+    "e2e": "run the installed program",
+    "live": "run against the clock for minutes",
+    "slow": "take long",
+}
+"""Why a test is none of the quick ones, by its marker."""
+
+AGAINST_THE_CLOCK = (
+    "tests/hostile/",
+    "tests/runtimes/process/",
+    "tests/runtimes/test_process.py",
+)
+"""Tests with real processes and servers, which wait for them."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what selects tests of the whole suite."""
+    group = parser.getgroup("probetui")
+    for selection, which in (
+        (Selection.REST, "the tests that `pytest` alone leaves out"),
+        (Selection.ALL, "every test"),
+    ):
+        group.addoption(
+            f"--{selection}",
+            dest="selection",
+            action="store_const",
+            const=selection,
+            default=Selection.QUICK,
+            help=f"run {which}",
+        )
+
+
+def selected_tests(config: pytest.Config) -> Selection:
+    """Return which tests are to be run: all, where the user says which."""
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if hasattr(config, "workerinput"):  # xdist hands on the paths as arguments
+        is_whole = config.workerinput["is_whole"]
+    is_chosen = (
+        config.option.keyword
+        or config.option.markexpr
+        or getattr(config.option, "lf", False)
+    )
+    if not is_whole or is_chosen:
+        return Selection.ALL
+    return Selection(config.getoption("selection"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a process of xdist whether the whole suite is run."""
+    is_whole = node.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    node.workerinput["is_whole"] = is_whole
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Run the whole suite in two processes, unless something else was asked for."""
+    """Share the whole suite among processes, unless something else was asked for."""
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     # What xdist started has no processes of its own.
     is_first = not hasattr(config, "workerinput")
-    if is_whole and is_first and config.getoption("numprocesses", 0) is None:
+    if not (is_whole and is_first and config.getoption("numprocesses", 0) is None):
+        return
+    if selected_tests(config) is Selection.QUICK:
+        # Twice the cores: tests of the screen wait as long as they compute.
+        config.option.numprocesses = max(2, min(2 * (os.cpu_count() or 1), 8))
+        config.option.dist = "worksteal"
+    else:
         config.option.numprocesses = len(Lane)
         config.option.dist = "loadscope"
 
 
+def why_not_quick(item: pytest.Item) -> str:
+    """Return why a test is none of the quick ones, empty if it is one."""
+    for marker, reason in LEFT_OUT_BY_MARKER.items():
+        if item.get_closest_marker(marker) is not None:
+            return reason
+    is_waiting = item.nodeid.startswith(AGAINST_THE_CLOCK)
+    return "run processes and servers against the clock" if is_waiting else ""
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests against the clock last: what computes is over by then."""
-    items.sort(key=lambda each: each.get_closest_marker("live") is not None)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Take the tests that were asked for, those against the clock last.
+
+    What computes is over by then.
+    """
+    selection = selected_tests(config)
+    if selection is not Selection.ALL:
+        reasons = [why_not_quick(item) for item in items]
+        is_rest = selection is Selection.REST
+        left_out = [
+            item
+            for item, reason in zip(items, reasons, strict=True)
+            if bool(reason) is not is_rest
+        ]
+        config.hook.pytest_deselected(items=left_out)
+        taken = set(items).difference(left_out)
+        items[:] = [item for item in items if item in taken]
+        if not is_rest:
+            told_at_the_end(config)["left out"] = describe_left_out(Counter(reasons))
+    items.sort(key=lambda item: item.get_closest_marker("live") is not None)
+
+
+def describe_left_out(reasons: Counter[str]) -> str:
+    """Say how many tests a quick run left out, why, and how to run them."""
+    del reasons[""]
+    lines = [f"{count:6,} tests {reason}" for reason, count in reasons.most_common()]
+    return "\n".join(
+        (
+            *lines,
+            "Run them with: pytest --rest",
+            "On Debian, tools/engines/*.sh set up the engines.",
+        )
+    )
 
 
 @pytest.hookimpl(optionalhook=True)

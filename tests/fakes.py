@@ -31,18 +31,18 @@ from probetui.k8s.runtime import (
     RuntimeState,
     SandboxStatus,
 )
-from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import (
     CreateContainer,
-    Disruption,
+    Fault,
     PulledImage,
     PullImage,
     RunPodSandbox,
     RunProbe,
 )
+from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.ports import ExecResult, LogLine, Progress
-from probetui.runtimes.missing import refused_command
+from probetui.runtimes.missing_executable import command_error
 from tests.builders import START
 
 NO_TIME = timedelta()
@@ -239,8 +239,8 @@ class FakeContainer:
         )
 
     def wake(self) -> None:
-        for each in self.wakers:
-            each.set()
+        for waker in self.wakers:
+            waker.set()
 
 
 @dataclass(slots=True)
@@ -291,9 +291,9 @@ class FakeEngine:
     def container(self, name: str) -> FakeContainer:
         """Return the newest instance of the container of that name."""
         return [
-            each
-            for each in self.containers.values()
-            if each.operation.container.name == name
+            container
+            for container in self.containers.values()
+            if container.operation.container.name == name
         ][-1]
 
     def end(self, container: FakeContainer, exit_code: int, reason: str = "") -> None:
@@ -326,8 +326,8 @@ class FakeEngine:
             container.wake()
 
     def tell(self) -> None:
-        for each in self.watchers:
-            each.set()
+        for watcher in self.watchers:
+            watcher.set()
 
 
 class FakeRuntime:
@@ -359,11 +359,11 @@ class FakeRuntime:
             pod_uid=pod.uid,
             name=pod.name,
             namespace=pod.namespace,
-            sandboxes=tuple(each.status for each in sandboxes),
+            sandboxes=tuple(sandbox.status for sandbox in sandboxes),
             containers=tuple(
-                each.status()
-                for each in reversed(self.engine.containers.values())
-                if each.operation.pod.uid == pod.uid
+                container.status()
+                for container in reversed(self.engine.containers.values())
+                if container.operation.pod.uid == pod.uid
             ),
             ips=(newest.ip,) if newest.is_ready and newest.ip else (),
             seen_at=self._clock.now(),
@@ -397,15 +397,15 @@ class FakeRuntime:
         sandbox = self.engine.sandboxes.get(sandbox_id)
         if sandbox is None:
             return
-        for each in self._containers_in(sandbox_id):
-            self.engine.end(each, SIGKILL_EXIT_CODE)
+        for container in self._containers_in(sandbox_id):
+            self.engine.end(container, SIGKILL_EXIT_CODE)
         sandbox.status = replace(sandbox.status, is_ready=False)
         self.engine.tell()
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
         await self.stop_pod_sandbox(sandbox_id)
-        for each in self._containers_in(sandbox_id):
-            del self.engine.containers[each.container_id]
+        for container in self._containers_in(sandbox_id):
+            del self.engine.containers[container.container_id]
         self.engine.sandboxes.pop(sandbox_id, None)
 
     async def image_status(self, image: str) -> str | None:
@@ -469,29 +469,29 @@ class FakeRuntime:
                 lambda: self.engine.end(container, exit_code),
             )
 
-    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
         await self._ask()
         container = self._container(container_id)
         if not container.runs():
             raise ContainerRuntimeError(f"container is {container.state}")
         sandbox_id = container.operation.sandbox_id
-        match disruption:
-            case Disruption.FREEZE:
+        match fault:
+            case Fault.FREEZE:
                 self._frozen.append(container)
                 container.is_frozen = True
-            case Disruption.UNFREEZE:
+            case Fault.UNFREEZE:
                 container.is_frozen = False
-            case Disruption.STOP:
+            case Fault.STOP:
                 self._ask_to_end(container)
-            case Disruption.KILL:
+            case Fault.KILL:
                 self.engine.end(container, SIGKILL_EXIT_CODE)
-            case Disruption.CUT_NETWORK:
+            case Fault.CUT_NETWORK:
                 self._cut.add(sandbox_id)
                 self.engine.cut_off.add(sandbox_id)
-            case Disruption.RESTORE_NETWORK:
+            case Fault.RESTORE_NETWORK:
                 self.engine.cut_off.discard(sandbox_id)
 
-    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
         return ""
 
     async def remove_container(self, container_id: ContainerID) -> None:
@@ -516,7 +516,7 @@ class FakeRuntime:
             raise ContainerRuntimeError("container is paused")
         answer = self.engine.execs(container, command)
         if answer.error:
-            raise refused_command(answer.error)
+            raise command_error(answer.error)
         limit = timedelta(seconds=timeout_seconds) if timeout_seconds else None
         is_late = limit is not None and (answer.takes is None or answer.takes > limit)
         takes = limit if is_late else answer.takes
@@ -563,8 +563,8 @@ class FakeRuntime:
 
     async def close(self) -> None:
         """Undo what was disrupted here; there is nothing else to let go of."""
-        for each in self._frozen:
-            each.is_frozen = False
+        for container in self._frozen:
+            container.is_frozen = False
         self.engine.cut_off -= self._cut
 
     async def _ask(self) -> None:
@@ -612,9 +612,9 @@ class FakeRuntime:
 
     def _containers_in(self, sandbox_id: str) -> list[FakeContainer]:
         return [
-            each
-            for each in self.engine.containers.values()
-            if each.operation.sandbox_id == sandbox_id
+            container
+            for container in self.engine.containers.values()
+            if container.operation.sandbox_id == sandbox_id
         ]
 
     def _image(self, image: str) -> Image:

@@ -22,7 +22,7 @@ def long_modules(folder: Path) -> Iterator[tuple[int, Path]]:
         (len(path.read_text(encoding="utf-8").splitlines()), path)
         for path in folder.rglob("*.py")
     )
-    yield from sorted((each for each in lengths if each[0] > LINES), reverse=True)
+    yield from sorted((length for length in lengths if length[0] > LINES), reverse=True)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Reading what peers send on the event loop, which they must not hold up.
+"""A CPU budget for reading on the event loop, so that no peer holds it up.
 
 Reading what is there already never suspends, and a peer may send faster than it can be
 read. So work on what it sent is done for 2 ms of the processor, then the reader rests
@@ -21,7 +21,7 @@ _LONGEST_REST_SECONDS = 0.25
 
 
 class RestSchedule:
-    """When readers that have used up their budgets go on: one after the other.
+    """Schedules when readers that have used up their budgets continue, one by one.
 
     Where the machine is so busy that many rests are over at once, one reader goes on in
     each turn of the event loop.
@@ -56,7 +56,7 @@ _SCHEDULE = RestSchedule()
 
 
 class CPUBudget:
-    """The processor's time that one reader has before it has to rest.
+    """The CPU time that one reader has before it must pause.
 
     It is the event loop's thread that is measured, between two suspensions of the
     reader. Waiting for the peer counts as rest.

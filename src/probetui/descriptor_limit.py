@@ -1,4 +1,4 @@
-"""RLIMIT_NOFILE: raised for this process, and as it was for those that it starts.
+"""RLIMIT_NOFILE: raised for this process, restored for the processes it starts.
 
 Each probe under way has a descriptor, and systems allow 256 or 1,024 unless they are
 asked for more.

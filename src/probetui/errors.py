@@ -1,19 +1,19 @@
-"""Every exception that probetui raises on purpose.
+"""The exceptions that probetui raises, as one tree.
 
-    ProbetuiError                     one sentence for a person; has an exit status
+    ProbetuiError                     a message for people; has an exit status
     ├── UsageError                    an option or a file is wrong (2)
-    │   └── PodHeldError              another probetui runs the pod
+    │   └── PodInUseError             another probetui runs the pod
     ├── ManifestError                 pod YAML that cannot be used, all problems (2)
     ├── NothingToDoError              no pod, no probe, selector matched nothing (5)
     ├── RuntimeUnavailableError       no daemon or socket answers; what was tried (3)
     ├── ContainerRuntimeError         a runtime refused one call
-    │   ├── LeftBehindError           something that was to be removed stays
+    │   ├── IncompleteRemovalError    some of what was to be removed is left
     │   ├── ImageNotFoundError        the image is not there and was not pulled
     │   ├── ContainerConfigError      what a container asks for cannot be prepared
     │   └── ExecutableMissingError    the command of an exec is not there
     ├── ExecTimeoutError              an exec ran longer than its limit
     ├── GoError                       a prober's step failed; in the kubelet's words
-    ├── OwnTroubleError               a prober could not do its step; that is our fault
+    ├── LocalResourceError            this process lacks a descriptor, thread or time
     └── RecordError                   a record cannot be written or read (2)
 
 A probe that fails is a value (`ProbeOutcome`), never an exception.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ProbetuiError(Exception):
-    """The root: a sentence for a person and the exit status it leads to."""
+    """The root: a message for people and the exit status it leads to."""
 
     exit_status = 1
 
@@ -48,7 +48,7 @@ class OutputError(ProbetuiError):
         super().__init__(f"cannot write to standard output: {error.strerror or error}")
 
 
-class PodHeldError(UsageError):
+class PodInUseError(UsageError):
     """Another probetui runs a pod.
 
     Args:
@@ -70,18 +70,17 @@ class ManifestError(ProbetuiError):
 
     Args:
         problems: one finished line each, `file:line:col: path: message`.
-        told: the same with what is worth a warning between them, in their order; each
-            line after the word for how bad it is.
+        lines: the same with warnings between them, in order: the severity, the text.
     """
 
     exit_status = 2
 
     def __init__(
-        self, problems: Sequence[str], told: Sequence[tuple[str, str]] = ()
+        self, problems: Sequence[str], lines: Sequence[tuple[str, str]] = ()
     ) -> None:
         super().__init__("\n".join(problems))
         self.problems = tuple(problems)
-        self.told = tuple(told) or tuple(("error", each) for each in problems)
+        self.lines = tuple(lines) or tuple(("error", problem) for problem in problems)
 
 
 class NothingToDoError(ProbetuiError):
@@ -120,12 +119,12 @@ class ContainerRuntimeError(ProbetuiError):
         self.unreachable = unreachable
 
 
-class LeftBehindError(ContainerRuntimeError):
-    """Something of what was to be removed stays; all else is gone.
+class IncompleteRemovalError(ContainerRuntimeError):
+    """Some of what was to be removed is left; all else is gone.
 
     Args:
-        left: what stays, or the first of it: a path, and the reason.
-        count: how many there are in all.
+        left: the first paths that are left, each with the reason.
+        count: how many are left in all.
     """
 
     def __init__(self, left: Sequence[tuple[object, str]], count: int) -> None:
@@ -141,7 +140,7 @@ class ImageNotFoundError(ContainerRuntimeError):
 
 
 class ContainerConfigError(ContainerRuntimeError):
-    """What a container asks for, such as a subPath, cannot be prepared.
+    """Something that a container needs, such as a subPath, cannot be prepared.
 
     The kubelet's reason is CreateContainerConfigError: no runtime was asked yet.
     """
@@ -170,7 +169,7 @@ class GoError(ProbetuiError):
     """
 
 
-class OwnTroubleError(ProbetuiError):
+class LocalResourceError(ProbetuiError):
     """This process could not probe: no descriptor, no thread, no time.
 
     That says nothing of the container: it becomes the error of an `Attempt`, which the

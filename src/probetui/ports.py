@@ -1,4 +1,4 @@
-"""What probetui needs of the world: a clock, a container runtime, a prober."""
+"""Ports: the clock, the container runtime and the prober, as protocols."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from probetui.k8s.image import ImageFilesystem, StoredImage
-from probetui.k8s.listeners import Listeners
-from probetui.k8s.node import Node
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     ContainerID,
+    ImageFilesystem,
+    Listeners,
+    Node,
     RuntimeContainerStatus,
     RuntimePodStatus,
     SandboxStatus,
+    StoredImage,
 )
 from probetui.kubelet.effects import (
     CreateContainer,
-    Disruption,
+    Fault,
     MountVolume,
     PulledImage,
     PullImage,
@@ -32,7 +33,7 @@ from probetui.kubelet.effects import (
 from probetui.kubelet.outcome import ProbeOutcome
 
 
-class Shortcoming(NamedTuple):
+class UnsupportedField(NamedTuple):
     """A field of a pod that a runtime does not carry out as Kubernetes does.
 
     `path` is the field as the API's JSON has it, `message` what becomes of it.
@@ -43,7 +44,7 @@ class Shortcoming(NamedTuple):
 
 
 class Clock(Protocol):
-    """Where the time comes from."""
+    """The source of the current time."""
 
     def now(self) -> datetime:
         """Return the instant, in UTC; it never goes backwards."""
@@ -52,11 +53,11 @@ class Clock(Protocol):
         """Return at that instant or soon after; at once if it has passed."""
 
 
-class LostTime(Protocol):
-    """Who knows how late this process has been."""
+class LagSource(Protocol):
+    """Measures how long this process was held up."""
 
     def lost(self) -> timedelta:
-        """Return for how long, all in all, nothing could be done; it only grows."""
+        """Return the total time in which nothing ran; it only grows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +75,17 @@ class ExecResult:
 
 
 Progress = Callable[[str], None]
-"""Told what to show of a long operation, in a few words; must not block."""
+"""Called with the progress of a long operation, in a few words; must not block."""
 
 
 class Runtime(Protocol):
-    """A container runtime, with as much of the CRI as probes need.
+    """A container runtime: the part of the CRI that probes need.
 
     Every call may be cancelled. Calls that remove or stop are idempotent: what is
     already gone is not an error; any other call about what is gone is refused.
     Nothing but `ContainerRuntimeError` (and, from `exec_sync`, `ExecTimeoutError`) is
-    raised. Only what is noted as made by this user's probetui is ever listed, stopped
-    or removed; what an earlier session made is among it. A label is no proof: images
+    raised. Only what this user's probetui recorded as its own is ever listed, stopped
+    or removed, earlier sessions included. A label is no proof: images
     pass them on. IDs of containers are `<name>://<id>`.
     """
 
@@ -163,14 +164,14 @@ class Runtime(Protocol):
         """
 
     async def close(self) -> None:
-        """Let go of connections and tasks; containers are left as they are."""
+        """Close connections and end tasks; containers are left as they are."""
 
 
 class Prober(Protocol):
-    """Carries out one `RunProbe`, retries included; never raises for the world."""
+    """Runs one `RunProbe`, retries included; never raises for what a container does."""
 
     async def probe(self, effect: RunProbe) -> ProbeOutcome:
-        """Return what it came to."""
+        """Return its outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,39 +251,39 @@ class VolumeHost(Protocol):
 
 
 @runtime_checkable
-class RemainsHost(Protocol):
+class LeftoverFileSource(Protocol):
     """A runtime that keeps files of pods beside their sandboxes and volumes.
 
     A removal that was interrupted may leave nothing but these.
     """
 
-    async def list_remains(self) -> tuple[RuntimePodStatus, ...]:
+    async def list_leftover_files(self) -> tuple[RuntimePodStatus, ...]:
         """Return the pods of ours of which there are files."""
 
-    async def remove_remains(self, pod: RuntimePodStatus) -> None:
+    async def remove_leftover_files(self, pod: RuntimePodStatus) -> None:
         """Remove the files of a pod that has neither a sandbox nor volumes."""
 
 
-class Claim(StrEnum):
-    """What speaks for a pod that is not noted as ours being probetui's."""
+class UnownedReason(StrEnum):
+    """Why a pod with probetui's labels is not recorded as ours."""
 
     ANOTHERS = "another user's"
-    """Its names and labels hold: a probetui of another user or state folder made it."""
+    """Valid names and labels: made by another user, or with another state folder."""
 
     UNVERIFIED = "unverified"
-    """It only looks as what an earlier version made, which noted nothing."""
+    """It only looks as if an earlier version made it, which recorded nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnownedPod:
-    """A pod with probetui's labels that is not noted as ours.
+    """A pod with probetui's labels that is not recorded as ours.
 
-    `made_by` is for people, empty where nothing says who it was. `things` are the IDs
-    of all that is to be noted to take it over.
+    `made_by` is for people, empty if it is not known. `things` are the IDs to record
+    when it is taken over.
     """
 
     status: RuntimePodStatus
-    claim: Claim
+    claim: UnownedReason
     made_by: str = ""
     things: tuple[str, ...] = ()
 
@@ -295,7 +296,7 @@ class SharedEngine(Protocol):
         """Return the pods that other probetuis seem to have made."""
 
     async def take_over(self, pod: UnownedPod) -> None:
-        """Have a pod be ours from now on, because somebody said so."""
+        """Make a pod ours from now on, because the user asked for it."""
 
 
 PodKey = tuple[str, str]
@@ -303,13 +304,13 @@ PodKey = tuple[str, str]
 
 
 class PodLease(Protocol):
-    """The pods that a session runs, as all who can reach the engine see it."""
+    """The pods that a session runs, visible to all users of the engine."""
 
     async def add(self, pods: Sequence[Pod]) -> None:
         """Take more pods, all of them or none.
 
         Raises:
-            PodHeldError: another session runs one of them.
+            PodInUseError: another session runs one of them.
             ContainerRuntimeError: the engine could not be asked.
         """
 
@@ -320,12 +321,12 @@ class PodLease(Protocol):
         """
 
     async def release(self) -> None:
-        """Give the pods up."""
+        """Release all pods."""
 
 
 @runtime_checkable
 class LeaseHost(Protocol):
-    """A runtime that lets every user of the engine see who runs which pods."""
+    """A runtime on which every user of the engine sees who runs which pods."""
 
     async def lease(self) -> PodLease:
         """Return a lease without pods."""
@@ -343,7 +344,7 @@ class ImageStore(Protocol):
     """
 
     async def image_store_id(self) -> str:
-        """Return what tells this store from others, empty if nothing does."""
+        """Return what identifies this store, empty if nothing does."""
 
     async def list_images(self) -> tuple[StoredImage, ...]:
         """Return every image that is here, whoever brought it."""
@@ -362,7 +363,7 @@ class ImageStore(Protocol):
 
 
 @runtime_checkable
-class Disruptor(Protocol):
+class FaultInjector(Protocol):
     """A runtime that can do to containers what happens to them in real life.
 
     What it cannot do it refuses with a `ContainerRuntimeError` that says why; nothing
@@ -371,21 +372,21 @@ class Disruptor(Protocol):
     that it froze or cut off itself.
     """
 
-    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
         """Do it to a running container; returns at once, whatever comes of it."""
 
-    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
         """Return why it cannot be done to a pod, empty where it may be tried.
 
-        That is as much as is known without asking; `disrupt` may refuse all the same.
+        That is what is known without asking; `inject_fault` may refuse all the same.
         """
 
 
 @runtime_checkable
-class DisruptionRestorer(Protocol):
-    """A runtime that notes what is disrupted, and can undo it in a later process."""
+class FaultRestorer(Protocol):
+    """A runtime that records injected faults, and can undo them in a later process."""
 
-    async def undo_left_disruptions(self) -> list[str]:
+    async def undo_leftover_faults(self) -> list[str]:
         """Undo what a session left in force that was killed.
 
         Returns what was done, in sentences for people.
@@ -456,7 +457,7 @@ class DialAddress(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignContainer:
+class UnmanagedContainer:
     """A container that somebody else made, with all that it can be found by.
 
     The first of `names` is the one to show. `is_named` says that a person chose them;
@@ -473,7 +474,7 @@ class ForeignContainer:
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignStatus:
+class UnmanagedStatus:
     """What a foreign container is like now, and the address its ports are at.
 
     The status has the name, the hash and the restart count of nobody's manifest: they
@@ -484,7 +485,7 @@ class ForeignStatus:
     ip: str = ""
 
 
-class ForeignContainers(Disruptor, Protocol):
+class UnmanagedContainers(FaultInjector, Protocol):
     """The containers on a runtime that probetui did not make.
 
     Looking at them changes nothing. Stopping, starting and disrupting one is for who
@@ -497,10 +498,10 @@ class ForeignContainers(Disruptor, Protocol):
     def can_start(self) -> bool:
         """Whether one that has ended can be started again."""
 
-    async def list(self) -> tuple[ForeignContainer, ...]:
+    async def list(self) -> tuple[UnmanagedContainer, ...]:
         """Return all there are, dead or alive, sandboxes left out."""
 
-    async def look(self, container_id: ContainerID) -> ForeignStatus | None:
+    async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
         """Return what one is like now, None if it is gone."""
 
     async def exec_sync(
@@ -525,10 +526,10 @@ class ForeignContainers(Disruptor, Protocol):
 
 
 @runtime_checkable
-class ForeignSource(Protocol):
+class UnmanagedSource(Protocol):
     """A runtime on which there may be containers of others."""
 
-    def foreign(self) -> ForeignContainers:
+    def unmanaged(self) -> UnmanagedContainers:
         """Return them; they can be used until the runtime is closed."""
 
 
@@ -546,7 +547,7 @@ class HookResult:
 
 
 class HookRunner(Protocol):
-    """Carries out lifecycle hooks; never raises for the world."""
+    """Runs lifecycle hooks; never raises for what a container does."""
 
     async def run(self, operation: RunHook) -> HookResult:
         """Run the hook to its end, without a limit of its own."""

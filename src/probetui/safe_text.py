@@ -1,4 +1,4 @@
-r"""Text that a terminal shows and never obeys: the one rule of every way out.
+r"""Escaping of text for terminals: shown, never obeyed; for all output.
 
 Manifests, records, container runtimes and probes decide over most of what is printed.
 What could be read as a command (escape sequences, the other control characters), what

@@ -14,38 +14,31 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import logging
 import os
 import re
 import secrets
 import stat
-import sys
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import NamedTuple
 
-from probetui.errors import ContainerRuntimeError, LeftBehindError
-
-log = logging.getLogger(__name__)
+from probetui.errors import ContainerRuntimeError
+from probetui.untrusted_trees import (
+    DIRECTORY,
+    IS_LINUX,
+    OPEN_DESCRIPTORS,
+    OWNER_ALL,
+    PINNED,
+    GroupChange,
+    TreeRemoval,
+    open_readable,
+    set_pinned_mode,
+)
 
 MAX_NAME_BYTES = 255
-MAX_NAMED = 20
-"""How many of the paths that a removal left are kept; the others are counted."""
 
-_BATCH = 1024
-"""How many names of a directory are in memory at once while it is removed."""
-
-_OWNER_ALL = 0o700
-_IS_LINUX = sys.platform == "linux"
-_PINNED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
-"""Refers to a file without opening it, where the system can do that."""
-
-_DIRECTORY = _PINNED | os.O_DIRECTORY
 _NEVER_WAITS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _WRITES = os.O_WRONLY | os.O_RDWR
-_OPEN_DESCRIPTORS = "/proc/self/fd"
 
 _HANDED_OVER = re.compile(r"/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+")
 """Names of descriptors that this process was started with."""
@@ -182,7 +175,7 @@ def _open_regular(
 ) -> int:
     flags |= _NEVER_WAITS
     stays = 0 if follows_links else os.O_NOFOLLOW
-    if not (_IS_LINUX and Path(_OPEN_DESCRIPTORS).is_dir()):
+    if not (IS_LINUX and Path(OPEN_DESCRIPTORS).is_dir()):
         found = os.stat(name, dir_fd=parent, follow_symlinks=follows_links)
         _check_regular(found, flags, path)
         descriptor = os.open(name, flags | stays, dir_fd=parent)
@@ -194,11 +187,11 @@ def _open_regular(
         os.set_blocking(descriptor, True)
         return descriptor
     # To open a device is to use it already: it is looked at before it is opened.
-    pinned = os.open(name, _PINNED | stays, dir_fd=parent)
+    pinned = os.open(name, PINNED | stays, dir_fd=parent)
     try:
         _check_regular(os.fstat(pinned), flags, path)
         # A child that inherits it expects to wait, as everywhere.
-        descriptor = os.open(f"{_OPEN_DESCRIPTORS}/{pinned}", flags)
+        descriptor = os.open(f"{OPEN_DESCRIPTORS}/{pinned}", flags)
         os.set_blocking(descriptor, True)
         return descriptor
     finally:
@@ -250,7 +243,7 @@ class DirectoryRoot:
             make_mode: directories that are missing are made with exactly this mode;
                 None makes none.
         """
-        descriptor = os.open(self.path, _DIRECTORY)
+        descriptor = os.open(self.path, DIRECTORY)
         path = self.path
         try:
             for name in _components(relative):
@@ -271,10 +264,10 @@ class DirectoryRoot:
         """Make one directory that is not there yet, with exactly this mode."""
         with self._parent(relative) as (parent, name, path):
             with _named(path):
-                os.mkdir(name, _OWNER_ALL, dir_fd=parent)
+                os.mkdir(name, OWNER_ALL, dir_fd=parent)
             descriptor = _step(parent, name, path, None)
             try:
-                _change_mode(descriptor, mode)
+                set_pinned_mode(descriptor, mode)
             finally:
                 os.close(descriptor)
 
@@ -289,7 +282,7 @@ class DirectoryRoot:
             found = os.stat(name, dir_fd=parent, follow_symlinks=False)
             if stat.S_ISLNK(found.st_mode):
                 raise OSError(errno.ELOOP, "a symbolic link is not followed")
-            flags = _PINNED | os.O_NOFOLLOW | os.O_NONBLOCK
+            flags = PINNED | os.O_NOFOLLOW | os.O_NONBLOCK
             descriptor = os.open(name, flags, dir_fd=parent)
             if stat.S_ISLNK(os.fstat(descriptor).st_mode):
                 os.close(descriptor)
@@ -344,7 +337,7 @@ class DirectoryRoot:
         with contextlib.ExitStack() as stack:
             pinned = self.open_directory(relative)
             stack.callback(os.close, pinned)
-            readable = _readable(pinned)
+            readable = open_readable(pinned)
             stack.callback(os.close, readable)
             return sorted(os.listdir(readable))
 
@@ -428,19 +421,6 @@ class DirectoryRoot:
         with self._parent(relative) as (parent, before, path), _named(path):
             os.replace(before, name, src_dir_fd=parent, dst_dir_fd=parent)
 
-    def change_mode(self, relative: str | PurePath, mode: int) -> None:
-        """Set the mode of a directory or a regular file, never through a link."""
-        descriptor = self.open_path(relative)
-        try:
-            found = os.fstat(descriptor).st_mode
-            path = self.path / relative
-            if not (stat.S_ISDIR(found) or stat.S_ISREG(found)):
-                raise OSError(errno.EINVAL, f"it is {_kind(found)}", str(path))
-            with _named(path):
-                _change_mode(descriptor, mode)
-        finally:
-            os.close(descriptor)
-
     def unlink(self, relative: str | PurePath, *, missing_ok: bool = False) -> None:
         """Remove one file or link."""
         try:
@@ -469,13 +449,13 @@ class DirectoryRoot:
                 that what says whose it is stays as long as anything of it does.
 
         Raises:
-            LeftBehindError: something could not be removed; all else is.
+            IncompleteRemovalError: something could not be removed; all else is.
         """
         try:
             with self._parent(relative) as (parent, _, path):
                 if last:
-                    _Removal(parent, path, frozenset(last)).run()
-                _Removal(parent, path).run()
+                    TreeRemoval(parent, path, frozenset(last)).run()
+                TreeRemoval(parent, path).run()
         except FileNotFoundError:
             return
 
@@ -488,7 +468,7 @@ class DirectoryRoot:
         stay as they are.
         """
         with self._parent(relative) as (parent, _, path):
-            _GroupChange(parent, path, group, modes).run()
+            GroupChange(parent, path, group, modes).run()
 
     @contextlib.contextmanager
     def _parent(self, relative: str | PurePath) -> Iterator[tuple[int, str, Path]]:
@@ -508,17 +488,17 @@ def _step(parent: int, name: str, path: Path, make_mode: int | None) -> int:
     is_made = False
     if make_mode is not None:
         with _named(path), contextlib.suppress(FileExistsError):
-            os.mkdir(name, _OWNER_ALL, dir_fd=parent)
+            os.mkdir(name, OWNER_ALL, dir_fd=parent)
             is_made = True
     try:
-        descriptor = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        descriptor = os.open(name, DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
     except OSError as error:
         raise _explained(error, parent, name, path) from error
     if is_made and make_mode is not None:
         try:
             # Another one may have taken its place since.
             if os.fstat(descriptor).st_uid == os.geteuid():
-                _change_mode(descriptor, make_mode)
+                set_pinned_mode(descriptor, make_mode)
         except BaseException:
             os.close(descriptor)
             raise
@@ -544,351 +524,3 @@ def _named(path: Path) -> Iterator[None]:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def _readable(pinned: int) -> int:
-    """Return a descriptor of the same directory whose entries can be listed."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-    return os.open(".", flags, dir_fd=pinned)
-
-
-def _change_mode(pinned: int, mode: int) -> None:
-    """Set the mode of what a descriptor refers to, opened or not."""
-    if _IS_LINUX:
-        # fchmod(2) refuses descriptors that only refer to a file.
-        os.chmod(f"{_OPEN_DESCRIPTORS}/{pinned}", mode)
-    else:
-        os.fchmod(pinned, mode)
-
-
-# -- removal
-
-
-class LeftBehind(NamedTuple):
-    """Something that a removal left, and why."""
-
-    path: Path
-    reason: str
-
-
-class _Identity(NamedTuple):
-    """Which directory it is, and on which mount it was reached."""
-
-    device: int
-    inode: int
-    mount: int
-
-
-@dataclass(slots=True)
-class _Level:
-    """A directory that is being emptied, by its name in the one above.
-
-    Attributes:
-        name: empty for the first one, which is not emptied.
-        identity: tells it from another one of the same name.
-        pending: names that are to be removed, and whether they seem to be directories.
-        kept: names that stay.
-    """
-
-    name: str
-    identity: _Identity
-    pending: list[tuple[str, bool]] = field(default_factory=list)
-    kept: set[str] = field(default_factory=set)
-
-
-class _TreeWalk(ABC):
-    """Goes through one tree on one mount, with two descriptors however deep it is.
-
-    The way up is `..`, compared with what was there on the way down. What is done with
-    what is found is up to the methods below the line.
-    """
-
-    _enters_mount = False
-    """The tree itself may be a mount point; what is mounted in it is left anyway."""
-
-    def __init__(
-        self, parent: int, path: Path, spared: Collection[str] = frozenset()
-    ) -> None:
-        self._folder = path.parent
-        self._spared = spared
-        self._current = os.dup(parent)
-        self._levels = [_Level("", _identity(self._current), [(path.name, True)])]
-
-    def run(self) -> None:
-        """Go through all of it."""
-        try:
-            while True:
-                level = self._levels[-1]
-                if not level.pending and level.name:
-                    level.pending = self._read(level)
-                if level.pending:
-                    name, is_directory = level.pending.pop()
-                    if is_directory:
-                        self._enter(name)
-                    else:
-                        self._visit(name)
-                elif len(self._levels) == 1 or not self._go_up():
-                    break
-        finally:
-            os.close(self._current)
-
-    def _read(self, level: _Level) -> list[tuple[str, bool]]:
-        """Return some names of the directory, not those that were kept."""
-        names: list[tuple[str, bool]] = []
-        with os.scandir(self._current) as entries:
-            for entry in entries:
-                if entry.name not in level.kept:
-                    is_directory = entry.is_dir(follow_symlinks=False)
-                    names.append((entry.name, is_directory))
-                if len(names) == _BATCH:
-                    break
-        return names
-
-    def _enter(self, name: str) -> None:
-        """Begin with a directory, unless something is mounted there."""
-        above = self._levels[-1].identity
-        try:
-            pinned = _pin_directory(name, self._current, above.device)
-        except FileNotFoundError:
-            return
-        except NotADirectoryError:  # what is no directory, or is none any more
-            self._visit(name)
-            return
-        except OSError as error:
-            self._leave(name, _reason(error))
-            return
-        try:
-            # Asked of the kernel, not of what is mounted: that may never answer.
-            is_first = len(self._levels) == 1
-            is_entered = is_first and self._enters_mount
-            if not is_entered and _mount(pinned) != above.mount:
-                self._skip(name, "it is a mount point")
-                return
-            identity = _identity(pinned)
-            if not is_entered and identity.device != above.device:
-                self._skip(name, "it is another file system")
-                return
-            self._begin(pinned)
-            beneath = _readable(pinned)
-        except OSError as error:
-            self._leave(name, _reason(error))
-            return
-        finally:
-            os.close(pinned)
-        os.close(self._current)
-        self._current = beneath
-        kept = set(self._spared) if is_first else set()
-        self._levels.append(_Level(name, identity, kept=kept))
-
-    def _go_up(self) -> bool:
-        """Go on in the directory above; False if there is none any more."""
-        try:
-            above = self._open_above()
-        except FileNotFoundError:  # somebody else has removed all of it
-            return False
-        except OSError as error:
-            self._leave("", _reason(error))
-            return False
-        done = self._levels.pop()
-        os.close(self._current)
-        self._current = above
-        self._end(done)
-        return True
-
-    def _open_above(self) -> int:
-        """Open the directory above, if it is still the one that was come from."""
-        pinned = os.open("..", _DIRECTORY, dir_fd=self._current)
-        try:
-            if _identity(pinned) != self._levels[-2].identity:
-                raise OSError(errno.ESTALE, "it was moved meanwhile")
-            return _readable(pinned) if self._levels[-2].name else os.dup(pinned)
-        finally:
-            os.close(pinned)
-
-    def _path(self, name: str) -> Path:
-        names = (level.name for level in self._levels[1:])
-        return self._folder.joinpath(*names, name)
-
-    # -- what is done
-
-    @abstractmethod
-    def _begin(self, pinned: int) -> None:
-        """Do something with a directory before what is in it."""
-
-    @abstractmethod
-    def _visit(self, name: str) -> None:
-        """Do something with what is no directory."""
-
-    @abstractmethod
-    def _end(self, done: _Level) -> None:
-        """Do something with a directory after what is in it."""
-
-    @abstractmethod
-    def _skip(self, name: str, reason: str) -> None:
-        """Take note of another mount, which is not gone into."""
-
-    @abstractmethod
-    def _leave(self, name: str, reason: str) -> None:
-        """Take note of what was refused; no name means the directory itself."""
-
-
-class _Removal(_TreeWalk):
-    """Removes one tree, and names what it leaves, but not directories around that."""
-
-    def __init__(
-        self, parent: int, path: Path, spared: Collection[str] = frozenset()
-    ) -> None:
-        super().__init__(parent, path, spared)
-        self._left: list[LeftBehind] = []
-        self._count = 0
-
-    def run(self) -> None:
-        """Remove all that can be removed; raises `LeftBehindError` for the rest."""
-        super().run()
-        if self._count:
-            raise LeftBehindError(self._left, self._count)
-
-    def _read(self, level: _Level) -> list[tuple[str, bool]]:
-        try:
-            return super()._read(level)
-        except OSError as error:
-            self._leave("", _reason(error))
-            return []
-
-    def _begin(self, pinned: int) -> None:
-        _make_removable(pinned)
-
-    def _visit(self, name: str) -> None:
-        try:
-            os.unlink(name, dir_fd=self._current)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            self._leave(name, _reason(error))
-
-    def _end(self, done: _Level) -> None:
-        if done.kept:
-            self._levels[-1].kept.add(done.name)
-            return
-        try:
-            os.rmdir(done.name, dir_fd=self._current)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            self._leave(done.name, _reason(error))
-
-    def _skip(self, name: str, reason: str) -> None:
-        self._leave(name, reason)
-
-    def _leave(self, name: str, reason: str) -> None:
-        self._levels[-1].kept.add(name)
-        self._count += 1
-        if len(self._left) < MAX_NAMED:
-            self._left.append(LeftBehind(self._path(name), reason))
-
-
-class _GroupChange(_TreeWalk):
-    """Gives one tree to a group; mounts in it and files with other links stay."""
-
-    _enters_mount = True
-
-    def __init__(
-        self, parent: int, path: Path, group: int, modes: tuple[int, int]
-    ) -> None:
-        super().__init__(parent, path)
-        self._group = group
-        self._file_mode, self._directory_mode = modes
-
-    def _read(self, level: _Level) -> list[tuple[str, bool]]:
-        names = super()._read(level)
-        level.kept.update(name for name, _ in names)
-        return names
-
-    def _begin(self, pinned: int) -> None:
-        self._give(pinned, self._directory_mode)
-
-    def _visit(self, name: str) -> None:
-        try:
-            pinned = os.open(name, _PINNED | os.O_NOFOLLOW, dir_fd=self._current)
-        except FileNotFoundError:
-            return
-        try:
-            found = os.fstat(pinned)
-            if stat.S_ISLNK(found.st_mode):
-                gid = self._group
-                os.chown(name, -1, gid, dir_fd=self._current, follow_symlinks=False)
-            elif (
-                found.st_nlink == 1
-                and _mount(pinned) == self._levels[-1].identity.mount
-            ):
-                self._give(pinned, self._file_mode)
-        finally:
-            os.close(pinned)
-
-    def _end(self, done: _Level) -> None:
-        pass
-
-    def _skip(self, name: str, reason: str) -> None:
-        log.info("%s is left as it is: %s", self._path(name), reason)
-
-    def _leave(self, name: str, reason: str) -> None:
-        raise OSError(f"{self._path(name)}: {reason}")
-
-    def _give(self, pinned: int, mode: int) -> None:
-        path = f"{_OPEN_DESCRIPTORS}/{pinned}"
-        before = stat.S_IMODE(os.fstat(pinned).st_mode)
-        os.chown(path, -1, self._group)
-        os.chmod(path, before | mode)
-
-
-def _pin_directory(name: str, parent: int, device: int) -> int:
-    """Refer to a directory; raises `NotADirectoryError` for anything else."""
-    flags = _DIRECTORY | os.O_NOFOLLOW
-    try:
-        return os.open(name, flags, dir_fd=parent)
-    except PermissionError:
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-        if _IS_LINUX or not is_ours or found.st_dev != device:
-            raise
-        # Without O_PATH a descriptor takes the right to read.
-        os.chmod(name, _OWNER_ALL, dir_fd=parent, follow_symlinks=False)
-        return os.open(name, flags, dir_fd=parent)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise NotADirectoryError(errno.ENOTDIR, error.strerror, name) from error
-        raise
-
-
-def _reason(error: OSError) -> str:
-    if error.errno == errno.EBUSY:
-        return "it is a mount point, here or for another process"
-    return error.strerror or str(error)
-
-
-def _make_removable(pinned: int) -> None:
-    """Let the owner, if that is us, list a directory and remove what is in it."""
-    found = os.fstat(pinned)
-    is_closed = found.st_mode & _OWNER_ALL != _OWNER_ALL
-    if is_closed and found.st_uid == os.geteuid():
-        _change_mode(pinned, _OWNER_ALL)
-
-
-def _identity(descriptor: int) -> _Identity:
-    found = os.fstat(descriptor)
-    return _Identity(found.st_dev, found.st_ino, _mount(descriptor))
-
-
-def _mount(descriptor: int) -> int:
-    """Return the ID of the mount on which something was reached (proc(5), fdinfo).
-
-    Two mounts of one file system have the same device. Raises `OSError` where it is
-    not known: then nothing is removed. Other systems than Linux have no bind mounts.
-    """
-    if not _IS_LINUX:
-        return 0
-    with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
-        for line in file:
-            if line.startswith(b"mnt_id:"):
-                return int(line.split()[1])
-    raise OSError(errno.ENOSYS, "the kernel does not tell mounts apart")

@@ -11,7 +11,7 @@ import probetui
 
 PACKAGE = Path(probetui.__file__).parent
 
-PURE = ("kubelet/", "manifest/", "presentation/", "k8s/")
+PURE = ("engine/", "debugger/", "kubelet/", "manifest/", "presentation/", "k8s/")
 """What does no I/O."""
 
 NAMES = frozenset({"unmount", "kill_group", "child_path"})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-A_TEST_WITH_DOCKER = "tests/runtimes/test_docker_loss.py"
+A_TEST_WITH_DOCKER = "tests/runtimes/docker/test_loss.py"
 A_TEST_WITH_TMUX = "tests/e2e/test_why.py"
 
 pytestmark = pytest.mark.slow

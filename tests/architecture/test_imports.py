@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+import probetui
+from probetui.cli.late_calls import load_late
 
 HEAVY = {
     "docker", "google", "grpc", "h2", "httpx", "lightkube", "msgspec",
@@ -56,8 +62,29 @@ def test_a_shell_waits_for_no_library_when_it_completes_an_option() -> None:
     assert modules & HEAVY == set()
 
 
+def late_targets() -> Iterator[str]:
+    """Return what is imported late by its name in a text, from the command line on."""
+    for path in (Path(probetui.__file__).parent / "cli").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if "late_calls" in text:
+            yield from re.findall(r'"([a-z_.]+:[A-Za-z_]+)"', text)
+
+
+def test_everything_that_is_imported_late_is_there() -> None:
+    declared = {"sessions", "inspection", "management", "program"}
+    targets = [
+        f"cli.commands.{target}" if target.partition(":")[0] in declared else target
+        for target in set(late_targets())
+    ]
+
+    assert len(targets) > 30
+    assert all(load_late(target) is not None for target in targets)
+
+
 def test_clients_are_imported_when_the_first_probe_that_needs_them_runs() -> None:
-    modules = modules_after("import probetui.probers.dispatch, probetui.probers.hooks")
+    modules = modules_after(
+        "import probetui.probers.prober, probetui.probers.lifecycle_hooks"
+    )
 
     assert modules & {"google", "grpc", "grpc_health", "h2", "httpx"} == set()
 
@@ -81,9 +108,11 @@ def test_lines_of_processes_need_neither_the_screen_nor_docker() -> None:
     assert modules & (screen | clients | {"requests"}) == set()
 
 
-@pytest.mark.parametrize("module", ["engine", "snapshot", "journal"])
+@pytest.mark.parametrize(
+    "module", ["engine.engine", "engine.snapshot", "kubelet.journal"]
+)
 def test_the_kubelet_needs_no_world(module: str) -> None:
-    modules = modules_after(f"import probetui.kubelet.{module}")
+    modules = modules_after(f"import probetui.{module}")
 
     assert modules & (HEAVY | {"asyncio", "click", "socket", "ssl", "subprocess"}) == (
         set()
@@ -103,7 +132,7 @@ def test_lines_need_no_engine_and_no_adapter(module: str) -> None:
         each
         for each in modules
         if each.startswith(("probetui.runtimes.", "probetui.probers.", "probetui.tui."))
-        or each == "probetui.kubelet.engine"
+        or each == "probetui.engine.engine"
     }
 
 

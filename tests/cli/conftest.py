@@ -31,8 +31,8 @@ def logs() -> Iterator[None]:
     """Put the logs back to where they were before the program took them."""
     yield
     for log in map(logging.getLogger, LOGGERS):
-        for each in tuple(log.handlers):
-            log.removeHandler(each)
-            each.close()
+        for handler in tuple(log.handlers):
+            log.removeHandler(handler)
+            handler.close()
         log.propagate = True
         log.setLevel(logging.NOTSET)

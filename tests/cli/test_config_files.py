@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from probetui.cli import looks
-from probetui.cli.config_files import read_config_file
-from probetui.cli.looks import read_looks, user_themes
-from probetui.cli.session_options import ScreenChoices
-from probetui.cli.settings import load_settings
+from probetui.cli.option_values import ScreenChoices
+from probetui.cli.session import appearance
+from probetui.cli.session.appearance import load_appearance, load_user_themes
+from probetui.cli.settings import load_settings, read_config_file
 from probetui.errors import UsageError
 
 ALIAS_BOMB = "".join(
@@ -27,10 +26,10 @@ DEEP = "[" * 10_000 + "]" * 10_000
 TOO_BIG = {
     "aliases that stand for too much": (
         ALIAS_BOMB,
-        ":5:45: aliases stand for more than 100000 values",
+        ":5:45: aliases expand to more than 100000 values",
     ),
     "10,000 levels": (DEEP, ":1:101: is nested more than 100 levels deep"),
-    "10 MB": ("x" * (10 * 1024**2 + 1), ": the file is bigger than 10 MiB"),
+    "10 MB": ("x" * (10 * 1024**2 + 1), ": the file is larger than 10 MiB"),
     "many keys": (
         "".join(f"k{number}:\n" for number in range(100_001)),
         ":100000:8: the file has more than 200000 keys and values",
@@ -43,7 +42,7 @@ def settings(path: Path) -> object:
 
 
 def keys(path: Path) -> object:
-    return read_looks(ScreenChoices(keymap=path))
+    return load_appearance(ScreenChoices(keymap=path))
 
 
 @pytest.mark.parametrize("read", [read_config_file, settings, keys])
@@ -64,11 +63,11 @@ def test_a_file_beyond_a_limit_is_refused_with_its_name_and_line(
 def test_a_theme_beyond_a_limit_is_left_out_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, told: str
 ) -> None:
-    monkeypatch.setattr(looks, "themes_folder", lambda: tmp_path)
+    monkeypatch.setattr(appearance, "themes_folder", lambda: tmp_path)
     path = tmp_path / "sea.yaml"
     path.write_text(content)
 
-    assert user_themes() == ([], {"sea": [f"{path}{told}"]})
+    assert load_user_themes() == ([], {"sea": [f"{path}{told}"]})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from probetui.cli.files import read_sources
 from probetui.errors import ManifestError, NothingToDoError, UsageError
-from probetui.manifest.parse import MAX_BYTES
+from probetui.manifest.yaml.parser import MAX_BYTES
 
 
 class Pipe(io.TextIOWrapper):
@@ -40,8 +40,8 @@ def test_files_are_read_in_the_order_in_which_they_are_named(folder: Path) -> No
 
     sources = read_sources(names, recursive=False)
 
-    assert [each.name for each in sources] == names
-    assert [each.data for each in sources] == [b"b.yaml", b"a.yml"]
+    assert [source.name for source in sources] == names
+    assert [source.data for source in sources] == [b"b.yaml", b"a.yml"]
 
 
 def test_a_file_that_is_named_twice_is_read_once(folder: Path) -> None:
@@ -53,13 +53,17 @@ def test_a_file_that_is_named_twice_is_read_once(folder: Path) -> None:
 def test_of_a_folder_the_manifests_are_read_in_order(folder: Path) -> None:
     sources = read_sources([str(folder)], recursive=False)
 
-    assert [Path(each.name).name for each in sources] == ["a.yml", "b.yaml", "c.json"]
+    assert [Path(source.name).name for source in sources] == [
+        "a.yml",
+        "b.yaml",
+        "c.json",
+    ]
 
 
 def test_folders_in_folders_count_if_asked_for(folder: Path) -> None:
     sources = read_sources([str(folder)], recursive=True)
 
-    assert str(folder / "deep" / "d.yaml") in [each.name for each in sources]
+    assert str(folder / "deep" / "d.yaml") in [source.name for source in sources]
 
 
 def test_the_uid_of_a_pod_will_not_depend_on_how_its_file_was_named(
@@ -77,7 +81,7 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
     sources = read_sources(["-"], recursive=False)
 
-    assert [(each.name, each.data) for each in sources] == [("-", b"kind: Pod")]
+    assert [(source.name, source.data) for source in sources] == [("-", b"kind: Pod")]
 
 
 def test_standard_input_that_is_a_terminal_has_nothing_to_read(
@@ -108,7 +112,7 @@ def test_a_folder_without_manifests_is_nothing_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["https://example.com/pod.yaml", "HTTP://a/b"])
 def test_a_url_is_not_fetched(url: str) -> None:
-    with pytest.raises(UsageError, match="URLs are not fetched; save it"):
+    with pytest.raises(UsageError, match="URLs are not fetched; download it"):
         read_sources([url], recursive=False)
 
 

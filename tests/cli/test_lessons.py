@@ -8,28 +8,28 @@ from pathlib import Path
 
 import pytest
 
-from probetui.cli.lessons import DEFAULT, Page, lesson_names, load_lesson
+from probetui.cli.lessons import DEFAULT, OpenLesson, lesson_names, load_lesson
 from probetui.cli.main import run
-from probetui.drive.record_reader import read_recording
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
-    Action,
     BackoffEntry,
-    By,
     ContainerEntry,
-    Entry,
     EventEntry,
-    Lifecycle,
+    ExitCause,
+    JournalEntry,
+    LifecycleStep,
     Skip,
+    TickAction,
     TickEntry,
 )
 from probetui.kubelet.outcome import ProbeResult, Result
 from probetui.manifest.load import load_manifests
-from probetui.manifest.manifests import Validation
-from probetui.tui import outside
+from probetui.manifest.manifests import FieldValidation
+from probetui.record.reader import read_recording
+from probetui.tui import host_services
+from tests.tui.app_harness import an_app, screen_lines
 from tests.tui.scenes import running
-from tests.tui.seeing import an_app, screen_lines
 
 
 def test_the_default_lesson_comes_first() -> None:
@@ -61,10 +61,10 @@ def test_a_lesson_says_in_a_few_sentences_what_to_watch(name: str) -> None:
 @pytest.mark.parametrize("name", lesson_names())
 async def test_all_of_a_lesson_can_be_read_at_80_by_24(name: str) -> None:
     lesson, place = load_lesson(name), lesson_names().index(name) + 1
-    shown = outside.Lesson(
+    shown = host_services.CurrentLesson(
         name, lesson.text, place, len(lesson_names()), print, lesson.exercise
     )
-    app = an_app(running(), outside=outside.Outside(lesson=shown))
+    app = an_app(running(), host=host_services.HostServices(lesson=shown))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
 
@@ -77,9 +77,11 @@ async def test_all_of_a_lesson_can_be_read_at_80_by_24(name: str) -> None:
 
 @pytest.mark.parametrize("name", lesson_names())
 def test_a_lesson_is_a_faultless_manifest_of_one_pod_of_its_name(name: str) -> None:
-    manifests = load_manifests([load_lesson(name).source], validation=Validation.STRICT)
+    manifests = load_manifests(
+        [load_lesson(name).source], validation=FieldValidation.STRICT
+    )
 
-    assert [each.name for each in manifests.pods] == [name]
+    assert [pod.name for pod in manifests.pods] == [name]
     assert manifests.errors == ()
     assert manifests.unsupported == ()
 
@@ -88,8 +90,8 @@ def test_a_lesson_is_a_faultless_manifest_of_one_pod_of_its_name(name: str) -> N
 def test_a_lesson_needs_a_shell_and_a_small_image_only(name: str) -> None:
     pod = load_manifests([load_lesson(name).source]).pods[0]
 
-    assert {each.image for each in pod.all_containers()} == {"busybox:1.36"}
-    assert {each.command[0] for each in pod.all_containers()} == {"sh"}
+    assert {container.image for container in pod.all_containers()} == {"busybox:1.36"}
+    assert {container.command[0] for container in pod.all_containers()} == {"sh"}
     assert (pod.termination_grace_period_seconds or 0) <= 8
 
 
@@ -99,7 +101,10 @@ def test_a_lesson_that_does_not_exist_is_refused_with_those_that_do() -> None:
 
 
 def test_pages_are_turned_in_a_circle() -> None:
-    first, last = Page(load_lesson(lesson_names()[0])), Page(load_lesson("sidecar"))
+    first, last = (
+        OpenLesson(load_lesson(lesson_names()[0])),
+        OpenLesson(load_lesson("sidecar")),
+    )
     first.turned, last.turned = -1, 1
 
     assert (first.number, first.following) == (1, "sidecar")
@@ -109,7 +114,7 @@ def test_pages_are_turned_in_a_circle() -> None:
 # -- what they show, simulated
 
 
-Seen = tuple[Entry, ...]
+Seen = tuple[JournalEntry, ...]
 
 
 @pytest.fixture
@@ -127,19 +132,21 @@ def give(tmp_path: Path) -> Callable[[str], Seen]:
 
 def ticks(seen: Seen, kind: ProbeType, container: str = "app") -> list[TickEntry]:
     return [
-        each
-        for each in seen
-        if isinstance(each, TickEntry) and each.key[1:] == (container, kind)
+        entry
+        for entry in seen
+        if isinstance(entry, TickEntry) and entry.key[1:] == (container, kind)
     ]
 
 
-def lives(seen: Seen, what: Lifecycle, container: str = "app") -> list[ContainerEntry]:
+def lives(
+    seen: Seen, what: LifecycleStep, container: str = "app"
+) -> list[ContainerEntry]:
     return [
-        each
-        for each in seen
-        if isinstance(each, ContainerEntry)
-        and each.what is what
-        and each.container_name == container
+        entry
+        for entry in seen
+        if isinstance(entry, ContainerEntry)
+        and entry.what is what
+        and entry.container_name == container
     ]
 
 
@@ -149,20 +156,20 @@ Give = Callable[[str], Seen]
 def test_liveness_shows_that_the_third_failure_kills(give: Give) -> None:
     seen = give("liveness")
 
-    runs = [each for each in ticks(seen, ProbeType.LIVENESS) if each.attempts]
-    kills = [each for each in runs if each.action is Action.KILL]
-    assert {(each.run, each.threshold) for each in kills} == {(3, 3)}
-    assert lives(seen, Lifecycle.EXITED)[0].exit_code == 137
-    assert len(lives(seen, Lifecycle.STARTED)) > 2
-    assert any(isinstance(each, BackoffEntry) and each.waits for each in seen)
+    runs = [tick for tick in ticks(seen, ProbeType.LIVENESS) if tick.attempts]
+    kills = [entry for entry in runs if entry.action is TickAction.KILL]
+    assert {(kill.run, kill.threshold) for kill in kills} == {(3, 3)}
+    assert lives(seen, LifecycleStep.EXITED)[0].exit_code == 137
+    assert len(lives(seen, LifecycleStep.STARTED)) > 2
+    assert any(isinstance(entry, BackoffEntry) and entry.waits for entry in seen)
 
 
 def test_readiness_shows_that_nothing_is_restarted(give: Give) -> None:
     seen = give("readiness")
 
-    actions = {each.action for each in ticks(seen, ProbeType.READINESS)}
-    assert {Action.READY, Action.NOT_READY} <= actions
-    assert len(lives(seen, Lifecycle.STARTED)) == 1
+    actions = {tick.action for tick in ticks(seen, ProbeType.READINESS)}
+    assert {TickAction.READY, TickAction.NOT_READY} <= actions
+    assert len(lives(seen, LifecycleStep.STARTED)) == 1
 
 
 def test_startup_shows_the_gate_and_the_budget(give: Give) -> None:
@@ -170,10 +177,12 @@ def test_startup_shows_the_gate_and_the_budget(give: Give) -> None:
 
     for gated in (ProbeType.LIVENESS, ProbeType.READINESS):
         slow = ticks(seen, gated, "slow")
-        assert Skip.NOT_STARTED in {each.skip for each in slow}
-        assert any(each.attempts for each in slow)
-    assert len(lives(seen, Lifecycle.STARTED, "slow")) == 1
-    assert {each.by for each in lives(seen, Lifecycle.EXITED, "stuck")} == {By.STARTUP}
+        assert Skip.NOT_STARTED in {entry.skip for entry in slow}
+        assert any(entry.attempts for entry in slow)
+    assert len(lives(seen, LifecycleStep.STARTED, "slow")) == 1
+    assert {life.by for life in lives(seen, LifecycleStep.EXITED, "stuck")} == {
+        ExitCause.STARTUP
+    }
 
 
 def test_thresholds_shows_runs_that_are_long_enough_and_runs_that_are_not(
@@ -181,63 +190,67 @@ def test_thresholds_shows_runs_that_are_long_enough_and_runs_that_are_not(
 ) -> None:
     seen = give("thresholds")
 
-    runs = [each for each in ticks(seen, ProbeType.READINESS) if each.attempts]
-    failures = [each.run for each in runs if each.result is Result.FAILURE]
-    turns = {each.action: (each.run, each.threshold) for each in runs}
+    runs = [tick for tick in ticks(seen, ProbeType.READINESS) if tick.attempts]
+    failures = [entry.run for entry in runs if entry.result is Result.FAILURE]
+    turns = {entry.action: (entry.run, entry.threshold) for entry in runs}
     assert failures[:6] == [1, 2, 1, 2, 3, 4]
-    assert turns[Action.NOT_READY] == (3, 3)
-    assert turns[Action.READY] == (2, 2)
+    assert turns[TickAction.NOT_READY] == (3, 3)
+    assert turns[TickAction.READY] == (2, 2)
 
 
 def test_sidecar_shows_an_app_that_waits_for_its_proxy(give: Give) -> None:
     seen = give("sidecar")
 
-    proxy = lives(seen, Lifecycle.STARTED, "proxy")[0]
-    app = lives(seen, Lifecycle.STARTED)[0]
+    proxy = lives(seen, LifecycleStep.STARTED, "proxy")[0]
+    app = lives(seen, LifecycleStep.STARTED)[0]
     assert 6 <= (app.at - proxy.at).total_seconds() <= 8
-    assert Action.READY in {each.action for each in ticks(seen, ProbeType.READINESS)}
+    assert TickAction.READY in {
+        tick.action for tick in ticks(seen, ProbeType.READINESS)
+    }
 
 
 def test_on_hold_shows_ticks_that_probe_nothing(give: Give) -> None:
     seen = give("on-hold")
 
-    skips = [each.skip for each in ticks(seen, ProbeType.LIVENESS)]
+    skips = [tick.skip for tick in ticks(seen, ProbeType.LIVENESS)]
     assert skips.count(Skip.ON_HOLD) > 6
-    assert next(each.exit_code for each in lives(seen, Lifecycle.EXITED)) == 137
+    assert next(life.exit_code for life in lives(seen, LifecycleStep.EXITED)) == 137
 
 
 def test_back_off_shows_waits_that_double(give: Give) -> None:
     seen = give("back-off")
 
     windows = [
-        each.window.total_seconds()
-        for each in seen
-        if isinstance(each, BackoffEntry) and each.waits
+        entry.window.total_seconds()
+        for entry in seen
+        if isinstance(entry, BackoffEntry) and entry.waits
     ]
     assert list(dict.fromkeys(windows)) == [10, 20, 40]
-    assert {each.by for each in lives(seen, Lifecycle.EXITED)} == {By.ITSELF}
+    assert {life.by for life in lives(seen, LifecycleStep.EXITED)} == {ExitCause.ITSELF}
 
 
 def test_errored_shows_three_attempts_that_count_for_nothing(give: Give) -> None:
     seen = give("errored")
 
-    runs = [each for each in ticks(seen, ProbeType.LIVENESS) if each.attempts]
-    assert {(len(each.attempts), each.action) for each in runs} == {
-        (3, Action.DISCARDED)
+    runs = [tick for tick in ticks(seen, ProbeType.LIVENESS) if tick.attempts]
+    assert {(len(entry.attempts), entry.action) for entry in runs} == {
+        (3, TickAction.DISCARDED)
     }
-    assert len(lives(seen, Lifecycle.STARTED)) == 1
+    assert len(lives(seen, LifecycleStep.STARTED)) == 1
 
 
 def test_redirects_shows_a_warning_that_counts_as_success(give: Give) -> None:
     seen = give("redirects")
 
-    reasons = {each.event.reason for each in seen if isinstance(each, EventEntry)}
+    reasons = {entry.event.reason for entry in seen if isinstance(entry, EventEntry)}
     assert "ProbeWarning" in reasons
-    assert Action.READY in {each.action for each in ticks(seen, ProbeType.READINESS)}
+    assert TickAction.READY in {
+        tick.action for tick in ticks(seen, ProbeType.READINESS)
+    }
 
 
 def test_grace_shows_the_grace_period_of_the_probe(give: Give) -> None:
-    first = lives(give("grace"), Lifecycle.EXITED)[0]
+    first = lives(give("grace"), LifecycleStep.EXITED)[0]
 
     assert (first.exit_code, first.grace_period_seconds) == (137, 4)
     assert "probe" in first.grace_source
@@ -246,19 +259,19 @@ def test_grace_shows_the_grace_period_of_the_probe(give: Give) -> None:
 def test_prestop_shows_that_the_hook_is_part_of_the_grace_period(give: Give) -> None:
     seen = give("prestop")
 
-    stopping = lives(seen, Lifecycle.STOPPING)[0]
-    started = lives(seen, Lifecycle.STARTED)[1]
+    stopping = lives(seen, LifecycleStep.STOPPING)[0]
+    started = lives(seen, LifecycleStep.STARTED)[1]
     assert (started.at - stopping.at).total_seconds() == 6
-    assert lives(seen, Lifecycle.EXITED)[0].exit_code == 137
+    assert lives(seen, LifecycleStep.EXITED)[0].exit_code == 137
 
 
 def test_timeout_shows_that_running_out_of_time_is_failing(give: Give) -> None:
     seen = give("timeout")
 
-    runs = [each for each in ticks(seen, ProbeType.LIVENESS) if each.attempts]
-    assert {each.attempts[0].result for each in runs} == {ProbeResult.FAILURE}
-    assert {each.duration.total_seconds() for each in runs} == {1}
-    assert lives(seen, Lifecycle.EXITED)[0].by is By.LIVENESS
+    runs = [tick for tick in ticks(seen, ProbeType.LIVENESS) if tick.attempts]
+    assert {entry.attempts[0].result for entry in runs} == {ProbeResult.FAILURE}
+    assert {entry.duration.total_seconds() for entry in runs} == {1}
+    assert lives(seen, LifecycleStep.EXITED)[0].by is ExitCause.LIVENESS
 
 
 def test_a_lesson_that_nobody_watches_comes_to_an_end(

@@ -5,10 +5,8 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
-import click
 import pytest
 
 from probetui import __version__
@@ -79,10 +77,7 @@ def test_every_command_has_a_help_text_of_its_own(
 def examples() -> Iterator[tuple[str, list[str]]]:
     """Return how the helps say that commands are used, and the words of each."""
     for name in COMMANDS:
-        command: click.Command = import_module(
-            f"probetui.cli.{COMMANDS[name].module}"
-        ).command
-        for line in (command.epilog or "").splitlines():
+        for line in (COMMANDS[name].load().epilog or "").splitlines():
             if "probetui " in line:
                 words = line.partition("probetui ")[2].partition(" >")[0].split()
                 yield name, words[words[0] == name :]
@@ -90,11 +85,7 @@ def examples() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize(("name", "words"), examples())
 def test_the_examples_of_a_help_are_understood(name: str, words: list[str]) -> None:
-    command: click.Command = import_module(
-        f"probetui.cli.{COMMANDS[name].module}"
-    ).command
-
-    context = command.make_context(name, words)
+    context = COMMANDS[name].load().make_context(name, words)
 
     assert context.params
 
@@ -254,7 +245,7 @@ def test_an_option_that_does_not_fit_the_pods_is_refused_in_one_line(
                 "httpGet: {port: 80}\n        exec: {command: [a]}",
             ),
             2,
-            "is one handler too many",
+            "is a second handler",
             id="two handlers",
         ),
         pytest.param(
@@ -308,7 +299,7 @@ def test_all_that_is_wrong_is_said_at_once_and_counted(
 
     _, errors = refused(capsys, "-f", write(bad))
 
-    lines = [each for each in errors.splitlines() if ": error: " in each]
+    lines = [line for line in errors.splitlines() if ": error: " in line]
     assert len(lines) == 3
     assert lines[-1] == "probetui: error: 2 errors, nothing was started"
 
@@ -392,7 +383,7 @@ def test_a_condition_that_can_never_be_is_said_before_anything_is_started(
     status, errors = refused(capsys, "-f", path, "--until", until)
 
     assert status == 1
-    assert f"--until {until} can never be: " in errors
+    assert f"--until {until} can never happen: " in errors
     assert reason in errors
 
 
@@ -456,7 +447,7 @@ def test_a_bug_leaves_a_report_and_its_name(
     def broken(_module: str) -> None:
         raise ZeroDivisionError("for example")
 
-    monkeypatch.setattr("probetui.cli.main.import_module", broken)
+    monkeypatch.setattr("probetui.cli.main.load_late", broken)
 
     status, errors = refused(capsys, "info", "--host", "x")
 
@@ -474,10 +465,10 @@ def test_a_bug_is_shown_where_no_report_can_be_written(
     def broken(_module: str) -> None:
         raise ZeroDivisionError("for example")
 
-    monkeypatch.setattr("probetui.cli.main.import_module", broken)
-    monkeypatch.setattr("probetui.cli.crash.tempfile.gettempdir", lambda: "/dev/null")
+    monkeypatch.setattr("probetui.cli.main.load_late", broken)
+    monkeypatch.setattr("probetui.cli.log.tempfile.gettempdir", lambda: "/dev/null")
     monkeypatch.setattr(
-        "probetui.cli.crash.state_folder", lambda: Path("/dev/null/state")
+        "probetui.cli.log.state_folder", lambda: Path("/dev/null/state")
     )
 
     status = run(["info"])

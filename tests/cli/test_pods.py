@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def names(options: ManifestOptions) -> list[str]:
-    return [each.name for each in load_pods(options).pods]
+    return [pod.name for pod in load_pods(options).pods]
 
 
 def test_all_pods_of_a_file_are_meant(path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_selector_that_matches_nothing_is_nothing_to_do(path: Path) -> None:
 def test_the_namespace_of_the_command_line_counts(path: Path) -> None:
     pods = load_pods(ManifestOptions((str(path),), namespace="shop")).pods
 
-    assert {each.namespace for each in pods} == {"shop"}
+    assert {pod.namespace for pod in pods} == {"shop"}
 
 
 def test_a_change_reaches_the_pod(path: Path) -> None:
@@ -62,8 +62,8 @@ def test_a_change_reaches_the_pod(path: Path) -> None:
 
     pods = load_pods(ManifestOptions((str(path),), changes=(change,))).pods
 
-    probes = [each.containers[0].liveness_probe for each in pods]
-    assert [each and each.period_seconds for each in probes] == [2, 2]
+    probes = [pod.containers[0].liveness_probe for pod in pods]
+    assert [probe and probe.period_seconds for probe in probes] == [2, 2]
 
 
 def test_all_errors_are_said_at_once_with_their_lines(path: Path) -> None:
@@ -72,7 +72,7 @@ def test_all_errors_are_said_at_once_with_their_lines(path: Path) -> None:
     with pytest.raises(ManifestError) as caught:
         load_pods(ManifestOptions((str(path),)))
 
-    assert [each.split(" ")[0] for each in caught.value.problems] == [
+    assert [problem.split(" ")[0] for problem in caught.value.problems] == [
         f"{path}:6:7:",
         f"{path}:15:7:",
     ]

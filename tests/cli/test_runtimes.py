@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from probetui.cli.runtimes import OwnPods, all_pods, remove_pods
+from probetui.cli.runtimes import OwnPodsRuntime, all_pods, remove_pods
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
@@ -44,20 +44,20 @@ async def start(runtime: FakeRuntime, pod: Pod) -> ContainerID:
 async def test_a_session_sees_its_own_pods_and_leaves_the_others_alone(
     runtime: FakeRuntime,
 ) -> None:
-    mine = OwnPods(runtime)
-    mine.own([WEB])
+    mine = OwnPodsRuntime(runtime)
+    mine.add_pods([WEB])
 
-    assert [each.pod_uid for each in await mine.relist()] == [WEB.uid]
+    assert [status.pod_uid for status in await mine.relist()] == [WEB.uid]
     assert len(await runtime.relist()) == 2
     assert await mine.version() == await runtime.version()
 
 
 async def test_pods_are_removed_with_all_that_is_in_them(runtime: FakeRuntime) -> None:
-    web = [each for each in await runtime.relist() if each.pod_uid == WEB.uid]
+    web = [status for status in await runtime.relist() if status.pod_uid == WEB.uid]
 
     await remove_pods(runtime, web, grace_period_seconds=0)
 
-    assert [each.pod_uid for each in await runtime.relist()] == [DB.uid]
+    assert [status.pod_uid for status in await runtime.relist()] == [DB.uid]
 
 
 async def test_what_cannot_be_removed_is_told_and_keeps_nothing_else_from_it(
@@ -77,7 +77,7 @@ async def test_what_cannot_be_removed_is_told_and_keeps_nothing_else_from_it(
         await asyncio.wait_for(remove_pods(refusing, found, 0), timeout=5)
 
     left = await runtime.relist()
-    assert [each.pod_uid for each in left] == [found[0].pod_uid]
+    assert [status.pod_uid for status in left] == [found[0].pod_uid]
 
 
 class WithVolumes(FakeRuntime):
@@ -110,7 +110,7 @@ async def test_a_pod_of_which_only_volumes_are_left_is_a_pod(
 
     found = await all_pods(having)
 
-    assert {each.name: len(each.containers) for each in found} == {
+    assert {status.name: len(status.containers) for status in found} == {
         "web": 1,
         "db": 1,
         "gone": 0,
@@ -125,7 +125,7 @@ async def test_a_runtime_without_volumes_has_no_other_pods(
 
 async def test_pods_are_removed_with_their_volumes(runtime: FakeRuntime) -> None:
     having = WithVolumes(runtime.engine, web={"a", "b"}, db={"a"}, gone={"a"})
-    found = [each for each in await all_pods(having) if each.name != "db"]
+    found = [pod for pod in await all_pods(having) if pod.name != "db"]
 
     await remove_pods(having, found, grace_period_seconds=0)
 

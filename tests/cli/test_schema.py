@@ -10,13 +10,13 @@ import click
 import msgspec
 import pytest
 
-from probetui.cli.config_schema import config_schema
 from probetui.cli.main import run
 from probetui.cli.options import ALL_SETTINGS
-from probetui.cli.settings import load_settings
-from probetui.drive.record_schema import AnyRecord
+from probetui.cli.settings import config_schema, load_settings
 from probetui.errors import ManifestError
-from probetui.presentation.state_schema import state_schema
+from probetui.presentation.state_json import state_schema
+from probetui.record.format import AnyRecord
+from probetui.tui.actions.table import ACTIONS_BY_ID
 
 POD = """\
 apiVersion: v1
@@ -61,7 +61,7 @@ def test_the_configuration_has_a_schema_too(
     found = printed(capsys, "config")
 
     assert found == config_schema()
-    assert found["properties"].keys() == {each.key for each in ALL_SETTINGS}
+    assert found["properties"].keys() == {setting.key for setting in ALL_SETTINGS}
     assert found["additionalProperties"] is False
 
 
@@ -144,9 +144,10 @@ def test_the_record_of_a_real_session_fits_its_schema(tmp_path: Path) -> None:
     )
 
     lines = record.read_bytes().splitlines()
-    kinds = {type(msgspec.json.decode(line, type=AnyRecord)).__name__ for line in lines}
+    records = [msgspec.json.decode(line, type=AnyRecord) for line in lines]
+    kinds = {record.__struct_config__.tag for record in records}
     assert status == 0
-    assert {"Session", "Tick", "Event", "Container", "Status", "End"} <= kinds
+    assert {"session", "tick", "event", "container", "status", "end"} <= kinds
 
 
 def test_keys_are_given_to_actions_by_their_ids() -> None:
@@ -154,4 +155,5 @@ def test_keys_are_given_to_actions_by_their_ids() -> None:
 
     assert keymap["type"] == ["string", "object"]
     assert keymap["properties"]["time.step"]["default"] == "full_stop"
-    assert keymap["properties"]["time.step"]["description"] == "Let the next tick go"
+    step = ACTIONS_BY_ID["time.step"]
+    assert keymap["properties"]["time.step"]["description"] == step.tooltip

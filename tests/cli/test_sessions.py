@@ -98,7 +98,7 @@ def test_what_a_session_kept_is_listed_in_every_form_and_removed(
     table = listed(capfd).splitlines()
     wide = listed(capfd, "-o", "wide", "--no-headers")
     as_json = json.loads(listed(capfd, "-o", "json"))
-    as_yaml = listed(capfd, "-o", "yaml")
+    dump_pod = listed(capfd, "-o", "yaml")
     elsewhere = listed(capfd, "-n", "shop")
     status = run(["down", "-f", str(path), "--runtime", "process"])
 
@@ -111,7 +111,7 @@ def test_what_a_session_kept_is_listed_in_every_form_and_removed(
     assert table[1].split()[-2:] == ["-", "you"]
     assert as_json[0]["uid"] in wide
     assert as_json[0]["containers"][0]["state"] == "running"
-    assert as_yaml.startswith("- namespace: default\n  name: web\n")
+    assert dump_pod.startswith("- namespace: default\n  name: web\n")
     assert elsewhere == ""
     assert status == 0
     assert capfd.readouterr().out == "removed default/web (process)\n"
@@ -156,7 +156,7 @@ def test_a_bug_in_the_engine_leaves_no_process_behind(
         raise ZeroDivisionError("for example")
 
     monkeypatch.setattr(
-        "probetui.presentation.lines.PlainLines.feed", broken, raising=True
+        "probetui.presentation.plain.lines.PlainLines.feed", broken, raising=True
     )
 
     status = session(path)

@@ -35,7 +35,7 @@ spec:
         exec: {{command: [no-such-program]}}
         periodSeconds: 1
 """
-REFUSED = f"The container listens on 127.0.0.1:{PORT} only: a probe comes to 127."
+REFUSED = f"The container listens on 127.0.0.1:{PORT} only; the probe connects to 127."
 FINDING = (
     "web/app readiness finding warning exec-missing-in-image "
     '"{path}:15:16: spec.containers[0].readinessProbe.exec.command: '
@@ -65,9 +65,9 @@ def session(path: Path, *args: str) -> None:
 def sightings(printed: str) -> list[str]:
     """Return the lines of what probes showed."""
     return [
-        each
-        for each in printed.splitlines()
-        if " refused " in each or " finding " in each
+        line
+        for line in printed.splitlines()
+        if " refused " in line or " finding " in line
     ]
 
 
@@ -86,9 +86,9 @@ def test_a_record_tells_the_same_as_the_session(
     assert any(REFUSED[4:] in each for each in lived)
     assert sum(FINDING.format(path=path) in each for each in lived) == 1
     assert sightings(replayed.out) == lived
-    assert "not as it was" not in replayed.err
+    assert "replay differs" not in replayed.err
     assert REFUSED in " ".join(why.split())
-    kinds = {json.loads(each)["type"] for each in Path(record).read_text().splitlines()}
+    kinds = {json.loads(line)["type"] for line in Path(record).read_text().splitlines()}
     assert {"listeners", "finding"} <= kinds
 
 

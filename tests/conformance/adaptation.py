@@ -47,10 +47,10 @@ IGNORING_SIGTERM = "trap '' TERM; exec \"$@\""
 
 def why_not(pod: Mapping[str, Any]) -> str:
     """Return what a pod needs that processes have not, empty if it can be run."""
-    for each in _containers(pod):
-        if each["image"].startswith(MISSING_IMAGES):
+    for container in _containers(pod):
+        if container["image"].startswith(MISSING_IMAGES):
             return "needs images: one of its own is to be missing"
-        is_web = "test-webserver" in each.get("args", [])
+        is_web = "test-webserver" in container.get("args", [])
         if is_web and not _may_listen(WEB_PORT):
             return f"needs a network of its own: port {WEB_PORT} is not for this user"
     return ""

@@ -62,9 +62,9 @@ class BackgroundRun:
     def outcomes(self) -> list[Outcome]:
         """Return what has come of cases so far."""
         return [
-            each.result()
-            for each in self._outcomes.values()
-            if each.done() and not each.cancelled()
+            outcome.result()
+            for outcome in self._outcomes.values()
+            if outcome.done() and not outcome.cancelled()
         ]
 
     def _work(self) -> None:
@@ -72,8 +72,8 @@ class BackgroundRun:
             with suppress(asyncio.CancelledError):
                 asyncio.run(self._run())
         finally:
-            for each in self._outcomes.values():
-                each.cancel()
+            for outcome in self._outcomes.values():
+                outcome.cancel()
 
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -89,5 +89,7 @@ class BackgroundRun:
     async def _run_on(self, runtime: str) -> None:
         out = self._out / runtime
         out.mkdir()
-        async for each in observe(self._wanted[runtime], runtime, self._options, out):
-            self._outcomes[runtime, each.case["id"]].set_result(each)
+        async for outcome in observe(
+            self._wanted[runtime], runtime, self._options, out
+        ):
+            self._outcomes[runtime, outcome.case["id"]].set_result(outcome)

@@ -43,8 +43,8 @@ def evaluate(
     """
     verdicts = [_judge(each, seen, slack) for each in case["expect"]]
     verdicts += [
-        Verdict("rule", holds=False, detail=each)
-        for each in broken_rules(case["pod"], seen)
+        Verdict("rule", holds=False, detail=rule)
+        for rule in broken_rules(case["pod"], seen)
     ]
     verdicts += [Verdict("action", holds=False, detail=each) for each in seen.missed]
     return verdicts
@@ -52,7 +52,7 @@ def evaluate(
 
 def passes(verdicts: Sequence[Verdict]) -> bool:
     """Tell whether everything held."""
-    return all(each.holds for each in verdicts)
+    return all(verdict.holds for verdict in verdicts)
 
 
 def _judge(expectation: Mapping[str, Any], seen: Observation, slack: float) -> Verdict:

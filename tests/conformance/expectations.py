@@ -62,7 +62,7 @@ def restarts(wanted: Wanted, seen: Observation, slack: float) -> Finding:
         counts = _restart_counts(status, name).values()
         if max(counts, default=0) > limit:
             return Finding(holds=False, detail=f"{max(counts)} at {status.t:.1f}")
-    if not any(_has_run(each) for each in _views(statuses, name)):
+    if not any(_has_run(view) for view in _views(statuses, name)):
         return Finding(holds=False, detail="no container was seen started")
     last = _restart_counts(statuses[-1], name)
     return Finding(
@@ -102,7 +102,7 @@ def never_ready(wanted: Wanted, seen: Observation, _slack: float) -> Finding:
         if status.is_ready(who):
             return Finding(holds=False, detail=f"ready at {status.t:.1f}")
     name = None if who == POD else who
-    has_run = any(each.is_running for each in _views(statuses, name))
+    has_run = any(view.is_running for view in _views(statuses, name))
     return Finding(holds=has_run, detail="" if has_run else "was never seen running")
 
 
@@ -304,13 +304,13 @@ def _until(statuses: Iterable[Status], t: float) -> list[Status]:
 def _views(statuses: Iterable[Status], name: str | None) -> Iterator[ContainerView]:
     """Yield what statuses say of a container, or of all if none is named."""
     for status in statuses:
-        for each in status.containers:
-            if name in {None, each.name}:
-                yield each
+        for container in status.containers:
+            if name in {None, container.name}:
+                yield container
 
 
 def _restart_counts(status: Status, name: str | None) -> dict[str, int]:
-    return {each.name: each.restart_count for each in _views([status], name)}
+    return {view.name: view.restart_count for view in _views([status], name)}
 
 
 def _has_run(container: ContainerView) -> bool:
@@ -320,7 +320,7 @@ def _has_run(container: ContainerView) -> bool:
 def _start(seen: Observation, name: str, gen: int) -> Span | None:
     """Return when a container started: what its first running state says."""
     running = (
-        each for each in _views(seen.of_generation(gen), name) if each.is_running
+        view for view in _views(seen.of_generation(gen), name) if view.is_running
     )
     first = next(running, None)
     stated = first and seen.when((first.state["running"] or {}).get("startedAt"))

@@ -42,8 +42,8 @@ class LiveObservation:
 
     async def take(self, written: Mapping[str, Any]) -> None:
         """Take a record that probetui wrote, until the observation is over."""
-        for each in self._translation.records(written):
-            await self._add(each)
+        for record in self._translation.records(written):
+            await self._add(record)
 
     async def source_ended(self) -> None:
         """Take note that probetui will write nothing more."""

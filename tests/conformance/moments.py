@@ -52,7 +52,9 @@ def _parse(moment: str) -> tuple[str, Sequence[str]]:
     if match is None:
         raise UnknownMomentError(moment)
     arguments = (match["arguments"] or "").split(",")
-    return match["name"], [each.strip() for each in arguments if each.strip()]
+    return match["name"], [
+        argument.strip() for argument in arguments if argument.strip()
+    ]
 
 
 def _number(arguments: Sequence[str], index: int) -> int:
@@ -105,7 +107,7 @@ def _terminated(
 
 
 def _first(statuses: Iterable[Status], test: StatusTest) -> Span | None:
-    return next((Span.seen_by(each.t) for each in statuses if test(each)), None)
+    return next((Span.seen_by(status.t) for status in statuses if test(status)), None)
 
 
 def _unready(statuses: Iterable[Status], who: str) -> Span | None:

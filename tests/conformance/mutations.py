@@ -71,10 +71,14 @@ def _shifted(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
 
 def _cut(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
     """Yield observations that end too early."""
-    last = max(each["t"] for each in records)
+    last = max(record["t"] for record in records)
     for share in CUTS:
         end = last * share
-        kept = [each for each in records if each["t"] <= end and each["kind"] != "end"]
+        kept = [
+            record
+            for record in records
+            if record["t"] <= end and record["kind"] != "end"
+        ]
         yield f"cut-{share}", [*copied(kept), {"t": end, "kind": "end"}]
 
 
@@ -82,8 +86,8 @@ def _latter_half(records: Sequence[Record]) -> list[Record]:
     """Return the records, the statuses of the first half marked as not to change."""
     found = copied(records)
     statuses = [each for each in found if each["kind"] == "status"]
-    for each in statuses[: len(statuses) // 2]:
-        each["keep"] = True
+    for status in statuses[: len(statuses) // 2]:
+        status["keep"] = True
     return found
 
 
@@ -97,9 +101,9 @@ def _each(records: Sequence[Record], kind: str, mutation: Mutation) -> Records:
 
 def _twice(records: Sequence[Record], kind: str) -> Records:
     return [
-        copy.deepcopy(each)
-        for each in records
-        for _ in range(2 if each["kind"] == kind else 1)
+        copy.deepcopy(record)
+        for record in records
+        for _ in range(2 if record["kind"] == kind else 1)
     ]
 
 
@@ -118,10 +122,10 @@ def _with_starts(records: Sequence[Record]) -> Records:
     """Add a start of every container right after the pod was submitted."""
     names = {
         container["name"]
-        for each in records
-        if each["kind"] == "status"
+        for record in records
+        if record["kind"] == "status"
         for key in ("initContainerStatuses", "containerStatuses")
-        for container in each["status"].get(key) or ()
+        for container in record["status"].get(key) or ()
     }
     starts: Records = [
         {"t": 0.0, "kind": "event", "type": "Normal", "reason": "Started"}
@@ -200,29 +204,29 @@ def _stateless(container: Record) -> None:
 
 
 def _exit_0(container: Record) -> None:
-    for each in _states(container, "terminated"):
-        each |= {"exitCode": 0, "reason": "Completed"}
+    for state in _states(container, "terminated"):
+        state |= {"exitCode": 0, "reason": "Completed"}
 
 
 def _exit_137(container: Record) -> None:
-    for each in _states(container, "terminated"):
-        each |= {"exitCode": 137, "reason": "Error", "message": "killed"}
+    for state in _states(container, "terminated"):
+        state |= {"exitCode": 137, "reason": "Error", "message": "killed"}
 
 
 def _no_finish(container: Record) -> None:
-    for each in _states(container, "terminated"):
-        each["finishedAt"] = None
+    for state in _states(container, "terminated"):
+        state["finishedAt"] = None
 
 
 def _finish_at_fraction(container: Record) -> None:
-    for each in _states(container, "terminated"):
-        if each.get("finishedAt"):
-            each["finishedAt"] = each["finishedAt"].replace("Z", ".25+00:00")
+    for state in _states(container, "terminated"):
+        if state.get("finishedAt"):
+            state["finishedAt"] = state["finishedAt"].replace("Z", ".25+00:00")
 
 
 def _no_start(container: Record) -> None:
-    for each in _states(container, "running"):
-        each["startedAt"] = "1970-01-01T00:00:00Z"
+    for state in _states(container, "running"):
+        state["startedAt"] = "1970-01-01T00:00:00Z"
 
 
 def _other_name(container: Record) -> None:

@@ -120,11 +120,15 @@ class Status:
 
     def container(self, name: str) -> ContainerView | None:
         """Return a container by name, init containers first."""
-        return next((each for each in self.containers if each.name == name), None)
+        return next(
+            (container for container in self.containers if container.name == name), None
+        )
 
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by type."""
-        return next((each for each in self.conditions if each.type == kind), None)
+        return next(
+            (condition for condition in self.conditions if condition.type == kind), None
+        )
 
     def is_ready(self, who: str) -> bool:
         """Tell whether a container, or the `POD`, is ready."""
@@ -166,8 +170,8 @@ class Observation:
     def of(cls, records: Iterable[Json]) -> Observation:
         """Return the observation of some records."""
         observation = cls()
-        for each in records:
-            observation.add(each)
+        for record in records:
+            observation.add(record)
         return observation
 
     @property
@@ -199,7 +203,7 @@ class Observation:
 
     def of_generation(self, gen: int) -> list[Status]:
         """Return the statuses of a generation."""
-        return [each for each in self.statuses if each.gen == gen]
+        return [status for status in self.statuses if status.gen == gen]
 
     def end_of_run(self, container: str, run: int, gen: int = 0) -> RunEnd | None:
         """Return how a run ended, from the first status that tells."""

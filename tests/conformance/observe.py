@@ -82,9 +82,9 @@ class Outcome:
         lines = [f"{self.runtime:8} {self.word:8} {self.case['id']}{note}"]
         if self.left_out:
             lines.append(f"    {self.left_out}")
-        lines += [f"    {each}" for each in self.verdicts if not each.holds]
+        lines += [f"    {verdict}" for verdict in self.verdicts if not verdict.holds]
         if self.word == "failed":
-            lines += [f"    | {each}" for each in self.told.splitlines()]
+            lines += [f"    | {line}" for line in self.told.splitlines()]
         return "\n".join(lines)
 
 
@@ -115,15 +115,17 @@ async def observe(
 
     # The longest first, so that they do not run on alone at the end.
     ordered = sorted(cases, key=lambda case: -case["duration"])
-    for each in asyncio.as_completed([outcome(case) for case in ordered]):
-        yield await each
+    for future in asyncio.as_completed([outcome(case) for case in ordered]):
+        yield await future
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """Return a table of outcomes, what went wrong last, and their number."""
     ranks = {"passed": 0, "left out": 1, "failed": 2}
     ordered = sorted(outcomes, key=lambda each: (ranks[each.word], each.case["id"]))
-    counts = [f"{sum(each.word == word for each in outcomes)} {word}" for word in ranks]
+    counts = [
+        f"{sum(outcome.word == word for outcome in outcomes)} {word}" for word in ranks
+    ]
     return "\n".join([*map(str, ordered), ", ".join(counts)])
 
 
@@ -151,11 +153,11 @@ async def _run(arguments: argparse.Namespace) -> int:
     outcomes = []
     program = arguments.program or installed_program()
     options = Options(program, arguments.jobs, arguments.slack)
-    async for each in observe(cases, arguments.runtime, options, arguments.out):
-        outcomes.append(each)
-        sys.stderr.write(f"{len(outcomes)}/{len(cases)} {each}\n")
+    async for outcome in observe(cases, arguments.runtime, options, arguments.out):
+        outcomes.append(outcome)
+        sys.stderr.write(f"{len(outcomes)}/{len(cases)} {outcome}\n")
     sys.stdout.write(f"{summary(outcomes)}\n")
-    return 0 if all(each.is_as_on_a_kubelet for each in outcomes) else 1
+    return 0 if all(outcome.is_as_on_a_kubelet for outcome in outcomes) else 1
 
 
 def main() -> int:

@@ -30,11 +30,11 @@ def broken_rules(pod: Json, seen: Observation) -> list[str]:
 def _falling_restart_counts(seen: Observation) -> Iterator[str]:
     highest: dict[tuple[int, str], int] = {}
     for status in seen.statuses:
-        for each in status.containers:
-            key = (status.gen, each.name)
-            if each.restart_count < highest.get(key, 0):
-                yield f"restart count of {each.name} fell at {status.t:.1f}"
-            highest[key] = each.restart_count
+        for container in status.containers:
+            key = (status.gen, container.name)
+            if container.restart_count < highest.get(key, 0):
+                yield f"restart count of {container.name} fell at {status.t:.1f}"
+            highest[key] = container.restart_count
 
 
 def _lives_after_the_end(seen: Observation) -> Iterator[str]:

@@ -150,11 +150,11 @@ async def _observe(case: Case, pods: PodFolder, live: LiveObservation) -> None:
 async def _act(
     actions: Sequence[Mapping[str, Any]], pods: PodFolder, live: LiveObservation
 ) -> None:
-    for each in actions:
-        await live.due(each)
-        await live.act(each["do"])
-        if each["do"] == "replace":
-            pods.put(each["pod"])
+    for action in actions:
+        await live.due(action)
+        await live.act(action["do"])
+        if action["do"] == "replace":
+            pods.put(action["pod"])
         else:
             pods.remove()
 

@@ -100,7 +100,9 @@ def _some(
     always: Mapping[str, st.SearchStrategy[Any]],
     sometimes: Mapping[str, st.SearchStrategy[Any]],
 ) -> st.SearchStrategy[dict[str, Any]]:
-    optional = {key: each for key, each in sometimes.items() if key not in always}
+    optional = {
+        key: sometime for key, sometime in sometimes.items() if key not in always
+    }
     return st.fixed_dictionaries(dict(always), optional=optional)
 
 

@@ -121,6 +121,6 @@ def test_what_processes_have_not_is_a_reason(
 
 
 def test_few_cases_are_left_out() -> None:
-    left_out = [each["id"] for each in load_cases(OWN_DATA) if why_not(each["pod"])]
+    left_out = [case["id"] for case in load_cases(OWN_DATA) if why_not(case["pod"])]
 
     assert left_out == ["sidecar-image-missing-never"]

@@ -43,12 +43,12 @@ def _recorded() -> dict[str, dict[str, str]]:
 
 @functools.cache
 def _mutated(case_id: str) -> dict[str, Records]:
-    case = next(each for each in load_cases() if each["id"] == case_id)
+    case = next(load_case for load_case in load_cases() if load_case["id"] == case_id)
     return dict(mutations(observed(case)))
 
 
 def _judged(case: Case, records: Records, slack: float = 1.0) -> list[bool]:
-    return [each.holds for each in evaluate(case, Observation.of(records), slack)]
+    return [verdict.holds for verdict in evaluate(case, Observation.of(records), slack)]
 
 
 @pytest.mark.parametrize("case", _params(DATA))

@@ -53,7 +53,7 @@ def test_it_writes_what_was_seen_and_tells_what_failed(tmp_path: Path) -> None:
     )
 
     lines = (out / "ends-at-once.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(each)["kind"] for each in lines] == ["submitted", "end"]
+    assert [json.loads(line)["kind"] for line in lines] == ["submitted", "end"]
     assert (out / "ends-at-once.stderr").read_text(encoding="utf-8") == "it ended\n"
     assert done.returncode == 1
     assert done.stdout == (

@@ -34,14 +34,14 @@ def other_judge(folder: Path) -> Judge | None:
 
     def judge(case: Case, records: Sequence[Record], slack: float) -> list[bool]:
         findings = module.evaluate(case, module.Observation(records), slack)
-        return [each["ok"] for each in findings]
+        return [finding["ok"] for finding in findings]
 
     return judge
 
 
 def written(verdicts: Sequence[bool]) -> str:
     """Return verdicts as one digit each."""
-    return "".join("1" if each else "0" for each in verdicts)
+    return "".join("1" if verdict else "0" for verdict in verdicts)
 
 
 def recorded() -> dict[str, dict[str, str]]:

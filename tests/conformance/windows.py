@@ -85,12 +85,12 @@ class Window:
         """
         found = self.observation.of_generation(self.gen)
         if not self.is_after:
-            yield from ((each.t, each) for each in found)
+            yield from ((status.t, status) for status in found)
             return
         opens = self.opening.earliest
-        before = [index for index, each in enumerate(found) if each.t < opens]
-        for each in found[before[-1] if before else 0 :]:
-            yield max(each.t, opens), each
+        before = [index for index, status in enumerate(found) if status.t < opens]
+        for status in found[before[-1] if before else 0 :]:
+            yield max(status.t, opens), status
 
 
 def reached(moment: str, observation: Observation, gen: int = 0) -> Span:

@@ -8,20 +8,21 @@ from __future__ import annotations
 import sys
 from datetime import timedelta
 
-from probetui.drive.recording import RecordContext, encode_entry, to_line
-from probetui.drive.scripted_lives import Answer, Life, Manner
-from probetui.k8s.pod import RestartPolicy
-from probetui.k8s.probe import ProbeType
-from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.effects import Operation, Relist, RunProbe
-from probetui.kubelet.inputs import (
-    DeletePod,
+from probetui.debugger.commands import (
     PauseProbes,
     RestartContainer,
     ResumeProbes,
     StepProbe,
     TriggerProbe,
 )
+from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior, ProbeAnswer
+from probetui.engine.inputs import DeletePod
+from probetui.k8s.pod import RestartPolicy
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import Operation, Relist, RunProbe
+from probetui.record.codec import encode_entry, encode_line
+from probetui.record.format import RecordContext
 from tests.builders import START, a_container, a_key, a_pod, a_probe
 from tests.drive.plots import WatchedEngine
 from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage
@@ -33,12 +34,12 @@ def tell() -> None:
     """Play the session and print it."""
     stage, engine = play()
     pods = {f"uid-of-{name}": a_pod(name=name) for name in NAMES}
-    context = RecordContext(START, pods, lambda status: {"status": repr(status)})
+    context = RecordContext(START, pods)
     out = sys.stdout.buffer
     for turn in engine.turns:
         out.write(f"{turn!r}\n".encode())
     for entry in stage.journal:
-        out.write(to_line(encode_entry(entry, context)))
+        out.write(encode_line(encode_entry(entry, context)))
 
 
 def play(seed: int = 7) -> tuple[Stage, WatchedEngine]:
@@ -53,20 +54,25 @@ def play(seed: int = 7) -> tuple[Stage, WatchedEngine]:
     answered = 0
     dealt = 0
 
-    def answer(_effect: RunProbe, _age: timedelta) -> Answer:
+    def answer(_effect: RunProbe, _age: timedelta) -> ProbeAnswer:
         nonlocal answered
         answered += 1
         kind = (SUCCEEDS, SUCCEEDS, FAILS, SUCCEEDS, ERRS, FAILS, FAILS)[answered % 7]
-        return Answer(kind.attempt, timedelta(milliseconds=answered * 37 % 1500))
+        return ProbeAnswer(kind.attempt, timedelta(milliseconds=answered * 37 % 1500))
 
-    def deal(_call: Operation | Relist) -> Manner:
+    def deal(_call: Operation | Relist) -> CallBehavior:
         nonlocal dealt
         dealt += 1
-        return Manner(
+        return CallBehavior(
             timedelta(milliseconds=dealt * 53 % 400), "no" * (dealt % 23 == 0)
         )
 
-    lives = {"app": (Life(timedelta(seconds=17), 1), Life(stops_after=None))}
+    lives = {
+        "app": (
+            InstanceBehavior(timedelta(seconds=17), 1),
+            InstanceBehavior(stops_after=None),
+        )
+    }
     stage = Stage(*pods, engine=engine, lives=lives, probing=answer, dealing=deal)
     for second, command in (
         (20, TriggerProbe(a_key(ProbeType.LIVENESS, pod="cache"))),

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from probetui.drive.record_writer import Recorder, RecordWriter
-from probetui.drive.recording import RecordContext, SessionHeader
-from probetui.drive.replay import RecordedCourse
-from probetui.drive.scenario import NO_SCENARIO, Scenario
-from probetui.drive.simulated_course import SimulatedCourse
+from probetui.drive.playback.replay import ReplaySource
+from probetui.drive.playback.simulated import SimulatedSource
+from probetui.drive.scenario.script import NO_SCENARIO, Scenario
 from probetui.drive.simulation import Simulation
-from probetui.drive.tape import Tape
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import Input, SetPods
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import Input, SetPods
-from probetui.presentation.api_json import pod_status_to_json
+from probetui.record.codec import SessionHeader
+from probetui.record.format import RecordContext
+from probetui.record.reader import RecordingFile
+from probetui.record.writer import Recorder, RecordWriter
 from tests.builders import START
 
 CONFIG = KubeletConfig(seed=3)
@@ -41,20 +41,18 @@ class Recorded:
         self, path: Path, *pods: Pod, scenario: Scenario = NO_SCENARIO, apart: int = 50
     ) -> None:
         self.path = path
-        context = RecordContext(
-            START, {each.uid: each for each in pods}, pod_status_to_json
-        )
+        context = RecordContext(START, {pod.uid: pod for pod in pods})
         self.recorder = Recorder(RecordWriter.open(path), context)
         self.recorder.begin(
             SessionHeader("0", "sim", "v1.32", {}, [], CONFIG.seed, CONFIG)
         )
         self._taken = 0
-        self.course = SimulatedCourse(
+        self.course = SimulatedSource(
             beginning(*pods, scenario=scenario), self._hear, apart=apart
         )
 
     def _hear(self, item: Input | None, now: datetime) -> None:
-        self.recorder.hear(item, now, len(self.course.journal))
+        self.recorder.note_input(item, now, len(self.course.journal))
 
     def run_until(self, instant: datetime) -> None:
         """Let time pass, and write what happens."""
@@ -65,7 +63,7 @@ class Recorded:
 
     def write(self) -> None:
         """Write what is not written yet."""
-        self.recorder.take(self.course.journal[self._taken :])
+        self.recorder.consume(self.course.journal[self._taken :])
         self._taken = len(self.course.journal)
 
     def rewound(self) -> None:
@@ -73,18 +71,18 @@ class Recorded:
         self._taken = len(self.course.journal)
         self.recorder.rewind(self.course.journal, self.course.position, self.course.now)
 
-    def end(self) -> RecordedCourse:
+    def end(self) -> ReplaySource:
         """Close the recording and open it again."""
         self.write()
         self.recorder.end("left", 0, self.course.now)
         return opened(self.path)
 
 
-def opened(path: Path, apart: int = 50) -> RecordedCourse:
+def opened(path: Path, apart: int = 50) -> ReplaySource:
     """Return a recording that can be played."""
-    return RecordedCourse(Tape(path), pod_status_to_json, apart=apart)
+    return ReplaySource(RecordingFile(path), apart=apart)
 
 
 def instants(seconds: Iterable[float]) -> list[datetime]:
     """Return the instants so many seconds after the start."""
-    return [START + timedelta(seconds=each) for each in seconds]
+    return [START + timedelta(seconds=second) for second in seconds]

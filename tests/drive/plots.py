@@ -9,40 +9,38 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from probetui.drive.scripted_lives import Answer, Life, Manner
-from probetui.drive.world import World
-from probetui.k8s.pod import Container, Pod, RestartPolicy
-from probetui.k8s.probe import Probe, ProbeKey, ProbeType
-from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.effects import Disruption, Operation, Relist, RunProbe
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import (
+from probetui.debugger.commands import (
     Bookmark,
-    BreakPoint,
+    BreakpointKind,
     ClearBackoff,
-    Command,
     DelayProbes,
-    DeletePod,
-    DisruptContainer,
+    DryRunProbe,
     EditProbe,
+    InjectContainerFault,
     Injected,
     InjectResults,
-    Input,
     KillContainer,
     MuteProbes,
     PauseProbes,
     RestartContainer,
     ResumeProbes,
     RunToChange,
-    SetBreakPoints,
+    SetBreakpoints,
     StepProbe,
     TriggerProbe,
-    TryProbe,
     UnmuteProbes,
 )
-from probetui.kubelet.scope import EVERYTHING, Scope
-from probetui.kubelet.timing import Timing
-from probetui.kubelet.turn import Turn
+from probetui.debugger.scope import ALL_PROBES, Scope
+from probetui.debugger.timing import Timing
+from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior, ProbeAnswer
+from probetui.drive.scenario.world import World
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import Command, DeletePod, Input
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import Probe, ProbeKey, ProbeType
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import Fault, Operation, Relist, RunProbe
+from probetui.kubelet.runtime.turn import Turn
 from tests.builders import START, a_container, a_pod, a_probe
 from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage
 
@@ -63,9 +61,9 @@ class Plot:
 
     pod: Pod
     config: KubeletConfig
-    answers: tuple[Answer, ...]
-    lives: dict[str, tuple[Life, ...]]
-    manners: tuple[Manner, ...]
+    answers: tuple[ProbeAnswer, ...]
+    lives: dict[str, tuple[InstanceBehavior, ...]]
+    manners: tuple[CallBehavior, ...]
     commands: tuple[tuple[float, Command], ...]
     lost_at: float
     found_at: float
@@ -136,20 +134,22 @@ def pods(draw: st.DrawFn) -> Pod:
 
 
 LIVES = st.builds(
-    Life,
+    InstanceBehavior,
     lasts=st.none() | lengths(20),
     exit_code=st.sampled_from([0, 1]),
     stops_after=st.none() | lengths(8),
     stop_code=st.sampled_from([0, 143]),
 )
 KINDS = st.sampled_from(ProbeType)
-MANNERS = st.builds(Manner, takes=lengths(3), error=st.sampled_from(["", "", "no"]))
+MANNERS = st.builds(
+    CallBehavior, takes=lengths(3), error=st.sampled_from(["", "", "no"])
+)
 
 
 NAMES = st.sampled_from(["app", "side"])
 KEYS = st.builds(ProbeKey, st.just(POD_UID), NAMES, KINDS)
 SCOPES = st.one_of(
-    st.just(EVERYTHING),
+    st.just(ALL_PROBES),
     st.builds(Scope, st.just(POD_UID), st.just("") | NAMES),
     KEYS.map(Scope.of),
 )
@@ -174,16 +174,16 @@ PLAYFUL: list[st.SearchStrategy[Command]] = [
     st.builds(DelayProbes, SCOPES, lengths(4)),
     st.builds(MuteProbes, SCOPES),
     st.builds(UnmuteProbes, SCOPES),
-    st.builds(SetBreakPoints, st.frozensets(st.sampled_from(BreakPoint)), SCOPES),
+    st.builds(SetBreakpoints, st.frozensets(st.sampled_from(BreakpointKind)), SCOPES),
     st.builds(RunToChange, SCOPES),
     of_container(KillContainer),
-    of_container(DisruptContainer, st.sampled_from(Disruption)),
+    of_container(InjectContainerFault, st.sampled_from(Fault)),
     st.builds(Bookmark, st.text(max_size=3)),
 ]
 """These change what happens, but no rule by which it does."""
 
 LAWLESS: list[st.SearchStrategy[Command]] = [
-    st.builds(TryProbe, KEYS),
+    st.builds(DryRunProbe, KEYS),
     st.builds(
         EditProbe,
         KEYS,
@@ -202,7 +202,7 @@ def plots(
     commands = st.tuples(seconds(LENGTH_SECONDS), st.one_of(kinds))
     lost_at = draw(seconds(LENGTH_SECONDS))
     some_answers = st.builds(
-        lambda answer, takes: Answer(answer.attempt, takes),
+        lambda answer, takes: ProbeAnswer(answer.attempt, takes),
         st.sampled_from(ANSWERS),
         lengths(3),
     )
@@ -227,11 +227,11 @@ def play(plot: Plot) -> tuple[Stage, WatchedEngine]:
     """Play a plot to its last second."""
     answers, manners = cycle(plot.answers), iter(plot.manners)
 
-    def answer(_effect: RunProbe, _age: timedelta) -> Answer:
+    def answer(_effect: RunProbe, _age: timedelta) -> ProbeAnswer:
         return next(answers)
 
-    def deal(_call: Operation | Relist) -> Manner:
-        return next(manners, Manner())
+    def deal(_call: Operation | Relist) -> CallBehavior:
+        return next(manners, CallBehavior())
 
     engine = WatchedEngine(plot.config)
     world = World(plot.lives, answer, dealing=deal)

@@ -9,54 +9,54 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from probetui.drive.scripted_lives import Answer, Probing
+from probetui.drive.scenario.behavior import ProbeAnswer, ProbeBehavior
+from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
-from probetui.drive.world import World
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import AddPod, Command
+from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot, Snapshot
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import AddPod, Command
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
-    Entry,
     EventEntry,
-    Lifecycle,
+    JournalEntry,
+    LifecycleStep,
     NoteEntry,
     StateEntry,
+    StateField,
     TickEntry,
-    What,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.kubelet.snapshot import ContainerSnapshot, ProbeSnapshot, Snapshot
 from tests.builders import START, at
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=JournalEntry)
 
-SUCCEEDS = Answer(Attempt(ProbeResult.SUCCESS))
-FAILS = Answer(Attempt(ProbeResult.FAILURE, "not well"))
-ERRS = Answer(Attempt(ProbeResult.UNKNOWN, error="cannot be run"))
+SUCCEEDS = ProbeAnswer(Attempt(ProbeResult.SUCCESS))
+FAILS = ProbeAnswer(Attempt(ProbeResult.FAILURE, "not well"))
+ERRS = ProbeAnswer(Attempt(ProbeResult.UNKNOWN, error="cannot be run"))
 
 
-def probing(**by_type: Callable[[float], Answer]) -> Probing:
+def probing(**by_type: Callable[[float], ProbeAnswer]) -> ProbeBehavior:
     """Answer probes by type (`liveness=…`) and the age of the instance in seconds."""
 
-    def answer(effect: RunProbe, age: timedelta) -> Answer:
+    def answer(effect: RunProbe, age: timedelta) -> ProbeAnswer:
         known = by_type.get(effect.key.probe_type.lower())
         return SUCCEEDS if known is None else known(age.total_seconds())
 
     return answer
 
 
-def always(answer: Answer) -> Callable[[float], Answer]:
+def always(answer: ProbeAnswer) -> Callable[[float], ProbeAnswer]:
     """Answer like this at any age."""
     return lambda _age: answer
 
 
-def in_turn(*answers: Answer) -> Callable[[float], Answer]:
+def in_turn(*answers: ProbeAnswer) -> Callable[[float], ProbeAnswer]:
     """Answer one after the other; the last one again and again."""
     left = list(answers)
     return lambda _age: left.pop(0) if len(left) > 1 else left[0]
@@ -92,23 +92,23 @@ class Stage:
     # -- the journal
 
     @property
-    def journal(self) -> list[Entry]:
+    def journal(self) -> list[JournalEntry]:
         return list(self.simulation.journal)
 
     def of(self, kind: type[E]) -> list[E]:
         """Return the entries of one kind, oldest first."""
-        return [each for each in self.simulation.journal if isinstance(each, kind)]
+        return [entry for entry in self.simulation.journal if isinstance(entry, kind)]
 
     def reasons(self) -> list[str]:
         """Return the reason of every event."""
-        return [each.event.reason for each in self.of(EventEntry)]
+        return [entry.event.reason for entry in self.of(EventEntry)]
 
     def events(self, reason: str) -> list[tuple[float, str]]:
         """Return second and message of the events of one reason."""
         return [
-            (seconds(each.at), each.event.message)
-            for each in self.of(EventEntry)
-            if each.event.reason == reason
+            (seconds(entry.at), entry.event.message)
+            for entry in self.of(EventEntry)
+            if entry.event.reason == reason
         ]
 
     def times(self, reason: str) -> list[float]:
@@ -118,44 +118,49 @@ class Stage:
     def ticks(self, kind: ProbeType, container: str = "app") -> list[TickEntry]:
         """Return the ticks of one worker."""
         return [
-            each for each in self.of(TickEntry) if each.key[1:] == (container, kind)
+            entry for entry in self.of(TickEntry) if entry.key[1:] == (container, kind)
         ]
 
     def probed(self, kind: ProbeType, container: str = "app") -> list[float]:
         """Return the second of each tick of one worker that probed."""
         return [
-            seconds(each.started_at)
-            for each in self.ticks(kind, container)
-            if each.attempts
+            seconds(tick.started_at)
+            for tick in self.ticks(kind, container)
+            if tick.attempts
         ]
 
-    def lives(self, what: Lifecycle, container: str = "app") -> list[ContainerEntry]:
+    def lives(
+        self, what: LifecycleStep, container: str = "app"
+    ) -> list[ContainerEntry]:
         """Return one kind of step in the lives of one container's instances."""
         return [
-            each
-            for each in self.of(ContainerEntry)
-            if each.what is what and each.container_name == container
+            entry
+            for entry in self.of(ContainerEntry)
+            if entry.what is what and entry.container_name == container
         ]
 
-    def changes(self, what: What, subject: str = "") -> list[tuple[float, str, str]]:
+    def changes(
+        self, what: StateField, subject: str = ""
+    ) -> list[tuple[float, str, str]]:
         """Return second, before and after of each change of one kind."""
         return [
-            (seconds(each.at), each.before, each.after)
-            for each in self.of(StateEntry)
-            if each.what is what and each.subject == subject
+            (seconds(entry.at), entry.before, entry.after)
+            for entry in self.of(StateEntry)
+            if entry.what is what and entry.subject == subject
         ]
 
     def starts(self) -> list[tuple[float, int, bool]]:
         """Return what back-off said: second, window in seconds, whether it waits."""
         return [
-            (seconds(each.at), int(each.window.total_seconds()), each.waits)
-            for each in self.of(BackoffEntry)
+            (seconds(entry.at), int(entry.window.total_seconds()), entry.waits)
+            for entry in self.of(BackoffEntry)
         ]
 
     def notes(self) -> list[tuple[float, str, bool]]:
         """Return the notes: second, text, whether it is a fault."""
         return [
-            (seconds(each.at), each.text, each.is_fault) for each in self.of(NoteEntry)
+            (seconds(entry.at), entry.text, entry.is_fault)
+            for entry in self.of(NoteEntry)
         ]
 
     # -- what there is
@@ -171,18 +176,18 @@ class Stage:
     def container(self, name: str = "app") -> ContainerSnapshot:
         """Return one container of the first pod that has one of that name."""
         return next(
-            each
+            container
             for pod in self.snapshot.pods
-            for each in pod.containers
-            if each.container.name == name
+            for container in pod.containers
+            if container.container.name == name
         )
 
     def probe(self, kind: ProbeType, container: str = "app") -> ProbeSnapshot:
         """Return one worker as it stands."""
         return next(
-            each
-            for each in self.container(container).probes
-            if each.key.probe_type is kind
+            probe
+            for probe in self.container(container).probes
+            if probe.key.probe_type is kind
         )
 
     def in_world(self) -> tuple[RuntimePodStatus, ...]:
@@ -192,9 +197,9 @@ class Stage:
     def running(self) -> Iterator[str]:
         """Yield the name of every container that runs."""
         for pod in self.in_world():
-            for each in pod.containers:
-                if each.state is RuntimeState.RUNNING:
-                    yield each.name
+            for container in pod.containers:
+                if container.state is RuntimeState.RUNNING:
+                    yield container.name
 
 
 def seconds(instant: datetime) -> float:

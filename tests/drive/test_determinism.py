@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from probetui.kubelet.engine import Engine
+from probetui.engine.engine import Engine
 from probetui.kubelet.journal import TickEntry
 from tests.builders import START
 from tests.drive import chronicle

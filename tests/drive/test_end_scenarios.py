@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from probetui.drive.scripted_lives import Life, Manner
-from probetui.drive.world import World
+from probetui.debugger.commands import RestartContainer
+from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior
+from probetui.drive.scenario.world import World
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import AddPod, DeletePod
 from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.status import PodPhase
@@ -22,36 +25,34 @@ from probetui.kubelet.effects import (
     StartContainer,
     StopContainer,
 )
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import AddPod, DeletePod, RestartContainer
 from probetui.kubelet.journal import (
-    By,
-    Lifecycle,
+    ExitCause,
+    LifecycleStep,
     NoteEntry,
     PodGoneEntry,
+    StateField,
     TickEntry,
     UserEntry,
-    What,
 )
 from tests.builders import a_container, a_pod, a_probe, at
 from tests.drive.stage import Stage, seconds
 
 LIVENESS, READINESS, STARTUP = ProbeType
 WEB = "uid-of-web"
-SLOW = {"app": (Life(stops_after=timedelta(seconds=5)),)}
-STUBBORN = {"app": (Life(stops_after=None),)}
+SLOW = {"app": (InstanceBehavior(stops_after=timedelta(seconds=5)),)}
+STUBBORN = {"app": (InstanceBehavior(stops_after=None),)}
 
 
 def gone_at(stage: Stage) -> list[float]:
-    return [seconds(each.at) for each in stage.of(PodGoneEntry)]
+    return [seconds(entry.at) for entry in stage.of(PodGoneEntry)]
 
 
 def refusing(kind: type[Operation], times: int) -> Any:
     """Refuse the first calls of one kind."""
-    left = [Manner(error="daemon busy")] * times
+    left = [CallBehavior(error="daemon busy")] * times
 
-    def deal(call: Operation | Relist) -> Manner:
-        return left.pop() if isinstance(call, kind) and left else Manner()
+    def deal(call: Operation | Relist) -> CallBehavior:
+        return left.pop() if isinstance(call, kind) and left else CallBehavior()
 
     return deal
 
@@ -65,13 +66,13 @@ class TestDeletion:
         stage.run_until(20)
 
         assert stage.events("Killing") == [(10, "Stopping container app")]
-        (exited,) = stage.lives(Lifecycle.EXITED)
-        assert (seconds(exited.at), exited.by) == (15, By.DELETE)
+        (exited,) = stage.lives(LifecycleStep.EXITED)
+        assert (seconds(exited.at), exited.by) == (15, ExitCause.DELETE)
         assert gone_at(stage) == [16]
         assert stage.in_world() == ()
         assert stage.snapshot.pods == ()
         assert stage.engine.pod_uids() == ()
-        assert stage.changes(What.PHASE)[-1] == (15, "Running", "Succeeded")
+        assert stage.changes(StateField.PHASE)[-1] == (15, "Running", "Succeeded")
 
     def test_its_grace_period_can_be_chosen(self) -> None:
         stage = Stage(a_pod(), lives=STUBBORN)
@@ -80,7 +81,7 @@ class TestDeletion:
         stage.send(DeletePod(WEB, grace_period_seconds=4))
         stage.run_until(20)
 
-        (exited,) = stage.lives(Lifecycle.EXITED)
+        (exited,) = stage.lives(LifecycleStep.EXITED)
         assert (seconds(exited.at), exited.exit_code) == (14, 137)
         assert exited.grace_period_seconds == 4
 
@@ -88,14 +89,17 @@ class TestDeletion:
         app, other = a_container(), a_container("other")
         stage = Stage(
             a_pod(app, other),
-            lives={"app": STUBBORN["app"], "other": (Life(timedelta(seconds=12), 1),)},
+            lives={
+                "app": STUBBORN["app"],
+                "other": (InstanceBehavior(timedelta(seconds=12), 1),),
+            },
         )
         stage.run_until(10)
 
         stage.send(DeletePod(WEB))
         stage.run_until(60)
 
-        assert len(stage.lives(Lifecycle.STARTED, "other")) == 1
+        assert len(stage.lives(LifecycleStep.STARTED, "other")) == 1
         assert stage.in_world() == ()
 
     def test_to_ask_twice_changes_nothing(self) -> None:
@@ -107,7 +111,7 @@ class TestDeletion:
             stage.send(DeletePod(WEB))
         stage.run_until(30)
 
-        assert [each.command for each in stage.of(UserEntry)] == ["delete"]
+        assert [entry.command for entry in stage.of(UserEntry)] == ["delete"]
         assert gone_at(stage) == [16]
 
     def test_a_pod_that_nobody_knows_cannot_be_deleted(self) -> None:
@@ -120,7 +124,7 @@ class TestDeletion:
     def test_one_that_has_ended_already_is_only_removed(self) -> None:
         stage = Stage(
             a_pod(restart_policy=RestartPolicy.NEVER),
-            lives={"app": (Life(timedelta(seconds=3)),)},
+            lives={"app": (InstanceBehavior(timedelta(seconds=3)),)},
         )
         stage.run_until(10)
 
@@ -141,7 +145,7 @@ class TestDeletion:
         stage.send(AddPod(a_pod()))
         stage.run_until(30)
 
-        first, second = stage.lives(Lifecycle.STARTED)
+        first, second = stage.lives(LifecycleStep.STARTED)
         assert gone_at(stage) == [16]
         assert second.at > at(16)
         assert (first.restart_count, second.restart_count) == (0, 0)
@@ -151,14 +155,14 @@ class TestDeletion:
     def test_so_does_one_that_has_ended_by_itself(self) -> None:
         stage = Stage(
             a_pod(restart_policy=RestartPolicy.NEVER),
-            lives={"app": (Life(timedelta(seconds=3)),)},
+            lives={"app": (InstanceBehavior(timedelta(seconds=3)),)},
         )
         stage.run_until(10)
 
         stage.send(AddPod(a_pod(restart_policy=RestartPolicy.NEVER)))
         stage.run_until(20)
 
-        assert len(stage.lives(Lifecycle.STARTED)) == 2
+        assert len(stage.lives(LifecycleStep.STARTED)) == 2
         assert len(gone_at(stage)) == 2
 
     def test_what_is_wanted_again_can_be_deleted_before_it_begins(self) -> None:
@@ -173,11 +177,16 @@ class TestDeletion:
         stage.send(DeletePod(WEB))
         stage.run_until(30)
 
-        assert len(stage.lives(Lifecycle.STARTED)) == 1
+        assert len(stage.lives(LifecycleStep.STARTED)) == 1
         assert stage.engine.pod_uids() == ()
 
     def test_what_is_shown_of_its_past_goes_with_it(self) -> None:
-        stage = Stage(a_pod(), lives={"app": (Life(timedelta(seconds=3), 1), Life())})
+        stage = Stage(
+            a_pod(),
+            lives={
+                "app": (InstanceBehavior(timedelta(seconds=3), 1), InstanceBehavior())
+            },
+        )
         stage.run_until(10)
         stage.send(DeletePod(WEB))
         stage.run_until(30)
@@ -222,8 +231,8 @@ class TestEarlierRuns:
         """Begin another run in that world, at the 10th second."""
         stage = Stage(world=world, engine=Engine(KubeletConfig(), at(10)))
         stage.simulation.now = at(10)
-        for each in pods:
-            stage.send(AddPod(each))
+        for pod in pods:
+            stage.send(AddPod(pod))
         return stage
 
     def test_what_it_left_of_unknown_pods_is_killed_and_removed(self) -> None:
@@ -232,8 +241,8 @@ class TestEarlierRuns:
         stage = self.begin(world, a_pod())
         stage.run_until(20)
 
-        assert [each.name for each in stage.in_world()] == ["web"]
-        (exited,) = stage.lives(Lifecycle.EXITED)
+        assert [status.name for status in stage.in_world()] == ["web"]
+        (exited,) = stage.lives(LifecycleStep.EXITED)
         assert seconds(exited.at) == 14
         assert exited.grace_period_seconds == 1
         assert stage.times("Killing") == []
@@ -244,7 +253,7 @@ class TestEarlierRuns:
         stage = self.begin(world, a_pod())
         stage.run_until(20)
 
-        assert stage.lives(Lifecycle.STARTED) == []
+        assert stage.lives(LifecycleStep.STARTED) == []
         assert list(stage.running()) == ["app"]
         assert stage.snapshot.pods[0].status.phase is PodPhase.RUNNING
 
@@ -266,16 +275,18 @@ class TestEarlierRuns:
         assert stage.events("Killing")[0][1] == (
             "Container app definition changed, will be restarted"
         )
-        assert stage.lives(Lifecycle.STOPPING)[0].by is By.DEFINITION
+        assert stage.lives(LifecycleStep.STOPPING)[0].by is ExitCause.DEFINITION
         assert stage.in_world()[0].containers[0].image == "busybox:2"
 
     def test_ends_that_it_saw_are_not_told_again(self) -> None:
-        world = self.left_behind(a_pod(), app=(Life(timedelta(seconds=3), 1), Life()))
+        world = self.left_behind(
+            a_pod(), app=(InstanceBehavior(timedelta(seconds=3), 1), InstanceBehavior())
+        )
 
         stage = self.begin(world, a_pod())
         stage.run_until(20)
 
-        assert stage.lives(Lifecycle.EXITED) == []
+        assert stage.lives(LifecycleStep.EXITED) == []
 
 
 class TestRuntimeLost:
@@ -304,22 +315,27 @@ class TestRuntimeLost:
         stage.world.unreachable = "no daemon"
         stage.run_until(20)
 
-        assert len([each for each in stage.of(TickEntry) if each.at > at(10)]) == 10
+        assert len([entry for entry in stage.of(TickEntry) if entry.at > at(10)]) == 10
 
     def test_what_ended_meanwhile_is_seen_and_restarted_afterwards(self) -> None:
-        stage = Stage(a_pod(), lives={"app": (Life(timedelta(seconds=12), 1), Life())})
+        stage = Stage(
+            a_pod(),
+            lives={
+                "app": (InstanceBehavior(timedelta(seconds=12), 1), InstanceBehavior())
+            },
+        )
         stage.run_until(10)
         stage.world.unreachable = "no daemon"
         stage.run_until(20)
-        assert stage.lives(Lifecycle.EXITED) == []
+        assert stage.lives(LifecycleStep.EXITED) == []
 
         stage.world.unreachable = ""
         stage.run_until(30)
 
-        (exited,) = stage.lives(Lifecycle.EXITED)
-        assert exited.by is By.ITSELF
+        (exited,) = stage.lives(LifecycleStep.EXITED)
+        assert exited.by is ExitCause.ITSELF
         assert stage.container().last_exit is not None
-        assert len(stage.lives(Lifecycle.STARTED)) == 2
+        assert len(stage.lives(LifecycleStep.STARTED)) == 2
 
     def test_a_pod_deleted_meanwhile_ends_afterwards(self) -> None:
         stage = Stage(a_pod())
@@ -354,7 +370,7 @@ class TestErrors:
         stage.run_until(20)
 
         (failed,) = stage.times(reason)
-        started = stage.lives(Lifecycle.STARTED)[-1]
+        started = stage.lives(LifecycleStep.STARTED)[-1]
         assert timedelta() < started.at - at(failed) < timedelta(seconds=16)
         assert list(stage.running()) == ["app"]
 
@@ -363,9 +379,12 @@ class TestErrors:
 
         stage.run_until(20)
 
-        assert [each.restart_count for each in stage.lives(Lifecycle.CREATED)] == [0, 1]
+        assert [life.restart_count for life in stage.lives(LifecycleStep.CREATED)] == [
+            0,
+            1,
+        ]
         assert stage.starts() == [
-            (seconds(stage.lives(Lifecycle.CREATED)[1].at), 0, False)
+            (seconds(stage.lives(LifecycleStep.CREATED)[1].at), 0, False)
         ]
 
     def test_a_pod_that_cannot_be_killed_is_tried_again(self) -> None:

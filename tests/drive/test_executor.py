@@ -10,21 +10,28 @@ from typing import Any
 import pytest
 
 from probetui.drive.executor import Executor
+from probetui.engine.inputs import Fact, ListenersFound
 from probetui.errors import ContainerConfigError, ContainerRuntimeError
-from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import EnvVar, Pod
 from probetui.k8s.probe import ExecAction
-from probetui.k8s.runtime import ContainerID, RuntimeState, SandboxStatus
+from probetui.k8s.runtime import (
+    ContainerID,
+    Listeners,
+    ListenerScope,
+    RuntimeState,
+    SandboxStatus,
+    SocketAddress,
+)
 from probetui.k8s.volume import EmptyDir, Volume
 from probetui.kubelet.effects import (
     CreateContainer,
-    Disrupt,
-    Disruption,
     Effect,
+    Fault,
     FindListeners,
     GetImageStatus,
     GetImageUser,
     GetPodSandboxStatus,
+    InjectFault,
     MountVolume,
     Operation,
     PulledImage,
@@ -41,9 +48,7 @@ from probetui.kubelet.effects import (
     StopPodSandbox,
     UnmountVolume,
 )
-from probetui.kubelet.inputs import (
-    Fact,
-    ListenersFound,
+from probetui.kubelet.facts import (
     OperationFinished,
     OperationProgress,
     ProbeFinished,
@@ -66,7 +71,7 @@ from tests.fakes import (
 POD, APP, KEY = a_pod(), a_container(), a_key()
 NOBODY = ContainerID("fake://nobody")
 SOMEBODY = ContainerID("fake://somebody")
-LISTENERS = Listeners((Endpoint("127.0.0.1", 80),), Extent.CONTAINER)
+LISTENERS = Listeners((SocketAddress("127.0.0.1", 80),), ListenerScope.CONTAINER)
 SECOND = timedelta(seconds=1)
 SCRATCH = Volume("scratch", EmptyDir())
 
@@ -104,16 +109,16 @@ class FakeVolumes:
         return ()
 
 
-class FakeDisruptor:
-    """`ports.Disruptor` that remembers what it did."""
+class FakeFaultInjector:
+    """`ports.FaultInjector` that remembers what it did."""
 
     def __init__(self) -> None:
-        self.done: list[tuple[ContainerID, Disruption]] = []
+        self.done: list[tuple[ContainerID, Fault]] = []
 
-    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+    async def inject_fault(self, container_id: ContainerID, disruption: Fault) -> None:
         self.done.append((container_id, disruption))
 
-    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+    def fault_refusal(self, pod: Pod, disruption: Fault) -> str:
         return ""
 
 
@@ -142,14 +147,14 @@ class Bench:
             **ports,
         )
 
-    async def carry_out(self, effect: Effect) -> Fact:
+    async def execute(self, effect: Effect) -> Fact:
         """Carry an effect out, while time jumps, and return the last fact."""
         async with self.clock.jumping():
-            await self.executor.carry_out(effect, self.facts.append)
+            await self.executor.execute(effect, self.facts.append)
         return self.facts[-1]
 
     async def do(self, operation: Operation) -> OperationFinished:
-        fact = await self.carry_out(RunOperation(7, POD.uid, operation))
+        fact = await self.execute(RunOperation(7, POD.uid, operation))
         assert isinstance(fact, OperationFinished)
         assert fact.operation_id == 7
         return fact
@@ -272,16 +277,16 @@ class TestOperations:
         assert finished == OperationFinished(7, None)
 
     async def test_who_can_disrupt_containers_is_asked(self) -> None:
-        disruptor = FakeDisruptor()
-        bench = Bench(disruptor=disruptor)
+        fault_injector = FakeFaultInjector()
+        bench = Bench(fault_injector=fault_injector)
 
-        finished = await bench.do(Disrupt(NOBODY, "app", Disruption.FREEZE))
+        finished = await bench.do(InjectFault(NOBODY, "app", Fault.FREEZE))
 
         assert finished == OperationFinished(7)
-        assert disruptor.done == [(NOBODY, Disruption.FREEZE)]
+        assert fault_injector.done == [(NOBODY, Fault.FREEZE)]
 
     async def test_where_nobody_can_disrupt_containers_that_is_the_error(self) -> None:
-        finished = await Bench().do(Disrupt(NOBODY, "app", Disruption.FREEZE))
+        finished = await Bench().do(InjectFault(NOBODY, "app", Fault.FREEZE))
 
         assert finished.error == "fake cannot freeze"
 
@@ -347,7 +352,7 @@ class TestErrors:
         bench.executor._runtime = Broken(bench.engine)
 
         with caplog.at_level(logging.ERROR):
-            reported = await bench.carry_out(effect)
+            reported = await bench.execute(effect)
 
         assert reported == fact
         assert "Traceback" in caplog.text
@@ -365,7 +370,7 @@ class TestErrors:
         create = CreateContainer(POD, app, "sandbox", 0, "image")
 
         with caplog.at_level(logging.DEBUG):
-            await bench.carry_out(RunOperation(7, POD.uid, create))
+            await bench.execute(RunOperation(7, POD.uid, create))
 
         assert "carrying out operation 7, CreateContainer" in caplog.text
         assert "No space left on device" in caplog.text
@@ -374,7 +379,7 @@ class TestErrors:
     async def test_a_bug_of_a_prober_is_a_probe_that_could_not_be_run(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        fact = await Bench(prober=BrokenProber()).carry_out(a_run_probe())
+        fact = await Bench(prober=BrokenProber()).execute(a_run_probe())
 
         assert isinstance(fact, ProbeFinished)
         assert fact.probe_id == 9
@@ -386,7 +391,7 @@ class TestErrors:
         bench = Bench()
         bench.engine.answers_after = 60 * SECOND
         task = asyncio.ensure_future(
-            bench.executor.carry_out(Relist(), bench.facts.append)
+            bench.executor.execute(Relist(), bench.facts.append)
         )
         await bench.clock.settle()
 
@@ -403,17 +408,17 @@ class TestRelists:
         await bench.start()
         bench.engine.answers_after = 3 * SECOND
 
-        fact = await bench.carry_out(Relist())
+        fact = await bench.execute(Relist())
 
         assert isinstance(fact, Relisted)
         assert (fact.started_at, bench.clock.now()) == (START, at(3))
-        assert [each.pod_uid for each in fact.pods] == [POD.uid]
+        assert [pod.pod_uid for pod in fact.pods] == [POD.uid]
 
     async def test_a_runtime_that_does_not_answer_is_a_fact_too(self) -> None:
         bench = Bench()
         bench.engine.unreachable = "no daemon"
 
-        assert await bench.carry_out(Relist()) == RelistFailed("no daemon")
+        assert await bench.execute(Relist()) == RelistFailed("no daemon")
 
 
 class FakeListeners:
@@ -444,7 +449,7 @@ class TestListeners:
     ) -> None:
         bench = Bench(listeners=source)
 
-        fact = await bench.carry_out(FindListeners(container_id))
+        fact = await bench.execute(FindListeners(container_id))
 
         assert fact == ListenersFound(container_id, *expected)
 
@@ -454,7 +459,7 @@ class TestProbes:
         bench = Bench()
         bench.prober.script(KEY, FAILING)
 
-        fact = await bench.carry_out(a_run_probe())
+        fact = await bench.execute(a_run_probe())
 
         assert isinstance(fact, ProbeFinished)
         assert fact.probe_id == 9
@@ -472,7 +477,7 @@ async def test_every_effect_ends_in_one_fact() -> None:
         RunOperation(9, POD.uid, StartContainer(NOBODY)),
     ]
 
-    for each in effects:
-        await bench.carry_out(each)
+    for effect in effects:
+        await bench.execute(effect)
 
     assert len(bench.facts) == len(effects)

@@ -12,11 +12,11 @@ from probetui.drive import logs
 from probetui.drive.executor import Executor
 from probetui.drive.logs import LogState, LogTail, read_log
 from probetui.drive.realtime import RealtimeSession
-from probetui.drive.session import LogKeeper
+from probetui.drive.session import SupportsLogs
+from probetui.engine.engine import Engine
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.engine import Engine
 from probetui.ports import LogLine, LogSource
 from tests.builders import START
 from tests.drive.test_realtime import NoHooks
@@ -98,7 +98,7 @@ async def test_lines_are_kept_in_their_order_until_the_log_ends() -> None:
 
     await read(Scroll(3), tail)
 
-    assert [each.text for each in tail.lines] == ["line 0", "line 1", "line 2"]
+    assert [line.text for line in tail.lines] == ["line 0", "line 1", "line 2"]
     assert tail.state is LogState.ENDED
     assert not tail.skips
 
@@ -109,7 +109,7 @@ async def test_a_log_that_cannot_be_read_says_why_and_keeps_what_came() -> None:
     await read(Scroll(1, error="no such container"), tail)
 
     assert (tail.state, tail.problem) == (LogState.REFUSED, "no such container")
-    assert [each.text for each in tail.lines] == ["line 0"]
+    assert [line.text for line in tail.lines] == ["line 0"]
 
 
 async def test_the_oldest_lines_go_when_there_are_too_many() -> None:
@@ -132,7 +132,7 @@ async def test_long_lines_take_no_more_room_than_short_ones() -> None:
         tail.add(line)
     tail.close()
 
-    assert sum(len(each.text) for each in tail.lines) <= logs.CHARACTERS_KEPT
+    assert sum(len(log_line.text) for log_line in tail.lines) <= logs.CHARACTERS_KEPT
     assert tail.dropped + len(tail.lines) == 100
     assert tail.lines
 
@@ -230,7 +230,7 @@ async def test_the_fake_runtime_is_a_source_of_logs_for_a_session() -> None:
     clock = FakeClock()
     session = a_session(FakeRuntime(FakeEngine(clock)))
 
-    assert isinstance(session, LogKeeper)
+    assert isinstance(session, SupportsLogs)
 
 
 @pytest.mark.parametrize("state", list(LogState))

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from probetui.drive.loop_watch import LoopWatch
+from probetui.drive.clocks import LoopWatch
 from tests.fakes import FakeClock
 
 SECOND = timedelta(seconds=1)

@@ -8,14 +8,14 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
 from probetui.drive.metrics import ProbeMetrics
-from probetui.drive.scripted_lives import Answer
+from probetui.drive.scenario.behavior import ProbeAnswer
+from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
-from probetui.drive.world import World
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import AddPod, DeletePod
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import AddPod, DeletePod
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from tests.builders import START, a_container, a_pod, an_exec_probe
 
@@ -30,20 +30,20 @@ TOTAL = (
 )
 
 
-def answers(result: ProbeResult, **fields: object) -> Answer:
-    return Answer(Attempt(result, **fields), timedelta(milliseconds=30))  # type: ignore[arg-type]  # its fields
+def answers(result: ProbeResult, **fields: object) -> ProbeAnswer:
+    return ProbeAnswer(Attempt(result, **fields), timedelta(milliseconds=30))  # type: ignore[arg-type]  # its fields
 
 
-def simulate(answer: Answer, pod: Pod = POD) -> tuple[Simulation, ProbeMetrics]:
-    def probing(_effect: RunProbe, _age: timedelta) -> Answer:
+def simulate(answer: ProbeAnswer, pod: Pod = POD) -> tuple[Simulation, ProbeMetrics]:
+    def probing(_effect: RunProbe, _age: timedelta) -> ProbeAnswer:
         return answer
 
     simulation = Simulation(Engine(KubeletConfig(), START), World({}, probing), START)
     simulation.submit(AddPod(pod))
     simulation.run_for(timedelta(seconds=5))
     metrics = ProbeMetrics()
-    metrics.know([pod])
-    metrics.take(simulation.journal)
+    metrics.register_pods([pod])
+    metrics.consume(simulation.journal)
     return simulation, metrics
 
 
@@ -72,7 +72,7 @@ def test_failures_are_counted_without_a_duration() -> None:
     lines = exposed(metrics)
 
     assert TOTAL.format("failed", "5.0") in lines
-    assert not [each for each in lines if "duration_seconds_count" in each]
+    assert not [line for line in lines if "duration_seconds_count" in line]
 
 
 def test_a_warning_is_a_success() -> None:
@@ -93,6 +93,6 @@ def test_a_pod_that_is_gone_has_no_series() -> None:
     simulation.submit(DeletePod("u1"))
     simulation.run_for(timedelta(seconds=40))
 
-    metrics.take(simulation.journal[seen:])
+    metrics.consume(simulation.journal[seen:])
 
     assert not [each for each in exposed(metrics) if each.startswith("prober_")]

@@ -8,31 +8,36 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.inputs import (
+from probetui.debugger.commands import (
+    DryRunProbe,
     Injected,
     InjectResults,
     MuteProbes,
-    TryProbe,
     UnmuteProbes,
 )
+from probetui.debugger.scope import ALL_PROBES
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.journal import (
-    Action,
-    By,
     ContainerEntry,
     EventEntry,
-    Lifecycle,
+    ExitCause,
+    LifecycleStep,
+    TickAction,
     TickEntry,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.kubelet.scope import EVERYTHING
 from tests.drive.plots import INJECTIONS, KEYS, USUAL, Plot, WatchedEngine, play, plots
 from tests.drive.stage import Stage
 
 often = settings(max_examples=settings().max_examples // 4)
 
-CONSEQUENCES = {Action.KILL, Action.READY, Action.NOT_READY, Action.STARTED}
+CONSEQUENCES = {
+    TickAction.KILL,
+    TickAction.READY,
+    TickAction.NOT_READY,
+    TickAction.STARTED,
+}
 
 
 def word_of(tick: TickEntry) -> Injected:
@@ -52,30 +57,34 @@ def word_of(tick: TickEntry) -> Injected:
 
 def with_first(plot: Plot, *commands: InjectResults | MuteProbes) -> Plot:
     """Return the plot with commands at its very beginning."""
-    return replace(plot, commands=(*((0.0, each) for each in commands), *plot.commands))
+    return replace(
+        plot, commands=(*((0.0, command) for command in commands), *plot.commands)
+    )
 
 
 def injected_ticks(stage: Stage) -> dict[ProbeKey, list[Injected]]:
     found = defaultdict(list)
-    for each in stage.of(TickEntry):
-        if each.injected:
-            found[each.key].append(word_of(each))
+    for entry in stage.of(TickEntry):
+        if entry.injected:
+            found[entry.key].append(word_of(entry))
     return found
 
 
 @often
 @given(plots())
 def test_muted_from_the_start_no_probe_ever_has_consequences(plot: Plot) -> None:
-    only_muting = [each for each in plot.commands if not _unmutes(each[1])]
+    only_muting = [command for command in plot.commands if not _unmutes(command[1])]
     muted = replace(plot, commands=tuple(only_muting))
 
-    stage, _ = play(with_first(muted, MuteProbes(EVERYTHING)))
+    stage, _ = play(with_first(muted, MuteProbes(ALL_PROBES)))
 
     by_probes = {
-        each.by for each in stage.of(ContainerEntry) if each.what is Lifecycle.STOPPING
-    } & {By.LIVENESS, By.STARTUP}
+        entry.by
+        for entry in stage.of(ContainerEntry)
+        if entry.what is LifecycleStep.STOPPING
+    } & {ExitCause.LIVENESS, ExitCause.STARTUP}
     assert by_probes == set()
-    assert {each.action for each in stage.of(TickEntry)} & CONSEQUENCES == set()
+    assert {entry.action for entry in stage.of(TickEntry)} & CONSEQUENCES == set()
 
 
 def _unmutes(command: object) -> bool:
@@ -87,7 +96,7 @@ def _unmutes(command: object) -> bool:
 def test_injected_results_are_used_in_order_and_once(
     plot: Plot, injections: list[InjectResults]
 ) -> None:
-    wanted = {each.key: each.results for each in injections}
+    wanted = {injection.key: injection.results for injection in injections}
 
     stage, _ = play(with_first(plot, *injections))
 
@@ -127,7 +136,7 @@ def test_a_try_changes_nothing_but_what_it_tells(
     """The answers do not depend on how many were asked for before."""
     steady = replace(plot, answers=plot.answers[:1])
     more = sorted(
-        [*steady.commands, *((float(at), TryProbe(key)) for at, key in tries)],
+        [*steady.commands, *((float(at), DryRunProbe(key)) for at, key in tries)],
         key=lambda each: each[0],
     )
 
@@ -140,14 +149,14 @@ def test_a_try_changes_nothing_but_what_it_tells(
 def told(stage: Stage) -> list[object]:
     """Return the ticks, events and ends, without what a try adds or renumbers."""
     kept: list[object] = []
-    for each in stage.journal:
-        match each:
+    for entry in stage.journal:
+        match entry:
             case TickEntry():
-                kept.append(each._replace(sequence=0))
+                kept.append(entry._replace(sequence=0))
             case EventEntry():
-                kept.append((each.at, each.event))
+                kept.append((entry.at, entry.event))
             case ContainerEntry():
-                kept.append(replace(each, sequence=0))
+                kept.append(replace(entry, sequence=0))
             case _:
                 pass
     return kept
@@ -155,8 +164,8 @@ def told(stage: Stage) -> list[object]:
 
 def probes_asked(engine: WatchedEngine) -> list[RunProbe]:
     return [
-        each
+        effect
         for turn in engine.turns
-        for each in turn.effects
-        if isinstance(each, RunProbe)
+        for effect in turn.effects
+        if isinstance(effect, RunProbe)
     ]

@@ -7,21 +7,14 @@ from typing import Any
 
 import pytest
 
-from probetui.drive.scripted_lives import Answer, Life, Manner
-from probetui.k8s.pod import Pod
-from probetui.k8s.probe import ExecAction, ProbeKey, ProbeType
-from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.container_hash import container_hash
-from probetui.kubelet.effects import Disrupt, Disruption, Operation, Relist
-from probetui.kubelet.inputs import (
-    AddPod,
+from probetui.debugger.commands import (
     Bookmark,
-    BreakPoint,
+    BreakpointKind,
     ClearBackoff,
     DelayProbes,
-    DeletePod,
-    DisruptContainer,
+    DryRunProbe,
     EditProbe,
+    InjectContainerFault,
     Injected,
     InjectResults,
     KillContainer,
@@ -30,28 +23,34 @@ from probetui.kubelet.inputs import (
     RestartContainer,
     ResumeProbes,
     RunToChange,
-    SetBreakPoints,
+    SetBreakpoints,
     StepProbe,
     TriggerProbe,
-    TryProbe,
     UnmuteProbes,
 )
+from probetui.debugger.scope import ALL_PROBES, Scope
+from probetui.debugger.timing import Timing
+from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior, ProbeAnswer
+from probetui.engine.inputs import AddPod, DeletePod
+from probetui.engine.snapshot import UpcomingKind
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ExecAction, ProbeKey, ProbeType
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import Fault, InjectFault, Operation, Relist
 from probetui.kubelet.journal import (
-    Action,
-    By,
+    DryRunEntry,
     EventEntry,
-    Lifecycle,
+    ExitCause,
+    LifecycleStep,
     NoteEntry,
     PodGoneEntry,
+    StateField,
+    TickAction,
     TickEntry,
-    TryEntry,
     UserEntry,
-    What,
 )
+from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import ProbeResult, Result
-from probetui.kubelet.scope import EVERYTHING, Scope
-from probetui.kubelet.snapshot import Next
-from probetui.kubelet.timing import Timing
 from tests.builders import (
     a_container,
     a_grpc_probe,
@@ -75,7 +74,7 @@ from tests.drive.stage import (
 )
 
 LIVENESS, READINESS, STARTUP = ProbeType
-LIVE, READY, START_UP = (a_key(each) for each in ProbeType)
+LIVE, READY, START_UP = (a_key(probe_type) for probe_type in ProbeType)
 POD_UID = "uid-of-web"
 
 FAILURE = Injected.FAILURE
@@ -100,15 +99,15 @@ def staged(pod: Pod, until: float, **by_type: Any) -> Stage:
 
 def runs(stage: Stage, kind: ProbeType = LIVENESS) -> list[TickEntry]:
     """Return the ticks of one worker that came to a result, or erred."""
-    return [each for each in stage.ticks(kind) if each.attempts]
+    return [tick for tick in stage.ticks(kind) if tick.attempts]
 
 
 def user_words(stage: Stage) -> list[tuple[str, str]]:
-    return [(each.command, each.target) for each in stage.of(UserEntry)]
+    return [(entry.command, entry.target) for entry in stage.of(UserEntry)]
 
 
 def is_killed(stage: Stage) -> bool:
-    return bool(stage.lives(Lifecycle.STOPPING))
+    return bool(stage.lives(LifecycleStep.STOPPING))
 
 
 class TestInjectedResults:
@@ -120,13 +119,13 @@ class TestInjectedResults:
         stage.run_until(10)
 
         ticks = runs(stage)[before:]
-        assert [each.injected for each in ticks] == [True, True, True, False, False]
-        assert [each.attempts[-1].result for each in ticks[:3]] == [
+        assert [tick.injected for tick in ticks] == [True, True, True, False, False]
+        assert [tick.attempts[-1].result for tick in ticks[:3]] == [
             ProbeResult.FAILURE,
             ProbeResult.WARNING,
             ProbeResult.UNKNOWN,
         ]
-        assert [each.result for each in ticks[:3]] == [
+        assert [tick.result for tick in ticks[:3]] == [
             Result.FAILURE,
             Result.SUCCESS,
             None,
@@ -135,7 +134,7 @@ class TestInjectedResults:
     def test_a_tick_with_an_injected_result_does_not_run_the_probe(self) -> None:
         asked: list[float] = []
 
-        def answer(age: float) -> Answer:
+        def answer(age: float) -> ProbeAnswer:
             asked.append(age)
             return SUCCEEDS
 
@@ -147,7 +146,7 @@ class TestInjectedResults:
         stage.run_until(8.5)
 
         assert len(asked) == before
-        assert len([each for each in runs(stage) if each.injected]) == 3
+        assert len([run for run in runs(stage) if run.injected]) == 3
 
     def test_three_injected_failures_kill_as_three_real_ones_would(self) -> None:
         stage = staged(probed(liveness={}), 5)
@@ -155,11 +154,13 @@ class TestInjectedResults:
         stage.send(InjectResults(LIVE, (FAILURE,) * 3))
         stage.run_until(60)
 
-        assert [each.by for each in stage.lives(Lifecycle.EXITED)] == [By.LIVENESS]
-        assert [each.action for each in runs(stage) if each.injected] == [
-            Action.NONE,
-            Action.NONE,
-            Action.KILL,
+        assert [life.by for life in stage.lives(LifecycleStep.EXITED)] == [
+            ExitCause.LIVENESS
+        ]
+        assert [run.action for run in runs(stage) if run.injected] == [
+            TickAction.NONE,
+            TickAction.NONE,
+            TickAction.KILL,
         ]
 
     def test_an_injected_error_is_tried_three_times_and_thrown_away(self) -> None:
@@ -174,7 +175,7 @@ class TestInjectedResults:
         stage.run_until(stage.now + 1)
 
         tick = runs(stage)[-1]
-        assert (len(tick.attempts), tick.action) == (3, Action.DISCARDED)
+        assert (len(tick.attempts), tick.action) == (3, TickAction.DISCARDED)
         assert tick.run == run_before
 
     @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ class TestInjectedResults:
         stage.send(InjectResults(LIVE, (Injected.TIMED_OUT,)))
         stage.run_until(40)
 
-        tick = next(each for each in runs(stage) if each.injected)
+        tick = next(run for run in runs(stage) if run.injected)
         assert tick.attempts[-1].output == f"injected: {words}"
         assert tick.result is Result.FAILURE
         assert tick.duration.total_seconds() == 2
@@ -247,7 +248,7 @@ class TestInjectedResults:
         stage.send(InjectResults(LIVE, ()))
         stage.run_until(10)
 
-        assert sum(each.injected for each in runs(stage)) <= 2
+        assert sum(run.injected for run in runs(stage)) <= 2
         assert stage.probe(LIVENESS).injections == ()
 
     def test_a_new_choice_takes_the_place_of_the_old_one(self) -> None:
@@ -272,7 +273,7 @@ class TestInjectedResults:
         stage.send(InjectResults(LIVE, (FAILURE,)))
         stage.run_until(5)
 
-        assert [each.injected for each in runs(stage)][:2] == [True, False]
+        assert [run.injected for run in runs(stage)][:2] == [True, False]
 
     def test_probing_now_uses_one_up(self) -> None:
         stage = staged(probed(liveness={"period_seconds": 30}), 40)
@@ -308,11 +309,11 @@ class TestDelays:
         stage.run_until(20)
 
         ticks = runs(stage)[before:]
-        assert [each.duration / timedelta(seconds=1) for each in ticks[:3]] == [
+        assert [tick.duration / timedelta(seconds=1) for tick in ticks[:3]] == [
             1.5, 1.5, 0
         ]  # fmt: skip
-        assert [each.delay.total_seconds() for each in ticks[:3]] == [1.5, 1.5, 0]
-        assert {each.result for each in ticks} == {Result.SUCCESS}
+        assert [tick.delay.total_seconds() for tick in ticks[:3]] == [1.5, 1.5, 0]
+        assert {tick.result for tick in ticks} == {Result.SUCCESS}
         assert user_words(stage) == [
             ("delay", "web/app liveness: 1.5s"),
             ("delay", "web/app liveness: nothing"),
@@ -323,13 +324,13 @@ class TestDelays:
                                "period_seconds": 5})  # fmt: skip
         stage = staged(pod, 6)
 
-        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=2)))
+        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=2)))
         stage.run_until(18)
 
         first, second = runs(stage)[1:3]
         assert first.duration == second.duration == timedelta(seconds=2)
         assert not first.injected
-        assert second.action is Action.KILL
+        assert second.action is TickAction.KILL
         events = [text for _, text in stage.events("Unhealthy")]
         assert events[0] == (
             'Liveness probe failed: command timed out: "true" timed out after 2s'
@@ -337,7 +338,7 @@ class TestDelays:
 
     def test_a_probe_is_in_flight_until_its_answer_is_let_through(self) -> None:
         stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 1}), 1)
-        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=8)))
+        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=8)))
 
         stage.run_until(5)
 
@@ -349,56 +350,56 @@ class TestDelays:
         self,
     ) -> None:
         stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6)
-        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=8)))
+        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=8)))
         stage.run_until(11)
 
-        stage.send(DelayProbes(EVERYTHING, timedelta()))
+        stage.send(DelayProbes(ALL_PROBES, timedelta()))
         stage.run_until(30)
 
-        lengths = [each.duration.total_seconds() for each in runs(stage)]
+        lengths = [run.duration.total_seconds() for run in runs(stage)]
         assert lengths[:4] == [0, 8, 0, 0]
 
     def test_an_answer_that_is_held_comes_while_probes_are_paused(self) -> None:
         stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6)
-        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=3)))
+        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=3)))
         stage.run_until(11)
 
         stage.send(PauseProbes())
         stage.run_until(20)
 
-        assert [seconds(each.at) for each in runs(stage)] == [5, 13]
+        assert [seconds(run.at) for run in runs(stage)] == [5, 13]
 
     def test_injected_results_and_tries_are_not_delayed(self) -> None:
         stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6)
-        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=3)))
+        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=3)))
 
         stage.send(InjectResults(LIVE, (FAILURE,)))
-        stage.send(TryProbe(LIVE))
+        stage.send(DryRunProbe(LIVE))
         stage.run_until(12)
 
-        assert [each.delay for each in runs(stage)] == [timedelta()] * 2
-        assert [each.duration for each in stage.of(TryEntry)] == [timedelta()]
+        assert [run.delay for run in runs(stage)] == [timedelta()] * 2
+        assert [entry.duration for entry in stage.of(DryRunEntry)] == [timedelta()]
 
     def test_a_restart_does_not_end_a_delay_but_the_pods_end_does(self) -> None:
         stage = staged(probed(liveness={"timeout_seconds": 1, "failure_threshold": 1,
                                         "period_seconds": 2}), 1)  # fmt: skip
         stage.send(DelayProbes(Scope(POD_UID), timedelta(seconds=5)))
         stage.run_until(40)
-        kills = len(stage.lives(Lifecycle.STOPPING))
+        kills = len(stage.lives(LifecycleStep.STOPPING))
 
         stage.send(DeletePod(POD_UID))
         stage.run_until(120)
         stage.send(DelayProbes(Scope(POD_UID), -timedelta(seconds=1)))
 
         assert kills > 1
-        assert not stage.engine._interventions.delays
+        assert not stage.engine._overrides.delays
         assert "not delayed" in stage.of(NoteEntry)[-1].text
 
     def test_a_delayed_failure_can_be_held_back_before_a_kill(self) -> None:
         stage = staged(probed(liveness={"failure_threshold": 1}), 1)
-        stage.send(SetBreakPoints(frozenset({BreakPoint.BEFORE_KILL})))
+        stage.send(SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL})))
 
-        stage.send(DelayProbes(EVERYTHING, timedelta(seconds=5)))
+        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=5)))
         stage.run_until(9)
 
         assert stage.probe(LIVENESS).is_result_held
@@ -421,13 +422,18 @@ class TestMuting:
     def test_past_the_threshold_the_action_is_muted(self) -> None:
         stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
 
-        stage.send(MuteProbes(EVERYTHING))
+        stage.send(MuteProbes(ALL_PROBES))
         stage.run_until(10)
 
-        actions = [each.action for each in runs(stage)]
-        assert actions[:4] == [Action.NONE, Action.NONE, Action.MUTED, Action.MUTED]
-        assert {each.stored_after for each in runs(stage)} == {Result.SUCCESS}
-        assert not any(each.hold_after for each in runs(stage))
+        actions = [run.action for run in runs(stage)]
+        assert actions[:4] == [
+            TickAction.NONE,
+            TickAction.NONE,
+            TickAction.MUTED,
+            TickAction.MUTED,
+        ]
+        assert {run.stored_after for run in runs(stage)} == {Result.SUCCESS}
+        assert not any(run.hold_after for run in runs(stage))
 
     def test_what_is_past_its_threshold_kills_at_its_next_failure(self) -> None:
         stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
@@ -439,19 +445,19 @@ class TestMuting:
         stage.run_until(12)
 
         assert not was_killed_at_once
-        (kill,) = stage.lives(Lifecycle.STOPPING)
-        assert kill.by is By.LIVENESS
-        assert [each.action for each in runs(stage)][-1] is Action.KILL
+        (kill,) = stage.lives(LifecycleStep.STOPPING)
+        assert kill.by is ExitCause.LIVENESS
+        assert [run.action for run in runs(stage)][-1] is TickAction.KILL
 
     def test_a_success_after_un_muting_kills_nothing(self) -> None:
         stage = Stage(
             probed(liveness={}),
             probing=probing(liveness=lambda age: FAILS if age < 8 else SUCCEEDS),
         )
-        stage.send(MuteProbes(EVERYTHING))
+        stage.send(MuteProbes(ALL_PROBES))
         stage.run_until(12)
 
-        stage.send(UnmuteProbes(EVERYTHING))
+        stage.send(UnmuteProbes(ALL_PROBES))
         stage.run_until(60)
 
         assert not is_killed(stage)
@@ -485,7 +491,7 @@ class TestMuting:
     def test_all_but_one_can_be_muted(self) -> None:
         stage = staged(probed(liveness={}, readiness={}), 5)
 
-        stage.send(MuteProbes(EVERYTHING))
+        stage.send(MuteProbes(ALL_PROBES))
         stage.send(UnmuteProbes(Scope.of(READY)))
 
         assert stage.probe(LIVENESS).muted
@@ -493,7 +499,7 @@ class TestMuting:
 
     def test_a_pod_that_comes_later_is_muted_with_all(self) -> None:
         stage = Stage(probing=probing(liveness=always(FAILS)))
-        stage.send(MuteProbes(EVERYTHING))
+        stage.send(MuteProbes(ALL_PROBES))
 
         stage.send(AddPod(probed(liveness={})))
         stage.run_until(30)
@@ -505,7 +511,7 @@ class TestMuting:
         stage = staged(probed(liveness={}), 5)
 
         stage.send(MuteProbes(Scope(POD_UID, "app")))
-        stage.send(UnmuteProbes(EVERYTHING))
+        stage.send(UnmuteProbes(ALL_PROBES))
 
         assert user_words(stage) == [("mute", "web/app"), ("unmute", "all probes")]
 
@@ -518,10 +524,10 @@ class TestTrying:
         before = stage.probe(LIVENESS)
         ticks = len(stage.of(TickEntry))
 
-        stage.send(TryProbe(LIVE))
+        stage.send(DryRunProbe(LIVE))
         stage.run_until(stage.now + 1)
 
-        (tried,) = stage.of(TryEntry)
+        (tried,) = stage.of(DryRunEntry)
         after = stage.probe(LIVENESS)
         assert (tried.key, tried.result) == (LIVE, Result.FAILURE)
         assert tried.attempts[-1].output == "not well"
@@ -535,34 +541,34 @@ class TestTrying:
             probed(liveness={"initial_delay_seconds": 60}), 5, liveness=always(FAILS)
         )
 
-        stage.send(TryProbe(LIVE))
+        stage.send(DryRunProbe(LIVE))
         stage.run_until(10)
 
-        assert stage.of(TryEntry) != []
+        assert stage.of(DryRunEntry) != []
         assert stage.times("Unhealthy") == []
 
     def test_it_does_not_wait_for_a_pause_to_end(self) -> None:
         stage = staged(probed(liveness={}), 5)
         stage.send(PauseProbes())
 
-        stage.send(TryProbe(LIVE))
+        stage.send(DryRunProbe(LIVE))
         stage.run_until(6)
 
-        assert len(stage.of(TryEntry)) == 1
+        assert len(stage.of(DryRunEntry)) == 1
 
     def test_one_at_a_time_is_tried(self) -> None:
-        slow = Answer(FAILS.attempt, timedelta(seconds=3))
+        slow = ProbeAnswer(FAILS.attempt, timedelta(seconds=3))
         stage = staged(
             probed(liveness={"initial_delay_seconds": 60}), 5, liveness=always(slow)
         )
-        stage.send(TryProbe(LIVE))
+        stage.send(DryRunProbe(LIVE))
         since = stage.probe(LIVENESS).trying_since
 
-        stage.send(TryProbe(LIVE))
+        stage.send(DryRunProbe(LIVE))
         stage.run_until(20)
 
         assert since == at(5)
-        assert len(stage.of(TryEntry)) == 1
+        assert len(stage.of(DryRunEntry)) == 1
         assert stage.notes()[0][1].endswith("not tried: a try is under way already")
         assert stage.probe(LIVENESS).trying_since is None
 
@@ -570,10 +576,10 @@ class TestTrying:
         stage = staged(probed(liveness={"period_seconds": 30}), 32)
         stage.send(InjectResults(LIVE, (FAILURE,)))
 
-        stage.send(TryProbe(LIVE))
+        stage.send(DryRunProbe(LIVE))
         stage.run_until(33)
 
-        assert stage.of(TryEntry)[0].result is Result.SUCCESS
+        assert stage.of(DryRunEntry)[0].result is Result.SUCCESS
         assert stage.probe(LIVENESS).injections == (FAILURE,)
 
     @pytest.mark.parametrize(
@@ -591,7 +597,7 @@ class TestTrying:
     ) -> None:
         stage = Stage(probed(liveness={}))
 
-        stage.send(TryProbe(key))
+        stage.send(DryRunProbe(key))
 
         (note,) = stage.of(NoteEntry)
         assert note.text.endswith(f"not tried: {why}")
@@ -718,44 +724,48 @@ class TestEditing:
 class TestContainers:
     def test_a_kill_gives_no_grace_and_runs_no_hook(self) -> None:
         container = a_container(pre_stop=ExecAction(("sleep", "9")))
-        stage = Stage(a_pod(container), lives={"app": (Life(stops_after=None),)})
+        stage = Stage(
+            a_pod(container), lives={"app": (InstanceBehavior(stops_after=None),)}
+        )
         stage.run_until(5)
 
         stage.send(KillContainer(POD_UID, "app"))
         stage.run_until(10)
 
-        (exited,) = stage.lives(Lifecycle.EXITED)
-        assert (exited.exit_code, exited.by) == (137, By.USER)
+        (exited,) = stage.lives(LifecycleStep.EXITED)
+        assert (exited.exit_code, exited.by) == (137, ExitCause.USER)
         assert seconds(exited.at) < 7
-        assert stage.lives(Lifecycle.STARTED)[-1].restart_count == 1
+        assert stage.lives(LifecycleStep.STARTED)[-1].restart_count == 1
 
     @pytest.mark.parametrize(
         ("disruption", "exit_code"),
         [
-            pytest.param(Disruption.STOP, 143, id="stop"),
-            pytest.param(Disruption.KILL, 137, id="kill"),
+            pytest.param(Fault.STOP, 143, id="stop"),
+            pytest.param(Fault.KILL, 137, id="kill"),
         ],
     )
     def test_a_signal_to_the_main_process_ends_the_container(
-        self, disruption: Disruption, exit_code: int
+        self, disruption: Fault, exit_code: int
     ) -> None:
-        stage = Stage(a_pod(), lives={"app": (Life(stop_code=143),)})
+        stage = Stage(a_pod(), lives={"app": (InstanceBehavior(stop_code=143),)})
         stage.run_until(5)
 
-        stage.send(DisruptContainer(POD_UID, "app", disruption))
+        stage.send(InjectContainerFault(POD_UID, "app", disruption))
         stage.run_until(10)
 
-        (exited,) = stage.lives(Lifecycle.EXITED)
-        assert (exited.exit_code, exited.by) == (exit_code, By.USER)
+        (exited,) = stage.lives(LifecycleStep.EXITED)
+        assert (exited.exit_code, exited.by) == (exit_code, ExitCause.USER)
 
     def test_what_the_runtime_refuses_comes_back_in_its_words(self) -> None:
-        def deal(call: Operation | Relist) -> Manner:
-            return Manner(error="no scissors" if isinstance(call, Disrupt) else "")
+        def deal(call: Operation | Relist) -> CallBehavior:
+            return CallBehavior(
+                error="no scissors" if isinstance(call, InjectFault) else ""
+            )
 
         stage = Stage(a_pod(), dealing=deal)
         stage.run_until(5)
 
-        stage.send(DisruptContainer(POD_UID, "app", Disruption.CUT_NETWORK))
+        stage.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
         stage.run_until(6)
 
         assert stage.notes() == [(5.0, "cut network failed: no scissors", True)]
@@ -763,25 +773,25 @@ class TestContainers:
     def test_a_frozen_container_times_out_until_it_is_killed(self) -> None:
         stage = staged(probed(liveness={"timeout_seconds": 1}), 5)
 
-        stage.send(DisruptContainer(POD_UID, "app", Disruption.FREEZE))
+        stage.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
         stage.run_until(6)
         frozen_since = stage.container().frozen_since
         stage.run_until(60)
 
-        (exited,) = stage.lives(Lifecycle.EXITED)
-        (stopping,) = stage.lives(Lifecycle.STOPPING)
+        (exited,) = stage.lives(LifecycleStep.EXITED)
+        (stopping,) = stage.lives(LifecycleStep.STOPPING)
         assert frozen_since == at(5)
-        assert (exited.exit_code, exited.by) == (137, By.LIVENESS)
+        assert (exited.exit_code, exited.by) == (137, ExitCause.LIVENESS)
         assert (exited.at - stopping.at).total_seconds() >= 30
         assert stage.container().frozen_since is None
 
     def test_what_is_let_go_in_time_lives_on(self) -> None:
         stage = staged(probed(liveness={"failure_threshold": 9}), 5)
-        stage.send(DisruptContainer(POD_UID, "app", Disruption.FREEZE))
+        stage.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
         stage.run_until(10)
         failures = stage.probe(LIVENESS).failures
 
-        stage.send(DisruptContainer(POD_UID, "app", Disruption.UNFREEZE))
+        stage.send(InjectContainerFault(POD_UID, "app", Fault.UNFREEZE))
         stage.run_until(30)
 
         assert failures > 0
@@ -795,10 +805,12 @@ class TestContainers:
         )
         stage = staged(a_pod(container), 5)
 
-        stage.send(DisruptContainer(POD_UID, "app", Disruption.CUT_NETWORK))
+        stage.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
         stage.run_until(20)
-        cut = [stage.probe(each).last_result for each in (LIVENESS, READINESS)]
-        stage.send(DisruptContainer(POD_UID, "app", Disruption.RESTORE_NETWORK))
+        cut = [
+            stage.probe(probe_type).last_result for probe_type in (LIVENESS, READINESS)
+        ]
+        stage.send(InjectContainerFault(POD_UID, "app", Fault.RESTORE_NETWORK))
         stage.run_until(30)
 
         assert cut == [Result.SUCCESS, Result.FAILURE]
@@ -807,13 +819,13 @@ class TestContainers:
 
     def test_a_container_that_is_restarted_is_still_cut_off(self) -> None:
         stage = staged(a_pod(), 5)
-        stage.send(DisruptContainer(POD_UID, "app", Disruption.CUT_NETWORK))
+        stage.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
         stage.run_until(6)
 
         stage.send(KillContainer(POD_UID, "app"))
         stage.run_until(20)
 
-        assert stage.lives(Lifecycle.STARTED)[-1].restart_count == 1
+        assert stage.lives(LifecycleStep.STARTED)[-1].restart_count == 1
         assert stage.container().cut_off_since == at(5)
 
     def test_a_pod_that_is_not_known_is_no_matter(self) -> None:
@@ -832,7 +844,7 @@ class TestContainers:
         stage.run_until(10)
 
         assert stage.notes()[-1][1:] == ("web/app is only watched", False)
-        assert stage.lives(Lifecycle.EXITED) == []
+        assert stage.lives(LifecycleStep.EXITED) == []
 
     def test_what_does_not_run_is_left_alone(self) -> None:
         stage = Stage(a_pod())
@@ -841,11 +853,11 @@ class TestContainers:
         stage.run_until(5)
 
         assert stage.notes()[0][1] == "web/app does not run: nothing was done to it"
-        assert stage.lives(Lifecycle.EXITED) == []
+        assert stage.lives(LifecycleStep.EXITED) == []
 
     def test_without_its_back_off_a_container_starts_at_once(self) -> None:
-        crash = Life(timedelta(seconds=1), exit_code=1)
-        stage = Stage(a_pod(), lives={"app": (crash,) * 4 + (Life(),)})
+        crash = InstanceBehavior(timedelta(seconds=1), exit_code=1)
+        stage = Stage(a_pod(), lives={"app": (crash,) * 4 + (InstanceBehavior(),)})
         stage.run_until(60)
         waits = stage.container().backoff
         assert waits is not None
@@ -854,7 +866,7 @@ class TestContainers:
         stage.send(ClearBackoff(POD_UID, "app"))
         stage.run_until(63)
 
-        assert 60 <= seconds(stage.lives(Lifecycle.STARTED)[-1].at) <= 62
+        assert 60 <= seconds(stage.lives(LifecycleStep.STARTED)[-1].at) <= 62
         assert stage.starts()[-1][1:] == (0, False)
         assert ("clear back-off", "web/app") in user_words(stage)
 
@@ -863,7 +875,7 @@ class TestHeldBack:
     """During a pause the clock goes on, and a tick knows how long it waited."""
 
     def held(self, stage: Stage) -> list[float]:
-        return [each.held.total_seconds() for each in stage.ticks(LIVENESS)][1:]
+        return [tick.held.total_seconds() for tick in stage.ticks(LIVENESS)][1:]
 
     def test_a_step_that_was_due_tells_how_long_it_was_held_back(self) -> None:
         stage = staged(probed(liveness={"period_seconds": 5}), 6)
@@ -937,12 +949,12 @@ class TestFreezingWhilePaused:
 
     def test_a_break_point_freezes_too_and_run_to_change_thaws(self) -> None:
         stage = self.staged()
-        stage.send(SetBreakPoints(frozenset({BreakPoint.FIRST_FAILURE})))
+        stage.send(SetBreakpoints(frozenset({BreakpointKind.FIRST_FAILURE})))
         stage.send(InjectResults(LIVE, (FAILURE,)))
         stage.run_until(12)
         paused = stage.container().frozen_since
 
-        stage.send(SetBreakPoints(frozenset()))
+        stage.send(SetBreakpoints(frozenset()))
         stage.send(RunToChange())
         stage.run_until(13)
 
@@ -951,7 +963,7 @@ class TestFreezingWhilePaused:
 
     def test_what_a_person_froze_stays_so(self) -> None:
         stage = self.staged()
-        stage.send(DisruptContainer(POD_UID, "app", Disruption.FREEZE))
+        stage.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
         stage.run_until(7)
 
         stage.send(PauseProbes())
@@ -1001,7 +1013,7 @@ class TestFreezingWhilePaused:
         stage.send(PauseProbes())
         stage.run_until(20)
 
-        stage.send(TryProbe(LIVE))
+        stage.send(DryRunProbe(LIVE))
         stage.run_until(25)
 
         last_try = stage.probe(LIVENESS).last_try
@@ -1010,11 +1022,9 @@ class TestFreezingWhilePaused:
         assert stage.container().frozen_since is not None
 
     def test_who_asks_twice_does_not_wait_for_what_cannot_be_let_go(self) -> None:
-        def deal(call: Operation | Relist) -> Manner:
-            is_thaw = (
-                isinstance(call, Disrupt) and call.disruption is Disruption.UNFREEZE
-            )
-            return Manner(error="it is stuck" if is_thaw else "")
+        def deal(call: Operation | Relist) -> CallBehavior:
+            is_thaw = isinstance(call, InjectFault) and call.fault is Fault.UNFREEZE
+            return CallBehavior(error="it is stuck" if is_thaw else "")
 
         stage = Stage(
             probed(liveness={"period_seconds": 5}),
@@ -1058,32 +1068,32 @@ class TestFreezingWhilePaused:
         stage.send(KillContainer(POD_UID, "app"))
         stage.run_until(30)
 
-        assert len(stage.lives(Lifecycle.STARTED)) == 2
+        assert len(stage.lives(LifecycleStep.STARTED)) == 2
         assert stage.container().frozen_since is not None
 
 
 class TestBreakPoints:
-    def failing(self, *points: BreakPoint, **fields: Any) -> Stage:
+    def failing(self, *points: BreakpointKind, **fields: Any) -> Stage:
         """Return a stage whose liveness probe fails, with these points set."""
         stage = Stage(
             probed(liveness=fields, readiness={}),
             probing=probing(liveness=always(FAILS)),
         )
-        stage.send(SetBreakPoints(frozenset(points)))
+        stage.send(SetBreakpoints(frozenset(points)))
         return stage
 
     def test_before_a_kill_it_pauses_and_holds_the_result_back(self) -> None:
-        stage = self.failing(BreakPoint.BEFORE_KILL)
+        stage = self.failing(BreakpointKind.BEFORE_KILL)
 
         stage.run_until(30)
 
         assert stage.snapshot.is_paused
         assert not is_killed(stage)
-        assert [each.action for each in runs(stage)] == [Action.NONE, Action.NONE]
+        assert [run.action for run in runs(stage)] == [TickAction.NONE, TickAction.NONE]
         assert stage.probe(LIVENESS).is_result_held
         reason = stage.snapshot.stopped_by
         assert reason is not None
-        assert (reason.point, reason.key) == (BreakPoint.BEFORE_KILL, LIVE)
+        assert (reason.point, reason.key) == (BreakpointKind.BEFORE_KILL, LIVE)
         assert reason.text == (
             "before a kill: the liveness probe of web/app has failed 3 times in a row"
         )
@@ -1095,7 +1105,7 @@ class TestBreakPoints:
             probed(liveness={}, readiness={"failure_threshold": 1}),
             probing=probing(liveness=always(ERRS), readiness=always(FAILS)),
         )
-        stage.send(SetBreakPoints(frozenset({BreakPoint.BEFORE_KILL})))
+        stage.send(SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL})))
 
         stage.run_until(30)
 
@@ -1103,42 +1113,42 @@ class TestBreakPoints:
         assert len(runs(stage)) > 20
 
     def test_resuming_lets_the_kill_happen(self) -> None:
-        stage = self.failing(BreakPoint.BEFORE_KILL)
+        stage = self.failing(BreakpointKind.BEFORE_KILL)
         stage.run_until(30)
 
         stage.send(ResumeProbes())
         stage.run_until(31)
 
         assert is_killed(stage)
-        assert runs(stage)[-1].action is Action.KILL
+        assert runs(stage)[-1].action is TickAction.KILL
         assert stage.snapshot.stopped_by is None
         assert not stage.probe(LIVENESS).is_result_held
 
     def test_a_step_takes_the_held_result_before_any_tick(self) -> None:
-        stage = self.failing(BreakPoint.BEFORE_KILL)
+        stage = self.failing(BreakpointKind.BEFORE_KILL)
         stage.run_until(30)
         ticks = len(stage.of(TickEntry))
 
         stage.send(StepProbe())
 
         new = stage.of(TickEntry)[ticks:]
-        assert [each.action for each in new] == [Action.KILL]
+        assert [entry.action for entry in new] == [TickAction.KILL]
         assert stage.snapshot.is_paused
         assert is_killed(stage)
 
     def test_muted_meanwhile_the_held_result_kills_nothing(self) -> None:
-        stage = self.failing(BreakPoint.BEFORE_KILL)
+        stage = self.failing(BreakpointKind.BEFORE_KILL)
         stage.run_until(30)
 
-        stage.send(MuteProbes(EVERYTHING))
+        stage.send(MuteProbes(ALL_PROBES))
         stage.send(ResumeProbes())
         stage.run_until(60)
 
         assert not is_killed(stage)
-        assert runs(stage)[2].action is Action.MUTED
+        assert runs(stage)[2].action is TickAction.MUTED
 
     def test_the_end_of_a_pod_is_not_held_up(self) -> None:
-        stage = self.failing(BreakPoint.BEFORE_KILL)
+        stage = self.failing(BreakpointKind.BEFORE_KILL)
         stage.run_until(30)
 
         stage.send(DeletePod(POD_UID))
@@ -1149,38 +1159,38 @@ class TestBreakPoints:
         assert stage.snapshot.upcoming == ()
 
     def test_the_first_failure_of_a_run_pauses(self) -> None:
-        stage = self.failing(BreakPoint.FIRST_FAILURE)
+        stage = self.failing(BreakpointKind.FIRST_FAILURE)
 
         stage.run_until(30)
 
         assert len(runs(stage)) == 1
         reason = stage.snapshot.stopped_by
         assert reason is not None
-        assert reason.point is BreakPoint.FIRST_FAILURE
+        assert reason.point is BreakpointKind.FIRST_FAILURE
 
     def test_a_change_of_readiness_pauses(self) -> None:
-        stage = self.failing(BreakPoint.READINESS, failure_threshold=99)
+        stage = self.failing(BreakpointKind.READINESS, failure_threshold=99)
 
         stage.run_until(30)
 
         reason = stage.snapshot.stopped_by
         assert reason is not None
         assert reason.text == "change of readiness: web/app is ready"
-        assert stage.changes(What.READY)[-1][1:] == ("false", "true")
+        assert stage.changes(StateField.READY)[-1][1:] == ("false", "true")
 
     def test_nothing_at_the_same_instant_goes_on_after_it(self) -> None:
         """Both probes are due at once, and the first of them stops it all."""
-        stage = self.failing(BreakPoint.FIRST_FAILURE)
+        stage = self.failing(BreakpointKind.FIRST_FAILURE)
 
         stage.run_until(30)
 
         reason = stage.snapshot.stopped_by
         assert reason is not None
-        assert all(each.started_at <= reason.at for each in stage.of(TickEntry))
+        assert all(entry.started_at <= reason.at for entry in stage.of(TickEntry))
 
     def test_points_of_another_container_do_not_count(self) -> None:
         stage = self.failing()
-        stage.send(SetBreakPoints(frozenset(BreakPoint), Scope(POD_UID, "another")))
+        stage.send(SetBreakpoints(frozenset(BreakpointKind), Scope(POD_UID, "another")))
 
         stage.run_until(10)
 
@@ -1188,13 +1198,13 @@ class TestBreakPoints:
         assert stage.container().break_points == frozenset()
 
     def test_those_that_are_set_are_shown_and_can_be_taken_away(self) -> None:
-        stage = self.failing(BreakPoint.BEFORE_KILL)
+        stage = self.failing(BreakpointKind.BEFORE_KILL)
         shown = stage.container().break_points
 
-        stage.send(SetBreakPoints(frozenset()))
+        stage.send(SetBreakpoints(frozenset()))
         stage.run_until(30)
 
-        assert shown == {BreakPoint.BEFORE_KILL}
+        assert shown == {BreakpointKind.BEFORE_KILL}
         assert stage.container().break_points == frozenset()
         assert is_killed(stage)
         assert user_words(stage) == [
@@ -1236,7 +1246,7 @@ class TestStepping:
         assert stage.snapshot.is_running_to_change
 
     def test_a_back_off_and_a_restart_are_changes(self) -> None:
-        crash = Life(timedelta(seconds=3), exit_code=1)
+        crash = InstanceBehavior(timedelta(seconds=3), exit_code=1)
         stage = Stage(a_pod(), lives={"app": (crash,)})
         stage.run_until(2)
 
@@ -1246,9 +1256,9 @@ class TestStepping:
             stage.run_until(stage.now + 400)
             stops.append(stage.snapshot.stopped_by)
 
-        texts = [each.text for each in stops if each is not None]
+        texts = [stop.text for stop in stops if stop is not None]
         assert len(texts) == 3
-        assert any("to start" in each for each in texts)
+        assert any("to start" in text for text in texts)
 
     def test_pausing_ends_a_run_to_change(self) -> None:
         stage = staged(probed(liveness={}), 10)
@@ -1270,11 +1280,11 @@ class TestStepping:
         upcoming = stage.snapshot.upcoming
         assert [each.at for each in upcoming] == sorted(each.at for each in upcoming)
         assert {each.what for each in upcoming} == {
-            Next.TICK,
-            Next.DELAY_OVER,
-            Next.RESYNC,
+            UpcomingKind.TICK,
+            UpcomingKind.DELAY_OVER,
+            UpcomingKind.RESYNC,
         }
-        assert upcoming[0].what is Next.TICK
+        assert upcoming[0].what is UpcomingKind.TICK
         assert upcoming[0].is_step
         assert (upcoming[0].container_name, upcoming[0].probe_type) == (
             "app",
@@ -1288,7 +1298,7 @@ class TestStepping:
         )
         stage.run_until(2.5)
         stage.send(PauseProbes())
-        stage.send(SetBreakPoints(frozenset({BreakPoint.BEFORE_KILL})))
+        stage.send(SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL})))
         stage.send(TriggerProbe(LIVE))
         stage.run_until(10)
         stage.send(TriggerProbe(LIVE))
@@ -1296,23 +1306,23 @@ class TestStepping:
         stage.run_until(30)
 
         held, other, *_ = stage.snapshot.upcoming
-        assert (held.what, held.at) == (Next.HELD_RESULT, at(10))
+        assert (held.what, held.at) == (UpcomingKind.HELD_RESULT, at(10))
         assert other.at < held.at
 
     def test_a_back_off_and_a_grace_period_that_end_are_told(self) -> None:
-        crash = Life(timedelta(seconds=3), exit_code=1)
+        crash = InstanceBehavior(timedelta(seconds=3), exit_code=1)
         stubborn = a_container("slow")
         stage = Stage(
             a_pod(a_container(), stubborn),
-            lives={"app": (crash,), "slow": (Life(stops_after=None),)},
+            lives={"app": (crash,), "slow": (InstanceBehavior(stops_after=None),)},
         )
         stage.run_until(12)
 
         stage.send(PauseProbes())
         stage.send(RestartContainer(POD_UID, "slow"))
 
-        whats = {each.what for each in stage.snapshot.upcoming}
-        assert {Next.BACKOFF_OVER, Next.GRACE_OVER} <= whats
+        whats = {upcoming.what for upcoming in stage.snapshot.upcoming}
+        assert {UpcomingKind.BACKOFF_OVER, UpcomingKind.GRACE_OVER} <= whats
 
     def test_while_running_nothing_is_queued(self) -> None:
         stage = staged(probed(liveness={}), 10)
@@ -1336,8 +1346,8 @@ class TestStepping:
         (before,) = step.pods[0].containers[0].probes
         assert (step.key, before.result_run) == (LIVE, run)
         assert stage.probe(LIVENESS).result_run == run + 1
-        after = [each for each in stage.journal if each.sequence > step.sequence]
-        assert any(isinstance(each, TickEntry) for each in after)
+        after = [entry for entry in stage.journal if entry.sequence > step.sequence]
+        assert any(isinstance(entry, TickEntry) for entry in after)
 
     def test_a_pod_that_a_step_did_not_change_is_the_same_object(self) -> None:
         other = a_pod(a_container("calm"), name="calm")
@@ -1349,8 +1359,8 @@ class TestStepping:
 
         step = stage.snapshot.last_step
         assert step is not None
-        before = {each.pod.name: each for each in step.pods}
-        after = {each.pod.name: each for each in stage.snapshot.pods}
+        before = {pod.pod.name: pod for pod in step.pods}
+        after = {pod.pod.name: pod for pod in stage.snapshot.pods}
         assert after["calm"] is before["calm"]
         assert after["web"] is not before["web"]
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from probetui.drive.scripted_lives import Answer, Life
-from probetui.k8s.pod import Pod
-from probetui.k8s.probe import ProbeType
-from probetui.k8s.status import ConditionStatus
-from probetui.kubelet.inputs import (
-    DeletePod,
+from probetui.debugger.commands import (
     PauseProbes,
     ResumeProbes,
     StepProbe,
     TriggerProbe,
 )
+from probetui.drive.scenario.behavior import InstanceBehavior, ProbeAnswer
+from probetui.engine.inputs import DeletePod
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import ConditionStatus
 from probetui.kubelet.journal import (
-    Action,
-    By,
-    Lifecycle,
+    ExitCause,
+    LifecycleStep,
     Skip,
+    StateField,
+    TickAction,
     TickEntry,
     Trigger,
     UserEntry,
-    What,
 )
 from tests.builders import a_container, a_key, a_pod, a_probe, at
 from tests.drive.stage import (
@@ -50,7 +50,7 @@ def probed(**probes: dict[str, Any]) -> Pod:
     return a_pod(a_container(**made))
 
 
-def by_age(limit: float, before: Answer, after: Answer) -> Any:
+def by_age(limit: float, before: ProbeAnswer, after: ProbeAnswer) -> Any:
     """Answer by the age of the instance in seconds."""
     return lambda age: before if age < limit else after
 
@@ -70,7 +70,7 @@ class TestLiveness:
         assert stage.events("Killing") == [
             (4, "Container app failed liveness probe, will be restarted")
         ]
-        assert stage.lives(Lifecycle.EXITED)[0].by is By.LIVENESS
+        assert stage.lives(LifecycleStep.EXITED)[0].by is ExitCause.LIVENESS
 
     def test_a_success_between_failures_saves_it(self) -> None:
         answers = in_turn(*[FAILS, FAILS, SUCCEEDS] * 5, SUCCEEDS)
@@ -110,14 +110,14 @@ class TestLiveness:
 
         stage.run_until(20)
 
-        assert stage.changes(What.HOLD, "Liveness") == [
+        assert stage.changes(StateField.HOLD, "Liveness") == [
             (5, "off", "on"),
             (10, "on", "off"),
         ]
-        restarted = stage.lives(Lifecycle.STARTED)[1]
+        restarted = stage.lives(LifecycleStep.STARTED)[1]
         assert seconds(restarted.at) == 5
         assert stage.probed(LIVENESS) == [5, 10, 15, 20]
-        new = [each for each in stage.ticks(LIVENESS) if each.new_container]
+        new = [tick for tick in stage.ticks(LIVENESS) if tick.new_container]
         assert new[1].container_id == restarted.container_id
         assert new[1].at == at(10)
 
@@ -125,15 +125,15 @@ class TestLiveness:
         stage = Stage(
             probed(liveness={"failure_threshold": 1}),
             probing=probing(liveness=in_turn(FAILS, SUCCEEDS)),
-            lives={"app": (Life(stops_after=timedelta(seconds=9)),)},
+            lives={"app": (InstanceBehavior(stops_after=timedelta(seconds=9)),)},
         )
 
         stage.run_until(11)
 
-        skips = {each.skip for each in stage.ticks(LIVENESS)[3:-1]}
+        skips = {tick.skip for tick in stage.ticks(LIVENESS)[3:-1]}
         assert skips == {Skip.ON_HOLD}
         assert stage.probed(LIVENESS)[0] == 2
-        assert seconds(stage.lives(Lifecycle.STARTED)[1].at) == 11
+        assert seconds(stage.lives(LifecycleStep.STARTED)[1].at) == 11
 
     def test_nothing_is_probed_before_the_initial_delay(self) -> None:
         stage = Stage(probed(liveness={"initial_delay_seconds": 7}))
@@ -141,13 +141,13 @@ class TestLiveness:
         stage.run_until(10)
 
         assert stage.probed(LIVENESS) == [7, 8, 9, 10]
-        assert {each.skip for each in stage.ticks(LIVENESS)[3:7]} == {
+        assert {tick.skip for tick in stage.ticks(LIVENESS)[3:7]} == {
             Skip.INITIAL_DELAY
         }
 
     def test_a_slow_probe_drops_ticks_and_never_overlaps(self) -> None:
         """UX-12."""
-        slow = Answer(SUCCEEDS.attempt, timedelta(seconds=2.5))
+        slow = ProbeAnswer(SUCCEEDS.attempt, timedelta(seconds=2.5))
         stage = Stage(
             probed(liveness={}), probing=probing(liveness=in_turn(slow, SUCCEEDS))
         )
@@ -169,8 +169,8 @@ class TestStartup:
         assert stage.probed(STARTUP) == [2, 3, 4, 5]
         assert stage.probed(LIVENESS)[0] >= 5
         assert stage.probed(READINESS)[0] >= 5
-        assert stage.changes(What.STARTED) == [(5, "false", "true")]
-        assert stage.ticks(STARTUP)[5].action is Action.STARTED
+        assert stage.changes(StateField.STARTED) == [(5, "false", "true")]
+        assert stage.ticks(STARTUP)[5].action is TickAction.STARTED
 
     def test_once_it_has_the_startup_probe_is_on_hold(self) -> None:
         stage = Stage(probed(startup={}))
@@ -192,7 +192,7 @@ class TestStartup:
         assert stage.events("Killing") == [
             (5, "Container app failed startup probe, will be restarted")
         ]
-        assert stage.lives(Lifecycle.STOPPING)[0].by is By.STARTUP
+        assert stage.lives(LifecycleStep.STOPPING)[0].by is ExitCause.STARTUP
 
     def test_after_a_restart_it_starts_up_again(self) -> None:
         stage = Stage(
@@ -202,7 +202,7 @@ class TestStartup:
 
         stage.run_until(12)
 
-        assert [after for _, _, after in stage.changes(What.STARTED)] == [
+        assert [after for _, _, after in stage.changes(StateField.STARTED)] == [
             "true",
             "false",
             "true",
@@ -219,13 +219,13 @@ class TestReadiness:
 
         stage.run_until(15)
 
-        assert stage.changes(What.CONDITION, "Ready") == [
+        assert stage.changes(StateField.CONDITION, "Ready") == [
             (0, "", "False"),
             (1, "False", "True"),
             (6, "True", "False"),
             (10, "False", "True"),
         ]
-        assert [each[1:] for each in stage.changes(What.READY)] == [
+        assert [change[1:] for change in stage.changes(StateField.READY)] == [
             ("false", "true"),
             ("true", "false"),
             ("false", "true"),
@@ -238,11 +238,15 @@ class TestReadiness:
         stage.run_until(30)
 
         runs = [
-            (each.run, each.action)
-            for each in stage.ticks(READINESS)
-            if each.result is not None
+            (tick.run, tick.action)
+            for tick in stage.ticks(READINESS)
+            if tick.result is not None
         ]
-        assert runs[:3] == [(1, Action.NONE), (2, Action.NONE), (3, Action.READY)]
+        assert runs[:3] == [
+            (1, TickAction.NONE),
+            (2, TickAction.NONE),
+            (3, TickAction.READY),
+        ]
 
     def test_what_is_not_ready_is_looked_at_whenever_its_status_is_made(self) -> None:
         stage = Stage(
@@ -252,7 +256,7 @@ class TestReadiness:
 
         stage.run_until(5)
 
-        triggers = {each.trigger for each in stage.ticks(READINESS) if each.attempts}
+        triggers = {tick.trigger for tick in stage.ticks(READINESS) if tick.attempts}
         assert triggers == {Trigger.READINESS}
         ready = stage.snapshot.pods[0].status.condition("Ready")
         assert ready is not None
@@ -263,12 +267,12 @@ class TestReadiness:
 
         stage.run_until(2)
 
-        assert stage.changes(What.READY) == [(1, "false", "true")]
+        assert stage.changes(StateField.READY) == [(1, "false", "true")]
 
     def test_it_goes_on_while_the_pod_is_deleted(self) -> None:
         stage = Stage(
             probed(readiness={}, liveness={}, startup={}),
-            lives={"app": (Life(stops_after=timedelta(seconds=5)),)},
+            lives={"app": (InstanceBehavior(stops_after=timedelta(seconds=5)),)},
         )
         stage.run_until(10)
 
@@ -276,7 +280,7 @@ class TestReadiness:
         stage.run_until(30)
 
         after = {
-            kind: [each.at for each in stage.ticks(kind) if each.at > at(10)]
+            kind: [tick.at for tick in stage.ticks(kind) if tick.at > at(10)]
             for kind in ProbeType
         }
         assert after[LIVENESS] == after[STARTUP] == []
@@ -374,7 +378,7 @@ class TestStepMode:
         ):
             stage.send(command)
 
-        assert [(each.command, each.target) for each in stage.of(UserEntry)] == [
+        assert [(entry.command, entry.target) for entry in stage.of(UserEntry)] == [
             ("pause", "all probes"),
             ("step", "the next probe"),
             ("probe now", "web/app liveness"),

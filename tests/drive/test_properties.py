@@ -9,22 +9,18 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import DeletePod
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.status import ContainerStatus, Running
 from probetui.kubelet.effects import Relist, RunProbe
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import (
-    DeletePod,
-    ProbeFinished,
-    Relisted,
-    RelistFailed,
-)
+from probetui.kubelet.facts import ProbeFinished, Relisted, RelistFailed
 from probetui.kubelet.journal import (
     BackoffEntry,
-    By,
     ContainerEntry,
     Exit,
-    Lifecycle,
+    ExitCause,
+    LifecycleStep,
     PodGoneEntry,
     Skip,
     StatusEntry,
@@ -45,7 +41,7 @@ from tests.drive.plots import (
 from tests.drive.stage import Stage
 
 CAP = timedelta(seconds=300)
-KILLERS = {By.LIVENESS: ProbeType.LIVENESS, By.STARTUP: ProbeType.STARTUP}
+KILLERS = {ExitCause.LIVENESS: ProbeType.LIVENESS, ExitCause.STARTUP: ProbeType.STARTUP}
 NOT_RUNNING = {Skip.NOT_RUNNING, Exit.CONTAINER_WILL_NOT_RESTART}
 
 often = settings(max_examples=settings().max_examples // 4)
@@ -74,16 +70,16 @@ def ticks_before(stage: Stage, entry: ContainerEntry) -> list[TickEntry]:
     """Return the ticks of the worker that asked for a container's end."""
     assert entry.by is not None
     return [
-        each
-        for each in stage.ticks(KILLERS[entry.by], entry.container_name)
-        if each.sequence < entry.sequence
+        tick
+        for tick in stage.ticks(KILLERS[entry.by], entry.container_name)
+        if tick.sequence < entry.sequence
     ]
 
 
 def by_worker(stage: Stage) -> dict[ProbeKey, list[TickEntry]]:
     ticks = defaultdict(list)
-    for each in stage.of(TickEntry):
-        ticks[each.key].append(each)
+    for entry in stage.of(TickEntry):
+        ticks[entry.key].append(entry)
     return ticks
 
 
@@ -114,7 +110,11 @@ def probes_with_status(
                 yield (
                     effect,
                     now,
-                    [each for each in mine if each.container_id == effect.container_id],
+                    [
+                        container_status
+                        for container_status in mine
+                        if container_status.container_id == effect.container_id
+                    ],
                 )
 
 
@@ -125,17 +125,17 @@ def test_a_probe_kills_only_after_enough_failures_in_a_row(plot: Plot) -> None:
     stage, _ = play(plot)
 
     kills = [
-        each
-        for each in stage.of(ContainerEntry)
-        if each.what is Lifecycle.STOPPING and each.by in KILLERS
+        entry
+        for entry in stage.of(ContainerEntry)
+        if entry.what is LifecycleStep.STOPPING and entry.by in KILLERS
     ]
 
     for kill in kills:
         ticks = ticks_before(stage, kill)
         was_not_running = any(
-            (each.skip or each.exit) in NOT_RUNNING
-            for each in ticks
-            if each.container_id == kill.container_id
+            (tick.skip or tick.exit) in NOT_RUNNING
+            for tick in ticks
+            if tick.container_id == kill.container_id
         )
         threshold = probe_of(plot, ticks[-1].key).failure_threshold
         assert was_not_running or failures_in_a_row(ticks) >= threshold
@@ -160,12 +160,12 @@ def test_nothing_is_probed_before_its_initial_delay(plot: Plot) -> None:
 
     for effect, now, statuses in probes_with_status(engine):
         delay = timedelta(seconds=effect.probe.initial_delay_seconds)
-        states = [each.state for each in statuses]
+        states = [status.state for status in statuses]
         assert any(
-            isinstance(each, Running)
-            and each.started_at is not None
-            and now - each.started_at >= delay
-            for each in states
+            isinstance(state, Running)
+            and state.started_at is not None
+            and now - state.started_at >= delay
+            for state in states
         )
 
 
@@ -176,7 +176,7 @@ def test_only_the_startup_probe_looks_at_what_has_not_started_up(plot: Plot) -> 
 
     for effect, _now, statuses in probes_with_status(engine):
         is_startup = effect.key.probe_type is ProbeType.STARTUP
-        assert any(bool(each.started) is not is_startup for each in statuses)
+        assert any(bool(status.started) is not is_startup for status in statuses)
 
 
 @often
@@ -187,8 +187,8 @@ def test_windows_of_back_off_never_shrink_while_busy_nor_pass_the_cap(
     stage, _ = play(plot)
 
     windows: dict[str, list[timedelta]] = defaultdict(list)
-    for each in stage.of(BackoffEntry):
-        windows[each.container_name] += [each.window, each.next_window]
+    for entry in stage.of(BackoffEntry):
+        windows[entry.container_name] += [entry.window, entry.next_window]
 
     for series in windows.values():
         assert series[0] in {timedelta(), timedelta(seconds=10)}
@@ -254,5 +254,5 @@ def test_entries_are_numbered_and_time_never_goes_back(plot: Plot) -> None:
 
     journal = stage.journal
 
-    assert [each.sequence for each in journal] == list(range(1, len(journal) + 1))
+    assert [entry.sequence for entry in journal] == list(range(1, len(journal) + 1))
     assert all(one.at <= other.at for one, other in pairwise(journal))

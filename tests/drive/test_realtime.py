@@ -8,21 +8,23 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from probetui.debugger.commands import PauseProbes
 from probetui.drive import realtime
 from probetui.drive.executor import Executor
 from probetui.drive.realtime import NOTICE_PERIOD_SECONDS, RealtimeSession
 from probetui.drive.session import Session
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import AddPod, ExecSeen, Input
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunHook
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import AddPod, ExecSeen, Input, PauseProbes, RuntimeChanged
+from probetui.kubelet.facts import RuntimeChanged
 from probetui.kubelet.journal import (
     ContainerEntry,
-    Entry,
     EventEntry,
-    Lifecycle,
+    JournalEntry,
+    LifecycleStep,
     PodGoneEntry,
     UserEntry,
 )
@@ -113,14 +115,14 @@ class Bench:
     async def pass_time(self, seconds: float) -> None:
         await self.clock.advance(timedelta(seconds=seconds))
 
-    def of(self, kind: type[Entry]) -> list[Entry]:
-        return [each for each in self.session.journal if isinstance(each, kind)]
+    def of(self, kind: type[JournalEntry]) -> list[JournalEntry]:
+        return [entry for entry in self.session.journal if isinstance(entry, kind)]
 
     def reasons(self) -> list[str]:
         return [
-            each.event.reason
-            for each in self.session.journal
-            if isinstance(each, EventEntry)
+            entry.event.reason
+            for entry in self.session.journal
+            if isinstance(entry, EventEntry)
         ]
 
 
@@ -160,9 +162,9 @@ class TestRunning:
         assert bench.reasons().count("Unhealthy") == 3
         assert bench.reasons().count("Killing") == 1
         starts = [
-            each
-            for each in bench.session.journal
-            if isinstance(each, ContainerEntry) and each.what is Lifecycle.STARTED
+            entry
+            for entry in bench.session.journal
+            if isinstance(entry, ContainerEntry) and entry.what is LifecycleStep.STARTED
         ]
         assert len(starts) == 2
 
@@ -174,7 +176,7 @@ class TestRunning:
             bench.session.send(PauseProbes())
             await bench.clock.settle()
 
-        numbers = [each.sequence for each in bench.session.journal]
+        numbers = [entry.sequence for entry in bench.session.journal]
         assert numbers == list(range(1, len(numbers) + 1))
         assert isinstance(bench.session.journal[-1], UserEntry)
 
@@ -243,11 +245,11 @@ class TestEventStream:
             await bench.clock.settle()
 
         exited = [
-            each
-            for each in bench.session.journal
-            if isinstance(each, ContainerEntry) and each.what is Lifecycle.EXITED
+            entry
+            for entry in bench.session.journal
+            if isinstance(entry, ContainerEntry) and entry.what is LifecycleStep.EXITED
         ]
-        assert [each.at for each in exited] == [at(3.5)]
+        assert [entry.at for entry in exited] == [at(3.5)]
 
     async def test_without_a_stream_the_relist_of_every_second_sees_it(self) -> None:
         bench = Bench()
@@ -260,11 +262,11 @@ class TestEventStream:
             await bench.pass_time(1)
 
         exited = [
-            each
-            for each in bench.session.journal
-            if isinstance(each, ContainerEntry) and each.what is Lifecycle.EXITED
+            entry
+            for entry in bench.session.journal
+            if isinstance(entry, ContainerEntry) and entry.what is LifecycleStep.EXITED
         ]
-        assert [each.at for each in exited] == [at(4)]
+        assert [entry.at for entry in exited] == [at(4)]
 
     async def test_one_that_breaks_is_opened_again_after_a_while(
         self, caplog: pytest.LogCaptureFixture

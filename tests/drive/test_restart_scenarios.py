@@ -7,25 +7,25 @@ from typing import Any
 
 import pytest
 
-from probetui.drive.scripted_lives import Life, Manner
+from probetui.debugger.commands import RestartContainer
+from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior
 from probetui.k8s.pod import Container, Pod, PullPolicy, RestartPolicy
 from probetui.k8s.runtime import RuntimeState
 from probetui.k8s.status import PodPhase, Terminated, Waiting
 from probetui.kubelet.effects import RemoveContainer
-from probetui.kubelet.inputs import RestartContainer
 from probetui.kubelet.journal import (
-    By,
-    Lifecycle,
+    ExitCause,
+    LifecycleStep,
     PodGoneEntry,
     UserEntry,
 )
-from probetui.kubelet.snapshot import PodWorkerState
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from tests.builders import a_container, a_pod, a_probe, at
 from tests.drive.stage import FAILS, Stage, always, probing, seconds
 
 ALWAYS, ON_FAILURE, NEVER = RestartPolicy
-CRASHES = (Life(timedelta(seconds=4), exit_code=1),)
-COMPLETES = (Life(timedelta(seconds=4), exit_code=0),)
+CRASHES = (InstanceBehavior(timedelta(seconds=4), exit_code=1),)
+COMPLETES = (InstanceBehavior(timedelta(seconds=4), exit_code=0),)
 FAILING = probing(liveness=always(FAILS))
 
 
@@ -60,8 +60,8 @@ class TestBackOff:
 
         stage.run_until(400)
 
-        starts = [seconds(each.at) for each in stage.lives(Lifecycle.STARTED)]
-        ends = [seconds(each.at) for each in stage.lives(Lifecycle.EXITED)]
+        starts = [seconds(life.at) for life in stage.lives(LifecycleStep.STARTED)]
+        ends = [seconds(life.at) for life in stage.lives(LifecycleStep.EXITED)]
         waited = [start - end for start, end in zip(starts[1:], ends, strict=False)]
         # Nothing wakes a pod when its wait is over: that is the retry's work.
         assert waited[0] == 0
@@ -133,7 +133,9 @@ class TestBackOff:
     def test_a_container_that_ran_for_long_is_as_good_as_new(self) -> None:
         stage = Stage(
             a_pod(),
-            lives={"app": (*CRASHES, Life(timedelta(seconds=700), 1), *CRASHES)},
+            lives={
+                "app": (*CRASHES, InstanceBehavior(timedelta(seconds=700), 1), *CRASHES)
+            },
         )
 
         stage.run_until(715)
@@ -148,7 +150,7 @@ class TestBackOff:
         assert windows(stage)[:3] == [(0, False), (10, True), (10, False)]
 
     def test_a_container_that_runs_waits_for_nothing(self) -> None:
-        stage = Stage(a_pod(), lives={"app": (*CRASHES, *CRASHES, Life())})
+        stage = Stage(a_pod(), lives={"app": (*CRASHES, *CRASHES, InstanceBehavior())})
 
         stage.run_until(60)
 
@@ -178,12 +180,17 @@ class TestPolicies:
     ) -> None:
         stage = Stage(
             a_pod(restart_policy=policy),
-            lives={"app": (Life(timedelta(seconds=4), exit_code), Life())},
+            lives={
+                "app": (
+                    InstanceBehavior(timedelta(seconds=4), exit_code),
+                    InstanceBehavior(),
+                )
+            },
         )
 
         stage.run_until(20)
 
-        assert len(stage.lives(Lifecycle.STARTED)) == starts
+        assert len(stage.lives(LifecycleStep.STARTED)) == starts
         assert stage.snapshot.pods[0].status.phase is phase
 
     def test_a_pod_that_has_ended_stays_to_be_looked_at(self) -> None:
@@ -193,7 +200,7 @@ class TestPolicies:
 
         (pod,) = stage.snapshot.pods
         assert pod.state is PodWorkerState.FINISHED
-        assert [each.pod_uid for each in stage.of(PodGoneEntry)] == ["uid-of-web"]
+        assert [entry.pod_uid for entry in stage.of(PodGoneEntry)] == ["uid-of-web"]
         assert stage.engine.pod_uids() == ("uid-of-web",)
         assert len(stage.in_world()[0].containers) == 1
 
@@ -225,7 +232,7 @@ class TestPolicies:
         stage.run_until(5.5)
 
         assert stage.events("Killing") == [(4, message)]
-        assert len(stage.lives(Lifecycle.STARTED)) == 1 + restarts
+        assert len(stage.lives(LifecycleStep.STARTED)) == 1 + restarts
 
     def test_without_restarts_the_grace_period_of_the_probe_does_not_count(
         self,
@@ -237,7 +244,7 @@ class TestPolicies:
                 a_pod(failing(**probe), restart_policy=policy), probing=FAILING
             )
             stage.run_until(5)
-            graces.append(stage.lives(Lifecycle.STOPPING)[0].grace_period_seconds)
+            graces.append(stage.lives(LifecycleStep.STOPPING)[0].grace_period_seconds)
 
         assert graces == [60, 30]
 
@@ -245,12 +252,12 @@ class TestPolicies:
         stage = Stage(
             a_pod(failing(period_seconds=1), termination_grace_period_seconds=7),
             probing=FAILING,
-            lives={"app": (Life(stops_after=None),)},
+            lives={"app": (InstanceBehavior(stops_after=None),)},
         )
 
         stage.run_until(13)
 
-        (exited,) = stage.lives(Lifecycle.EXITED)
+        (exited,) = stage.lives(LifecycleStep.EXITED)
         assert (exited.exit_code, exited.signal, seconds(exited.at)) == (137, 9, 11)
         assert exited.grace_period_seconds == 7
 
@@ -264,22 +271,22 @@ class TestInitContainers:
 
         stage.run_until(10)
 
-        assert seconds(stage.lives(Lifecycle.STARTED)[0].at) == 4
+        assert seconds(stage.lives(LifecycleStep.STARTED)[0].at) == 4
 
     def test_one_that_fails_is_tried_again(self) -> None:
         stage = Stage(self.pod(), lives={"init": (*CRASHES, *COMPLETES)})
 
         stage.run_until(20)
 
-        assert len(stage.lives(Lifecycle.STARTED, "init")) == 2
-        assert len(stage.lives(Lifecycle.STARTED)) == 1
+        assert len(stage.lives(LifecycleStep.STARTED, "init")) == 2
+        assert len(stage.lives(LifecycleStep.STARTED)) == 1
 
     def test_or_fails_its_pod_if_nothing_is_restarted(self) -> None:
         stage = Stage(self.pod(restart_policy=NEVER), lives={"init": CRASHES})
 
         stage.run_until(20)
 
-        assert stage.lives(Lifecycle.STARTED) == []
+        assert stage.lives(LifecycleStep.STARTED) == []
         assert stage.snapshot.pods[0].status.phase is PodPhase.FAILED
 
     def test_sidecars_run_beside_the_app_and_end_after_it(self) -> None:
@@ -287,7 +294,7 @@ class TestInitContainers:
         side = a_container("side", restart_policy=ALWAYS)
         stage = Stage(
             a_pod(init_containers=(side,), restart_policy=NEVER),
-            lives={"app": COMPLETES, "side": (Life(),)},
+            lives={"app": COMPLETES, "side": (InstanceBehavior(),)},
         )
         stage.run_until(3)
         assert sorted(stage.running()) == ["app", "side"]
@@ -295,7 +302,7 @@ class TestInitContainers:
         stage.run_until(20)
 
         app, side_ended = (
-            stage.lives(Lifecycle.EXITED, name)[0] for name in ("app", "side")
+            stage.lives(LifecycleStep.EXITED, name)[0] for name in ("app", "side")
         )
         assert app.at < side_ended.at
         assert stage.snapshot.pods[0].status.phase is PodPhase.SUCCEEDED
@@ -309,17 +316,17 @@ class TestByAPerson:
         stage.send(RestartContainer("uid-of-web", "app"))
         stage.run_until(8)
 
-        (stopping,) = stage.lives(Lifecycle.STOPPING)
-        (exited,) = stage.lives(Lifecycle.EXITED)
-        assert stopping.by is exited.by is By.USER
+        (stopping,) = stage.lives(LifecycleStep.STOPPING)
+        (exited,) = stage.lives(LifecycleStep.EXITED)
+        assert stopping.by is exited.by is ExitCause.USER
         assert stage.times("Killing") == []
-        assert len(stage.lives(Lifecycle.STARTED)) == 2
-        assert [(each.command, each.target) for each in stage.of(UserEntry)] == [
+        assert len(stage.lives(LifecycleStep.STARTED)) == 2
+        assert [(entry.command, entry.target) for entry in stage.of(UserEntry)] == [
             ("restart", "web/app")
         ]
         last = stage.container().last_exit
         assert last is not None
-        assert last.by is By.USER
+        assert last.by is ExitCause.USER
 
     @pytest.mark.parametrize(
         ("uid", "name"),
@@ -335,7 +342,7 @@ class TestByAPerson:
         stage.send(RestartContainer(uid, name))
 
         assert stage.of(UserEntry) == []
-        assert stage.lives(Lifecycle.STOPPING) == []
+        assert stage.lives(LifecycleStep.STOPPING) == []
 
     def test_nor_what_does_not_run(self) -> None:
         stage = Stage(a_pod(restart_policy=NEVER), lives={"app": CRASHES})
@@ -371,7 +378,7 @@ class TestImages:
         stage.run_until(30)
 
         assert set(stage.reasons()) == {"ErrImageNeverPull", "Failed"}
-        assert stage.lives(Lifecycle.CREATED) == []
+        assert stage.lives(LifecycleStep.CREATED) == []
 
 
 class TestGarbage:
@@ -380,21 +387,21 @@ class TestGarbage:
 
         stage.run_until(150)
 
-        states = [each.state for each in stage.in_world()[0].containers]
+        states = [container.state for container in stage.in_world()[0].containers]
         assert states.count(RuntimeState.EXITED) == 1
-        assert len(stage.lives(Lifecycle.REMOVED)) >= 3
+        assert len(stage.lives(LifecycleStep.REMOVED)) >= 3
 
     def test_what_could_not_be_removed_at_its_death_goes_within_a_minute(self) -> None:
-        refusals = [Manner(error="busy")] * 2
+        refusals = [CallBehavior(error="busy")] * 2
 
-        def deal(call: object) -> Manner:
+        def deal(call: object) -> CallBehavior:
             if isinstance(call, RemoveContainer) and refusals:
                 return refusals.pop()
-            return Manner()
+            return CallBehavior()
 
         stage = Stage(
             a_pod(),
-            lives={"app": (*CRASHES, *CRASHES, *CRASHES, Life())},
+            lives={"app": (*CRASHES, *CRASHES, *CRASHES, InstanceBehavior())},
             dealing=deal,
         )
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probetui.drive.session_journal import LEAST_TICKS, Limits, SessionJournal
+from probetui.drive.session_journal import LEAST_TICKS, JournalLimits, SessionJournal
 from probetui.k8s.event import Event, EventType
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
-    Entry,
     EventEntry,
+    JournalEntry,
     NoteEntry,
     StateEntry,
     StatusEntry,
@@ -24,18 +24,18 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from tests.builders import START, a_container_status, a_status
-from tests.drive.strategies import values_of
-from tests.tui.states import DEMO_KEY, a_tick
+from tests.record.strategies import values_of
+from tests.tui.snapshots import DEMO_KEY, a_tick
 
-SMALL = Limits(open_entries=4, block=3, packed_bytes=1 << 20, ticks=5)
+SMALL = JournalLimits(open_entries=4, block=3, packed_bytes=1 << 20, ticks=5)
 FORGETFUL = replace(SMALL, packed_bytes=0)
 
 
-def notes(count: int) -> list[Entry]:
+def notes(count: int) -> list[JournalEntry]:
     return [NoteEntry(number, START, f"note {number}") for number in range(count)]
 
 
-def ticks(count: int, output: str = "ok") -> list[Entry]:
+def ticks(count: int, output: str = "ok") -> list[JournalEntry]:
     """Return ticks a second apart, every one with an output of its own."""
     return [
         a_tick(
@@ -52,11 +52,13 @@ def only_ticks(count: int) -> list[TickEntry]:
     return [entry for entry in ticks(count) if isinstance(entry, TickEntry)]
 
 
-def a_journal(entries: Sequence[Entry], limits: Limits = SMALL) -> SessionJournal:
+def a_journal(
+    entries: Sequence[JournalEntry], limits: JournalLimits = SMALL
+) -> SessionJournal:
     """Return a journal to which entries were added one by one."""
     journal = SessionJournal(limits)
-    for each in entries:
-        journal.extend([each])
+    for entry in entries:
+        journal.extend([entry])
     return journal
 
 
@@ -95,8 +97,8 @@ def test_a_slice_is_that_of_a_list(count: int, start: int, stop: int) -> None:
         max_size=6,
     )
 )
-def test_every_kind_of_entry_survives_being_packed(entries: list[Entry]) -> None:
-    packed_at_once = Limits(open_entries=0, block=1)
+def test_every_kind_of_entry_survives_being_packed(entries: list[JournalEntry]) -> None:
+    packed_at_once = JournalLimits(open_entries=0, block=1)
 
     assert list(a_journal(entries, packed_at_once)) == entries
 
@@ -104,7 +106,7 @@ def test_every_kind_of_entry_survives_being_packed(entries: list[Entry]) -> None
 def test_a_whole_status_survives_being_packed() -> None:
     entry = StatusEntry(1, START, "uid", a_status(a_container_status()))
 
-    assert a_journal([entry], Limits(open_entries=0, block=1))[0] == entry
+    assert a_journal([entry], JournalLimits(open_entries=0, block=1))[0] == entry
 
 
 def test_output_that_is_not_utf_8_survives_being_packed() -> None:
@@ -132,14 +134,17 @@ def test_a_forgotten_entry_is_said_not_to_be_there() -> None:
 
 
 def test_no_tick_is_forgotten_that_may_be_scrolled_to() -> None:
-    entries = [each for pair in zip(notes(30), ticks(30), strict=True) for each in pair]
+    entries = [
+        entry for pair in zip(notes(30), ticks(30), strict=True) for entry in pair
+    ]
 
     journal = a_journal(entries, FORGETFUL)
 
-    kept = [each for each in journal if isinstance(each, TickEntry)]
+    kept = [entry for entry in journal if isinstance(entry, TickEntry)]
     assert len(kept) >= FORGETFUL.ticks
     assert (
-        kept == [each for each in entries if isinstance(each, TickEntry)][-len(kept) :]
+        kept
+        == [entry for entry in entries if isinstance(entry, TickEntry)][-len(kept) :]
     )
 
 
@@ -165,14 +170,14 @@ def test_entries_with_much_in_them_are_packed_early() -> None:
 def test_an_event_gets_the_tick_of_its_block_back() -> None:
     warning = Event(EventType.WARNING, "Unhealthy", "no", "uid", "", START)
     tick, other = only_ticks(2)
-    entries: list[Entry] = [
+    entries: list[JournalEntry] = [
         EventEntry(1, START, warning, tick),
         tick,
         EventEntry(2, START, warning, other),
         EventEntry(3, START, warning),
     ]
 
-    journal = a_journal(entries, Limits(open_entries=0, block=4))
+    journal = a_journal(entries, JournalLimits(open_entries=0, block=4))
 
     assert list(journal) == entries
     assert journal.packed_bytes
@@ -180,10 +185,10 @@ def test_an_event_gets_the_tick_of_its_block_back() -> None:
 
 def test_an_event_takes_hardly_more_when_its_tick_is_packed_with_it() -> None:
     warning = Event(EventType.WARNING, "Unhealthy", "no", "uid", "", START)
-    entries: list[Entry] = []
+    entries: list[JournalEntry] = []
     for tick in only_ticks(100):
         entries += [tick, EventEntry(0, START, warning, tick)]
-    at_once = Limits(open_entries=0, block=200)
+    at_once = JournalLimits(open_entries=0, block=200)
 
     without = a_journal(ticks(100) + notes(100), at_once)
     journal = a_journal(entries, at_once)
@@ -193,14 +198,14 @@ def test_an_event_takes_hardly_more_when_its_tick_is_packed_with_it() -> None:
 
 @pytest.mark.parametrize("number", [1 << 61, 1 << 62, 1 << 63, -(1 << 70)])
 def test_numbers_of_any_size_survive_being_packed(number: int) -> None:
-    entries = [only_ticks(1)[0], *(each._replace(n=number) for each in only_ticks(3))]
+    entries = [only_ticks(1)[0], *(tick._replace(n=number) for tick in only_ticks(3))]
 
-    assert list(a_journal(entries, Limits(open_entries=0, block=4))) == entries
+    assert list(a_journal(entries, JournalLimits(open_entries=0, block=4))) == entries
 
 
 def test_followers_find_what_is_new_where_they_stopped() -> None:
     entries, journal, read = ticks(50), SessionJournal(FORGETFUL), 0
-    seen: list[Entry] = []
+    seen: list[JournalEntry] = []
 
     for place in range(0, 50, 5):
         journal.extend(entries[place : place + 5])
@@ -222,7 +227,7 @@ def test_ticks_of_many_probes_take_a_dozen_bytes_each() -> None:
 
     journal.extend(batch)
 
-    assert journal.packed_bytes < (len(batch) - Limits().open_entries) * 12
+    assert journal.packed_bytes < (len(batch) - JournalLimits().open_entries) * 12
 
 
 @pytest.mark.slow
@@ -248,8 +253,8 @@ def test_what_is_taken_back_at_the_end_can_be_put_in_anew(
 
     journal.cut(kept)
     cut = list(journal)
-    for each in entries[kept:]:
-        journal.extend([each])
+    for entry in entries[kept:]:
+        journal.extend([entry])
 
     assert cut == entries[:kept]
     assert list(journal) == entries

@@ -2,14 +2,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from probetui.drive.scripted_lives import Life, Manner
+from probetui.debugger.commands import PauseProbes
+from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior
+from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
-from probetui.drive.world import World
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import AddPod, Input
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import AddPod, Input, PauseProbes
 from probetui.kubelet.journal import TickEntry, UserEntry
-from probetui.kubelet.turn import Turn
+from probetui.kubelet.runtime.turn import Turn
 from tests.builders import START, a_container, a_pod, a_probe, at
 
 SECOND = timedelta(seconds=1)
@@ -57,10 +58,10 @@ def test_nothing_happens_that_is_not_due_yet() -> None:
 
 
 def test_it_does_not_matter_in_how_many_pieces_time_passes() -> None:
-    whole, _ = a_simulation(World({"app": (Life(4 * SECOND, 1),)}))
-    pieces, _ = a_simulation(World({"app": (Life(4 * SECOND, 1),)}))
-    for each in (whole, pieces):
-        each.submit(AddPod(a_pod(a_container(readiness_probe=a_probe()))))
+    whole, _ = a_simulation(World({"app": (InstanceBehavior(4 * SECOND, 1),)}))
+    pieces, _ = a_simulation(World({"app": (InstanceBehavior(4 * SECOND, 1),)}))
+    for simulation in (whole, pieces):
+        simulation.submit(AddPod(a_pod(a_container(readiness_probe=a_probe()))))
 
     whole.run_until(at(90))
     for _ in range(900):
@@ -81,7 +82,7 @@ def test_an_instant_that_has_passed_is_no_time() -> None:
 
 
 def test_what_the_world_answers_is_heard_when_it_has_answered() -> None:
-    world = World(dealing=lambda _call: Manner(SECOND / 4))
+    world = World(dealing=lambda _call: CallBehavior(SECOND / 4))
     simulation, engine = a_simulation(world)
     simulation.submit(AddPod(a_pod()))
 
@@ -106,9 +107,9 @@ def test_facts_of_one_instant_come_in_the_order_they_were_asked_for() -> None:
     simulation.run_until(at(30))
 
     by_instant: dict[datetime, list[str]] = {}
-    for each in simulation.journal:
-        if isinstance(each, TickEntry) and each.attempts:
-            by_instant.setdefault(each.at, []).append(each.key.pod_uid)
+    for entry in simulation.journal:
+        if isinstance(entry, TickEntry) and entry.attempts:
+            by_instant.setdefault(entry.at, []).append(entry.key.pod_uid)
     assert by_instant
     assert all(
         uids == ["uid-of-a", "uid-of-b", "uid-of-c"] for uids in by_instant.values()
@@ -122,7 +123,7 @@ def test_the_journal_has_every_entry_of_every_turn() -> None:
 
     simulation.submit(PauseProbes())
 
-    numbers = [each.sequence for each in simulation.journal]
+    numbers = [entry.sequence for entry in simulation.journal]
     assert numbers == list(range(1, len(numbers) + 1))
     assert isinstance(simulation.journal[-1], UserEntry)
     assert simulation.journal[-1].at == at(10)

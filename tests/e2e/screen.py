@@ -52,7 +52,7 @@ class Terminal:
     def wait_for(self, *texts: str) -> None:
         """Wait until all of these are on the screen."""
         with self._shown_where_it_fails():
-            wait_until(lambda: all(each in self.text for each in texts), f"{texts}")
+            wait_until(lambda: all(text in self.text for text in texts), f"{texts}")
 
     def wait_without(self, text: str) -> None:
         """Wait until something is not on the screen any more."""

@@ -107,10 +107,10 @@ def test_a_person_is_asked_first_and_may_say_no(program: Program, path: str) -> 
             f"{PROGRAM} attach -f {path} --runtime process web={process.pid} --act"
             "; echo status $?"
         )
-        tty.wait_for("this will be stopped", "Go on? [y/N]")
+        tty.wait_for("this will be stopped", "Continue? [y/N]")
         is_covered = tty.is_covered
         tty.enter("n")
-        tty.wait_for("nothing was touched", "status 0")
+        tty.wait_for("nothing was changed", "status 0")
 
         is_alive = process.poll() is None
         process.kill()

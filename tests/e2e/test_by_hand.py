@@ -53,7 +53,7 @@ def test_the_command_by_hand_does_in_a_process_what_the_probe_does(
         running.terminate()
         running.wait()
 
-    assert "It gave exit 3" in told
+    assert "The probe gave exit 3" in told
     assert line.startswith("probetui exec ")
     assert by_hand.stdout == "here\nit's me\n"
     assert by_hand.returncode == 3

@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.program import SAMPLES, Program, wait_for
 from tests.engines import cri_variables
-from tests.runtimes.cri_bench import alone
+from tests.runtimes.cri.bench import alone
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.cri]
 
@@ -47,7 +47,7 @@ def a_manifest(name: str, namespace: str, more: str = "") -> str:
 def program(tmp_path: Path, namespace: str) -> Iterator[Program]:
     """Remove what these tests may leave, and nothing else: the engine is shared."""
     program = Program(tmp_path, cri_variables())
-    left = "---\n".join(a_manifest(each, namespace) for each in NAMES)
+    left = "---\n".join(a_manifest(name, namespace) for name in NAMES)
     with alone():
         yield program
         program.run("down", "-f", "-", "--runtime", "cri", stdin=left)
@@ -62,7 +62,7 @@ def pods(program: Program, namespace: str) -> list[str]:
 def files(program: Program) -> list[Path]:
     """Return the files of pods that are on this machine."""
     found = (program.home / "state" / "probetui" / "cri").rglob("*")
-    return [each for each in found if each.is_file()]
+    return [path for path in found if path.is_file()]
 
 
 def test_a_sample_is_killed_and_leaves_nothing_behind(

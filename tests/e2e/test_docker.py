@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import docker
 import pytest
 
-from probetui.kubelet.labels import POD_NAME, POD_NAMESPACE
+from probetui.kubelet.kuberuntime.labels import POD_NAME, POD_NAMESPACE
 from tests.e2e.program import PROGRAM, SAMPLES, Program, wait_for
 from tests.e2e.screen import terminal
 
@@ -49,7 +49,7 @@ NAMES = ("e2e-auto", "e2e-good", "e2e-bad", "e2e-signal", "e2e-first", "e2e-seco
 def program(program: Program, namespace: str) -> Iterator[Program]:
     """Remove what these tests may leave, and nothing else: the engine is shared."""
     yield program
-    pods = "---\n".join(a_manifest(each, namespace) for each in NAMES)
+    pods = "---\n".join(a_manifest(name, namespace) for name in NAMES)
     program.run("down", "-f", "-", "--runtime", "docker", stdin=pods)
 
 
@@ -196,13 +196,13 @@ def test_a_container_is_watched_broken_and_explained_with_keys(
         tty.type("m")
         tty.wait_without("MUTED")
         tty.type("i")
-        tty.wait_for("Choose the next result")
+        tty.wait_for("Inject the next result")
         tty.type("Right", "Right", "3")
         tty.wait_for("restarts 1")
         tty.type("w")
-        tty.wait_for("was chosen by somebody, not by the container")
+        tty.wait_for("of these results was injected")
         tty.type("Escape")
-        tty.wait_without("was chosen by somebody")
+        tty.wait_without("results was injected")
         tty.type("q")
         tty.wait_for("status 0")
 

@@ -60,9 +60,9 @@ def names(registry: Registry, sdk: docker.DockerClient) -> Iterator[tuple[str, s
     """Return two images of the registry; in the end neither is here."""
     names = registry.add("team/ours", size=5000), registry.add("team/theirs")
     yield names
-    for each in names:
+    for name in names:
         try:
-            sdk.images.remove(each, force=True)
+            sdk.images.remove(name, force=True)
         except docker.errors.ImageNotFound:
             continue
 

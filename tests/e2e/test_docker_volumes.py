@@ -10,7 +10,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from probetui.kubelet.labels import POD_NAME, POD_NAMESPACE
+from probetui.kubelet.kuberuntime.labels import POD_NAME, POD_NAMESPACE
 from tests.e2e.program import Program, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker]
@@ -85,8 +85,8 @@ def left_of(pod: str, namespace: str) -> Left:
         containers = client.containers.list(all=True, filters=filters)
         volumes = client.volumes.list(filters=filters)
         return Left(
-            tuple(each.name for each in containers),
-            tuple(each.name for each in volumes),
+            tuple(container.name for container in containers),
+            tuple(volume.name for volume in volumes),
         )
     finally:
         client.close()
@@ -96,8 +96,8 @@ def left_of(pod: str, namespace: str) -> Left:
 def program(program: Program, namespace: str) -> Iterator[Program]:
     """Remove what these tests may leave, and nothing else: the engine is shared."""
     yield program
-    for each in NAMES:
-        manifest = MANIFEST.format(name=each, namespace=namespace, script=SAYS)
+    for name in NAMES:
+        manifest = MANIFEST.format(name=name, namespace=namespace, script=SAYS)
         program.run("down", "-f", "-", "--runtime", "docker", stdin=manifest)
 
 

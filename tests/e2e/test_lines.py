@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from probetui.drive.record_reader import read_recording
 from probetui.kubelet.journal import StatusEntry, TickEntry
+from probetui.record.reader import read_recording
 from tests.e2e.program import PROGRAM, Program, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -56,8 +56,8 @@ def test_the_demo_shows_a_restart_and_leaves_nothing_behind(program: Program) ->
 
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert all(LINE.fullmatch(each) for each in lines)
-    text = "\n".join(each.split(" ", 1)[1] for each in lines)
+    assert all(LINE.fullmatch(line) for line in lines)
+    text = "\n".join(line.split(" ", 1)[1] for line in lines)
     assert re.search(r"liveness/app liveness #\d+ failure \S+ run 1/3 no-action", text)
     assert re.search(r"liveness/app liveness #\d+ failure .* 3/3 kill grace=2s", text)
     assert "liveness/app started restart=1" in text
@@ -90,20 +90,20 @@ def test_records_are_json_objects_a_line_each_and_complete(
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert path.read_text() == done.stdout
     assert [records[0]["type"], records[-1]["type"]] == ["session", "end"]
-    assert [each["seq"] for each in records] == list(range(len(records)))
-    inputs = [each["n"] for each in records if each["type"] == "input"]
+    assert [record["seq"] for record in records] == list(range(len(records)))
+    inputs = [record["n"] for record in records if record["type"] == "input"]
     assert inputs == list(range(1, len(inputs) + 1))
     assert records[0]["seed"] == 7
     assert "name: job" in records[0]["manifests"][0]["text"]
     assert records[-1]["reason"] == "until"
     assert records[-1]["exit"] == 0
     assert {"tick", "event", "state", "status", "container", "gone"} <= {
-        each["type"] for each in records
+        record["type"] for record in records
     }
     recording = read_recording(path)
     assert len(recording.entries) == len(records) - len(inputs) - 2
-    assert any(isinstance(each, TickEntry) for each in recording.entries)
-    last = [each for each in recording.entries if isinstance(each, StatusEntry)][-1]
+    assert any(isinstance(entry, TickEntry) for entry in recording.entries)
+    last = [entry for entry in recording.entries if isinstance(entry, StatusEntry)][-1]
     assert last.status.phase == "Succeeded"
 
 
@@ -142,7 +142,7 @@ def test_a_disk_that_gets_full_ends_the_record_and_not_the_session(
     )
 
     assert done.returncode == 0
-    assert done.stderr.count(f"nothing is recorded any more: {path}: File too") == 1
+    assert done.stderr.count(f"recording stopped: {path}: File too") == 1
     assert path.stat().st_size > 4000
     assert path.read_text().endswith("}\n")
 
@@ -155,7 +155,7 @@ def test_only_what_was_selected_is_printed(program: Program) -> None:
     )
 
     assert done.returncode == 0
-    assert {each.split()[1] for each in done.stdout.splitlines()} <= {"two/bee", "user"}
+    assert {line.split()[1] for line in done.stdout.splitlines()} <= {"two/bee", "user"}
     assert "two/bee liveness #" in done.stdout
 
 
@@ -163,7 +163,7 @@ def test_the_time_limit_ends_it_with_4(program: Program) -> None:
     done = program.run(*PROCESSES, "--timeout", "1s", stdin=pod())
 
     assert done.returncode == 4
-    assert "probetui: error: the time limit came" in done.stderr
+    assert "probetui: error: the time limit was reached" in done.stderr
     assert program.left_behind() == []
 
 
@@ -193,7 +193,7 @@ def test_a_condition_that_the_end_of_all_pods_puts_out_of_reach_is_1(
     )
 
     assert done.returncode == 1
-    assert "event=Killing can never be: nothing of job runs" in done.stderr
+    assert "event=Killing can never happen: nothing of job runs" in done.stderr
 
 
 def test_a_command_that_does_not_exist_is_told_and_makes_it_6(
@@ -288,7 +288,7 @@ def test_what_was_kept_goes_on_and_is_taken_over_by_the_next_run(
     assert "kept: job" in first.stderr
     assert first.stdout.count("job/app started restart=0") == 1
     containers = json.loads(kept.stdout)[0]["containers"]
-    assert [each["state"] for each in containers] == ["running"]
+    assert [container["state"] for container in containers] == ["running"]
     assert second.returncode == 0
     assert "started restart" not in second.stdout
     assert program.left_behind() == []
@@ -350,7 +350,7 @@ def test_paused_means_that_nothing_is_probed(program: Program) -> None:
 def test_times_may_count_from_the_start(program: Program) -> None:
     done = program.run(*PROCESSES, "--since-start", "--until", "started", stdin=pod())
 
-    assert all(re.match(r"\+\d+\.\ds ", each) for each in done.stdout.splitlines())
+    assert all(re.match(r"\+\d+\.\ds ", line) for line in done.stdout.splitlines())
 
 
 def test_the_module_is_the_program(program: Program) -> None:

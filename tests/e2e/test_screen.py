@@ -47,7 +47,7 @@ def test_the_demo_is_shown_steered_with_keys_and_cleared_away(
     tty.wait_without("Keys for")
 
     tty.type("Space")
-    tty.wait_for("PAUSED", "what would happen next", "no step yet")
+    tty.wait_for("PAUSED", "what happens next", "no step yet")
     tty.type(".")
     tty.wait_for("result run", "stored result")
     tty.type("Space")
@@ -180,7 +180,7 @@ def test_a_simulated_lesson_is_stepped_sought_and_left_for_the_next(
     tty.enter(f"{PROGRAM} demo --runtime sim --paused; echo status $?")
     tty.wait_for("liveness  1 of 12", "PAUSED", "sim", "00:00.0")
     tty.type(":")
-    tty.wait_for("enter does it")
+    tty.wait_for("enter runs")
     tty.enter("seek 20s")
     tty.wait_for("00:20.0", "restarts 2")
     tty.type(",")

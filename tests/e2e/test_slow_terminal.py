@@ -86,7 +86,7 @@ def read_on(terminal: int) -> None:
 def last_tick(record: Path) -> float:
     """Return the second of the session that the last whole record of a tick is of."""
     lines = record.read_text().splitlines(keepends=True) if record.exists() else []
-    whole = (json.loads(each) for each in lines if each.endswith("\n"))
+    whole = (json.loads(line) for line in lines if line.endswith("\n"))
     return max((each["t"] for each in whole if each["type"] == "tick"), default=0)
 
 

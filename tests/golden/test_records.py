@@ -2,13 +2,17 @@
 
 `records/N/` holds sessions of format N: on processes, on Docker, over CRI, attached,
 only watched, simulated by a script and with a rewind, and one that was cut off within a
-line. They are never written anew: a later format gets a folder of its own. What `why`
-prints of them may be worded anew; `PROBETUI_UPDATE_GOLDEN=1` rewrites the texts.
+line. `compressed/` has files just as sessions leave them: the two parts of one that
+probetui saved by itself, whose probes were answered with more than is kept of headers,
+and one whose program was killed. They are never written anew: a later format gets a
+folder of its own. What `why` prints of them may be worded anew;
+`PROBETUI_UPDATE_GOLDEN=1` rewrites the texts.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import time
 from collections import Counter
@@ -16,25 +20,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-import msgspec
 import pytest
 
 from probetui.cli.main import run
-from probetui.drive.record_reader import read_recording
-from probetui.drive.record_schema import AnyRecord
-from probetui.drive.replay import RecordedCourse
-from probetui.drive.tape import Tape
-from probetui.presentation.api_json import pod_status_to_json
+from probetui.drive.playback.replay import ReplaySource
+from probetui.errors import RecordError
+from probetui.kubelet.journal import TickEntry
+from probetui.record.file import read_record_file
+from probetui.record.format import AnyRecord
+from probetui.record.reader import RecordingFile, read_recording
 
 RECORDS = Path(__file__).parent / "records"
-PACKED = sorted(RECORDS.glob("*/*.jsonl.gz"))
+COMPRESSED = "compressed"
+PACKED = sorted(RECORDS.glob("*/**/*.jsonl.gz"))
+LATER_PART = "later-part"
 CUT_OFF = "cut-off"
 UPDATES = "PROBETUI_UPDATE_GOLDEN"
 NOT_ENTRIES = {"session", "input", "rewind", "end"}
 
 
 def id_of(path: Path) -> str:
-    return f"{path.parent.name}-{name_of(path)}"
+    return f"{path.relative_to(RECORDS).parts[0]}-{name_of(path)}"
 
 
 def name_of(path: Path) -> str:
@@ -44,14 +50,18 @@ def name_of(path: Path) -> str:
 def types_of(data: bytes) -> Counter[str]:
     lines = data.splitlines(keepends=True)
     whole = (line for line in lines if line.endswith(b"\n"))
-    return Counter(str(msgspec.json.decode(line)["type"]) for line in whole)
+    return Counter(str(json.loads(line)["type"]) for line in whole)
 
 
 @pytest.fixture
 def record(packed: Path, tmp_path: Path) -> Path:
     """Return a record as the session left it."""
-    path = tmp_path / f"{name_of(packed)}.jsonl"
-    path.write_bytes(gzip.decompress(packed.read_bytes()))
+    if packed.parent.name == COMPRESSED:
+        path = tmp_path / packed.name
+        path.write_bytes(packed.read_bytes())
+    else:
+        path = tmp_path / f"{name_of(packed)}.jsonl"
+        path.write_bytes(gzip.decompress(packed.read_bytes()))
     return path
 
 
@@ -70,14 +80,17 @@ every_record = pytest.mark.parametrize("packed", PACKED, ids=id_of)
 
 def test_there_is_a_record_of_each_kind_of_session_with_each_kind_of_line() -> None:
     types: Counter[str] = Counter()
-    for packed in (RECORDS / "1").glob("*.gz"):
-        types += types_of(gzip.decompress(packed.read_bytes()))
+    for packed in PACKED:
+        types += types_of(read_record_file(packed))
 
     assert {name_of(packed) for packed in PACKED} == {
         "attached",
         "cri",
         CUT_OFF,
         "docker",
+        "first-part",
+        "killed",
+        LATER_PART,
         "process",
         "sim",
         "watched",
@@ -89,25 +102,48 @@ def test_there_is_a_record_of_each_kind_of_session_with_each_kind_of_line() -> N
 def test_every_line_of_it_is_read(record: Path) -> None:
     recording = read_recording(record)
 
-    types = types_of(record.read_bytes())
+    types = types_of(read_record_file(record))
     written = sum(types[kind] for kind in types.keys() - NOT_ENTRIES)
     taken_back = written - len(recording.entries)
     assert (taken_back > 0) == ("rewind" in types)
     assert (recording.problem == "") == ("end" in types)
 
 
-@every_record
+@pytest.mark.parametrize(
+    "packed", [path for path in PACKED if name_of(path) != LATER_PART], ids=id_of
+)
 def test_the_engine_decides_as_it_did_then(record: Path) -> None:
-    tape = Tape(record)
-    course = RecordedCourse(tape, pod_status_to_json)
+    recording = RecordingFile(record)
+    course = ReplaySource(recording)
 
     while course.next_at() is not None:
         course.turn()
 
-    assert course.position == len(tape)
-    assert course.note == tape.problem
+    assert course.position == len(recording)
+    assert course.note == recording.problem
     # The last input may have come to more than what was still written.
-    assert len(course.journal) >= tape.entries > 0
+    assert len(course.journal) >= recording.entries > 0
+
+
+@pytest.mark.parametrize(
+    "packed", [path for path in PACKED if name_of(path) == LATER_PART], ids=id_of
+)
+def test_a_later_part_says_why_it_cannot_be_played(record: Path) -> None:
+    with pytest.raises(RecordError, match="later part of a session"):
+        RecordingFile(record)
+
+
+@every_record
+def test_answers_that_were_cut_say_by_how_much(record: Path) -> None:
+    cuts = [
+        attempt.http.cut_bytes
+        for entry in read_recording(record).entries
+        if isinstance(entry, TickEntry)
+        for attempt in entry.attempts
+        if attempt.http is not None and attempt.http.cut_bytes
+    ]
+
+    assert bool(cuts) == (record.suffix == ".gz")
 
 
 @every_record

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from probetui.drive.session import Playback
+from probetui.engine.inputs import Command
+from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodStatus
-from probetui.kubelet.inputs import Command
-from probetui.kubelet.journal import Entry, StatusEntry
-from probetui.kubelet.snapshot import PodSnapshot, PodWorkerState, Snapshot
+from probetui.kubelet.journal import JournalEntry, StatusEntry
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from tests.builders import START
 
 
@@ -19,9 +20,9 @@ class FakeSession:
     runtime_name = "fake 1.0"
 
     def __init__(self, *pods: Pod) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self.sent: list[Command] = []
-        self._pods = {each.uid: (each, PodStatus()) for each in pods}
+        self._pods = {pod.uid: (pod, PodStatus()) for pod in pods}
         self._callbacks: list[Callable[[], None]] = []
 
     @property
@@ -29,7 +30,7 @@ class FakeSession:
         return a_snapshot(*self._pods.values())
 
     @property
-    def journal(self) -> Sequence[Entry]:
+    def journal(self) -> Sequence[JournalEntry]:
         return self.entries
 
     @property
@@ -43,13 +44,13 @@ class FakeSession:
     def send(self, command: Command) -> None:
         self.sent.append(command)
 
-    def write(self, *entries: Entry) -> None:
+    def write(self, *entries: JournalEntry) -> None:
         """Add entries to the journal and tell the subscribers."""
-        for each in entries:
-            self.entries.append(each)
-            if isinstance(each, StatusEntry):
-                pod, _ = self._pods[each.pod_uid]
-                self._pods[each.pod_uid] = (pod, each.status)
+        for entry in entries:
+            self.entries.append(entry)
+            if isinstance(entry, StatusEntry):
+                pod, _ = self._pods[entry.pod_uid]
+                self._pods[entry.pod_uid] = (pod, entry.status)
         for callback in tuple(self._callbacks):
             callback()
 

@@ -9,8 +9,8 @@ import pytest
 from probetui.errors import UsageError
 from probetui.headless.condition import (
     Condition,
+    ConditionKind,
     ConditionWatch,
-    Kind,
     parse_condition,
 )
 from probetui.k8s.event import Event, EventType
@@ -25,11 +25,11 @@ from probetui.k8s.status import (
 )
 from probetui.kubelet.journal import (
     BackoffEntry,
-    By,
     ContainerEntry,
-    Entry,
     EventEntry,
-    Lifecycle,
+    ExitCause,
+    JournalEntry,
+    LifecycleStep,
     PodGoneEntry,
     StatusEntry,
 )
@@ -55,9 +55,18 @@ def ended(pod: Pod, phase: PodPhase) -> StatusEntry:
     return StatusEntry(1, at(1), pod.uid, PodStatus(phase=phase))
 
 
-def stopping(pod: Pod, container: str, by: By = By.LIVENESS) -> ContainerEntry:
+def stopping(
+    pod: Pod, container: str, by: ExitCause = ExitCause.LIVENESS
+) -> ContainerEntry:
     return ContainerEntry(
-        1, at(1), pod.uid, container, ContainerID("x://1"), 0, Lifecycle.STOPPING, by=by
+        1,
+        at(1),
+        pod.uid,
+        container,
+        ContainerID("x://1"),
+        0,
+        LifecycleStep.STOPPING,
+        by=by,
     )
 
 
@@ -77,25 +86,28 @@ def watch(text: str, *pods: Pod) -> ConditionWatch:
     return ConditionWatch(parse_condition(text), pods or (WEB, DB))
 
 
-def is_met(text: str, *entries: Entry) -> bool:
+def is_met(text: str, *entries: JournalEntry) -> bool:
     watching = watch(text)
-    for each in entries:
-        watching.see(each)
+    for entry in entries:
+        watching.observe(entry)
     return watching.is_met
 
 
 @pytest.mark.parametrize(
     ("text", "condition"),
     [
-        ("ready", Condition(Kind.READY)),
-        ("started", Condition(Kind.STARTED)),
-        ("killed", Condition(Kind.KILLED)),
-        ("killed=3", Condition(Kind.KILLED, 3)),
-        ("restarts=2", Condition(Kind.RESTARTS, 2)),
-        ("backoff", Condition(Kind.BACKOFF)),
-        ("event=Unhealthy", Condition(Kind.EVENT, reason="Unhealthy")),
-        ("web:ready", Condition(Kind.READY, pod="web")),
-        ("web/app:killed=2", Condition(Kind.KILLED, 2, pod="web", container="app")),
+        ("ready", Condition(ConditionKind.READY)),
+        ("started", Condition(ConditionKind.STARTED)),
+        ("killed", Condition(ConditionKind.KILLED)),
+        ("killed=3", Condition(ConditionKind.KILLED, 3)),
+        ("restarts=2", Condition(ConditionKind.RESTARTS, 2)),
+        ("backoff", Condition(ConditionKind.BACKOFF)),
+        ("event=Unhealthy", Condition(ConditionKind.EVENT, reason="Unhealthy")),
+        ("web:ready", Condition(ConditionKind.READY, pod="web")),
+        (
+            "web/app:killed=2",
+            Condition(ConditionKind.KILLED, 2, pod="web", container="app"),
+        ),
     ],
 )
 def test_a_condition_is_read_and_written_alike(text: str, condition: Condition) -> None:
@@ -180,15 +192,17 @@ def test_started_needs_every_container_and_not_set_is_not_started() -> None:
 
 
 def test_killed_counts_kills_by_probes_over_all_pods() -> None:
-    kills = [stopping(WEB, "app"), stopping(DB, "db", By.STARTUP)]
+    kills = [stopping(WEB, "app"), stopping(DB, "db", ExitCause.STARTUP)]
 
     assert is_met("killed", kills[0])
     assert not is_met("killed=2", kills[0])
     assert is_met("killed=2", *kills)
 
 
-@pytest.mark.parametrize("by", [By.DELETE, By.USER, By.ITSELF, By.POD])
-def test_killed_does_not_count_ends_for_other_reasons(by: By) -> None:
+@pytest.mark.parametrize(
+    "by", [ExitCause.DELETE, ExitCause.USER, ExitCause.ITSELF, ExitCause.POD]
+)
+def test_killed_does_not_count_ends_for_other_reasons(by: ExitCause) -> None:
     assert not is_met("killed", stopping(WEB, "app", by))
 
 
@@ -296,18 +310,18 @@ def test_what_may_come_true_is_waited_for(text: str, pod: Pod) -> None:
 def test_ready_is_out_of_reach_once_a_pod_has_ended() -> None:
     watching = watch("ready")
 
-    watching.see(ended(WEB, PodPhase.SUCCEEDED))
+    watching.observe(ended(WEB, PodPhase.SUCCEEDED))
 
     assert watching.impossible == "web has ended: Succeeded"
 
 
 def test_a_count_is_out_of_reach_once_everything_is_gone() -> None:
     watching = watch("killed=2")
-    watching.see(stopping(WEB, "app"))
-    watching.see(PodGoneEntry(1, at(2), WEB.uid))
+    watching.observe(stopping(WEB, "app"))
+    watching.observe(PodGoneEntry(1, at(2), WEB.uid))
     still_possible = watching.impossible
 
-    watching.see(PodGoneEntry(2, at(3), DB.uid))
+    watching.observe(PodGoneEntry(2, at(3), DB.uid))
 
     assert still_possible == ""
     assert watching.impossible == "nothing of web, db runs or will run again"
@@ -316,9 +330,9 @@ def test_a_count_is_out_of_reach_once_everything_is_gone() -> None:
 def test_what_was_met_is_never_out_of_reach() -> None:
     watching = watch("event=Completed")
 
-    watching.see(event(WEB, "Completed"))
-    watching.see(PodGoneEntry(1, at(2), WEB.uid))
-    watching.see(PodGoneEntry(2, at(3), DB.uid))
+    watching.observe(event(WEB, "Completed"))
+    watching.observe(PodGoneEntry(1, at(2), WEB.uid))
+    watching.observe(PodGoneEntry(2, at(3), DB.uid))
 
     assert watching.is_met
     assert watching.impossible == ""

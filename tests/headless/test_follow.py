@@ -13,7 +13,7 @@ from probetui.headless.follow import Follower
 from probetui.headless.verdict import Verdict
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodPhase, PodStatus
-from probetui.kubelet.journal import Entry, NoteEntry, PodGoneEntry, StatusEntry
+from probetui.kubelet.journal import JournalEntry, NoteEntry, PodGoneEntry, StatusEntry
 from tests.builders import a_pod, at
 from tests.headless.fake_session import FakeSession
 
@@ -25,16 +25,16 @@ class Collector:
     """Keeps what it is given, as a file would."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
 
-    def take(self, entries: Sequence[Entry]) -> None:
+    def consume(self, entries: Sequence[JournalEntry]) -> None:
         self.entries += entries
 
 
 class ClosedPipe:
     """A sink whose reader has gone."""
 
-    def take(self, entries: Sequence[Entry]) -> None:
+    def consume(self, entries: Sequence[JournalEntry]) -> None:
         if entries:
             raise BrokenPipeError
 
@@ -95,7 +95,7 @@ async def test_a_condition_out_of_reach_ends_the_session_with_1_and_says_why() -
         verdict = await follower.verdict()
 
     assert verdict.exit_status == 1
-    assert verdict.message == "ready can never be: web has ended: Succeeded"
+    assert verdict.message == "ready can never happen: web has ended: Succeeded"
 
 
 async def test_the_time_limit_ends_the_session_with_4_and_names_the_condition() -> None:
@@ -105,7 +105,7 @@ async def test_the_time_limit_ends_the_session_with_4_and_names_the_condition() 
     with Follower(session, watch=watch, ends_with_pods=True) as follower:
         verdict = await follower.verdict(timedelta())
 
-    assert verdict == Verdict("timeout", 4, "the time limit came before ready")
+    assert verdict == Verdict("timeout", 4, "the time limit was reached before ready")
 
 
 async def test_the_session_is_over_when_every_pod_has_ended() -> None:

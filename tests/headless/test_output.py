@@ -7,29 +7,34 @@ from datetime import timedelta
 
 import pytest
 
-from probetui.headless.output import LinePrinter, NoteTeller, Selected, Selection
+from probetui.headless.output import (
+    EntryFilter,
+    FilteredSink,
+    LinePrinter,
+    NoteForwarder,
+)
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.journal import (
-    Action,
     BackoffEntry,
     ContainerEntry,
-    Entry,
     EventEntry,
-    Lifecycle,
+    JournalEntry,
+    LifecycleStep,
     NoteEntry,
     PodGoneEntry,
     Skip,
     StateEntry,
+    StateField,
     StatusEntry,
+    TickAction,
     TickEntry,
     Trigger,
     UserEntry,
-    What,
 )
-from probetui.presentation.lines import PlainLines
+from probetui.presentation.plain.lines import PlainLines
 from tests.builders import a_key, a_pod, at
 from tests.headless.test_follow import Collector
 
@@ -61,7 +66,7 @@ def tick(
         stored_after=None,
         hold_before=False,
         hold_after=False,
-        action=Action.NONE,
+        action=TickAction.NONE,
     )
 
 
@@ -76,20 +81,20 @@ def event(container: str, cause: TickEntry | None = None) -> EventEntry:
 
 def started(container: str) -> ContainerEntry:
     return ContainerEntry(
-        5, at(5), WEB.uid, container, ContainerID("x://1"), 0, Lifecycle.STARTED
+        5, at(5), WEB.uid, container, ContainerID("x://1"), 0, LifecycleStep.STARTED
     )
 
 
 def printer(stream: io.BytesIO, encoding: str = "utf-8") -> LinePrinter:
     lines = PlainLines()
-    lines.know([WEB])
+    lines.register_pods([WEB])
     return LinePrinter(lines, stream, encoding)
 
 
 def test_every_fact_is_one_line() -> None:
     stream = io.BytesIO()
 
-    printer(stream).take([started("app"), started("log")])
+    printer(stream).consume([started("app"), started("log")])
 
     assert [
         each.split(" ", 1)[1] for each in stream.getvalue().decode().split("\n")[:-1]
@@ -105,7 +110,7 @@ def test_what_is_kept_back_is_printed_at_the_end() -> None:
     stream = io.BytesIO()
     printing = printer(stream)
 
-    printing.take([tick(1), tick(2), tick(3)])
+    printing.consume([tick(1), tick(2), tick(3)])
     before = stream.getvalue().decode()
     printing.finish(at(4))
 
@@ -120,7 +125,7 @@ def test_what_is_kept_back_is_printed_at_the_end() -> None:
 def test_what_the_terminal_cannot_spell_is_escaped() -> None:
     stream = io.BytesIO()
 
-    printer(stream, "ascii").take([UserEntry(1, at(1), "say", "漢")])
+    printer(stream, "ascii").consume([UserEntry(1, at(1), "say", "漢")])
 
     assert stream.getvalue().endswith(b"user say \\u6f22\n")
 
@@ -131,7 +136,7 @@ def test_a_closed_pipe_is_for_the_follower_to_notice() -> None:
             raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        printer(ClosedPipe()).take([started("app")])
+        printer(ClosedPipe()).consume([started("app")])
 
 
 def test_notes_go_to_people_and_not_into_the_data() -> None:
@@ -139,62 +144,62 @@ def test_notes_go_to_people_and_not_into_the_data() -> None:
     stream = io.BytesIO()
     note = NoteEntry(1, at(1), "Docker does not answer", is_fault=True)
 
-    NoteTeller(lambda text, is_fault: told.append((text, is_fault))).take(
+    NoteForwarder(lambda text, is_fault: told.append((text, is_fault))).consume(
         [started("app"), note]
     )
-    printer(stream).take([note])
+    printer(stream).consume([note])
 
     assert told == [("Docker does not answer", True)]
     assert stream.getvalue() == b""
 
 
-APP_ENTRIES: tuple[Entry, ...] = (
+APP_ENTRIES: tuple[JournalEntry, ...] = (
     tick(),
     event("app"),
     started("app"),
-    StateEntry(1, at(1), WEB.uid, "app", "", What.READY, "", "true"),
+    StateEntry(1, at(1), WEB.uid, "app", "", StateField.READY, "", "true"),
     BackoffEntry(
         1, at(1), WEB.uid, "app", timedelta(), None, waits=False, until=None,
         next_window=timedelta(),
     ),
 )  # fmt: skip
-POD_ENTRIES: tuple[Entry, ...] = (
+POD_ENTRIES: tuple[JournalEntry, ...] = (
     StatusEntry(1, at(1), WEB.uid, PodStatus()),
     PodGoneEntry(1, at(1), WEB.uid),
     event(""),
-    StateEntry(1, at(1), WEB.uid, "", "", What.PHASE, "", "Running"),
+    StateEntry(1, at(1), WEB.uid, "", "", StateField.PHASE, "", "Running"),
 )
-PEOPLE_ENTRIES: tuple[Entry, ...] = (
+PEOPLE_ENTRIES: tuple[JournalEntry, ...] = (
     UserEntry(1, at(1), "restart", "web/app"),
     NoteEntry(1, at(1), "hello"),
 )
 
 
-def names(entries: tuple[Entry, ...]) -> list[str]:
-    return [type(each).__name__ for each in entries]
+def names(entries: tuple[JournalEntry, ...]) -> list[str]:
+    return [type(entry).__name__ for entry in entries]
 
 
 @pytest.mark.parametrize(
     "entry", [*APP_ENTRIES, *POD_ENTRIES, *PEOPLE_ENTRIES], ids=lambda it: repr(it)[:40]
 )
-def test_without_a_selection_everything_is_wanted(entry: Entry) -> None:
-    assert Selection().wants(entry)
+def test_without_a_selection_everything_is_wanted(entry: JournalEntry) -> None:
+    assert EntryFilter().wants(entry)
 
 
 @pytest.mark.parametrize("entry", APP_ENTRIES, ids=names(APP_ENTRIES))
-def test_a_container_that_was_named_is_wanted_and_no_other(entry: Entry) -> None:
-    assert Selection(containers=["app"]).wants(entry)
-    assert not Selection(containers=["log"]).wants(entry)
+def test_a_container_that_was_named_is_wanted_and_no_other(entry: JournalEntry) -> None:
+    assert EntryFilter(containers=["app"]).wants(entry)
+    assert not EntryFilter(containers=["log"]).wants(entry)
 
 
 @pytest.mark.parametrize("entry", POD_ENTRIES, ids=names(POD_ENTRIES))
-def test_the_pod_as_a_whole_is_not_a_container(entry: Entry) -> None:
-    assert not Selection(containers=["app"]).wants(entry)
+def test_the_pod_as_a_whole_is_not_a_container(entry: JournalEntry) -> None:
+    assert not EntryFilter(containers=["app"]).wants(entry)
 
 
 @pytest.mark.parametrize("entry", PEOPLE_ENTRIES, ids=names(PEOPLE_ENTRIES))
-def test_what_people_did_and_were_told_is_always_wanted(entry: Entry) -> None:
-    assert Selection(["log"], [ProbeType.STARTUP]).wants(entry)
+def test_what_people_did_and_were_told_is_always_wanted(entry: JournalEntry) -> None:
+    assert EntryFilter(["log"], [ProbeType.STARTUP]).wants(entry)
 
 
 @pytest.mark.parametrize(
@@ -204,19 +209,19 @@ def test_what_people_did_and_were_told_is_always_wanted(entry: Entry) -> None:
         pytest.param(event("app", tick(probe=ProbeType.READINESS)), id="event"),
         pytest.param(
             StateEntry(
-                1, at(1), WEB.uid, "app", "Readiness", What.RESULT, "", "Success"
+                1, at(1), WEB.uid, "app", "Readiness", StateField.RESULT, "", "Success"
             ),
             id="state",
         ),
     ],
 )
-def test_a_probe_of_another_type_is_not_wanted(entry: Entry) -> None:
-    assert Selection(probe_types=[ProbeType.READINESS]).wants(entry)
-    assert not Selection(probe_types=[ProbeType.LIVENESS]).wants(entry)
+def test_a_probe_of_another_type_is_not_wanted(entry: JournalEntry) -> None:
+    assert EntryFilter(probe_types=[ProbeType.READINESS]).wants(entry)
+    assert not EntryFilter(probe_types=[ProbeType.LIVENESS]).wants(entry)
 
 
 def test_what_is_about_no_probe_is_wanted_whatever_the_types() -> None:
-    liveness_only = Selection(probe_types=[ProbeType.LIVENESS])
+    liveness_only = EntryFilter(probe_types=[ProbeType.LIVENESS])
 
     assert liveness_only.wants(started("app"))
     assert liveness_only.wants(event("app"))
@@ -225,6 +230,8 @@ def test_what_is_about_no_probe_is_wanted_whatever_the_types() -> None:
 def test_a_sink_can_be_given_a_selection() -> None:
     sink = Collector()
 
-    Selected(sink, Selection(containers=["log"])).take([started("app"), started("log")])
+    FilteredSink(sink, EntryFilter(containers=["log"])).consume(
+        [started("app"), started("log")]
+    )
 
     assert sink.entries == [started("log")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.headless.verdict import Verdict, final_verdict
+from probetui.headless.verdict import Verdict, decide_exit_status
 from probetui.k8s.status import ContainerStatus, PodStatus, Running, Waiting
 from tests.builders import a_pod
 from tests.headless.fake_session import a_snapshot
@@ -30,7 +30,7 @@ def waiting(reason: str, message: str = "") -> PodStatus:
 def test_a_container_that_could_not_be_started_makes_it_6(verdict: Verdict) -> None:
     snapshot = a_snapshot((WEB, waiting("ErrImageNeverPull", "image is not here")))
 
-    final = final_verdict(verdict, snapshot)
+    final = decide_exit_status(verdict, snapshot)
 
     assert final.exit_status == 6
     assert final.message == (
@@ -54,7 +54,7 @@ def test_a_condition_that_was_met_and_a_signal_stay_the_answer(
         (WEB, waiting("ErrImagePull")), runtime_error="connection refused"
     )
 
-    assert final_verdict(verdict, snapshot) == verdict
+    assert decide_exit_status(verdict, snapshot) == verdict
 
 
 def test_a_runtime_that_is_gone_makes_it_3() -> None:
@@ -62,7 +62,7 @@ def test_a_runtime_that_is_gone_makes_it_3() -> None:
         (WEB, waiting("ErrImagePull")), runtime_error="connection refused"
     )
 
-    final = final_verdict(Verdict("timeout", 4), snapshot)
+    final = decide_exit_status(Verdict("timeout", 4), snapshot)
 
     assert final.exit_status == 3
     assert final.message == "the runtime does not answer: connection refused"
@@ -85,13 +85,13 @@ def test_a_container_that_waits_for_something_else_changes_nothing(
 ) -> None:
     verdict = Verdict("timeout", 4)
 
-    assert final_verdict(verdict, a_snapshot((WEB, status))) == verdict
+    assert decide_exit_status(verdict, a_snapshot((WEB, status))) == verdict
 
 
 def test_init_containers_count_as_well() -> None:
     init = ContainerStatus("first", state=Waiting("CreateContainerError", "no"))
 
-    final = final_verdict(
+    final = decide_exit_status(
         Verdict("left", 0),
         a_snapshot((WEB, PodStatus(init_container_statuses=(init,)))),
     )

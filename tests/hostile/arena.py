@@ -25,9 +25,11 @@ import traceback
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
+
+from tests.requirements import skip_unless_ci
 
 ROOT = Path(__file__).parents[2]
 BODY_SECONDS = 120
@@ -145,10 +147,10 @@ def isolated(body: Callable[..., Any]) -> Callable[..., None]:
 def _run(call: tuple[str, str, dict[str, object]], folder: str) -> None:
     unshare = shutil.which("unshare")
     if unshare is None:
-        _cannot("this takes unshare(1) of Linux")
+        skip_unless_ci("this takes unshare(1) of Linux")
     options = ["--mount"] if os.geteuid() == 0 else ["--mount", "--map-root-user"]
     if subprocess.run([unshare, *options, "true"], check=False).returncode:
-        _cannot("no mount namespace can be made here")
+        skip_unless_ci("no mount namespace can be made here")
     outside = str(_MOUNT_NAMESPACE.readlink())
     done = subprocess.run(
         [unshare, *options, sys.executable, "-m", __name__, outside, folder],
@@ -161,13 +163,6 @@ def _run(call: tuple[str, str, dict[str, object]], folder: str) -> None:
     if done.returncode:
         text = (done.stdout + done.stderr).decode(errors="backslashreplace")
         pytest.fail(text, pytrace=False)
-
-
-def _cannot(reason: str) -> NoReturn:
-    """Skip a test that is too dangerous to run; in CI it has to run."""
-    if "CI" in os.environ:
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 def _main(outside: str, folder: str) -> int:

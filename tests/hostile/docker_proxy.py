@@ -140,7 +140,7 @@ def docker_proxy(
 def _boundary(data: bytes, end: int) -> int:
     """Return where to cut at or before `end`, not within an instant."""
     patterns = (_RFC3339, _SECONDS, _NANOSECONDS, _HTTP_DATE)
-    for found in chain.from_iterable(each.finditer(data) for each in patterns):
+    for found in chain.from_iterable(pattern.finditer(data) for pattern in patterns):
         if found.start() < end < found.end():
             end = found.start()
     return end

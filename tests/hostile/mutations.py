@@ -17,13 +17,13 @@ from random import Random
 from types import FrameType
 from typing import Any, NamedTuple
 
-from probetui.cli import crash
+from probetui.cli.log import CRASH_STATUS
 from probetui.cli.main import run
 
 VARIABLE = "PROBETUI_MUTATIONS"
 NIGHTLY_MUTATIONS = 100_000
 PATIENCE_SECONDS = 60
-BUG = crash.STATUS
+BUG = CRASH_STATUS
 
 HOSTILE_TEXTS = (
     "",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from probetui.errors import LeftBehindError
-from probetui.runtimes.cri.memory import mount_memory, unmount_memory
+from probetui.errors import IncompleteRemovalError
+from probetui.runtimes.cri.volumes import mount_tmpfs, unmount_tmpfs
 from probetui.runtimes.kernel_mounts import mounts_at
 from tests.hostile.arena import Arena, bind, isolated
 
@@ -17,11 +17,11 @@ from tests.hostile.arena import Arena, bind, isolated
 def test_a_volume_in_memory_is_unmounted(arena: Arena) -> None:
     volume = arena.work / "a volume"
     volume.mkdir()
-    mount_memory(volume, None)
+    mount_tmpfs(volume, None)
     (volume / "file").touch()
 
-    unmount_memory(volume)
-    unmount_memory(volume)
+    unmount_tmpfs(volume)
+    unmount_tmpfs(volume)
 
     assert list(volume.iterdir()) == []
 
@@ -33,12 +33,12 @@ def test_what_others_mounted_on_a_volume_in_memory_stays_mounted(
 ) -> None:
     volume = arena.work / "volume"
     volume.mkdir()
-    mount_memory(volume, None)
+    mount_tmpfs(volume, None)
     (volume / "sub dir").mkdir()
     bind(arena.canary, volume / place)
 
-    with pytest.raises(LeftBehindError, match="something is mounted there"):
-        unmount_memory(volume)
+    with pytest.raises(IncompleteRemovalError, match="something is mounted there"):
+        unmount_tmpfs(volume)
 
     assert (volume / place / "documents/thesis.txt").exists()
 

@@ -11,18 +11,18 @@ import pytest
 
 from probetui.errors import ContainerRuntimeError
 from probetui.kubelet.effects import RunPodSandbox
-from probetui.ports import Claim
+from probetui.ports import UnownedReason
 from probetui.runtimes.cri import files as cri_files
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.client import Client
-from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, Engine
-from probetui.runtimes.cri.translate import OWNER, VERSION
+from probetui.runtimes.cri.client import CriClient
+from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, CriVersion
+from probetui.runtimes.translation import OWNER, VERSION
 from tests.builders import a_pod
 from tests.fakes import FakeClock
 from tests.runtimes.bench import POLITE
 from tests.runtimes.conftest import server
-from tests.runtimes.cri_bench import ENGINE, CriBench, bench
-from tests.runtimes.cri_server import CriServer
+from tests.runtimes.cri.bench import ENGINE, CriBench, bench
+from tests.runtimes.cri.server import CriServer
 
 __all__ = ["bench", "server"]
 
@@ -43,8 +43,8 @@ class TestByLabels:
             lambda pod: f"{tmp_path}/logs/{pod.namespace}_{pod.name}_{pod.uid}",
         )
         made = CriRuntime(
-            Client(server.socket),
-            Engine("fake", "0"),
+            CriClient(server.socket),
+            CriVersion("fake", "0"),
             FakeClock(),
             CriOptions(tmp_path / "state", owner="me"),
         )
@@ -79,7 +79,7 @@ class TestByLabels:
         (as_version_0_1_did,) = await runtime.unowned_pods()
 
         assert with_our_label == ()
-        assert as_version_0_1_did.claim is Claim.UNVERIFIED
+        assert as_version_0_1_did.claim is UnownedReason.UNVERIFIED
         assert as_version_0_1_did.things == (sandbox.id,)
 
     async def test_what_is_left_of_a_sandbox_that_failed_is_ours(
@@ -92,7 +92,7 @@ class TestByLabels:
             await runtime.run_pod_sandbox(RunPodSandbox(a_pod(), 0))
 
         (pod,) = await runtime.relist()
-        assert [each.sandbox_id for each in pod.sandboxes] == [*server.sandboxes]
+        assert [sandbox.sandbox_id for sandbox in pod.sandboxes] == [*server.sandboxes]
 
 
 @pytest.mark.cri
@@ -108,7 +108,7 @@ class TestOnContainerd:
         sandbox_id = await bench.sandbox(pod)
         theirs = await bench.run(POLITE, sandbox_id=sandbox_id)
         other = CriRuntime(
-            Client(bench.socket),
+            CriClient(bench.socket),
             ENGINE,
             bench.clock,
             replace(bench.options, folder=bench.folder / "other"),
@@ -121,13 +121,15 @@ class TestOnContainerd:
         with pytest.raises(ContainerRuntimeError, match="left alone"):
             await other.remove_pod_sandbox(sandbox_id)
         ready = await bench.sandbox_message(sandbox_id)
-        for each in found:
-            await other.take_over(each)
+        for unowned_pod in found:
+            await other.take_over(unowned_pod)
         await other.remove_pod_sandbox(sandbox_id)
         await other.close()
 
         assert seen == ()
-        assert {each.claim for each in found} == {Claim.ANOTHERS}
-        assert sandbox_id in {thing for each in found for thing in each.things}
+        assert {unowned_pod.claim for unowned_pod in found} == {UnownedReason.ANOTHERS}
+        assert sandbox_id in {
+            thing for unowned_pod in found for thing in unowned_pod.things
+        }
         assert ready.state == cri.SANDBOX_READY
         assert await bench.runtime.relist() == ()

@@ -26,6 +26,7 @@ from probetui.runtimes.process.descendants import (
 from probetui.runtimes.process.runtime import ProcessRuntime
 from probetui.runtimes.process_identity import Process, identify
 from tests.builders import a_pod
+from tests.requirements import require_root
 from tests.runtimes.bench import POLITE, UNAWARE
 from tests.runtimes.process.bench import AnotherProbetui, ProcessBench, runs
 
@@ -301,8 +302,7 @@ def test_a_record_cannot_name_a_number_that_others_bear(
 
 
 def test_what_may_not_be_killed_is_named(bystander: subprocess.Popen[bytes]) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root becomes somebody else")
+    require_root()
     number = new_number()
     with numbering(number):
         theirs = subprocess.Popen(["sleep", "300"])

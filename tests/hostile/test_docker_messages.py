@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.runtimes.docker_bench import DockerBench, bench
+from tests.runtimes.docker.bench import DockerBench, bench
 
 __all__ = ["bench"]
 

@@ -17,15 +17,16 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.volume import Volume
 from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
-from probetui.ports import Claim
-from probetui.runtimes.docker.helpers import HELPER
+from probetui.ports import UnownedReason
+from probetui.runtimes.docker.helper_containers import HELPER
 from probetui.runtimes.docker.mounts import VOLUME, volume_name
-from probetui.runtimes.docker.reach import Daemon
+from probetui.runtimes.docker.port_publishing import DockerDaemon
 from probetui.runtimes.docker.runtime import DockerRuntime
-from probetui.runtimes.docker.translate import OWNER, to_container_id, to_docker_id
+from probetui.runtimes.docker.translate import to_container_id, to_docker_id
+from probetui.runtimes.translation import OWNER
 from tests.builders import START, a_pod
 from tests.runtimes.bench import POLITE
-from tests.runtimes.docker_bench import CountingApi, DockerBench, bench
+from tests.runtimes.docker.bench import CountingApi, DockerBench, bench
 
 __all__ = ["bench"]
 
@@ -45,14 +46,14 @@ async def other_home(bench: DockerBench) -> DockerRuntime:
     """Return a probetui of the same engine with a state folder of its own."""
     folder = Path(tempfile.mkdtemp(dir=bench.folder))
     api = CountingApi(bench.url)
-    daemon = Daemon.of(bench.url, api.info(), api.version())
+    daemon = DockerDaemon.of(bench.url, api.info(), api.version())
     return DockerRuntime(
         api, daemon, SystemClock(), replace(bench.options, folder=folder)
     )
 
 
 def notes_of(bench: DockerBench) -> list[str]:
-    return [each.name for each in (bench.folder / "volumes").iterdir()]
+    return [path.name for path in (bench.folder / "volumes").iterdir()]
 
 
 async def start(bench: DockerBench, pod: Pod, sandbox_id: str) -> ContainerID:
@@ -71,7 +72,7 @@ def run_copy(bench: DockerBench, container_id: str, image: str, **fields: Any) -
     bench.docker(container_id).commit(repository, tag)
     bench.image, usual = image, bench.image
     try:
-        return bench.run_foreign(**fields)
+        return bench.run_unmanaged(**fields)
     finally:
         bench.image = usual
 
@@ -93,9 +94,9 @@ async def test_a_container_of_a_committed_image_is_nobodys_but_its_owners(
     await bench.runtime.stop_pod_sandbox(sandbox_id)
     await bench.runtime.remove_pod_sandbox(sandbox_id)
 
-    assert [each.container_id for each in listed.containers] == [ours]
+    assert [container.container_id for container in listed.containers] == [ours]
     assert unowned == ()
-    assert await bench.foreign_lives()
+    assert await bench.unmanaged_is_running()
     assert await bench.runtime.relist() == ()
 
 
@@ -116,7 +117,7 @@ async def test_a_copy_of_a_sandbox_is_not_ours_either(
         await bench.runtime.remove_pod_sandbox(copy.id)
 
     assert len((await bench.pod()).sandboxes) == 1
-    assert await bench.foreign_lives()
+    assert await bench.unmanaged_is_running()
 
 
 async def test_a_copy_that_was_given_our_name_is_not_ours(
@@ -130,7 +131,7 @@ async def test_a_copy_that_was_given_our_name_is_not_ours(
     bench.docker(ours).commit(*image_of_ours.split(":"))
     bench.docker(ours).remove(force=True)
     bench.image = image_of_ours
-    copy = bench.run_foreign(name=name)
+    copy = bench.run_unmanaged(name=name)
     bench.image = "busybox:1.36"
 
     with pytest.raises(ContainerRuntimeError, match="left alone"):
@@ -138,7 +139,7 @@ async def test_a_copy_that_was_given_our_name_is_not_ours(
 
     assert (await bench.pod()).containers == ()
     assert await bench.runtime.unowned_pods() == ()
-    assert await bench.foreign_lives()
+    assert await bench.unmanaged_is_running()
 
 
 async def test_another_users_pod_is_told_of_and_taken_over_only_on_demand(
@@ -154,7 +155,7 @@ async def test_another_users_pod_is_told_of_and_taken_over_only_on_demand(
     with pytest.raises(ContainerRuntimeError, match="left alone"):
         await other_home.remove_container(theirs)
     assert seen == ()
-    assert (found.claim, found.status.pod_uid) == (Claim.ANOTHERS, pod.uid)
+    assert (found.claim, found.status.pod_uid) == (UnownedReason.ANOTHERS, pod.uid)
     assert "@" in found.made_by
 
     await other_home.take_over(found)
@@ -180,7 +181,7 @@ async def test_another_users_volume_is_neither_used_nor_removed(
         await other_home.unmount_volume(UnmountVolume(pod.uid, "data"))
 
     name = volume_name(bench.options.owner, pod.uid, "data")
-    assert [each.name for each in bench.volumes()] == [name]
+    assert [volume.name for volume in bench.volumes()] == [name]
     assert await other_home.list_volumes() == ()
     await other_home.close()
 
@@ -194,12 +195,12 @@ async def test_a_copy_of_a_helper_is_left_alone(bench: DockerBench) -> None:
         VOLUME: "data",
         "io.kubernetes.pod.uid": pod.uid,
     }
-    bench.run_foreign(labels=labels)
+    bench.run_unmanaged(labels=labels)
 
     await bench.runtime.unmount_volume(UnmountVolume(pod.uid, "data"))
 
     assert bench.volumes() == []
-    assert await bench.foreign_lives()
+    assert await bench.unmanaged_is_running()
 
 
 async def test_what_was_made_before_we_were_killed_is_ours_on_the_next_start(
@@ -214,8 +215,8 @@ async def test_what_was_made_before_we_were_killed_is_ours_on_the_next_start(
     next_start = bench.another()
     (found,) = await next_start.relist()
 
-    assert [each.sandbox_id for each in found.sandboxes] == [sandbox_id]
-    assert [each.name for each in notes.iterdir()] == [f"{sandbox_id}.json"]
+    assert [sandbox.sandbox_id for sandbox in found.sandboxes] == [sandbox_id]
+    assert [path.name for path in notes.iterdir()] == [f"{sandbox_id}.json"]
     await next_start.close()
 
 
@@ -230,15 +231,15 @@ async def test_what_an_earlier_version_left_is_unverified(bench: DockerBench) ->
         "io.kubernetes.pod.namespace": "default",
         "io.kubernetes.pod.uid": uid,
     }
-    kept = bench.run_foreign(name=f"k8s_POD_web_default_{uid}_0", labels=labels)
-    bench.run_foreign(labels=labels)  # a copy of it: it has a name of its own
+    kept = bench.run_unmanaged(name=f"k8s_POD_web_default_{uid}_0", labels=labels)
+    bench.run_unmanaged(labels=labels)  # a copy of it: it has a name of its own
 
     (found,) = await bench.runtime.unowned_pods()
 
-    assert found.claim is Claim.UNVERIFIED
+    assert found.claim is UnownedReason.UNVERIFIED
     assert found.things == (kept.id,)
     assert await bench.runtime.relist() == ()
-    assert await bench.foreign_lives()
+    assert await bench.unmanaged_is_running()
 
 
 async def test_a_volume_of_an_earlier_version_is_taken_over_by_its_birth(
@@ -262,7 +263,7 @@ async def test_a_volume_of_an_earlier_version_is_taken_over_by_its_birth(
     await bench.runtime.unmount_volume(UnmountVolume(uid, volume))
 
     assert before == ()
-    assert found.claim is Claim.UNVERIFIED
+    assert found.claim is UnownedReason.UNVERIFIED
     assert bench.volumes() == []
     assert notes_of(bench) == []
 
@@ -281,4 +282,4 @@ async def test_a_copy_of_a_volume_with_its_labels_is_left_alone(
         await bench.runtime.unmount_volume(UnmountVolume("another", "data"))
     await bench.runtime.unmount_volume(UnmountVolume(pod.uid, "data"))
 
-    assert [each.name for each in bench.volumes()] == [copy]
+    assert [volume.name for volume in bench.volumes()] == [copy]

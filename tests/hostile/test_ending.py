@@ -201,7 +201,7 @@ class TestALoopThatStandsStill:
             (home / "stuck").touch()
             time.sleep(1.5)  # noqa: TID251  # its next turn is within a second
             process.send_signal(signal.SIGTERM)
-            wait_for("has not taken in the signal yet", process.stderr)
+            wait_for("has not handled the signal yet", process.stderr)
 
             process.send_signal(signal.SIGTERM)
 
@@ -223,7 +223,7 @@ class TestALoopThatStandsStill:
             (home / "stuck").touch()
             wait_until(lambda: started.signals_by_keys, "^C to be a signal")
             started.tell(CONTROL_C)
-            wait_until(lambda: started.shows(b"has not taken in"), "that it is said")
+            wait_until(lambda: started.shows(b"has not handled"), "that it is said")
 
             started.tell(CONTROL_C)
 

@@ -15,10 +15,11 @@ import grpc
 import pytest
 import yaml
 
-from probetui.cli import image_commands, listing
-from probetui.cli.attachment import Attachment, attach
+from probetui.cli.commands import listing
+from probetui.cli.images import commands as image_commands
 from probetui.cli.main import run
-from probetui.cli.notes import Notes
+from probetui.cli.printing import Notes
+from probetui.cli.session.attachment import AttachOptions, attach
 from probetui.errors import ContainerRuntimeError, ProbetuiError
 from probetui.k8s.runtime import (
     ContainerID,
@@ -29,10 +30,10 @@ from probetui.k8s.runtime import (
 )
 from probetui.ports import Runtime
 from tests.builders import a_container, a_pod
-from tests.cli.fake_images import FakeImageStore
+from tests.cli.images.fake_store import FakeImageStore
 from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 from tests.hostile.payloads import EVERYTHING, LONE, MEGABYTE, PAYLOADS, obeyed
-from tests.runtimes.fake_foreign import FakeForeign, RuntimeOfOthers
+from tests.runtimes.fake_unmanaged import FakeUnmanaged, RuntimeOfOthers
 
 Captured = pytest.CaptureFixture[str]
 
@@ -156,15 +157,15 @@ def test_names_of_images_are_not_obeyed(
 def test_containers_of_others_are_attached_to_and_not_obeyed(
     text: str, capsys: Captured
 ) -> None:
-    foreign = FakeForeign("web", text)
-    foreign.run(f"{text}2", ip=text, image=text)
+    unmanaged = FakeUnmanaged("web", text)
+    unmanaged.run(f"{text}2", ip=text, image=text)
     pod = a_pod(a_container("web", image="nginx:1"), name="shop")
 
     asyncio.run(
         attach(
-            RuntimeOfOthers(foreign),
+            RuntimeOfOthers(unmanaged),
             [pod],
-            Attachment(),
+            AttachOptions(),
             FakeClock(),
             Notes(quiet=False),
         )

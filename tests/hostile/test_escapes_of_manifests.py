@@ -13,10 +13,10 @@ import pytest
 import yaml
 from lightkube.models import core_v1
 
-from probetui.cli.check import FORMS
+from probetui.cli.commands.inspection import CHECK_FORMATS
 from probetui.cli.main import run
 from probetui.manifest import schema
-from probetui.manifest.schema import Kind
+from probetui.manifest.schema import FieldKind
 from tests.hostile.payloads import EVERYTHING, MEGABYTE, PAYLOADS, obeyed
 
 Captured = pytest.CaptureFixture[str]
@@ -57,9 +57,14 @@ def string_paths(
         if field.model is not None:
             if len(path) < _DEEPEST and field.model.__name__ not in before:
                 yield from string_paths(field.model, path)
-        elif field.kind in {Kind.STRING, Kind.INT_OR_STRING, Kind.QUANTITY, Kind.TIME}:
+        elif field.kind in {
+            FieldKind.STRING,
+            FieldKind.INT_OR_STRING,
+            FieldKind.QUANTITY,
+            FieldKind.TIME,
+        }:
             yield path
-        elif field.kind in {Kind.STRING_MAP, Kind.QUANTITY_MAP}:
+        elif field.kind in {FieldKind.STRING_MAP, FieldKind.QUANTITY_MAP}:
             yield (*path, "key")
     yield (*before, _UNKNOWN)
 
@@ -106,7 +111,7 @@ def commands(path: Path) -> list[tuple[str, ...]]:
     """Return the command lines that read manifests and start nothing."""
     file = ("-f", str(path))
     return [
-        *(("check", *file, "-v", "-o", form) for form in FORMS),
+        *(("check", *file, "-v", "-o", form) for form in CHECK_FORMATS),
         ("explain", *file),
         ("run", *file, "--runtime", "docker", "--host", "unix:///nowhere"),
     ]
@@ -192,7 +197,7 @@ def test_what_programs_read_stays_what_it_is(
 ) -> None:
     path = tmp_path / "pod.yaml"
     path.write_text(yaml.safe_dump(everywhere(PAYLOADS[kind])))
-    forms = {form: printed_form(capsys, path, form) for form in FORMS}
+    forms = {form: printed_form(capsys, path, form) for form in CHECK_FORMATS}
 
     count = len(json.loads(forms["json"]))
     (suite,) = ET.fromstring(forms["junit"])
@@ -217,7 +222,7 @@ def printed_form(capsys: Captured, path: Path, form: str) -> str:
     return str(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", CHECK_FORMATS)
 def test_the_name_of_a_file_is_not_obeyed(
     form: str, tmp_path: Path, capsys: Captured
 ) -> None:

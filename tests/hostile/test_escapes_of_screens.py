@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from textual.widgets._toast import Toast
 
-from probetui.tui.clipboard import request
+from probetui.tui.services.clipboard import request
 from tests.hostile.payloads import EVERYTHING, LONE, MEGABYTE, PAYLOADS, obeyed
-from tests.tui.seeing import screen_lines, screen_text
+from tests.tui.app_harness import screen_lines, screen_text
 from tests.tui.test_hostile_text import HEIGHT, WIDTH, crooked, the_app
 
 SCREENS = {

@@ -9,8 +9,8 @@ import pytest
 
 from probetui.errors import ExecTimeoutError
 from tests.runtimes.bench import POLITE, Bench
-from tests.runtimes.cri_bench import CriBench, alone
-from tests.runtimes.docker_bench import DockerBench
+from tests.runtimes.cri.bench import CriBench, alone
+from tests.runtimes.docker.bench import DockerBench
 from tests.runtimes.process.bench import ProcessBench
 from tests.turns import LONGEST_TURN_SECONDS, measured_turns
 

@@ -14,13 +14,13 @@ import docker
 import pytest
 import yaml
 
-from probetui.cli import compose, outputs
 from probetui.cli.main import run
-from probetui.drive.record_writer import Recorder
+from probetui.cli.session import live, outputs
+from probetui.engine.engine import Engine
 from probetui.headless import output
-from probetui.kubelet.engine import Engine
-from probetui.runtimes.process.disruptions import Disruptions
+from probetui.record.writer import Recorder
 from probetui.runtimes.process.runtime import ProcessRuntime
+from probetui.runtimes.process.unmanaged import ProcessFaultInjector
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_own_home")]
 
@@ -57,7 +57,7 @@ def fails(*_: Any, **__: Any) -> Any:
 class FailingUpkeep:
     """Upkeep of images that fails when it looks a last time."""
 
-    def noting_pulls(self, runtime: Any) -> Any:
+    def recording_pulls(self, runtime: Any) -> Any:
         """Return the runtime as it is."""
         return runtime
 
@@ -73,7 +73,7 @@ def a_failing_upkeep(_live: Any) -> FailingUpkeep:
     return FailingUpkeep()
 
 
-SHOW = compose._Live._show
+SHOW = live._LiveSession._show
 
 
 async def fails_after_it(*args: Any) -> Any:
@@ -119,14 +119,18 @@ def session(tmp_path: Path, trace: Path) -> Callable[..., int]:
 @pytest.mark.parametrize(
     ("owner", "step", "fault"),
     [
-        pytest.param(compose, "final_verdict", fails, id="the verdict"),
+        pytest.param(live, "decide_exit_status", fails, id="the verdict"),
         pytest.param(output.LinePrinter, "finish", fails, id="the last lines"),
-        pytest.param(outputs.Outputs, "close", fails, id="closing the outputs"),
-        pytest.param(outputs.Outputs, "__exit__", fails, id="writing what waits"),
+        pytest.param(outputs.SessionOutputs, "close", fails, id="closing the outputs"),
+        pytest.param(
+            outputs.SessionOutputs, "__exit__", fails, id="writing what waits"
+        ),
         pytest.param(Recorder, "end", fails, id="the end of the record"),
-        pytest.param(compose._Live, "_show", fails_after_it, id="the screen"),
-        pytest.param(compose._Live, "_image_upkeep", a_failing_upkeep, id="images"),
-        pytest.param(Disruptions, "undo", fails, id="undoing disruptions"),
+        pytest.param(live._LiveSession, "_show", fails_after_it, id="the screen"),
+        pytest.param(
+            live._LiveSession, "_image_maintenance", a_failing_upkeep, id="images"
+        ),
+        pytest.param(ProcessFaultInjector, "undo", fails, id="undoing disruptions"),
         pytest.param(ProcessRuntime, "close", fails, id="closing the runtime"),
     ],
 )
@@ -151,9 +155,9 @@ def test_a_bug_in_a_step_of_the_end_skips_no_other_step(
 @pytest.mark.parametrize(
     ("owner", "step"),
     [
-        pytest.param(output.LinePrinter, "take", id="printing lines"),
-        pytest.param(Recorder, "hear", id="recording inputs"),
-        pytest.param(Recorder, "take", id="recording entries"),
+        pytest.param(output.LinePrinter, "consume", id="printing lines"),
+        pytest.param(Recorder, "note_input", id="recording inputs"),
+        pytest.param(Recorder, "consume", id="recording entries"),
         pytest.param(Engine, "submit", id="the engine"),
         pytest.param(Engine, "advance", id="the engine's time"),
     ],
@@ -206,8 +210,8 @@ def test_standard_output_on_a_full_disk_ends_the_session_in_good_order(
 @pytest.mark.parametrize(
     ("owner", "step"),
     [
-        pytest.param(output.LinePrinter, "take", id="printing lines"),
-        pytest.param(Recorder, "take", id="recording entries"),
+        pytest.param(output.LinePrinter, "consume", id="printing lines"),
+        pytest.param(Recorder, "consume", id="recording entries"),
     ],
 )
 def test_a_bug_in_the_middle_ends_a_session_on_docker_in_good_order(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probetui.cli.listing import FoundPod
+from probetui.cli.commands.listing import ListedPod
 from probetui.cli.runtimes import all_pods, remove_pods
 from probetui.k8s.runtime import (
     ContainerID,
@@ -22,17 +22,17 @@ from probetui.k8s.volume import Volume
 from probetui.kubelet.effects import CreateContainer, MountVolume
 from probetui.ports import Runtime
 from probetui.runtimes.cri import files as cri_files
-from probetui.runtimes.cri.client import Client
-from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, Engine
+from probetui.runtimes.cri.client import CriClient
+from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, CriVersion
 from probetui.runtimes.docker.translate import to_docker_id
 from probetui.runtimes.process.runtime import ProcessRuntime
 from tests.builders import START, a_pod
 from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 from tests.runtimes.bench import POLITE
 from tests.runtimes.conftest import server
-from tests.runtimes.cri_server import CriServer
-from tests.runtimes.docker_bench import DockerBench
-from tests.runtimes.docker_bench import bench as docker
+from tests.runtimes.cri.server import CriServer
+from tests.runtimes.docker.bench import DockerBench
+from tests.runtimes.docker.bench import bench as docker
 from tests.runtimes.process.bench import ProcessBench, runs
 
 __all__ = ["docker", "server"]
@@ -65,7 +65,7 @@ def test_what_is_left_of_a_pod_has_a_state(
     state: str,
 ) -> None:
     status = RuntimePodStatus("u", "web", "default", sandboxes, containers)
-    found = FoundPod(FakeRuntime(FakeEngine(FakeClock())), status, holder)
+    found = ListedPod(FakeRuntime(FakeEngine(FakeClock())), status, holder)
 
     row = found.row(START, wide=False)
 
@@ -73,7 +73,7 @@ def test_what_is_left_of_a_pod_has_a_state(
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(each.name for each in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir())
 
 
 async def remove_all(runtime: Runtime) -> None:
@@ -105,7 +105,9 @@ class TestOnProcesses:
 
         assert in_a_session == ()
         assert found.name == f"half-removed-{record.parent.name}"
-        assert [each.container_id for each in found.containers] == [container_id]
+        assert [container.container_id for container in found.containers] == [
+            container_id
+        ]
         await bench.until_dead(pid)
         assert not runs(pid)
         assert not record.parent.exists()
@@ -157,7 +159,7 @@ class TestOnProcesses:
         sandbox_id = await bench.sandbox(a_pod())
 
         (found,) = await all_pods(later)
-        assert [each.sandbox_id for each in found.sandboxes] == [sandbox_id]
+        assert [sandbox.sandbox_id for sandbox in found.sandboxes] == [sandbox_id]
         assert found.name == "web"
         record = json.loads((bench.base / sandbox_id / "sandbox.json").read_text())
         assert record["sandbox_id"] == sandbox_id
@@ -185,16 +187,16 @@ class TestFilesOnCri:
         (tmp_path / "cri/pods/u2").mkdir()
         (logs / "shop_web_u1").mkdir(parents=True)
         (logs / "shop_web_other").mkdir()
-        client = Client(server.socket)
+        client = CriClient(server.socket)
         runtime = CriRuntime(
-            client, Engine("fake", "0"), FakeClock(), CriOptions(tmp_path / "cri")
+            client, CriVersion("fake", "0"), FakeClock(), CriOptions(tmp_path / "cri")
         )
 
         found = await all_pods(runtime)
         await remove_all(runtime)
         await runtime.close()
 
-        assert {(each.namespace, each.name) for each in found} == {
+        assert {(status.namespace, status.name) for status in found} == {
             ("shop", "web"),
             ("default", "half-removed-u2"),
         }
@@ -209,8 +211,8 @@ class TestFilesOnCri:
         (tmp_path / "cri/pods/u1").mkdir(parents=True)
         (logs / "shop_web_u1").mkdir(parents=True)
         runtime = CriRuntime(
-            Client(server.socket),
-            Engine("fake", "0"),
+            CriClient(server.socket),
+            CriVersion("fake", "0"),
             FakeClock(),
             CriOptions(tmp_path / "cri"),
         )

@@ -16,10 +16,15 @@ from probetui.kubelet.effects import UnmountVolume
 from probetui.untrusted_files import DirectoryRoot
 from tests.hostile.arena import Arena, isolated, mount
 from tests.hostile.test_process_files import PATIENCE_SECONDS, Attack
+from tests.requirements import skip_unless_ci
 
 FUSE = Path("/dev/fuse")
 
-pytestmark = pytest.mark.skipif(not FUSE.exists(), reason="there is no FUSE here")
+
+@pytest.fixture(autouse=True)
+def _fuse() -> None:
+    if not FUSE.exists():
+        skip_unless_ci(f"there is no FUSE here: no {FUSE}")
 
 
 @contextmanager
@@ -39,10 +44,7 @@ async def test_removal_does_not_wait_for_what_is_mounted_below_a_home(
     arena: Arena,
 ) -> None:
     attack = Attack(arena)
-    container_id = await attack.start("exit 0")
-    await attack.bench.ended(container_id)
-    mounted = attack.home(container_id) / "remote"
-    mounted.mkdir()
+    container_id, mounted = await attack.end_with_folder("remote")
 
     with hanging(mounted):
         async with asyncio.timeout(PATIENCE_SECONDS):

@@ -128,7 +128,7 @@ async def test_the_end_that_cannot_be_written_is_logged_without_variables(
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    assert "cannot be noted" in caplog.text
+    assert "cannot be recorded" in caplog.text
     assert "Traceback" not in caplog.text
     assert "env=" not in caplog.text
     assert os.environ["PATH"] not in caplog.text
@@ -142,7 +142,7 @@ def test_the_report_of_a_bug_is_its_owners_alone_and_has_no_credentials(
     def broken(_module: str) -> None:
         raise ZeroDivisionError(f"\x1b[2J for https://me:{SECRET}@host")
 
-    monkeypatch.setattr("probetui.cli.main.import_module", broken)
+    monkeypatch.setattr("probetui.cli.main.load_late", broken)
 
     run(["info", f"--set=DB_PASS={SECRET}"])
 

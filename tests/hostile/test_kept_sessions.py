@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probetui.cli.autosave import LAST, open_autosave, prune
+from probetui.cli.session.autosave import LAST, open_autosave, prune
 
 OURS = "20261120-101500-01234567.1.jsonl.gz"
 NOT_OURS = [

@@ -12,25 +12,26 @@ from pathlib import Path
 
 import pytest
 
-from probetui.kubelet.effects import Disruption
-from probetui.runtimes.disruption_notes import CUT_OFF, FROZEN, DisruptionNotes
+from probetui.kubelet.effects import Fault
+from probetui.runtimes.fault_notes import CUT_OFF, FROZEN, FaultNotes
 from probetui.runtimes.lease_holder import LeaseHolder
-from probetui.runtimes.process.disruptions import Disruptions
 from probetui.runtimes.process.listing import list_processes
 from probetui.runtimes.process.runtime import ProcessRuntime
+from probetui.runtimes.process.unmanaged import ProcessFaultInjector
 from probetui.runtimes.process_identity import identify, is_stopped
 from tests.builders import a_pod
-from tests.runtimes import cri_bench, docker_bench
 from tests.runtimes.bench import Bench
-from tests.runtimes.cri_bench import CriBench
-from tests.runtimes.disruption_contract import (
+from tests.runtimes.cri import bench as cri_bench
+from tests.runtimes.cri.bench import CriBench
+from tests.runtimes.docker import bench as docker_bench
+from tests.runtimes.docker.bench import DockerBench
+from tests.runtimes.fault_contract import (
     COUNTS,
     count,
-    disrupt,
     goes_on,
+    inject_fault,
     stands_still,
 )
-from tests.runtimes.docker_bench import DockerBench
 from tests.runtimes.process.bench import AnotherProbetui, ProcessBench
 
 on_docker = docker_bench.bench
@@ -52,7 +53,7 @@ class TestNotes:
     def test_what_another_process_has_in_force_is_left_to_it(
         self, tmp_path: Path
     ) -> None:
-        notes = DisruptionNotes(tmp_path, "engine")
+        notes = FaultNotes(tmp_path, "engine")
         notes.write(FROZEN, "c1")
         during = notes.left()
 
@@ -63,7 +64,7 @@ class TestNotes:
         assert (left.kind, left.thing_id, left.engine) == (FROZEN, "c1", "engine")
 
     def test_what_was_undone_is_not_noted_any_more(self, tmp_path: Path) -> None:
-        notes = DisruptionNotes(tmp_path, "engine")
+        notes = FaultNotes(tmp_path, "engine")
         notes.write(FROZEN, "c1")
         notes.write(CUT_OFF, "c1", {"ip": "10.0.0.2"})
 
@@ -71,7 +72,7 @@ class TestNotes:
         notes.remove(FROZEN, "c1")
 
         kill_holder(tmp_path)
-        assert [(each.kind, dict(each.how)) for each in notes.left()] == [
+        assert [(note.kind, dict(note.how)) for note in notes.left()] == [
             (CUT_OFF, {"ip": "10.0.0.2"})
         ]
 
@@ -87,18 +88,18 @@ class TestNotes:
     def test_a_damaged_note_is_left_as_it_is(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "frozen-x.json").write_text(text)
 
-        assert DisruptionNotes(tmp_path, "").left() == []
+        assert FaultNotes(tmp_path, "").left() == []
         assert (tmp_path / "frozen-x.json").read_text() == text
 
     def test_an_id_that_is_no_text_is_noted(self, tmp_path: Path) -> None:
-        notes = DisruptionNotes(tmp_path, "")
+        notes = FaultNotes(tmp_path, "")
         notes.write(FROZEN, "\ud800")
         kill_holder(tmp_path)
 
         assert [note.thing_id for note in notes.left()] == ["\ud800"]
 
     def test_a_note_under_another_name_means_nothing(self, tmp_path: Path) -> None:
-        notes = DisruptionNotes(tmp_path, "")
+        notes = FaultNotes(tmp_path, "")
         notes.write(FROZEN, "c1")
         kill_holder(tmp_path)
         (path,) = tmp_path.iterdir()
@@ -113,7 +114,7 @@ async def survives_a_kill(
     another: Callable[[], Awaitable[list[str]]],
 ) -> None:
     container_id = await bench.run(COUNTS)
-    await disrupt(bench, container_id, Disruption.FREEZE)
+    await inject_fault(bench, container_id, Fault.FREEZE)
     is_still = await stands_still(bench, container_id)
     assert await another() == [], "who froze it is alive"
     kill_holder(notes)
@@ -139,7 +140,7 @@ class TestOnDocker:
     async def next_start(bench: DockerBench) -> list[str]:
         runtime = bench.another()
         try:
-            return await runtime.undo_left_disruptions()
+            return await runtime.undo_leftover_faults()
         finally:
             await runtime.close()
 
@@ -156,7 +157,7 @@ class TestOnDocker:
         sandbox_id = await bench.sandbox(a_pod())
         container_id = await bench.run(COUNTS, sandbox_id=sandbox_id)
         before = (await bench.runtime.pod_sandbox_status(sandbox_id)).ip
-        await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+        await inject_fault(bench, container_id, Fault.CUT_NETWORK)
         kill_holder(bench.folder / "disruptions")
         cut = bench.docker(sandbox_id).attrs["NetworkSettings"]["Networks"]
 
@@ -165,11 +166,11 @@ class TestOnDocker:
         networks = bench.docker(sandbox_id).attrs["NetworkSettings"]["Networks"]
         assert cut == {}
         assert "was left cut-off" in told
-        assert [each["IPAddress"] for each in networks.values()] == [before]
+        assert [network["IPAddress"] for network in networks.values()] == [before]
 
     async def test_what_is_gone_is_forgotten(self, bench: DockerBench) -> None:
         container_id = await bench.run(COUNTS)
-        await disrupt(bench, container_id, Disruption.FREEZE)
+        await inject_fault(bench, container_id, Fault.FREEZE)
         notes = bench.folder / "disruptions"
         kill_holder(notes)
         bench.docker(container_id).remove(force=True)
@@ -189,7 +190,7 @@ class TestOnCri:
 
     @staticmethod
     async def next_start(bench: CriBench) -> list[str]:
-        return await bench.another().undo_left_disruptions()
+        return await bench.another().undo_leftover_faults()
 
     async def test_a_frozen_container_goes_on_at_the_next_start(
         self, bench: CriBench
@@ -207,7 +208,7 @@ class TestOnCri:
         )
         routes = "cat /proc/net/route"
         before = (await bench.sh(container_id, routes)).stdout
-        await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+        await inject_fault(bench, container_id, Fault.CUT_NETWORK)
         cut = (await bench.sh(container_id, routes)).stdout
         kill_holder(bench.folder / "disruptions")
 
@@ -222,7 +223,7 @@ class TestOnCri:
     ) -> None:
         """There the container is; here it is not known, and not gone."""
         folder = bench.folder / "disruptions"
-        DisruptionNotes(folder, "/run/another.sock").write(FROZEN, "c" * 64)
+        FaultNotes(folder, "/run/another.sock").write(FROZEN, "c" * 64)
         kill_holder(folder)
 
         assert await self.next_start(bench) == []
@@ -259,7 +260,7 @@ class TestOnProcesses:
     async def next_start(bench: ProcessBench) -> list[str]:
         runtime = ProcessRuntime(bench.base, bench.clock, sees_all=True)
         try:
-            return await runtime.undo_left_disruptions()
+            return await runtime.undo_leftover_faults()
         finally:
             await runtime.close()
 
@@ -267,13 +268,15 @@ class TestOnProcesses:
         with subprocess.Popen(["sleep", "300"]) as child:
             process = identify(child.pid)
             assert process is not None
-            notes = DisruptionNotes(tmp_path, "")
-            Disruptions(list_processes, notes).disrupt(process, Disruption.FREEZE)
+            notes = FaultNotes(tmp_path, "")
+            ProcessFaultInjector(list_processes, notes).inject_fault(
+                process, Fault.FREEZE
+            )
             os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
             was_stopped = is_stopped(process)
             kill_holder(tmp_path)
 
-            thawed = Disruptions(list_processes, notes).undo_left()
+            thawed = ProcessFaultInjector(list_processes, notes).undo_leftovers()
 
             os.waitid(os.P_PID, child.pid, os.WCONTINUED | os.WNOWAIT)
             goes_on_now = not is_stopped(process)
@@ -288,11 +291,11 @@ class TestOnProcesses:
         with subprocess.Popen(["sleep", "300"]) as child:
             os.kill(child.pid, signal.SIGSTOP)
             os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
-            notes = DisruptionNotes(tmp_path, "")
+            notes = FaultNotes(tmp_path, "")
             notes.write(FROZEN, "p", {"stopped": [[child.pid, "at another time"]]})
             kill_holder(tmp_path)
 
-            thawed = Disruptions(list_processes, notes).undo_left()
+            thawed = ProcessFaultInjector(list_processes, notes).undo_leftovers()
 
             process = identify(child.pid)
             assert process is not None
@@ -305,9 +308,9 @@ class TestOnProcesses:
     def test_a_damaged_note_stops_no_start(
         self, tmp_path: Path, stopped: object
     ) -> None:
-        notes = DisruptionNotes(tmp_path, "")
+        notes = FaultNotes(tmp_path, "")
         notes.write(FROZEN, "p", {"stopped": stopped})
         kill_holder(tmp_path)
 
-        assert Disruptions(list_processes, notes).undo_left() == []
+        assert ProcessFaultInjector(list_processes, notes).undo_leftovers() == []
         assert notes.left() == []

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from probetui.runtimes.docker.streams import LONGEST_LINE_BYTES, LogLines
+from probetui.runtimes.docker.streams import LONGEST_LINE_BYTES, LogLineParser
 from probetui.runtimes.process import logs
-from probetui.runtimes.process.log_rotation import ProcessLogRotation
+from probetui.runtimes.process.logs import ProcessLogRotation
 
 FLOOD = logs.MAX_FILE_BYTES + 1
 
@@ -69,7 +69,7 @@ def frame(text: bytes) -> bytes:
 def test_a_docker_log_without_a_line_end_is_told_in_parts(
     has_terminal: bool,  # noqa: FBT001  # of the table
 ) -> None:
-    lines = LogLines(has_terminal=has_terminal)
+    lines = LogLineParser(has_terminal=has_terminal)
     stamp, piece = b"2026-11-20T08:18:00.000000000Z ", b"x" * 16_384
     whole = stamp + piece
     told = [
@@ -83,7 +83,7 @@ def test_a_docker_log_without_a_line_end_is_told_in_parts(
 
 
 def test_a_frame_that_never_ends_is_told_in_parts() -> None:
-    lines = LogLines(has_terminal=False)
+    lines = LogLineParser(has_terminal=False)
     header = struct.pack(">BxxxL", 1, 0xFFFFFFFF)
 
     told = list(lines.feed(header + b"2026-11-20T08:18:00.000000000Z "))

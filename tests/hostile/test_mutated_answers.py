@@ -14,15 +14,14 @@ import httpx
 from probetui.errors import GoError
 from probetui.k8s.probe import HTTPGetAction
 from probetui.kubelet.outcome import Attempt
-from probetui.probers.connection import TCPConnection
-from probetui.probers.grpc_call import CallError, call_unary
-from probetui.probers.http import probe_http
-from probetui.probers.http2 import exchange
-from probetui.probers.http2_stream import HTTP2Stream
+from probetui.probers.go.dial import TCPConnection
+from probetui.probers.go.grpc_call import GRPCCallError, call_unary
+from probetui.probers.go.http2_stream import HTTP2Stream
+from probetui.probers.go.http_response import ReceiveBuffer, read_body, read_head
+from probetui.probers.go.http_transport import OneShotTransport, send_http2_request
+from probetui.probers.http_probe import probe_http
 from probetui.probers.http_request import build_request, to_httpx
-from probetui.probers.http_response import Buffer, read_body, read_head
-from probetui.probers.http_transport import OneShotTransport
-from probetui.probers.received import MAX_KEPT_BYTES
+from probetui.probers.truncation import MAX_KEPT_BYTES
 
 PARSED, PROBED, FRAMED, CALLED = 70_000, 10_000, 10_000, 10_000
 REQUEST = build_request(HTTPGetAction(80, "/x"), "127.0.0.1", 80)
@@ -169,7 +168,7 @@ def is_bounded(attempt: Attempt) -> bool:
 
 def read_whole(data: bytes) -> None:
     """Read an answer that has come to its end; raises `GoError` if it is bad."""
-    buffer = Buffer()
+    buffer = ReceiveBuffer()
     buffer.feed(data)
     buffer.feed(b"")
     steps = read_head(buffer)
@@ -204,7 +203,7 @@ async def test_damaged_frames_of_http2_are_read_or_refused() -> None:
     for _ in range(FRAMED):
         connection = GivenConnection(iter((damaged_frames(WEB, chance),)))
         with contextlib.suppress(GoError, httpx.ReadError):
-            response = await exchange(connection, request)
+            response = await send_http2_request(connection, request)
             async for _ in response.stream:  # type: ignore[union-attr]
                 pass
 
@@ -216,5 +215,5 @@ async def test_damaged_frames_of_grpc_are_read_or_refused() -> None:
             GivenConnection(iter((GRPC[0], damaged_frames(GRPC, chance))))
         )
         await stream.receive_settings()
-        with contextlib.suppress(CallError):
+        with contextlib.suppress(GRPCCallError):
             await call_unary(stream, CALL, b"", 1)

@@ -29,7 +29,7 @@ from probetui.k8s.probe import (
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import HTTPAnswer, ProbeOutcome, ProbeResult
-from probetui.probers.dispatch import Dispatch
+from probetui.probers.prober import ProbeDispatcher
 from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 from tests.hostile.floods import FLOODS, LOOPBACK, Speaks
 from tests.turns import LONGEST_TURN_SECONDS, measured_turns
@@ -130,7 +130,7 @@ def _ports() -> Iterator[Ports]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _imported() -> None:
-    for name in ("http", "http_transport", "http2", "grpc"):
+    for name in ("http_probe", "go.http_transport", "go.http2_stream", "grpc_probe"):
         import_module(f"probetui.probers.{name}")
 
 
@@ -147,8 +147,8 @@ def a_probe(port: int, speaks: Speaks) -> RunProbe:
     return RunProbe(1, key, pod, container, probe, identifier, LOOPBACK)
 
 
-def a_dispatch() -> Dispatch:
-    return Dispatch(FakeRuntime(FakeEngine(FakeClock())), SystemClock())
+def a_dispatch() -> ProbeDispatcher:
+    return ProbeDispatcher(FakeRuntime(FakeEngine(FakeClock())), SystemClock())
 
 
 @contextlib.asynccontextmanager

@@ -73,6 +73,14 @@ class Attack:
     def home(self, container_id: ContainerID) -> Path:
         return self.bench.home(container_id)
 
+    async def end_with_folder(self, name: str) -> tuple[ContainerID, Path]:
+        """Run a container to its end and make a folder in its home; return both."""
+        container_id = await self.start("exit 0")
+        await self.bench.ended(container_id)
+        folder = self.home(container_id) / name
+        folder.mkdir()
+        return container_id, folder
+
     async def message(self, container_id: ContainerID) -> str:
         """Return the termination message of a container, once it has ended."""
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -87,10 +95,7 @@ async def test_what_a_process_mounts_below_its_home_is_left_and_named(
     arena: Arena,
 ) -> None:
     attack = Attack(arena)
-    container_id = await attack.start("exit 0")
-    await attack.bench.ended(container_id)
-    mounted = attack.home(container_id) / "remote"
-    mounted.mkdir()
+    container_id, mounted = await attack.end_with_folder("remote")
     bind(arena.canary, mounted)
 
     with pytest.raises(ContainerRuntimeError) as refusal:
@@ -105,10 +110,7 @@ async def test_what_could_not_be_removed_is_still_listed_and_goes_when_it_can(
     arena: Arena,
 ) -> None:
     attack = Attack(arena)
-    container_id = await attack.start("exit 0")
-    await attack.bench.ended(container_id)
-    mounted = attack.home(container_id) / "remote"
-    mounted.mkdir()
+    _, mounted = await attack.end_with_folder("remote")
     bind(arena.canary, mounted)
 
     with pytest.raises(ContainerRuntimeError, match="it is a mount point"):
@@ -313,7 +315,7 @@ async def test_a_file_in_a_volume_is_not_replaced_by_another_volume(
     volume = arena.work / "base/.volumes" / attack.pod.uid / "data"
     (volume / "cache").symlink_to(arena.canary)
 
-    with pytest.raises(ContainerRuntimeError, match="which is not replaced"):
+    with pytest.raises(ContainerRuntimeError, match="is not replaced"):
         await attack.start(
             "exit 0", ("data", "/data", data), ("cache", "/data/cache", data)
         )

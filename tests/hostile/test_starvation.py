@@ -19,19 +19,20 @@ from typing import Any
 
 import pytest
 
-from probetui.errors import OwnTroubleError
+from probetui.errors import LocalResourceError
 from probetui.k8s.probe import HTTPGetAction
 from probetui.kubelet.outcome import ProbeResult
-from probetui.probers.connection import dial
-from probetui.probers.exec_ import probe_exec
-from probetui.probers.grpc import probe_grpc
-from probetui.probers.http import probe_http
+from probetui.probers.exec_probe import probe_exec
+from probetui.probers.go.dial import dial
+from probetui.probers.go.http_transport import OneShotTransport
+from probetui.probers.grpc_probe import probe_grpc
+from probetui.probers.http_probe import probe_http
 from probetui.probers.http_request import build_request
-from probetui.probers.http_transport import OneShotTransport
-from probetui.probers.tcp import probe_tcp
+from probetui.probers.tcp_probe import probe_tcp
 from tests.e2e.program import PROGRAM, Program, wait_for
+from tests.probers.go.test_dial import echo
 from tests.probers.servers import LOOPBACK, serving
-from tests.probers.test_connection import echo
+from tests.requirements import require_root
 from tests.runtimes.bench import POLITE, sh
 from tests.runtimes.process.bench import ProcessBench
 
@@ -73,6 +74,12 @@ while True:
 )
 
 
+@pytest.fixture
+def _root() -> None:
+    """Make a network namespace possible."""
+    require_root()
+
+
 @contextmanager
 def no_descriptor_left() -> Iterator[None]:
     """In the block, nothing can be opened."""
@@ -96,19 +103,19 @@ async def test_without_a_descriptor_a_connection_is_our_trouble() -> None:
     async with serving(echo) as port:
         with (
             no_descriptor_left(),
-            pytest.raises(OwnTroubleError, match="too many open files"),
+            pytest.raises(LocalResourceError, match="too many open files"),
         ):
             await dial(LOOPBACK, port)
 
 
 async def test_without_a_descriptor_a_name_is_our_trouble() -> None:
-    with no_descriptor_left(), pytest.raises(OwnTroubleError, match="not looked up"):
+    with no_descriptor_left(), pytest.raises(LocalResourceError, match="not looked up"):
         await dial("probetui-hostile.invalid", 80)
 
 
 async def test_without_a_descriptor_a_tcp_probe_is_no_failure() -> None:
     async with serving(echo) as port:
-        with no_descriptor_left(), pytest.raises(OwnTroubleError):
+        with no_descriptor_left(), pytest.raises(LocalResourceError):
             await probe_tcp(LOOPBACK, port, SECOND)
         attempt = await probe_tcp(LOOPBACK, port, SECOND * 30)
 
@@ -117,7 +124,7 @@ async def test_without_a_descriptor_a_tcp_probe_is_no_failure() -> None:
 
 async def test_without_a_descriptor_an_http_probe_is_no_failure() -> None:
     request = build_request(HTTPGetAction(1), LOOPBACK, 1)
-    with no_descriptor_left(), pytest.raises(OwnTroubleError):
+    with no_descriptor_left(), pytest.raises(LocalResourceError):
         await probe_http(request, SECOND, OneShotTransport())
 
 
@@ -137,8 +144,8 @@ NO_LOCAL_PORT = (
     LOOPBACK_UP
     + """\
 import asyncio, pathlib
-from probetui.errors import OwnTroubleError
-from probetui.probers.connection import dial
+from probetui.errors import LocalResourceError
+from probetui.probers.go.dial import dial
 
 LOCAL_PORTS = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -149,7 +156,7 @@ async def main():
     try:
         for _ in range(100):
             kept.append(await dial("127.0.0.1", 40000))
-    except OwnTroubleError as error:
+    except LocalResourceError as error:
         print(error)
 
 asyncio.run(main())
@@ -157,7 +164,7 @@ asyncio.run(main())
 )
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="takes a network namespace")
+@pytest.mark.usefixtures("_root")
 def test_without_a_local_port_a_connection_is_our_trouble() -> None:
     done = subprocess.run(
         ["unshare", "--net", sys.executable, "-c", NO_LOCAL_PORT],
@@ -171,7 +178,7 @@ def test_without_a_local_port_a_connection_is_our_trouble() -> None:
 
 
 async def test_without_a_descriptor_a_grpc_probe_is_no_failure() -> None:
-    with no_descriptor_left(), pytest.raises(OwnTroubleError):
+    with no_descriptor_left(), pytest.raises(LocalResourceError):
         await probe_grpc(LOOPBACK, 1, "", SECOND * 30)
 
 
@@ -218,7 +225,7 @@ def free_port() -> int:
 
 @pytest.mark.e2e
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="takes a network namespace")
+@pytest.mark.usefixtures("_root")
 def test_silent_names_do_not_kill_a_healthy_container(tmp_path: Path) -> None:
     """All of it has a network and an /etc/resolv.conf of its own."""
     program = Program(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from probetui.drive.clocks import SystemClock
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
+from probetui.ports import Runtime
 from probetui.runtimes.process import records
 from probetui.runtimes.process.runtime import ProcessRuntime
 from probetui.runtimes.process_identity import Process, identify
@@ -25,8 +27,16 @@ from tests.runtimes.process.bench import ProcessBench
 ENDED = Process(999999999, "an earlier boot/1")
 
 
-async def a_running_pod(runtime: ProcessRuntime, name: str = "web") -> int:
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
+    made = ProcessBench(tmp_path)
+    yield made
+    await made.clean_up()
+
+
+async def a_running_pod(runtime: Runtime, name: str = "web") -> int:
     """Run a pod, and return its main process."""
+    assert isinstance(runtime, ProcessRuntime)
     container = a_container(command=sh("exec sleep 600"))
     pod = a_pod(container, name=name, uid=f"uid-of-{name}")
     sandbox_id = await runtime.run_pod_sandbox(RunPodSandbox(pod, 0))
@@ -110,12 +120,9 @@ def change(file: Path, **fields: Any) -> None:
 
 @pytest.mark.parametrize("has_record", [False, True])
 async def test_what_a_killed_probetui_had_begun_of_a_sandbox_is_removed(
-    tmp_path: Path, *, has_record: bool
+    bench: ProcessBench, tmp_path: Path, *, has_record: bool
 ) -> None:
-    bench = ProcessBench(tmp_path)
-    runtime = bench.runtime
-    assert isinstance(runtime, ProcessRuntime)
-    await a_running_pod(runtime)
+    await a_running_pod(bench.runtime)
     (folder,) = files(tmp_path, "*")
     making = tmp_path / f".new-{ENDED.pid}-{'ab' * 6}"
     making.mkdir()
@@ -129,14 +136,12 @@ async def test_what_a_killed_probetui_had_begun_of_a_sandbox_is_removed(
     assert not await other.relist()
     assert os.listdir(tmp_path) == []
     await other.close()
-    await bench.clean_up()
 
 
-async def test_a_copy_of_a_sandbox_is_not_removed_in_its_place(tmp_path: Path) -> None:
-    bench = ProcessBench(tmp_path)
-    runtime = bench.runtime
-    assert isinstance(runtime, ProcessRuntime)
-    await a_running_pod(runtime)
+async def test_a_copy_of_a_sandbox_is_not_removed_in_its_place(
+    bench: ProcessBench, tmp_path: Path
+) -> None:
+    await a_running_pod(bench.runtime)
     (folder,) = files(tmp_path, "*")
     shutil.copytree(folder, tmp_path / ("cd" * 6))
     other = ProcessRuntime(tmp_path, SystemClock(), sees_all=True)
@@ -146,7 +151,6 @@ async def test_a_copy_of_a_sandbox_is_not_removed_in_its_place(tmp_path: Path) -
     assert not await other.relist()
     assert os.listdir(tmp_path) == []
     await other.close()
-    await bench.clean_up()
 
 
 ME = identify(os.getpid())
@@ -177,12 +181,9 @@ assert INIT
     ],
 )
 async def test_a_record_that_makes_no_sense_is_none_of_ours_and_goes_with_its_pod(
-    tmp_path: Path, fields: dict[str, Any]
+    bench: ProcessBench, tmp_path: Path, fields: dict[str, Any]
 ) -> None:
-    bench = ProcessBench(tmp_path)
-    runtime = bench.runtime
-    assert isinstance(runtime, ProcessRuntime)
-    process = await a_running_pod(runtime)
+    process = await a_running_pod(bench.runtime)
     (file,) = files(tmp_path, f"*/*/{records.CONTAINER_FILE}")
     change(file, **fields)
 
@@ -193,7 +194,6 @@ async def test_a_record_that_makes_no_sense_is_none_of_ours_and_goes_with_its_po
     await bench.until_dead(process)
     assert os.listdir(tmp_path) == []
     await other.close()
-    await bench.clean_up()
 
 
 @pytest.mark.parametrize(
@@ -209,12 +209,9 @@ async def test_a_record_that_makes_no_sense_is_none_of_ours_and_goes_with_its_po
     ],
 )
 async def test_a_pod_with_a_damaged_record_is_still_listed_and_removed(
-    tmp_path: Path, fields: dict[str, Any]
+    bench: ProcessBench, tmp_path: Path, fields: dict[str, Any]
 ) -> None:
-    bench = ProcessBench(tmp_path)
-    runtime = bench.runtime
-    assert isinstance(runtime, ProcessRuntime)
-    process = await a_running_pod(runtime)
+    process = await a_running_pod(bench.runtime)
     (file,) = files(tmp_path, f"*/{records.SANDBOX_FILE}")
     change(file, **fields)
     other = ProcessRuntime(tmp_path, SystemClock(), sees_all=True)
@@ -224,4 +221,3 @@ async def test_a_pod_with_a_damaged_record_is_still_listed_and_removed(
     await bench.until_dead(process)
     assert os.listdir(tmp_path) == []
     await other.close()
-    await bench.clean_up()

@@ -23,11 +23,12 @@ from probetui.kubelet.effects import CreateContainer, UnmountVolume
 from probetui.runtimes.docker.translate import to_docker_id
 from probetui.runtimes.sub_paths import sub_paths_folder
 from tests.hostile.arena import facts_of
+from tests.requirements import skip_unless_ci
 from tests.runtimes.bench import SLOW, Bench
-from tests.runtimes.cri_bench import CriBench, alone
-from tests.runtimes.docker_bench import DockerBench
+from tests.runtimes.cri.bench import CriBench, alone
+from tests.runtimes.docker.bench import DockerBench
 from tests.runtimes.own_daemon import OwnDaemon, why_not
-from tests.runtimes.volume_contract import a_pod_with, host, look, mount, run
+from tests.runtimes.volume_contract import a_pod_with, host, inspect, mount, run
 
 pytestmark = pytest.mark.slow
 
@@ -147,7 +148,7 @@ async def test_a_restart_looks_again(bench: Bench, canary: Path) -> None:
     before = facts_of(canary)
     pod, sandbox_id = await a_pod_after(bench, "mkdir /s/sub; echo 1 > /s/sub/file")
     first = await start(bench, pod, sandbox_id, "sub")
-    assert await look(bench, first, "cat /part/file") == "1\n"
+    assert await inspect(bench, first, "cat /part/file") == "1\n"
     attacker = await run(
         bench,
         pod,
@@ -161,7 +162,7 @@ async def test_a_restart_looks_again(bench: Bench, canary: Path) -> None:
     with pytest.raises(ContainerConfigError, match=REFUSED):
         await start(bench, pod, sandbox_id, "sub", attempt=1)
 
-    assert await look(bench, first, "cat /part/file") == "1\n"
+    assert await inspect(bench, first, "cat /part/file") == "1\n"
     assert facts_of(canary) == before
 
 
@@ -185,7 +186,7 @@ async def test_a_link_that_comes_and_goes_gives_nothing_of_the_host(
         except ContainerRuntimeError as refusal:
             found.append(str(refusal))
             continue
-        found.append(await look(bench, container_id, "ls /part; touch /part/mine"))
+        found.append(await inspect(bench, container_id, "ls /part; touch /part/mine"))
 
     assert not [text for text in found if "secret" in text]
     assert len(found) == STARTS
@@ -219,7 +220,7 @@ async def test_what_is_mounted_is_what_was_looked_at(
     except ContainerConfigError:
         assert is_guarded(bench)
     else:
-        assert await look(bench, created, "cat /part/file") == "mine\n"
+        assert await inspect(bench, created, "cat /part/file") == "mine\n"
 
     assert facts_of(canary) == before
 
@@ -230,7 +231,7 @@ async def test_others_go_on_after_a_start(bench: Bench) -> None:
 
     await start(bench, pod, sandbox_id, "sub", name="reader")
 
-    assert await look(bench, writer, "touch /s/sub/file; ls /s/sub") == "file\n"
+    assert await inspect(bench, writer, "touch /s/sub/file; ls /s/sub") == "file\n"
 
 
 @pytest.mark.docker
@@ -257,7 +258,7 @@ async def test_a_volume_that_strangers_can_write_to_has_no_guarded_sub_paths() -
     try:
         pod, sandbox_id = await a_pod_after(bench, "mkdir /s/sub")
         (volume,) = bench.volumes()
-        stranger = bench.run_foreign(volumes={volume.name: {"bind": "/s"}})
+        stranger = bench.run_unmanaged(volumes={volume.name: {"bind": "/s"}})
 
         with pytest.raises(ContainerConfigError, match=REFUSED):
             await start(bench, pod, sandbox_id, "sub")
@@ -325,7 +326,7 @@ async def test_what_stays_in_the_volume_is_mounted(
 
     found = await start(bench, pod, sandbox_id, sub_path)
 
-    assert await look(bench, found, "ls /part") == expected
+    assert await inspect(bench, found, "ls /part") == expected
 
 
 async def test_a_volume_in_memory_has_sub_paths_too(bench: Bench, canary: Path) -> None:
@@ -338,7 +339,7 @@ async def test_a_volume_in_memory_has_sub_paths_too(bench: Bench, canary: Path) 
     with pytest.raises(ContainerConfigError, match=REFUSED):
         await start(bench, pod, sandbox_id, "link", name="victim")
 
-    assert await look(bench, found, "ls /part") == "f\n"
+    assert await inspect(bench, found, "ls /part") == "f\n"
     assert facts_of(canary) == before
 
 
@@ -349,7 +350,7 @@ async def test_a_file_of_a_config_map_is_mounted_as_one(bench: Bench) -> None:
 
     found = await start(bench, pod, sandbox_id, "app.conf")
 
-    assert await look(bench, found, "cat /part") == "key: value\n"
+    assert await inspect(bench, found, "cat /part") == "key: value\n"
 
 
 async def test_nothing_stays_mounted_once_a_pod_is_gone(bench: Bench) -> None:
@@ -377,7 +378,7 @@ async def test_a_daemon_that_does_not_see_our_mounts_mounts_no_empty_folder(
 ) -> None:
     before = facts_of(canary)
     if reason := why_not():
-        pytest.skip(reason)
+        skip_unless_ci(reason)
     daemon = OwnDaemon(
         Path(tempfile.mkdtemp(prefix="dockerd-")),  # a short name
         "--mount",
@@ -394,7 +395,7 @@ async def test_a_daemon_that_does_not_see_our_mounts_mounts_no_empty_folder(
         with pytest.raises(ContainerConfigError, match=REFUSED):
             await start(bench, pod, sandbox_id, "link", name="victim")
 
-        assert await look(bench, found, "ls /part") == "f\n"
+        assert await inspect(bench, found, "ls /part") == "f\n"
         assert mounts_of(bench) == []
         assert facts_of(canary) == before
         await bench.close()

@@ -225,5 +225,5 @@ def test_a_disk_that_fills_up_in_a_session_ends_it_in_good_order(arena: Arena) -
     assert "Traceback" not in done.stdout + done.stderr, done.stderr
     assert done.returncode == 0, done.stdout + done.stderr
     assert trace.read_text().split() == ["started", "preStop", "SIGTERM"]
-    assert "nothing is recorded any more: " in done.stderr, done.stderr
+    assert "recording stopped: " in done.stderr, done.stderr
     assert "No space left on device" in done.stderr

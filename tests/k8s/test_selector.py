@@ -11,7 +11,7 @@ LABELS = {"app": "web", "tier": "front", "example.com/team": "a-b_c.d", "empty":
 
 
 def matches(selector: str) -> bool:
-    return all(each.matches(LABELS) for each in parse_selector(selector))
+    return all(requirement.matches(LABELS) for requirement in parse_selector(selector))
 
 
 @pytest.mark.parametrize(

@@ -5,30 +5,29 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from probetui.kubelet.effects import Effect, Operation, RunOperation
+from probetui.kubelet.facts import OperationFinished, OperationValue
+from probetui.kubelet.journal import EventEntry, JournalEntry
+from probetui.kubelet.runtime.routines import Routine, RoutineRunner
+from probetui.kubelet.runtime.turn import TurnBuilder
 from tests.builders import START
 
-from probetui.kubelet.effects import Effect, Operation, RunOperation
-from probetui.kubelet.inputs import OperationFinished, OperationValue
-from probetui.kubelet.journal import Entry, EventEntry
-from probetui.kubelet.routine import Routine, Runner
-from probetui.kubelet.turn import Ledger
-
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=JournalEntry)
 
 
-class Carrier:
+class EffectExecutor:
     """A runner, its ledger, and a time that passes when told.
 
     `returned` has what each routine that ended returned, in the order of their ends.
     """
 
     def __init__(self) -> None:
-        self.ledger = Ledger()
-        self.runner = Runner(self.ledger)
+        self.ledger = TurnBuilder()
+        self.runner = RoutineRunner(self.ledger)
         self.now = START
         self.returned: list[Any] = []
         self._unanswered: list[RunOperation] = []
-        self._entries: list[Entry] = []
+        self._entries: list[JournalEntry] = []
 
     def start(self, routine: Routine[Any], pod_uid: str = "uid-of-web") -> None:
         """Carry a routine to its first wait."""
@@ -41,7 +40,7 @@ class Carrier:
     def asked(self) -> list[Operation]:
         """Return the operations that wait for an answer, oldest first."""
         self._take()
-        return [each.operation for each in self._unanswered]
+        return [operation.operation for operation in self._unanswered]
 
     def answer(
         self,
@@ -71,19 +70,19 @@ class Carrier:
     def entries(self, kind: type[E]) -> list[E]:
         """Return the entries of one kind so far."""
         self._take()
-        return [each for each in self._entries if isinstance(each, kind)]
+        return [entry for entry in self._entries if isinstance(entry, kind)]
 
     def events(self) -> list[tuple[str, str, str]]:
         """Return type, reason and message of every event so far."""
         return [
-            (each.event.type, each.event.reason, each.event.message)
-            for each in self.entries(EventEntry)
+            (entry.event.type, entry.event.reason, entry.event.message)
+            for entry in self.entries(EventEntry)
         ]
 
     def _take(self) -> None:
-        turn = self.ledger.take()
+        turn = self.ledger.finish()
         self._entries += turn.entries
-        self._unanswered += [_operation(each) for each in turn.effects]
+        self._unanswered += [_operation(effect) for effect in turn.effects]
 
 
 def _operation(effect: Effect) -> RunOperation:

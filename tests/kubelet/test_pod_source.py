@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders import a_pod
 
 from probetui.kubelet.pod_source import CONFIG_SOURCE, is_static_pod
+from tests.builders import a_pod
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.k8s.config import ConfigMap, ConfigObject, Secret
-from probetui.manifest.config_objects import ConfigReader
-from probetui.manifest.nodes import MapNode
-from probetui.manifest.parse import Source, parse
+from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
+from probetui.manifest.config_objects import ConfigObjectReader
 from probetui.manifest.problem import Severity
+from probetui.manifest.yaml.nodes import MapNode
+from probetui.manifest.yaml.parser import SourceFile, parse_yaml
 
 
 def read(
@@ -18,11 +18,11 @@ def read(
 ) -> tuple[ConfigObject | None, list[str]]:
     """Read an object called `x`; return it and its problems as they are printed."""
     text = f"metadata: {{name: x}}\n{fields}\n"
-    (document,) = parse(Source("a.yaml", text)).documents
+    (document,) = parse_yaml(SourceFile("a.yaml", text)).documents
     assert isinstance(document.root, MapNode)
-    reader = ConfigReader(kind, document.root, path, unknown)
+    reader = ConfigObjectReader(kind, document.root, path, unknown)
     value = reader.read(namespace)
-    return value, [str(each) for each in reader.problems]
+    return value, [str(problem) for problem in reader.problems]
 
 
 def test_a_config_map_has_texts_and_bytes() -> None:

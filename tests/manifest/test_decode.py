@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 import pytest
 from lightkube.models import core_v1, meta_v1
 
-from probetui.manifest.decode import Decoded, decode, nearest
-from probetui.manifest.parse import Source, parse
+from probetui.manifest.decode import Decoded, decode
+from probetui.manifest.yaml.parser import SourceFile, parse_yaml
 
 
 def _decoded(text: str, path: str = "") -> Decoded[core_v1.Container]:
-    (document,) = parse(Source("c.yaml", text)).documents
+    (document,) = parse_yaml(SourceFile("c.yaml", text)).documents
     return decode(document.root, core_v1.Container, path)
 
 
@@ -105,13 +105,13 @@ def test_a_wrong_type_names_the_field_and_what_it_takes(
     decoded = _decoded(field)
 
     messages = [f"{each.path}: {each.message}" for each in decoded.problems]
-    assert [each.partition(" (json: ")[0] for each in messages] == [problem]
+    assert [message.partition(" (json: ")[0] for message in messages] == [problem]
 
 
 def test_all_problems_are_found_at_once_with_their_places() -> None:
     decoded = _decoded("name: 5\nimage: yes\nports:\n- containerPort: '80'\n", "spec")
 
-    assert [str(each.position) for each in decoded.problems] == [
+    assert [str(problem.position) for problem in decoded.problems] == [
         "c.yaml:1:1",
         "c.yaml:2:1",
         "c.yaml:4:3",
@@ -157,7 +157,7 @@ def test_quantities_may_be_numbers() -> None:
 def test_unknown_fields_are_reported_with_the_nearest_name() -> None:
     decoded = _decoded("livenesProbe: {}\nzzz: 1\nports: [{containerport: 1}]\n", "c")
 
-    assert [(each.path, each.message) for each in decoded.unknown] == [
+    assert [(field.path, field.message) for field in decoded.unknown] == [
         (
             "c.livenesProbe",
             'unknown field "livenesProbe" (did you mean "livenessProbe"?)',
@@ -178,8 +178,8 @@ def test_null_items_are_empty_objects() -> None:
 
 
 def test_times_and_raw_fields_are_read() -> None:
-    (document,) = parse(
-        Source(
+    (document,) = parse_yaml(
+        SourceFile(
             "p.yaml",
             "metadata:\n"
             "  creationTimestamp: 2026-11-20T08:21:05Z\n"
@@ -195,21 +195,18 @@ def test_times_and_raw_fields_are_read() -> None:
     assert metadata is not None
     assert metadata.creationTimestamp == datetime(2026, 11, 20, 8, 21, 5, tzinfo=UTC)
     assert metadata.managedFields == [meta_v1.ManagedFieldsEntry(fieldsV1={"a": [1]})]
-    assert [each.path for each in decoded.problems] == [
+    assert [problem.path for problem in decoded.problems] == [
         "metadata.managedFields[0].time",
         "metadata.deletionTimestamp",
         "status.startTime",
     ]
 
 
-def test_the_nearest_name_does_not_care_about_capitals() -> None:
-    assert nearest("HTTPGET", ["exec", "httpGet"]) == "httpGet"
-    assert nearest("banana", ["exec", "httpGet"]) == ""
-
-
 def test_null_items_of_any_type_have_gos_zero_value() -> None:
-    (document,) = parse(
-        Source("p.yaml", "spec: {securityContext: {supplementalGroups: [null, 5]}}\n")
+    (document,) = parse_yaml(
+        SourceFile(
+            "p.yaml", "spec: {securityContext: {supplementalGroups: [null, 5]}}\n"
+        )
     ).documents
 
     spec = decode(document.root, core_v1.Pod).value.spec

@@ -111,7 +111,7 @@ def test_sources_of_variables_get_version_and_divisor() -> None:
         " {name: B, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]"
     )
 
-    first, second = [each.valueFrom for each in container.env or ()]
+    first, second = [var.valueFrom for var in container.env or ()]
     assert first is not None
     assert second is not None
     assert first.fieldRef is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from probetui.manifest.load import load_manifests
-from probetui.manifest.parse import Source
+from probetui.manifest.yaml.parser import SourceFile
 
 MANIFEST = """\
 apiVersion: v1
@@ -25,8 +25,8 @@ GRACE = "PodSpec.spec.terminationGracePeriodSeconds of type int64"
 
 
 def problems(grace: str = "30", period: str = "10") -> list[str]:
-    source = Source("pod.yaml", MANIFEST % (grace, period))
-    return [str(each) for each in load_manifests([source]).errors]
+    source = SourceFile("pod.yaml", MANIFEST % (grace, period))
+    return [str(error) for error in load_manifests([source]).errors]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_grace_period_beyond_int64_is_told_as_the_api_server_does() -> None:
     ],
 )
 def test_a_grace_period_that_no_clock_can_count_is_cut(grace: str, counts: int) -> None:
-    source = Source("pod.yaml", MANIFEST % (grace, "10"))
+    source = SourceFile("pod.yaml", MANIFEST % (grace, "10"))
 
     (loaded,) = load_manifests([source]).loaded
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from lightkube.models import core_v1, meta_v1
 
-from probetui.manifest.identity import generated_name, pod_uid
+from probetui.manifest.draft import generate_name, pod_uid
 from tests.manifest.yaml_pods import pod_model
 
 
@@ -32,15 +32,15 @@ def test_any_change_gives_another_uid(container: str, host: str, location: str) 
 
 
 def test_a_generated_name_has_five_letters_of_the_uid() -> None:
-    name = generated_name("web-", "u1")
+    name = generate_name("web-", "u1")
 
     assert re.fullmatch("web-[bcdfghjklmnpqrstvwxz2-9]{5}", name)
-    assert name == generated_name("web-", "u1")
-    assert name != generated_name("web-", "u2")
+    assert name == generate_name("web-", "u1")
+    assert name != generate_name("web-", "u2")
 
 
 def test_a_generated_name_is_a_label_at_most() -> None:
-    assert len(generated_name("x" * 100, "u1")) == 63
+    assert len(generate_name("x" * 100, "u1")) == 63
 
 
 def test_a_pod_with_what_is_no_text_has_a_uid_too() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from probetui.errors import ManifestError
-from probetui.k8s.config import ConfigMap, Secret
 from probetui.k8s.pod import RestartPolicy
-from probetui.k8s.volume import EmptyDir, OtherVolume
+from probetui.k8s.volume import ConfigMap, EmptyDir, OtherVolume, Secret
 from probetui.manifest.load import load_manifests
-from probetui.manifest.manifests import Origin, Validation
-from probetui.manifest.parse import Source
+from probetui.manifest.manifests import FieldValidation, PodOrigin
+from probetui.manifest.yaml.parser import SourceFile
 from tests.manifest.yaml_pods import PROBED, lines, load, pod_yaml
 
 _POD = """\
@@ -64,8 +63,8 @@ def _workload(kind: str, spec: str, api_version: str = "apps/v1") -> str:
         ),
         pytest.param(
             "livenessProbe:\n      exec: {command: [a]}\n      httpGet: {port: http}",
-            "pod.yaml:14:7: spec.containers[0].livenessProbe.httpGet: is one handler"
-            " too many, a probe has exactly one",
+            "pod.yaml:14:7: spec.containers[0].livenessProbe.httpGet: is a second"
+            " handler, a probe has exactly one",
             id="two-handlers",
         ),
         pytest.param(
@@ -126,14 +125,14 @@ def _workload(kind: str, spec: str, api_version: str = "apps/v1") -> str:
         ),
         pytest.param(
             "lifecycle: {preStop: {exec: {command: [a]}, sleep: {seconds: 1}}}",
-            "pod.yaml:12:49: spec.containers[0].lifecycle.preStop.sleep: is one handler"
-            " too many, a hook has exactly one",
+            "pod.yaml:12:49: spec.containers[0].lifecycle.preStop.sleep: is a second"
+            " handler, a hook has exactly one",
             id="hook-with-two-handlers",
         ),
         pytest.param(
             "restartPolicy: Always",
             "pod.yaml:12:5: spec.containers[0].restartPolicy: only init containers may"
-            " have a restartPolicy, the pod's counts here",
+            " have a restartPolicy; the pod's applies here",
             id="restart-policy-of-a-container",
         ),
         pytest.param(
@@ -182,7 +181,7 @@ def test_an_error_in_a_container_says_where_and_what_to_do(
         ),
         pytest.param(
             "initContainers: [{name: web, image: b}]",
-            'pod.yaml:12:21: spec.initContainers[0].name: "web" is there twice',
+            'pod.yaml:12:21: spec.initContainers[0].name: "web" is a duplicate',
             id="name-of-another-container",
         ),
         pytest.param(
@@ -218,13 +217,13 @@ def test_an_error_in_the_spec_says_where_and_what_to_do(
 ) -> None:
     manifests = load(f"{_POD}  {spec}\n")
 
-    assert [str(each) for each in manifests.errors] == [problem]
+    assert [str(error) for error in manifests.errors] == [problem]
 
 
 def test_a_pod_needs_containers() -> None:
     manifests = load("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {}\n")
 
-    assert [str(each) for each in manifests.errors] == [
+    assert [str(error) for error in manifests.errors] == [
         "pod.yaml:4:1: spec.containers: is empty, a pod needs at least one container"
     ]
 
@@ -239,11 +238,14 @@ def test_annotations_that_are_too_long_are_refused() -> None:
 
 def test_all_problems_of_all_files_are_told_at_once_in_order() -> None:
     bad = pod_yaml(f"{PROBED}, tty: maybe", "restartPolicy: x, hostname: 5")
-    sources = [Source("b.yaml", bad), Source("a.yaml", bad + "---\nkind: Pod\n")]
+    sources = [
+        SourceFile("b.yaml", bad),
+        SourceFile("a.yaml", bad + "---\nkind: Pod\n"),
+    ]
 
     manifests = load_manifests(sources)
 
-    places = [f"{each.file}:{each.line} {each.path}" for each in manifests.errors]
+    places = [f"{error.file}:{error.line} {error.path}" for error in manifests.errors]
     assert places == [
         "b.yaml:4 spec.containers[0].tty",
         "b.yaml:4 spec.restartPolicy",
@@ -259,7 +261,7 @@ def test_all_problems_of_all_files_are_told_at_once_in_order() -> None:
 def test_a_field_that_cannot_be_read_is_reported_once() -> None:
     manifests = load("apiVersion: v1\nkind: Pod\nmetadata: {name: 5}\nspec: web\n")
 
-    assert [str(each) for each in manifests.errors] == [
+    assert [str(error) for error in manifests.errors] == [
         (
             "pod.yaml:3:12: metadata.name: is the number 5, must be a string: put it in"
             ' quotes, "5"'
@@ -280,7 +282,7 @@ def test_errors_can_be_raised_together() -> None:
 
     assert caught.value.exit_status == 2
     assert caught.value.problems == (
-        "pod.yaml:1:1: apiVersion: is missing, must be there as in `apiVersion: v1`",
+        "pod.yaml:1:1: apiVersion: is missing, set it as in `apiVersion: v1`",
     )
 
 
@@ -316,9 +318,9 @@ def test_a_syntax_error_shows_the_line_with_a_caret() -> None:
 @pytest.mark.parametrize(
     ("validation", "expected"),
     [
-        pytest.param(Validation.STRICT, "error", id="strict"),
-        pytest.param(Validation.WARN, "warning", id="warn"),
-        pytest.param(Validation.IGNORE, "", id="ignore"),
+        pytest.param(FieldValidation.STRICT, "error", id="strict"),
+        pytest.param(FieldValidation.WARN, "warning", id="warn"),
+        pytest.param(FieldValidation.IGNORE, "", id="ignore"),
     ],
 )
 @pytest.mark.parametrize(
@@ -332,18 +334,20 @@ def test_a_syntax_error_shows_the_line_with_a_caret() -> None:
         ),
         pytest.param(
             f"{PROBED}, tty: true, tty: true",
-            "spec.containers[0].tty: is there already in line 4, the last one counts",
+            "spec.containers[0].tty: duplicate key, first in line 4; the last one is"
+            " used",
             id="double-key",
         ),
     ],
 )
 def test_what_a_lenient_reader_would_miss(
-    field: str, message: str, validation: Validation, expected: str
+    field: str, message: str, validation: FieldValidation, expected: str
 ) -> None:
     manifests = load(pod_yaml(field), validation=validation)
 
     found = [
-        f"{each.severity}: {each.path}: {each.message}" for each in manifests.problems
+        f"{problem.severity}: {problem.path}: {problem.message}"
+        for problem in manifests.problems
     ]
     assert found == [f"{expected}: {message}"] * bool(expected)
     assert len(manifests.pods) == (expected != "error")
@@ -373,7 +377,7 @@ def test_a_port_name_that_is_not_there_is_a_warning() -> None:
         'pod.yaml:12:32: spec.containers[0].readinessProbe.httpGet.port: "htpp" is not'
         ' a port name of container "web" (has: http, metrics), so the probe errors at'
         " every"
-        " try"
+        " attempt"
     )
     assert len(manifests.pods) == 1
 
@@ -394,7 +398,7 @@ def test_unsupported_fields_are_listed_apart() -> None:
     manifests = load(pod_yaml(PROBED, "subdomain: a"))
 
     assert manifests.problems == ()
-    assert [each.path for each in manifests.unsupported] == ["spec.subdomain"]
+    assert [problem.path for problem in manifests.unsupported] == ["spec.subdomain"]
 
 
 @pytest.mark.parametrize(
@@ -482,7 +486,7 @@ def test_a_pod_template_is_run_as_it_is() -> None:
 
     (loaded,) = load(text).loaded
 
-    assert loaded.origin == Origin("PodTemplate", "web")
+    assert loaded.origin == PodOrigin("PodTemplate", "web")
     assert loaded.pod.labels == {"a": "b"}
 
 
@@ -491,7 +495,9 @@ def test_errors_in_a_template_name_the_field_in_the_document() -> None:
 
     manifests = load(text.replace("name: web", "name: Web"))
 
-    assert [f"{each.line}:{each.column} {each.path}" for each in manifests.errors] == [
+    assert [
+        f"{error.line}:{error.column} {error.path}" for error in manifests.errors
+    ] == [
         "3:12 metadata.name",
         "9:7 spec.template.spec.hostname",
     ]
@@ -535,13 +541,13 @@ def test_workloads_have_rules_of_their_own(
 
     errors = load(text).errors
 
-    assert [f"{each.path}: {each.message}" for each in errors] == problem
+    assert [f"{error.path}: {error.message}" for error in errors] == problem
 
 
 def test_a_workload_without_a_template_has_no_containers() -> None:
     manifests = load(_workload("Deployment", "  replicas: 1\n"))
 
-    assert [str(each) for each in manifests.errors] == [
+    assert [str(error) for error in manifests.errors] == [
         (
             "pod.yaml:4:1: spec.template.spec.containers: is empty, a pod needs at"
             " least one container"
@@ -561,8 +567,11 @@ def test_items_of_a_list_are_loaded_as_if_alone() -> None:
 
     manifests = load(text)
 
-    assert [each.name for each in manifests.pods] == ["a"]
-    assert [f"{each.line} {each.path} {each.rule}" for each in manifests.problems] == [
+    assert [pod.name for pod in manifests.pods] == ["a"]
+    assert [
+        f"{problem.line} {problem.path} {problem.rule}"
+        for problem in manifests.problems
+    ] == [
         "5  kind-skipped",
         "9 items[2].items[0].metadata.name FieldValueInvalid",
         "9 items[2].items[0].spec.containers FieldValueRequired",
@@ -604,7 +613,10 @@ def test_config_maps_and_secrets_are_kept_for_pods_of_their_namespace(
         ConfigMap("cfg", namespace, {"a": "b"}),
         Secret("cfg", namespace, {"a": b"b"}),
     )
-    assert [each.position.line for each in manifests.objects] == [1, 6]
+    assert [loaded_object.position.line for loaded_object in manifests.objects] == [
+        1,
+        6,
+    ]
 
 
 def test_of_two_config_maps_of_one_name_the_last_one_counts() -> None:
@@ -615,8 +627,8 @@ def test_of_two_config_maps_of_one_name_the_last_one_counts() -> None:
     assert manifests.config_objects == (ConfigMap("cfg", data={"a": "c"}),)
     (warning,) = manifests.warnings
     assert str(warning) == (
-        'pod.yaml:6:1: ConfigMap "cfg" is there already (pod.yaml:1:1), the last one'
-        " counts"
+        'pod.yaml:6:1: ConfigMap "cfg" is defined twice (first in pod.yaml:1:1);'
+        " the last one is used"
     )
 
 
@@ -629,7 +641,9 @@ def test_an_object_that_no_pod_uses_is_worth_a_note() -> None:
 
     manifests = load(used + pod)
 
-    assert lines(manifests) == ['note: pod.yaml:5:1: Secret "unused" is used by no pod']
+    assert lines(manifests) == [
+        'note: pod.yaml:5:1: Secret "unused" is not used by any pod'
+    ]
 
 
 def test_a_reference_to_nothing_is_worth_a_warning_at_its_place() -> None:
@@ -653,7 +667,7 @@ def test_the_namespace_asked_for_is_everyones() -> None:
 def test_two_pods_with_one_name_are_an_error() -> None:
     manifests = load(f"{pod_yaml(PROBED)}---\n{pod_yaml(PROBED)}")
 
-    assert [str(each) for each in manifests.errors] == [
+    assert [str(error) for error in manifests.errors] == [
         'pod.yaml:8:12: metadata.name: "web" is the name of another pod (pod.yaml:3:12)'
     ]
 
@@ -664,14 +678,14 @@ def test_one_name_in_two_namespaces_is_fine() -> None:
     manifests = load(f"{pod_yaml(PROBED)}---\n{other}")
 
     assert manifests.problems == ()
-    assert len({each.uid for each in manifests.pods}) == 2
+    assert len({pod.uid for pod in manifests.pods}) == 2
 
 
 def test_two_pods_with_one_uid_are_an_error() -> None:
     first = pod_yaml(PROBED, metadata="name: a, uid: u1")
     second = pod_yaml(PROBED, metadata="name: b, uid: u1")
 
-    assert [str(each) for each in load(f"{first}---\n{second}").errors] == [
+    assert [str(error) for error in load(f"{first}---\n{second}").errors] == [
         'pod.yaml:8:21: metadata.uid: "u1" is the uid of another pod (pod.yaml:3:21)'
     ]
 
@@ -694,7 +708,7 @@ def test_workloads_of_one_name_are_told_apart_by_their_kind() -> None:
 def test_a_uid_is_made_of_content_host_and_file() -> None:
     text = pod_yaml(PROBED)
     uids = {
-        load_manifests([Source(name, text, location)], host=host).pods[0].uid
+        load_manifests([SourceFile(name, text, location)], host=host).pods[0].uid
         for name, location, host in (
             ("a.yaml", "", "h1"),
             ("a.yaml", "/x/a.yaml", "h1"),
@@ -715,7 +729,7 @@ def test_a_uid_that_is_there_is_kept() -> None:
 def test_a_uid_must_fit_into_names() -> None:
     manifests = load(pod_yaml(PROBED, metadata="name: web, uid: a/b"))
 
-    assert [str(each) for each in manifests.errors] == [
+    assert [str(error) for error in manifests.errors] == [
         (
             "pod.yaml:3:23: metadata.uid: is \"a/b\", must be letters, digits, '-',"
             " '_' and '.'"
@@ -816,8 +830,8 @@ def test_without_pods_a_setting_changes_nothing() -> None:
 def test_problems_of_one_object_do_not_hide_another() -> None:
     manifests = load(f"{pod_yaml(PROBED)}---\nkind: 5\n")
 
-    assert [each.name for each in manifests.pods] == ["web"]
-    assert [str(each) for each in manifests.errors] == [
+    assert [pod.name for pod in manifests.pods] == ["web"]
+    assert [str(error) for error in manifests.errors] == [
         "pod.yaml:6:1: kind: must be a string"
     ]
 
@@ -826,13 +840,13 @@ def test_what_is_wrong_in_a_secret_is_an_error_like_any_other() -> None:
     manifests = load("apiVersion: v1\nkind: Secret\ndata: {a: [1, x]}\n")
 
     assert manifests.objects == ()
-    assert [each.path for each in manifests.errors] == ["data.a"]
+    assert [error.path for error in manifests.errors] == ["data.a"]
 
 
 def test_a_wrong_type_outside_the_template_is_told_too() -> None:
     text = _workload("Deployment", f"  replicas: many\n  template:\n{_TEMPLATE}")
 
-    assert [str(each) for each in load(text).errors] == [
+    assert [str(error) for error in load(text).errors] == [
         'pod.yaml:5:3: spec.replicas: is the string "many", must be a whole number'
     ]
 
@@ -840,9 +854,9 @@ def test_a_wrong_type_outside_the_template_is_told_too() -> None:
 def test_notes_errors_and_warnings_are_told_apart() -> None:
     manifests = load(f"{pod_yaml()}---\napiVersion: v1\nkind: Service\n---\nkind: X\n")
 
-    assert [each.rule for each in manifests.warnings] == ["no-probe"]
-    assert [each.rule for each in manifests.notes] == ["kind-skipped"]
-    assert [each.rule for each in manifests.errors] == ["kind"]
+    assert [warning.rule for warning in manifests.warnings] == ["no-probe"]
+    assert [note.rule for note in manifests.notes] == ["kind-skipped"]
+    assert [error.rule for error in manifests.errors] == ["kind"]
 
 
 def test_volumes_that_a_stateful_set_claims_are_its_pods_own() -> None:
@@ -858,12 +872,12 @@ def test_volumes_that_a_stateful_set_claims_are_its_pods_own() -> None:
     manifests = load(_workload("StatefulSet", claims + template))
 
     (pod,) = manifests.pods
-    assert [(each.name, each.source) for each in pod.volumes] == [
+    assert [(volume.name, volume.source) for volume in pod.volumes] == [
         ("data", OtherVolume("persistentVolumeClaim")),
         ("b", OtherVolume("persistentVolumeClaim")),
         ("c", EmptyDir()),
     ]
-    assert [each.path for each in manifests.unsupported] == [
+    assert [problem.path for problem in manifests.unsupported] == [
         "spec.volumeClaimTemplates[0]",
         "spec.volumeClaimTemplates[1]",
     ]

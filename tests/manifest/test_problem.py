@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.manifest.problem import Position, Problem, clipped, escape, quote
+from probetui.manifest.problem import (
+    Position,
+    Problem,
+    escape_unprintable,
+    quote,
+    quote_short,
+)
 
 
 def test_a_problem_is_one_line_with_place_field_and_message() -> None:
@@ -45,8 +51,8 @@ def test_quoted_text_can_be_printed(text: str, quoted: str) -> None:
 
 
 def test_long_text_is_cut() -> None:
-    assert clipped("x" * 200) == '"' + "x" * 80 + '"…'
+    assert quote_short("x" * 200) == '"' + "x" * 80 + '"…'
 
 
 def test_without_quotes_a_quote_stays() -> None:
-    assert escape('a "b"\x00') == 'a "b"\\x00'
+    assert escape_unprintable('a "b"\x00') == 'a "b"\\x00'

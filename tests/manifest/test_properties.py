@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probetui.manifest.manifests import Validation
-from probetui.manifest.scalars import resolve
+from probetui.manifest.manifests import FieldValidation
+from probetui.manifest.yaml.scalars import resolve_scalar
 from tests.manifest.yaml_pods import PROBED, load, pod_yaml
 
 _SCALARS = st.one_of(
@@ -60,7 +60,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 def test_any_text_gives_problems_or_pods(text: str) -> None:
     manifests = load(text)
 
-    assert all(each.file == "pod.yaml" for each in manifests.problems)
+    assert all(problem.file == "pod.yaml" for problem in manifests.problems)
 
 
 @given(st.binary())
@@ -85,9 +85,9 @@ def test_anything_anywhere_in_a_pod_gives_problems_that_can_be_printed(
         inner = inner[step]
     inner[path[-1]] = value
 
-    manifests = load(yaml.safe_dump(document), validation=Validation.STRICT)
+    manifests = load(yaml.safe_dump(document), validation=FieldValidation.STRICT)
 
-    printed = "".join(str(each) for each in manifests.problems)
+    printed = "".join(str(problem) for problem in manifests.problems)
     assert all(each.isprintable() or each == "\n" for each in printed)
     assert bool(manifests.pods) != bool(manifests.errors)
 
@@ -114,7 +114,7 @@ def test_a_rendered_pod_loads_as_the_same_pod(
 
 @given(st.text(alphabet="0123456789+-._eExXoObBaAfF:", max_size=12))
 def test_any_number_like_text_means_something(text: str) -> None:
-    value = resolve(text, None, is_plain=True)
+    value = resolve_scalar(text, None, is_plain=True)
 
     assert value is None or isinstance(value, str | int | float)
 

@@ -8,7 +8,7 @@ import pytest
 
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import Manifests
-from probetui.manifest.parse import Source
+from probetui.manifest.yaml.parser import SourceFile
 
 _FOLDER = Path(__file__).parents[2] / "sample_pods"
 _FILES = sorted(_FOLDER.glob("*.yaml"))
@@ -17,7 +17,7 @@ _WARNED_OF = {"port-name": ["port-name"], "crashloop": ["no-probe"]}
 
 
 def _load(path: Path) -> Manifests:
-    return load_manifests([Source(path.name, path.read_bytes())])
+    return load_manifests([SourceFile(path.name, path.read_bytes())])
 
 
 def _comment(path: Path) -> str:
@@ -35,7 +35,9 @@ def test_there_are_samples() -> None:
 def test_a_sample_loads_without_a_problem_that_is_not_its_lesson(path: Path) -> None:
     manifests = _load(path)
 
-    assert [each.rule for each in manifests.problems] == _WARNED_OF.get(path.stem, [])
+    assert [problem.rule for problem in manifests.problems] == _WARNED_OF.get(
+        path.stem, []
+    )
     assert manifests.unsupported == ()
 
 
@@ -59,8 +61,8 @@ def test_a_sample_has_a_probe_or_says_why_not(path: Path) -> None:
     (pod,) = _load(path).pods
 
     probes = [
-        each.liveness_probe or each.readiness_probe or each.startup_probe
-        for each in pod.all_containers()
+        container.liveness_probe or container.readiness_probe or container.startup_probe
+        for container in pod.all_containers()
     ]
     assert any(probes) or "# No probe: " in _comment(path)
 
@@ -69,5 +71,8 @@ def test_a_sample_has_a_probe_or_says_why_not(path: Path) -> None:
 def test_a_sample_needs_one_small_image_that_may_be_there_already(path: Path) -> None:
     (pod,) = _load(path).pods
 
-    images = {(each.image, each.image_pull_policy) for each in pod.all_containers()}
+    images = {
+        (container.image, container.image_pull_policy)
+        for container in pod.all_containers()
+    }
     assert images == {("busybox:1.36", "IfNotPresent")}

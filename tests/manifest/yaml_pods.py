@@ -7,8 +7,8 @@ from lightkube.models import core_v1
 from probetui.manifest import defaults
 from probetui.manifest.decode import decode
 from probetui.manifest.load import load_manifests
-from probetui.manifest.manifests import Manifests, Validation
-from probetui.manifest.parse import Source, parse
+from probetui.manifest.manifests import FieldValidation, Manifests
+from probetui.manifest.yaml.parser import SourceFile, parse_yaml
 
 PROBED = "livenessProbe: {tcpSocket: {port: 80}}"
 
@@ -23,12 +23,12 @@ def pod_yaml(container: str = "", spec: str = "", metadata: str = "name: web") -
 def load(
     text: str | bytes,
     *,
-    validation: Validation = Validation.WARN,
+    validation: FieldValidation = FieldValidation.WARN,
     settings: tuple[str, ...] = (),
     namespace: str | None = None,
 ) -> Manifests:
     """Load one file that is called pod.yaml."""
-    source = Source("pod.yaml", text)
+    source = SourceFile("pod.yaml", text)
     return load_manifests(
         [source], validation=validation, settings=settings, namespace=namespace
     )
@@ -36,15 +36,15 @@ def load(
 
 def lines(manifests: Manifests) -> list[str]:
     """Return every problem as it is printed, with its severity in front."""
-    return [f"{each.severity}: {each}" for each in manifests.problems]
+    return [f"{problem.severity}: {problem}" for problem in manifests.problems]
 
 
 def pod_model(container: str = "", spec: str = "", metadata: str = "name: web") -> (
     core_v1.Pod
 ):  # fmt: skip
     """Return the model of such a pod with its defaults."""
-    (document,) = parse(
-        Source("pod.yaml", pod_yaml(container, spec, metadata))
+    (document,) = parse_yaml(
+        SourceFile("pod.yaml", pod_yaml(container, spec, metadata))
     ).documents
     decoded = decode(document.root, core_v1.Pod)
     assert not decoded.problems

@@ -21,13 +21,12 @@ from probetui.k8s.runtime import (
     RuntimeState,
     SandboxStatus,
 )
-from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import (
     CreateContainer,
-    Disrupt,
     GetImageStatus,
     GetImageUser,
     GetPodSandboxStatus,
+    InjectFault,
     MountVolume,
     Operation,
     PulledImage,
@@ -42,10 +41,11 @@ from probetui.kubelet.effects import (
     StopPodSandbox,
     UnmountVolume,
 )
-from probetui.kubelet.inputs import OperationFinished, OperationValue
+from probetui.kubelet.facts import OperationFinished, OperationValue
 from probetui.kubelet.journal import EventEntry
-from probetui.kubelet.routine import Routine, Runner
-from probetui.kubelet.turn import Ledger
+from probetui.kubelet.kuberuntime.container_hash import container_hash
+from probetui.kubelet.runtime.routines import Routine, RoutineRunner
+from probetui.kubelet.runtime.turn import TurnBuilder
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 IP = "192.168.192.168"
@@ -67,12 +67,12 @@ class FakeCRI:
     stop_seconds: dict[str, float] = field(default_factory=dict)
     hook_seconds: dict[str, float] = field(default_factory=dict)
     log: list[Call] = field(default_factory=list)
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: TurnBuilder = field(default_factory=TurnBuilder)
     names: dict[str, str] = field(default_factory=dict)
     """The name of each container that was started, by ID."""
 
     def __post_init__(self) -> None:
-        self.runner = Runner(self.ledger)
+        self.runner = RoutineRunner(self.ledger)
         self._answers: list[tuple[datetime, int, Callable[[], OperationFinished]]] = []
 
     def status(self, pod: Pod) -> RuntimePodStatus:
@@ -100,7 +100,9 @@ class FakeCRI:
             )
             if self._answers:
                 deadlines.append(self._answers[0][0])
-            self.now = max(self.now, min(each for each in deadlines if each))
+            self.now = max(
+                self.now, min(deadline for deadline in deadlines if deadline)
+            )
             if self._answers and self._answers[0][0] <= self.now:
                 _, _, answer = heapq.heappop(self._answers)
                 self.runner.finish(answer(), self.now)
@@ -111,7 +113,7 @@ class FakeCRI:
 
     def _carry_out(self) -> None:
         while True:
-            turn = self.ledger.take()
+            turn = self.ledger.finish()
             if not turn.effects and not turn.entries:
                 return
             for entry in turn.entries:
@@ -140,9 +142,8 @@ class FakeCRI:
         operation = effect.operation
         seconds = self._seconds(operation)
         call = self._call(operation)
-        error = None
+        error = self.errors.pop(_call_name(operation, call), None)
         if call is not None:
-            error = self.errors.pop(call["op"], None)
             if error is not None:
                 call["error"] = error
             self._log(call)
@@ -242,11 +243,15 @@ class FakeCRI:
                 self.sandboxes.insert(0, sandbox)
                 return sandbox.sandbox_id
             case GetPodSandboxStatus(which):
-                return next(each for each in self.sandboxes if each.sandbox_id == which)
+                return next(
+                    status for status in self.sandboxes if status.sandbox_id == which
+                )
             case StopPodSandbox(which):
                 self.sandboxes = [
-                    replace(each, is_ready=each.is_ready and each.sandbox_id != which)
-                    for each in self.sandboxes
+                    replace(
+                        status, is_ready=status.is_ready and status.sandbox_id != which
+                    )
+                    for status in self.sandboxes
                 ]
             case GetImageStatus(image):
                 return image if image in self.images else None
@@ -256,7 +261,7 @@ class FakeCRI:
             case CreateContainer(_, container, where, attempt):
                 which = ContainerID(f"containerd://{where}_{container.name}_{attempt}")
                 self.containers = [
-                    each for each in self.containers if each.container_id != which
+                    status for status in self.containers if status.container_id != which
                 ]
                 self.containers.insert(
                     0,
@@ -281,7 +286,7 @@ class FakeCRI:
                 self.exit(which, 137, "Error")
             case RemoveContainer(which):
                 self.containers = [
-                    each for each in self.containers if each.container_id != which
+                    status for status in self.containers if status.container_id != which
                 ]
             case RunHook():
                 return ""
@@ -290,7 +295,7 @@ class FakeCRI:
                 | MountVolume()
                 | UnmountVolume()
                 | GetImageUser()
-                | Disrupt()
+                | InjectFault()
             ):
                 raise AssertionError(operation)
         return None
@@ -306,9 +311,18 @@ class FakeCRI:
 
     def change(self, which: ContainerID, **fields: Any) -> None:
         self.containers = [
-            replace(each, **fields) if each.container_id == which else each
-            for each in self.containers
+            replace(container, **fields)
+            if container.container_id == which
+            else container
+            for container in self.containers
         ]
+
+
+def _call_name(operation: Operation, call: Call | None) -> str:
+    """Return the CRI's name of a call; looks at images are made, but not recorded."""
+    if isinstance(operation, GetImageStatus | GetImageUser):
+        return "ImageStatus"
+    return "" if call is None else str(call["op"])
 
 
 def sandbox_id(pod: Pod, attempt: int) -> str:

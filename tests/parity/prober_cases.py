@@ -16,7 +16,11 @@ from probetui.k8s.probe import (
     ProbeHandler,
     TCPSocketAction,
 )
-from probetui.kubelet.go_text import to_bytes
+from probetui.kubelet.outcome import ProbeResult
+from probetui.kubelet.runtime.go_format import to_bytes
+
+PLACEHOLDER = "{PORT}"
+"""Stands for the port of the case's listener."""
 
 
 def blob(value: dict[str, Any] | None) -> bytes:
@@ -38,12 +42,17 @@ def digest(text: str) -> tuple[int, str]:
     return len(data), hashlib.sha256(data).hexdigest()
 
 
+def handler_result(text: str) -> ProbeResult:
+    """Return a handler's result; the kubelet takes any other text for a failure."""
+    return ProbeResult(text) if text in set(ProbeResult) else ProbeResult.UNKNOWN
+
+
 def a_container(case: dict[str, Any]) -> Container:
     """Read `name`, `ports` and `env`."""
     return Container(
         case.get("name", "c"),
         ports=tuple(
-            ContainerPort(each["containerPort"], each.get("name", ""))
+            ContainerPort(each.get("containerPort", 0), each.get("name", ""))
             for each in case.get("ports") or ()
         ),
         env=tuple(
@@ -53,10 +62,23 @@ def a_container(case: dict[str, Any]) -> Container:
     )
 
 
+def dialled_port(given: dict[str, Any], listening: int) -> int:
+    """Return the port to dial: the listener's where its placeholder stands."""
+    port = given.get("port", 0)
+    return listening if port == PLACEHOLDER else int(port)
+
+
+def with_placeholder(text: str, given: dict[str, Any], listening: int) -> str:
+    """Return a text with the placeholder for the listener's port, if it was dialled."""
+    if given.get("port", 0) != PLACEHOLDER:
+        return text
+    return text.replace(f":{listening}", f":{PLACEHOLDER}")
+
+
 def http_get(case: dict[str, Any]) -> HTTPGetAction:
     """Read an `httpGet`."""
     return HTTPGetAction(
-        port=case["port"],
+        port=case.get("port", 0),
         path=case.get("path", ""),
         host=case.get("host", ""),
         scheme=case.get("scheme", ""),
@@ -79,8 +101,8 @@ def _handler(case: dict[str, Any]) -> ProbeHandler | None:
         case {"httpGet": action}:
             return http_get(action)
         case {"tcpSocket": action}:
-            return TCPSocketAction(action["port"], action.get("host", ""))
+            return TCPSocketAction(action.get("port", 0), action.get("host", ""))
         case {"grpc": action}:
-            return GRPCAction(action["port"], action.get("service", ""))
+            return GRPCAction(action.get("port", 0), action.get("service", ""))
         case _:
             return None

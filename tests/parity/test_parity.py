@@ -84,7 +84,11 @@ async def waited_for(
         for item in request.session.items
         if isinstance(item, pytest.Function) and item.obj is test_parity
     ]
-    waiting = [each for each in params if each["case"] and _waits(each["case"])]
+    waiting = [
+        parameter
+        for parameter in params
+        if parameter["case"] and _waits(parameter["case"])
+    ]
     # The longest first, so that they do not wait on alone at the end.
     waiting.sort(key=lambda each: -each["case"]["out"]["elapsedMs"])
     free = asyncio.Semaphore(AT_A_TIME)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC
 
-from probetui.presentation.durations import Times
-from probetui.presentation.view import View
-from tests.tui.states import NOW, STARTED_AT
+from probetui.presentation.text.view import TimeFormatter, View
+from tests.tui.snapshots import NOW, STARTED_AT
 
-TIMES = Times(NOW, STARTED_AT, zone=UTC)
+TIMES = TimeFormatter(NOW, STARTED_AT, zone=UTC)
 VIEW = View(TIMES)

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from probetui.kubelet.inputs import Injected
-from probetui.kubelet.journal import Action
-from probetui.kubelet.snapshot import ProbeSnapshot
-from probetui.presentation.detail import Subject, badges_of
-from probetui.presentation.probes import cell
-from probetui.presentation.sentences import why
-from probetui.presentation.spans import text_of
-from probetui.presentation.trace import trace
-from probetui.presentation.why import run_sentences
+from probetui.debugger.commands import Injected
+from probetui.engine.snapshot import ProbeSnapshot
+from probetui.kubelet.journal import TickAction
+from probetui.presentation.container.detail import Subject, subject_badges
+from probetui.presentation.probe.state import probe_cell
+from probetui.presentation.text.spans import text_of
+from probetui.presentation.tick.report import report_tick
+from probetui.presentation.tick.trace import build_trace
+from probetui.presentation.tick.why import run_sentences
 from tests.presentation.looking import VIEW
-from tests.tui.states import DEMO, DEMO_KEY, LIVENESS, NOW, demo, history
+from tests.tui.snapshots import DEMO, DEMO_KEY, LIVENESS, NOW, demo, history
 
 TWO = (Injected.FAILURE, Injected.FAILURE)
-REACHED = history(DEMO_KEY, LIVENESS, "fff", NOW)[-1]._replace(action=Action.MUTED)
+REACHED = history(DEMO_KEY, LIVENESS, "fff", NOW)[-1]._replace(action=TickAction.MUTED)
 
 
 def chosen(**fields: Any) -> tuple[Subject, ProbeSnapshot]:
@@ -62,24 +62,24 @@ def test_choices_stand_behind_the_badge(
 ) -> None:
     subject, probe = chosen(**fields)
 
-    assert text_of(badges_of(subject, VIEW)) == badges
-    assert text_of(cell(probe, VIEW)) == in_the_table
+    assert text_of(subject_badges(subject, VIEW)) == badges
+    assert text_of(probe_cell(probe, VIEW)) == in_the_table
 
 
 def test_a_container_without_a_probe_has_no_badge() -> None:
     subject, _ = chosen()
 
-    assert badges_of(replace(subject, probe=None), VIEW) == ()
+    assert subject_badges(replace(subject, probe=None), VIEW) == ()
 
 
 def test_a_muted_result_is_told_as_such() -> None:
     facts = {
-        each.label: text_of(each.words)
-        for each in trace(REACHED, DEMO, None, VIEW).facts
+        fact.label: text_of(fact.words)
+        for fact in build_trace(REACHED, DEMO, None, VIEW).facts
     }
 
-    assert facts["effect"].startswith("none: muted")
-    assert why(REACHED).endswith(
-        "threshold 3 reached: muted, nothing is stored or done"
-    )
-    assert "the probe is muted: nothing is stored" in "".join(run_sentences(REACHED))
+    report = report_tick(REACHED)
+
+    assert facts["effect"] == report.effect.text
+    assert report.summary.endswith(report.effect.text)
+    assert "the probe is muted: result not stored" in "".join(run_sentences(REACHED))

@@ -8,33 +8,29 @@ from typing import Any
 
 import pytest
 
-from probetui.kubelet.inputs import BreakPoint, Injected
-from probetui.kubelet.snapshot import (
-    PlaybackKind,
-    PlaybackSnapshot,
-    Snapshot,
-    StopReason,
-)
+from probetui.debugger.breakpoints import StopReason
+from probetui.debugger.commands import BreakpointKind, Injected
+from probetui.engine.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
 from probetui.presentation.header import (
     LEVELS,
-    About,
+    SessionInfo,
+    breakpoint_banner,
     header,
-    playback_trouble,
-    runtime_lost,
-    stopped,
+    playback_banner,
+    runtime_lost_banner,
 )
-from probetui.presentation.spans import text_of
+from probetui.presentation.text.spans import text_of
 from tests.presentation.looking import VIEW
-from tests.tui.states import NOW, a_snapshot, demo, shop
+from tests.tui.snapshots import NOW, a_snapshot, demo, shop
 
 NAME = "docker 27.3 (default)"
 
 
-ABOUT = About(("shop.yaml", "demo.yaml"), "session.jsonl")
+ABOUT = SessionInfo(("shop.yaml", "demo.yaml"), "session.jsonl")
 
 
 def shown(
-    level: int, snapshot: Snapshot | None = None, about: About = ABOUT
+    level: int, snapshot: Snapshot | None = None, about: SessionInfo = ABOUT
 ) -> tuple[str, str]:
     seen = snapshot or a_snapshot(demo(), shop())
     left, right = header(seen, NAME, VIEW, level, about)
@@ -90,13 +86,13 @@ def test_each_version_is_shorter_than_the_one_before() -> None:
 
 
 def test_many_manifests_are_counted() -> None:
-    left, _ = shown(0, about=About(("a", "b", "c", "d", "e")))
+    left, _ = shown(0, about=SessionInfo(("a", "b", "c", "d", "e")))
 
     assert "  a  b  c  +2 more  2 pods" in left
 
 
 def test_the_names_of_hostile_files_are_harmless() -> None:
-    left, right = shown(0, about=About(("\x1b[2J.yaml",), "\x1b[2J.jsonl"))
+    left, right = shown(0, about=SessionInfo(("\x1b[2J.yaml",), "\x1b[2J.jsonl"))
 
     assert "\\x1b[2J.yaml" in left
     assert "\\x1b[2J.jsonl" in right
@@ -104,19 +100,19 @@ def test_the_names_of_hostile_files_are_harmless() -> None:
 
 def test_a_read_only_screen_says_so_in_every_version() -> None:
     versions = [
-        shown(each, about=About(is_read_only=True))[0] for each in range(LEVELS)
+        shown(each, about=SessionInfo(is_read_only=True))[0] for each in range(LEVELS)
     ]
 
-    assert all("[LIVE 1x] [READ-ONLY]" in each for each in versions[:4])
-    assert all("[LIVE 1x] [RO]" in each for each in versions[4:])
+    assert all("[LIVE 1x] [READ-ONLY]" in version for version in versions[:4])
+    assert all("[LIVE 1x] [RO]" in version for version in versions[4:])
 
 
 def test_a_pause_does_not_hide_that_nothing_is_acted_on() -> None:
     watched = replace(a_snapshot(demo()), acts=False)
     paused = replace(watched, is_paused=True)
 
-    assert shown(0, watched)[0].endswith("[ONLY WATCHED]")
-    assert shown(0, paused)[0].endswith("[PAUSED  live] [ONLY WATCHED]")
+    assert shown(0, watched)[0].endswith("[WATCH ONLY]")
+    assert shown(0, paused)[0].endswith("[PAUSED  live] [WATCH ONLY]")
 
 
 def test_a_pause_is_said() -> None:
@@ -177,14 +173,14 @@ def test_a_runtime_that_does_not_answer_is_said_with_its_words() -> None:
         runtime_error="connection\x1b refused",
     )
 
-    assert text_of(runtime_lost(snapshot, NAME, VIEW)) == (
-        " docker does not answer since 8s; ticks are errored, trying again: "
+    assert text_of(runtime_lost_banner(snapshot, NAME, VIEW)) == (
+        " docker has not answered for 8s; probes error, retrying: "
         "connection\\x1b refused"
     )
 
 
 def test_there_is_no_banner_while_the_runtime_answers() -> None:
-    assert runtime_lost(a_snapshot(demo()), NAME, VIEW) == ()
+    assert runtime_lost_banner(a_snapshot(demo()), NAME, VIEW) == ()
 
 
 @pytest.mark.parametrize(
@@ -255,15 +251,15 @@ def test_what_is_not_as_it_should_be_with_a_recording_is_said() -> None:
     )
     snapshot = replace(a_snapshot(demo()), playback=playback)
 
-    assert text_of(playback_trouble(snapshot, VIEW)) == " line 7: 3 bytes are cut off"
-    assert not playback_trouble(a_snapshot(demo()), VIEW)
+    assert text_of(playback_banner(snapshot, VIEW)) == " line 7: 3 bytes are cut off"
+    assert not playback_banner(a_snapshot(demo()), VIEW)
 
 
 def with_choices(**fields: Any) -> Snapshot:
     """Return a snapshot in which people chose something for the demo's probe."""
     pod = demo()
     (container,) = pod.containers
-    probes = tuple(replace(each, **fields) for each in container.probes)
+    probes = tuple(replace(probe, **fields) for probe in container.probes)
     changed = replace(pod, containers=(replace(container, probes=probes),))
     return a_snapshot(changed, shop())
 
@@ -314,8 +310,10 @@ def test_a_run_to_a_change_is_said() -> None:
 
 
 def test_why_it_stopped_is_said_until_it_goes_on() -> None:
-    reason = StopReason(NOW, BreakPoint.BEFORE_KILL, None, "before a kill: demo")
+    reason = StopReason(NOW, BreakpointKind.BEFORE_KILL, None, "before a kill: demo")
     snapshot = replace(a_snapshot(demo()), is_paused=True, stopped_by=reason)
 
-    assert text_of(stopped(snapshot, VIEW)).startswith(" stopped before a kill: demo")
-    assert stopped(a_snapshot(demo()), VIEW) == ()
+    assert text_of(breakpoint_banner(snapshot, VIEW)).startswith(
+        " stopped before a kill: demo"
+    )
+    assert breakpoint_banner(a_snapshot(demo()), VIEW) == ()

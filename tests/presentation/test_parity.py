@@ -10,28 +10,27 @@ from typing import Any
 
 import pytest
 
-from probetui.drive.scripted_lives import Answer
-from probetui.drive.scripted_lives import Life as Lasting
-from probetui.k8s.listeners import Endpoint
-from probetui.k8s.pod import Pod
-from probetui.k8s.probe import ExecAction, ProbeType
-from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.effects import Disruption
-from probetui.kubelet.inputs import (
-    Command,
-    DisruptContainer,
+from probetui.analysis.container_history import SessionHistory
+from probetui.debugger.commands import (
+    InjectContainerFault,
     Injected,
     InjectResults,
     MuteProbes,
 )
+from probetui.debugger.scope import ALL_PROBES
+from probetui.drive.scenario.behavior import InstanceBehavior as Lasting
+from probetui.drive.scenario.behavior import ProbeAnswer
+from probetui.engine.inputs import Command
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.k8s.runtime import SocketAddress
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import Fault
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.kubelet.scope import EVERYTHING
-from probetui.presentation.detail import Subject, full_detail
-from probetui.presentation.durations import Times
-from probetui.presentation.lines import PlainLines
-from probetui.presentation.past import Past
-from probetui.presentation.spans import text_of
-from probetui.presentation.view import View
+from probetui.presentation.container.detail import Subject, full_detail
+from probetui.presentation.plain.lines import PlainLines
+from probetui.presentation.text.spans import text_of
+from probetui.presentation.text.view import TimeFormatter, View
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from tests.drive.stage import ERRS, FAILS, Stage, always, probing
 
@@ -48,10 +47,12 @@ CRASHES = (Lasting(timedelta(seconds=4), exit_code=1),)
 STUBBORN = (Lasting(stops_after=None),)
 
 OBSERVANT = KubeletConfig(finds_listeners=True, tells_findings=True)
-REFUSED = Answer(
-    Attempt(ProbeResult.FAILURE, detail="exit 1", refused_at=Endpoint("10.0.0.1", 80))
+REFUSED = ProbeAnswer(
+    Attempt(
+        ProbeResult.FAILURE, detail="exit 1", refused_at=SocketAddress("10.0.0.1", 80)
+    )
 )
-MISSING = Answer(
+MISSING = ProbeAnswer(
     Attempt(ProbeResult.UNKNOWN, error="not there", detail="", is_missing=True)
 )
 
@@ -68,7 +69,7 @@ def pattern(of_the_detail: str, in_plain: str) -> Told:
         found = re.search(of_the_detail, value)
         if found is None:
             return None
-        return in_plain.format(*(re.escape(each or "") for each in found.groups()))
+        return in_plain.format(*(re.escape(group or "") for group in found.groups()))
 
     return expected
 
@@ -83,7 +84,7 @@ FACTS: dict[str, list[Told]] = {
     ],
     "result run": [
         pattern(r"(\d+/\d+) failures", " run {0} "),
-        pattern(r"(\d+) (?:success|failure)(?:e?s)?, as stored", " run {0}/"),
+        pattern(r"(\d+) (?:success|failure)(?:e?s)?, no change", " run {0}/"),
         pattern("not probed yet", "started restart="),
         pattern(r"0 \(reset on hold\)", "kill grace="),
         pattern("nothing counted yet", "errored x3"),
@@ -101,20 +102,20 @@ FACTS: dict[str, list[Told]] = {
     "next tick": [pattern("(.+)", r"period=\d+s ")],
     "why": [
         pattern("below threshold", "no-action"),
-        pattern("agrees with the stored result", "no-action"),
+        pattern("stored result is .* already", "no-action"),
         pattern("on hold", "skipped on-hold"),
         pattern("not running", "skipped not-running"),
-        pattern("thrown away", "errored x3 .*discarded"),
+        pattern("not counted", "errored x3 .*discarded"),
         pattern("killed", "kill grace="),
         pattern("initial delay", "skipped initial-delay"),
         pattern("no container", "skipped container-missing"),
         pattern("no tick yet", ""),
-        pattern("gated", "skipped not-started"),
+        pattern("startup probe", "skipped not-started"),
         pattern("muted", " muted"),
         pattern("would be killed", "would-kill"),
     ],
     "next failure": [
-        pattern(r"run (\d+)->(\d+) of (\d+)", "(next-failure run {0}->{1} of {2}|)"),
+        pattern(r"failure (\d+) of (\d+), no", r"(next-failure run \d->{0} of {1}|)"),
         pattern(
             r"kill.*, (\d+)s grace \((\w+)\)", r"next-failure kill grace={0}s\({1}"
         ),
@@ -126,7 +127,7 @@ FACTS: dict[str, list[Told]] = {
         pattern("would kill", "next-failure would-kill"),
         pattern("stays not ready", "next-failure stays not-ready"),
         pattern("muted", "next-failure none: muted"),
-        pattern("gated", "skipped not-started"),
+        pattern("startup probe", "skipped not-started"),
         pattern("none: on hold", "next-failure none: on hold"),
         pattern("none: no running", "skipped not-running|exit "),
     ],
@@ -149,7 +150,7 @@ FACTS: dict[str, list[Told]] = {
     ],
     "frozen": [pattern("by you", "user freeze web/app")],
     "cut off": [pattern("by you", "user cut network web")],
-    "then": [pattern("never follows", "never-kills")],
+    "then": [pattern("never killed", "never-kills")],
     "last exit": [pattern(r"exit (\d+)", "exit {0} ")],
     "image": [pattern(r"(\S+)  id (\w+)", "image {0} id {1}")],
     "counted": [pattern("(.+)", "counted {0}")],
@@ -173,15 +174,15 @@ FACTS: dict[str, list[Told]] = {
 
 def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
     """Return what the detail pane says, by its labels."""
-    past = Past(stage.journal)
+    past = SessionHistory(stage.journal)
     past.feed(stage.journal, 0)
     shown = stage.snapshot.pods[0]
     container = shown.containers[0]
     probe = container.probes[0]
     # Without its lives: their strips are pictures of ticks, each of which has a line.
-    known = replace(past.container(pod.uid, "app"), lives=())
-    subject = Subject(shown, container, probe, past.timeline(probe.key), past=known)
-    view = View(Times(at(stage.now), START, zone=UTC), acts=stage.snapshot.acts)
+    known = replace(past.container(pod.uid, "app"), instances=())
+    subject = Subject(shown, container, probe, past.timeline(probe.key), history=known)
+    view = View(TimeFormatter(at(stage.now), START, zone=UTC), acts=stage.snapshot.acts)
     labels: dict[str, str] = {}
     label = ""
     for line in (text_of(each) for each in full_detail(subject, view, 400)):
@@ -199,8 +200,8 @@ def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
 def in_plain(stage: Stage, pod: Pod) -> str:
     """Return everything that is said in plain lines."""
     lines = PlainLines(is_verbose=True, acts=stage.snapshot.acts)
-    lines.know([pod])
-    told = [line for each in stage.journal for line in lines.feed(each)]
+    lines.register_pods([pod])
+    told = [line for entry in stage.journal for line in lines.feed(entry)]
     return "\n".join([*told, *lines.flush(at(stage.now))])
 
 
@@ -258,7 +259,7 @@ READY = a_pod(a_container(readiness_probe=a_probe(period_seconds=5)))
         ),
         pytest.param(
             POD,
-            MuteProbes(EVERYTHING),
+            MuteProbes(ALL_PROBES),
             {"probing": probing(liveness=always(FAILS))},
             id="muted",
         ),
@@ -267,13 +268,13 @@ READY = a_pod(a_container(readiness_probe=a_probe(period_seconds=5)))
         ),
         pytest.param(
             POD,
-            DisruptContainer(POD.uid, "app", Disruption.FREEZE),
+            InjectContainerFault(POD.uid, "app", Fault.FREEZE),
             {},
             id="frozen",
         ),
         pytest.param(
             POD,
-            DisruptContainer(POD.uid, "app", Disruption.CUT_NETWORK),
+            InjectContainerFault(POD.uid, "app", Fault.CUT_NETWORK),
             {},
             id="cut off",
         ),

@@ -8,38 +8,39 @@ from typing import Any
 
 import pytest
 
-from probetui.k8s.event import Event, EventType
-from probetui.kubelet.inputs import BreakPoint, Injected
-from probetui.kubelet.journal import (
-    Action,
-    Entry,
-    EventEntry,
-    NoteEntry,
-    Skip,
-    TryEntry,
-)
-from probetui.kubelet.outcome import Attempt, ProbeResult, Result
-from probetui.kubelet.snapshot import (
+from probetui.debugger.breakpoints import StopReason
+from probetui.debugger.commands import BreakpointKind, Injected
+from probetui.engine.snapshot import (
     LastStep,
-    Next,
     PlaybackKind,
     PlaybackSnapshot,
     Snapshot,
-    StopReason,
     Upcoming,
+    UpcomingKind,
 )
-from probetui.presentation.events import EventLog, verdict
-from probetui.presentation.lines import PlainLines, entry_line
-from probetui.presentation.spans import text_of
-from probetui.presentation.upcoming import (
+from probetui.k8s.event import Event, EventType
+from probetui.kubelet.journal import (
+    DryRunEntry,
+    EventEntry,
+    JournalEntry,
+    NoteEntry,
+    Skip,
+    TickAction,
+)
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.presentation.events.log import EventLog
+from probetui.presentation.plain.lines import PlainLines, format_entry
+from probetui.presentation.step_queue import (
     queue_lines,
     step_lines,
     step_subject,
     stop_line,
 )
+from probetui.presentation.text.spans import text_of
+from probetui.presentation.tick.report import report_tick
 from tests.presentation.looking import VIEW
 from tests.tui.scenes import paused
-from tests.tui.states import (
+from tests.tui.snapshots import (
     DEMO,
     DEMO_KEY,
     FIRST,
@@ -57,9 +58,9 @@ NAMES = {DEMO.uid: "demo"}
 LATE = timedelta(seconds=2)
 
 
-def a_try(attempt: Attempt, result: Result | None, times: int = 1) -> TryEntry:
+def a_try(attempt: Attempt, result: Result | None, times: int = 1) -> DryRunEntry:
     took = timedelta(milliseconds=34)
-    return TryEntry(1, NOW, DEMO_KEY, FIRST, NOW, took, (attempt,) * times, result)
+    return DryRunEntry(1, NOW, DEMO_KEY, FIRST, NOW, took, (attempt,) * times, result)
 
 
 FAILED = a_try(Attempt(ProbeResult.FAILURE, "not well"), Result.FAILURE)
@@ -94,9 +95,9 @@ class TestLines:
             ),
         ],
     )
-    def test_what_people_did_has_a_line(self, entry: Entry, text: str) -> None:
+    def test_what_people_did_has_a_line(self, entry: JournalEntry, text: str) -> None:
         lines = PlainLines()
-        lines.know([DEMO])
+        lines.register_pods([DEMO])
 
         (told,) = lines.feed(entry)
 
@@ -110,17 +111,19 @@ class TestLines:
             pytest.param({"delay": LATE}, "no-action delayed=2.0s", id="delayed"),
             pytest.param({"held": LATE}, "no-action held=2.0s", id="held"),
             pytest.param(
-                {"muted": True, "action": Action.MUTED, "run": 4}, " muted", id="acts"
+                {"muted": True, "action": TickAction.MUTED, "run": 4},
+                " muted",
+                id="acts",
             ),
         ],
     )
     def test_a_tick_says_what_was_done_to_it(
         self, fields: dict[str, Any], words: str
     ) -> None:
-        defaults = {"action": Action.NONE}
+        defaults = {"action": TickAction.NONE}
         tick = a_tick(DEMO_KEY, NOW, "f", **{**defaults, **fields})
 
-        text = entry_line(tick, NAMES)
+        text = format_entry(tick, NAMES)
 
         assert text is not None
         assert text.endswith(words)
@@ -149,9 +152,11 @@ class TestEventLog:
         [
             pytest.param({"run": 1}, "1/3 ignored, injected", id="below"),
             pytest.param(
-                {"run": 3, "action": Action.MUTED}, "3/3 muted, injected", id="muted"
+                {"run": 3, "action": TickAction.MUTED},
+                "3/3 muted, injected",
+                id="muted",
             ),
-            pytest.param({"result": None}, "discarded, injected", id="errored"),
+            pytest.param({"result": None}, "not counted, injected", id="errored"),
         ],
     )
     def test_what_was_injected_is_told_beside_the_event(
@@ -159,12 +164,12 @@ class TestEventLog:
     ) -> None:
         tick = a_tick(DEMO_KEY, NOW, "f", injected=True, threshold=3, **fields)
 
-        assert verdict(tick) == words
+        assert report_tick(tick).note == words
 
     def test_what_was_delayed_is_told_beside_the_event(self) -> None:
         tick = a_tick(DEMO_KEY, NOW, "f", run=1, threshold=3, delay=LATE)
 
-        assert verdict(tick) == "1/3 ignored, delayed"
+        assert report_tick(tick).note == "1/3 ignored, delayed"
 
 
 def upcoming(*what: Upcoming, **fields: Any) -> Snapshot:
@@ -172,21 +177,21 @@ def upcoming(*what: Upcoming, **fields: Any) -> Snapshot:
 
 
 def queued(snapshot: Snapshot) -> list[str]:
-    return [text_of(each) for each in queue_lines(snapshot, NAMES, VIEW)]
+    return [text_of(line) for line in queue_lines(snapshot, NAMES, VIEW)]
 
 
 class TestQueue:
     def test_the_first_step_is_marked(self) -> None:
         snapshot = upcoming(
-            Upcoming(Next.RESYNC, NOW, DEMO.uid),
-            Upcoming(Next.TICK, NOW, *DEMO_KEY),
-            Upcoming(Next.TICK, NOW, *DEMO_KEY),
+            Upcoming(UpcomingKind.RESYNC, NOW, DEMO.uid),
+            Upcoming(UpcomingKind.TICK, NOW, *DEMO_KEY),
+            Upcoming(UpcomingKind.TICK, NOW, *DEMO_KEY),
         )
 
         assert [each[:1] for each in queued(snapshot)] == [" ", ">", " "]
 
     def test_a_tick_says_what_it_would_do(self) -> None:
-        tick = Upcoming(Next.TICK, NOW + timedelta(seconds=3), *DEMO_KEY)
+        tick = Upcoming(UpcomingKind.TICK, NOW + timedelta(seconds=3), *DEMO_KEY)
 
         (line,) = queued(upcoming(tick))
 
@@ -215,7 +220,7 @@ class TestQueue:
     ) -> None:
         probe = a_probe_snapshot(DEMO_KEY, LIVENESS, **fields)
         pod = a_pod_snapshot(DEMO, a_container_snapshot(DEMO.containers[0], probe))
-        tick = Upcoming(Next.TICK, NOW, *DEMO_KEY)
+        tick = Upcoming(UpcomingKind.TICK, NOW, *DEMO_KEY)
 
         (line,) = queued(upcoming(tick, pods=(pod,)))
 
@@ -223,14 +228,14 @@ class TestQueue:
 
     def test_a_long_name_is_told_whole(self) -> None:
         name = "a-name-that-is-long"
-        tick = Upcoming(Next.TICK, NOW, *DEMO_KEY)
+        tick = Upcoming(UpcomingKind.TICK, NOW, *DEMO_KEY)
 
         (line,) = queue_lines(upcoming(tick), {DEMO.uid: name}, VIEW)
 
         assert f"{name}/liveness liveness" in text_of(line)
 
     def test_on_another_clock_it_says_when_by_that_clock(self) -> None:
-        tick = Upcoming(Next.TICK, NOW + timedelta(seconds=1.5), *DEMO_KEY)
+        tick = Upcoming(UpcomingKind.TICK, NOW + timedelta(seconds=1.5), *DEMO_KEY)
         started_at = NOW - timedelta(seconds=40)
 
         (line,) = queued(
@@ -244,14 +249,14 @@ class TestQueue:
         assert line.split()[:3] == [">", "+1.5s", "00:41.5"]
 
     def test_it_says_who_paused(self) -> None:
-        reason = StopReason(NOW, BreakPoint.BEFORE_KILL, DEMO_KEY, "before a kill")
+        reason = StopReason(NOW, BreakpointKind.BEFORE_KILL, DEMO_KEY, "before a kill")
 
         assert text_of(stop_line(upcoming())) == "paused by hand"
         assert text_of(stop_line(upcoming(stopped_by=reason))) == "stopped"
 
 
 class TestLastStep:
-    def lines(self, snapshot: Snapshot, *entries: Entry) -> list[str]:
+    def lines(self, snapshot: Snapshot, *entries: JournalEntry) -> list[str]:
         found = step_lines(snapshot, entries, NAMES, VIEW)
         return [" ".join(text_of(each).split()) for each in found]
 
@@ -278,8 +283,8 @@ class TestLastStep:
         assert "result run failure 1 of 3 -> failure 2 of 3" in lines
         assert "on hold no -> no unchanged" in lines
         assert "events - -> Warning Unhealthy it failed" in lines
-        assert not any("back-off" in each for each in lines)
-        assert not any("from before" in each for each in lines)
+        assert not any("back-off" in line for line in lines)
+        assert not any("from before" in line for line in lines)
 
     def test_a_run_beyond_its_threshold_is_only_counted(self) -> None:
         snapshot = upcoming()
@@ -293,7 +298,7 @@ class TestLastStep:
 
     def test_a_run_to_a_change_tells_of_what_changed(self) -> None:
         snapshot = upcoming()
-        before = tuple(replace(each, operation="x") for each in snapshot.pods)
+        before = tuple(replace(pod, operation="x") for pod in snapshot.pods)
 
         calm = self.lines(replace(snapshot, last_step=LastStep(NOW, 10, None, before)))
         held = self.with_probe(snapshot, on_hold=True)
@@ -312,8 +317,8 @@ class TestLastStep:
 
     def with_probe(self, snapshot: Snapshot, **fields: Any) -> Any:
         """Return the pods, with the demo's liveness probe otherwise."""
-        pod, *others = (each for each in snapshot.pods)
+        pod, *others = (pod_snapshot for pod_snapshot in snapshot.pods)
         assert pod.pod is DEMO
         (container,) = pod.containers
-        probes = tuple(replace(each, **fields) for each in container.probes)
+        probes = tuple(replace(probe, **fields) for probe in container.probes)
         return (replace(pod, containers=(replace(container, probes=probes),)), *others)

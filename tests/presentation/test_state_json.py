@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from probetui.drive.masking import MASKED, Mask
-from probetui.k8s.listeners import Endpoint, Extent, Listeners
+from probetui.analysis.container_history import SessionHistory
+from probetui.engine.snapshot import Snapshot
 from probetui.k8s.pod import Container
 from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader, Probe, ProbeType
+from probetui.k8s.runtime import Listeners, ListenerScope, SocketAddress
 from probetui.k8s.status import (
     ConditionStatus,
     ContainerStatus,
@@ -22,14 +23,17 @@ from probetui.k8s.status import (
     PodStatus,
     Terminated,
 )
-from probetui.kubelet.journal import Entry, FindingEntry, ListenersEntry, TickEntry
+from probetui.kubelet.journal import (
+    FindingEntry,
+    JournalEntry,
+    ListenersEntry,
+    TickEntry,
+)
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.kubelet.snapshot import Snapshot
-from probetui.presentation.past import Past
-from probetui.presentation.state_json import state_text
-from probetui.presentation.state_schema import SessionState, state_schema
+from probetui.presentation.state_json import SessionState, state_schema, state_text
+from probetui.record.masking import MASKED, Mask
 from tests.tui.scenes import SCENES
-from tests.tui.states import (
+from tests.tui.snapshots import (
     DEMO,
     DEMO_KEY,
     NOW,
@@ -181,8 +185,8 @@ def test_bytes_that_are_not_utf_8_read_back_unchanged() -> None:
     assert output["output"] == "\udcff\x1b"
 
 
-THERE = Endpoint("10.1.2.3", 8080)
-LOOPBACK = Listeners((Endpoint("127.0.0.1", 8080),), Extent.CONTAINER)
+THERE = SocketAddress("10.1.2.3", 8080)
+LOOPBACK = Listeners((SocketAddress("127.0.0.1", 8080),), ListenerScope.CONTAINER)
 
 
 def a_refused_tick() -> TickEntry:
@@ -190,11 +194,11 @@ def a_refused_tick() -> TickEntry:
     return a_tick(DEMO_KEY, NOW, "f", sequence=41, attempts=(refused,))
 
 
-def shown_by(tick: TickEntry, *entries: Entry, mask: Mask | None = None) -> Any:
+def shown_by(tick: TickEntry, *entries: JournalEntry, mask: Mask | None = None) -> Any:
     """Return what is told of the demo's probe after that tick and those entries."""
     probe = a_probe_snapshot(DEMO_KEY, Probe(None), last_run=tick)
     pod = a_pod_snapshot(DEMO, a_container_snapshot(DEMO.containers[0], probe))
-    past = Past(())
+    past = SessionHistory(())
     past.feed((tick, *entries), 0)
     text = state_text(a_snapshot(pod), "docker", mask or Mask(), past)
     msgspec.convert(json.loads(text), SessionState)
@@ -217,7 +221,8 @@ def test_why_the_last_connection_was_refused_is_told() -> None:
         "listeners": [{"address": "127.0.0.1", "port": 8080}],
         "extent": "container",
         "problem": "",
-        "message": "the container listens on 127.0.0.1:8080 only: a probe comes to "
+        "message": "the container listens on 127.0.0.1:8080 only; the probe "
+        "connects to "
         "10.1.2.3, so it is refused",
     }
 

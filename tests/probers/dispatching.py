@@ -1,29 +1,28 @@
-"""A `Dispatch` on fake parts, for tests that bring handlers of their own."""
+"""A `ProbeDispatcher` on fake parts, for tests that bring handlers of their own."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.fakes import FakeClock, FakeEngine, FakeRuntime
-
 from probetui.kubelet.outcome import Attempt
-from probetui.ports import DialAddress, LostTime
-from probetui.probers.dispatch import Dispatch, Handlers
+from probetui.ports import DialAddress, LagSource
+from probetui.probers.prober import ProbeDispatcher, ProbeHandlers
+from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 
 
 def a_dispatch(
     *,
     clock: FakeClock | None = None,
     dial_address: DialAddress | None = None,
-    lost_time: LostTime | None = None,
+    lost_time: LagSource | None = None,
     **handlers: Any,
-) -> Dispatch:
+) -> ProbeDispatcher:
     """Return a dispatch with some handlers; any other one fails the test."""
     clock = clock or FakeClock()
     runtime = FakeRuntime(FakeEngine(clock))
     kinds = ("exec_", "http_get", "tcp_socket", "grpc")
-    given = Handlers(**{kind: handlers.get(kind, _unexpected) for kind in kinds})
-    return Dispatch(runtime, clock, dial_address, given, lost_time)
+    given = ProbeHandlers(**{kind: handlers.get(kind, _unexpected) for kind in kinds})
+    return ProbeDispatcher(runtime, clock, dial_address, given, lost_time)
 
 
 async def _unexpected(*arguments: object) -> Attempt:

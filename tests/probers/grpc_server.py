@@ -14,6 +14,7 @@ from urllib.parse import quote_from_bytes
 import h2.config
 import h2.connection
 import h2.events
+
 from tests.probers.peers import Peer
 
 OK, UNKNOWN, NOT_FOUND, UNIMPLEMENTED, INTERNAL = 0, 2, 5, 12, 13

@@ -8,6 +8,7 @@ import h2.config
 import h2.connection
 import h2.errors
 import h2.events
+
 from tests.probers.peers import Peer
 
 BIG = b"b" * 300_000

@@ -6,16 +6,16 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from tests.probers.scripted_server import listening
-from tests.probers.servers import LOOPBACK
 
+from probetui.analysis.reproduce import reproduce_command
 from probetui.k8s.pod import Container
 from probetui.k8s.probe import HTTPGetAction, HTTPHeader, Probe
 from probetui.k8s.runtime import NO_CONTAINER
-from probetui.presentation.reproduce import reproduce
-from probetui.probers.http import probe_http
+from probetui.probers.go.http_transport import OneShotTransport
+from probetui.probers.http_probe import probe_http
 from probetui.probers.http_request import build_request
-from probetui.probers.http_transport import OneShotTransport
+from tests.probers.scripted_server import listening
+from tests.probers.servers import LOOPBACK
 
 pytestmark = pytest.mark.curl
 LIMIT = timedelta(seconds=20)
@@ -27,7 +27,7 @@ ABROAD = "HTTP/1.1 302 F\r\nLocation: http://127.0.0.9:9/\r\nContent-Length: 0\r
 async def by_hand(action: HTTPGetAction, redirects: int = 0) -> None:
     """Let a shell run the command, in a place where a proxy is set."""
     probe = Probe(action, timeout_seconds=20)
-    command = reproduce(
+    command = reproduce_command(
         Container("app"), probe, NO_CONTAINER, LOOPBACK, redirects=redirects
     )
     process = await asyncio.create_subprocess_exec(
@@ -93,7 +93,7 @@ async def test_curl_asks_what_the_probe_asks(
 
 
 def as_said(headers: list[str]) -> set[str]:
-    return {each.lower().strip() for each in headers}
+    return {header.lower().strip() for header in headers}
 
 
 async def test_curl_follows_the_redirects_that_the_probe_followed() -> None:

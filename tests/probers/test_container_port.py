@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders import a_container
 
 from probetui.errors import GoError
 from probetui.k8s.pod import ContainerPort
 from probetui.probers.container_port import resolve_port
+from tests.builders import a_container
 
 CONTAINER = a_container(
     ports=(

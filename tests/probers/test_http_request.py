@@ -73,7 +73,7 @@ def test_headers_are_sent_as_go_sends_them(
 
     lines = wire(a_request(*headers))
 
-    assert [each for each in lines if each[0] not in always] == sent
+    assert [line for line in lines if line[0] not in always] == sent
     assert ("Accept" in dict(lines)) == ("accept" not in headers[0][0].lower())
 
 

@@ -60,7 +60,7 @@ BEATS = "(while :; do touch beat; sleep 0.05; done) & wait"
 HAS_BEATEN = "test -e beat"
 BEATS_NO_MORE = "test -e beat && rm beat && sleep 0.4 && test ! -e beat"
 
-NOWHERE = "/no/such/program"
+MISSING_PROGRAM = "/no/such/program"
 SLACK = timedelta(seconds=5)
 """How much longer than told anything may take on a busy machine."""
 
@@ -91,11 +91,11 @@ class Bench(ABC):
         """Return another client of the same engine, as the next probetui would."""
 
     @abstractmethod
-    async def add_foreign(self) -> None:
+    async def add_unmanaged(self) -> None:
         """Have the engine run something that is not probetui's."""
 
     @abstractmethod
-    async def foreign_lives(self) -> bool:
+    async def unmanaged_is_running(self) -> bool:
         """Tell whether that is as it was."""
 
     def container(self, script: str, name: str = "app", **fields: Any) -> Container:
@@ -158,9 +158,9 @@ class Bench(ABC):
     ) -> RuntimeContainerStatus | None:
         """Return what a relist says of a container, None if it is not there."""
         for pod in await (runtime or self.runtime).relist():
-            for each in pod.containers:
-                if each.container_id == container_id:
-                    return each
+            for container in pod.containers:
+                if container.container_id == container_id:
+                    return container
         return None
 
     async def state(self, container_id: ContainerID) -> RuntimeState | None:

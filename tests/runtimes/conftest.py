@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.runtimes.cri_server import CriServer
+from tests.runtimes.cri.server import CriServer
 
 
 @pytest.fixture

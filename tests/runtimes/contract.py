@@ -21,13 +21,13 @@ from probetui.k8s.pod import Container
 from probetui.k8s.runtime import (
     RuntimeState,
 )
-from probetui.kubelet.container_hash import container_hash
+from probetui.kubelet.kuberuntime.container_hash import container_hash
 from tests.builders import a_pod, env
 from tests.runtimes.bench import (
     COMPLETES,
     FAILS,
     GREETING,
-    NOWHERE,
+    MISSING_PROGRAM,
     POLITE,
     SLACK,
     SLOW,
@@ -90,7 +90,7 @@ class SandboxContract:
         await bench.runtime.stop_pod_sandbox(sandbox_id)
 
         seen = await bench.pod()
-        assert [each.is_ready for each in seen.sandboxes] == [False]
+        assert [sandbox.is_ready for sandbox in seen.sandboxes] == [False]
         assert seen.ips == ()
 
     async def test_a_removed_sandbox_is_gone_and_may_be_removed_again(
@@ -120,8 +120,8 @@ class SandboxContract:
         second = await bench.sandbox(a_pod(), attempt=1)
 
         seen = await bench.pod()
-        assert [each.sandbox_id for each in seen.sandboxes] == [second, first]
-        assert [each.is_ready for each in seen.sandboxes] == [True, False]
+        assert [sandbox.sandbox_id for sandbox in seen.sandboxes] == [second, first]
+        assert [sandbox.is_ready for sandbox in seen.sandboxes] == [True, False]
         assert seen.ips == (seen.sandboxes[0].ip,)
 
     async def test_a_sandbox_of_the_hosts_network_has_no_address_of_its_own(
@@ -225,8 +225,11 @@ class ContainerContract:
         second = await bench.run(POLITE, sandbox_id=sandbox_id, attempt=1)
 
         seen = await bench.pod()
-        assert [each.container_id for each in seen.containers] == [second, first]
-        assert [each.restart_count for each in seen.containers] == [1, 0]
+        assert [container.container_id for container in seen.containers] == [
+            second,
+            first,
+        ]
+        assert [container.restart_count for container in seen.containers] == [1, 0]
 
     async def test_environment_and_working_directory_are_the_containers(
         self, bench: Bench
@@ -245,10 +248,10 @@ class ContainerContract:
         self, bench: Bench
     ) -> None:
         container_id = await bench.create(
-            replace(bench.container(POLITE), command=(NOWHERE,))
+            replace(bench.container(POLITE), command=(MISSING_PROGRAM,))
         )
 
-        with pytest.raises(ContainerRuntimeError, match=NOWHERE):
+        with pytest.raises(ContainerRuntimeError, match=MISSING_PROGRAM):
             await bench.runtime.start_container(container_id)
 
         assert await bench.state(container_id) is not RuntimeState.RUNNING
@@ -295,7 +298,7 @@ class ContainerContract:
 
         seen = await bench.runtime.relist()
         assert len(set(ids)) == 5
-        assert {each.pod_uid for each in seen} == {pod.uid for pod in pods}
+        assert {status.pod_uid for status in seen} == {pod.uid for pod in pods}
 
 
 class StopContract:
@@ -448,14 +451,14 @@ class AdoptionContract:
     async def test_what_is_not_ours_is_neither_listed_nor_harmed(
         self, bench: Bench
     ) -> None:
-        await bench.add_foreign()
+        await bench.add_unmanaged()
         sandbox_id = await bench.sandbox(a_pod())
 
         seen = await bench.pod()
         await bench.runtime.remove_pod_sandbox(sandbox_id)
 
-        assert [each.sandbox_id for each in seen.sandboxes] == [sandbox_id]
-        assert await bench.foreign_lives()
+        assert [sandbox.sandbox_id for sandbox in seen.sandboxes] == [sandbox_id]
+        assert await bench.unmanaged_is_running()
 
     async def test_a_runtime_tells_its_version(self, bench: Bench) -> None:
         assert await bench.runtime.version()

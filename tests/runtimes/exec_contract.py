@@ -26,7 +26,7 @@ from tests.runtimes.bench import (
     FAILS,
     HAS_BEATEN,
     LONG,
-    NOWHERE,
+    MISSING_PROGRAM,
     POLITE,
     SLACK,
     SLOW,
@@ -118,8 +118,8 @@ class ExecContract:
     ) -> None:
         container_id = await bench.run_ready(POLITE)
 
-        with pytest.raises(ExecutableMissingError, match=NOWHERE):
-            await bench.runtime.exec_sync(container_id, (NOWHERE,), 10)
+        with pytest.raises(ExecutableMissingError, match=MISSING_PROGRAM):
+            await bench.runtime.exec_sync(container_id, (MISSING_PROGRAM,), 10)
 
     async def test_no_command_runs_in_a_container_that_does_not(
         self, bench: Bench
@@ -145,5 +145,5 @@ class ExecContract:
             *(bench.sh(container_id, ECHO, str(number)) for number in range(10))
         )
 
-        assert [each.stdout for each in results] == [b"%d" % n for n in range(10)]
+        assert [result.stdout for result in results] == [b"%d" % n for n in range(10)]
         assert bench.clock.now() - before < timedelta(seconds=4)

@@ -7,10 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from probetui.errors import ContainerRuntimeError
-from probetui.k8s.listeners import Endpoint, Extent, Listeners
 from probetui.k8s.pod import Container
-from probetui.k8s.runtime import ContainerID
-from probetui.ports import ForeignSource, ListenerSource
+from probetui.k8s.runtime import ContainerID, Listeners, ListenerScope, SocketAddress
+from probetui.ports import ListenerSource, UnmanagedSource
 from tests.runtimes.bench import POLITE, Bench
 
 Server = Callable[[str], tuple[str, ...]]
@@ -20,7 +19,7 @@ Server = Callable[[str], tuple[str, ...]]
 class ListenerContract:
     """For runtimes whose containers' networks can be seen from here."""
 
-    extent = Extent.POD
+    extent = ListenerScope.POD
 
     @pytest.fixture
     def server(self) -> Server:
@@ -28,11 +27,11 @@ class ListenerContract:
 
     @pytest.mark.parametrize(
         "endpoint",
-        [Endpoint("127.0.0.1", 18271), Endpoint("0.0.0.0", 18272)],
+        [SocketAddress("127.0.0.1", 18271), SocketAddress("0.0.0.0", 18272)],
         ids=["loopback", "everywhere"],
     )
     async def test_a_server_is_seen_where_it_listens(
-        self, bench: Bench, server: Server, endpoint: Endpoint
+        self, bench: Bench, server: Server, endpoint: SocketAddress
     ) -> None:
         container_id = await self._start(bench, server(str(endpoint)))
 
@@ -46,12 +45,12 @@ class ListenerContract:
     async def test_who_attaches_sees_the_same(
         self, bench: Bench, server: Server
     ) -> None:
-        endpoint = Endpoint("127.0.0.1", 18273)
+        endpoint = SocketAddress("127.0.0.1", 18273)
         container_id = await self._start(bench, server(str(endpoint)))
-        foreign, foreign_id = await self.attach(bench, container_id)
+        unmanaged, runtime_container_id = await self.attach(bench, container_id)
 
         async def is_seen() -> bool:
-            found = await foreign.listeners(foreign_id)
+            found = await unmanaged.listeners(runtime_container_id)
             return found.endpoints == (endpoint,)
 
         await bench.until(is_seen)
@@ -76,10 +75,10 @@ class ListenerContract:
         self, bench: Bench, container_id: ContainerID
     ) -> tuple[ListenerSource, ContainerID]:
         """Return what others see of a container, and the ID by which they know it."""
-        assert isinstance(bench.runtime, ForeignSource)
-        foreign = bench.runtime.foreign()
-        assert isinstance(foreign, ListenerSource)
-        return foreign, container_id
+        assert isinstance(bench.runtime, UnmanagedSource)
+        unmanaged = bench.runtime.unmanaged()
+        assert isinstance(unmanaged, ListenerSource)
+        return unmanaged, container_id
 
     async def _start(self, bench: Bench, command: tuple[str, ...]) -> ContainerID:
         created = await bench.create(Container("app", bench.image, command=command))

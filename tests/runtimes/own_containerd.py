@@ -15,7 +15,8 @@ import grpc
 import pytest
 
 from probetui.runtimes.cri.client import STATUS
-from tests.runtimes.cri_bench import SOCKET
+from tests.requirements import skip_unless_ci
+from tests.runtimes.cri.bench import SOCKET
 
 STARTS_WITHIN_SECONDS = 60
 ENDS_WITHIN_SECONDS = 60
@@ -149,7 +150,7 @@ class OwnContainerd:
 def own_containerd() -> Iterator[OwnContainerd]:
     """Return a daemon that is not started yet."""
     if reason := why_not():
-        pytest.skip(reason)
+        skip_unless_ci(reason)
     daemon = OwnContainerd(Path(tempfile.mkdtemp(prefix="containerd-")))
     try:
         yield daemon

@@ -15,7 +15,8 @@ import docker
 import docker.errors
 import pytest
 
-from probetui.runtimes.docker.api import Api
+from probetui.runtimes.docker.api import DockerApi
+from tests.requirements import skip_unless_ci
 
 STARTS_WITHIN_SECONDS = 60
 ENDS_WITHIN_SECONDS = 60
@@ -117,7 +118,7 @@ class OwnDaemon:
 
     def _answers(self) -> bool:
         with contextlib.suppress(docker.errors.DockerException):
-            Api(self.url, timeout_seconds=10, connections=1).close()
+            DockerApi(self.url, timeout_seconds=10, connections=1).close()
             return True
         return False
 
@@ -126,7 +127,7 @@ class OwnDaemon:
 def own_daemon() -> Iterator[OwnDaemon]:
     """Return a daemon that runs and has the image that benches use."""
     if reason := why_not():
-        pytest.skip(reason)
+        skip_unless_ci(reason)
     daemon = OwnDaemon(Path(tempfile.mkdtemp(prefix="dockerd-")))
     try:
         daemon.start()

@@ -40,8 +40,8 @@ from tests.runtimes.bench import (
     HAS_BEATEN,
     IS_READY,
     LONG,
+    MISSING_PROGRAM,
     MUMBLES,
-    NOWHERE,
     POLITE,
     SLOW,
     SPEAKS,
@@ -59,7 +59,7 @@ from tests.runtimes.capability_contract import (
     LogContract,
 )
 from tests.runtimes.contract import RuntimeContract
-from tests.runtimes.disruption_contract import COUNTS, DisruptionContract
+from tests.runtimes.fault_contract import COUNTS, FaultContract
 
 NOW = timedelta()
 SECOND = timedelta(seconds=1)
@@ -80,7 +80,7 @@ RUNS = {
     sh(SPEAKS_AND_STAYS): Run(prints=((NOW, "here"),)),
     sh(MUMBLES): Run(exits_after=NOW, prints=((NOW, "\udcff \x1b[31m"),)),
     sh(COUNTS): Run(prints=tuple((each * SECOND / 20, "on") for each in range(1200))),
-    (NOWHERE,): Run(start_error=f"{NOWHERE}: no such file"),
+    (MISSING_PROGRAM,): Run(start_error=f"{MISSING_PROGRAM}: no such file"),
 }
 """What the scripts of the contract do when they are a container's main program."""
 
@@ -88,7 +88,7 @@ RUNS = {
 def answer(container: FakeContainer, command: tuple[str, ...]) -> Exec:
     """Say what the scripts of the contract do when they are run in a container."""
     spec = container.operation.container
-    environment = {each.name: each.value for each in spec.env}
+    environment = {var.name: var.value for var in spec.env}
     *_, last = command
     beats = sh(BEATS) in container.running_execs
     answers = {
@@ -103,8 +103,9 @@ def answer(container: FakeContainer, command: tuple[str, ...]) -> Exec:
         sh(BEATS): Exec(takes=None),
         sh(HAS_BEATEN): Exec(0 if beats else 1),
         sh(BEATS_NO_MORE): Exec(1 if beats else 0),
-        (NOWHERE,): Exec(
-            error=f'exec: "{NOWHERE}": stat {NOWHERE}: no such file or directory'
+        (MISSING_PROGRAM,): Exec(
+            error=f'exec: "{MISSING_PROGRAM}": stat {MISSING_PROGRAM}: '
+            "no such file or directory"
         ),
     }
     return answers[command]
@@ -120,7 +121,7 @@ class FakeBench(Bench):
         self.engine.images[ImageContract.missing_image] = Image(
             is_here=False, pull_error="no such image"
         )
-        self._foreign: set[str] = set()
+        self._unmanaged: set[str] = set()
         super().__init__(FakeRuntime(self.engine), clock)
 
     @staticmethod
@@ -131,15 +132,15 @@ class FakeBench(Bench):
     def another(self) -> Runtime:
         return FakeRuntime(self.engine)
 
-    async def add_foreign(self) -> None:
-        self._foreign.add("somebody else's")
+    async def add_unmanaged(self) -> None:
+        self._unmanaged.add("somebody else's")
 
-    async def foreign_lives(self) -> bool:
-        return bool(self._foreign)
+    async def unmanaged_is_running(self) -> bool:
+        return bool(self._unmanaged)
 
 
 class TestFakeRuntime(
-    RuntimeContract, ImageContract, LogContract, EventContract, DisruptionContract
+    RuntimeContract, ImageContract, LogContract, EventContract, FaultContract
 ):
     @pytest.fixture
     async def bench(self) -> AsyncIterator[Bench]:
@@ -185,7 +186,7 @@ async def test_every_attempt_has_its_own_script_and_the_last_one_goes_on() -> No
         await scene.start(attempt)
     await scene.clock.advance(5 * SECOND)
 
-    states = [each.state for each in scene.engine.containers.values()]
+    states = [container.state for container in scene.engine.containers.values()]
     assert states == [
         RuntimeState.EXITED,
         RuntimeState.RUNNING,

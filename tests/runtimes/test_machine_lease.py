@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import socket
 import subprocess
 import sys
 import uuid
@@ -11,7 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from probetui.errors import ContainerRuntimeError, PodHeldError
+from probetui.errors import ContainerRuntimeError, PodInUseError
+from probetui.runtimes import machine_lease
 from probetui.runtimes.lease_holder import host_name, user_name
 from probetui.runtimes.machine_lease import MachineLease, machine_lease_holders
 from tests.builders import a_pod
@@ -53,6 +55,17 @@ def holder(engine: str) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+async def test_a_name_that_is_taken_by_who_does_not_listen_is_said_to_be(
+    engine: str,
+) -> None:
+    lease = MachineLease(engine)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as squatter:
+        squatter.bind(machine_lease._address(engine, KEY))
+
+        with pytest.raises(PodInUseError, match="a process that does not answer"):
+            await lease.add([WEB])
+
+
 async def test_without_a_descriptor_it_is_an_error_of_the_engine(engine: str) -> None:
     """Which a command tells in a line, with its own status."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -60,7 +73,7 @@ async def test_without_a_descriptor_it_is_an_error_of_the_engine(engine: str) ->
     try:
         with pytest.raises(ContainerRuntimeError, match="cannot be leased"):
             await MachineLease(engine).add([WEB])
-        with pytest.raises(ContainerRuntimeError, match="cannot be looked at"):
+        with pytest.raises(ContainerRuntimeError, match="cannot be read"):
             machine_lease_holders(engine, [KEY])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -73,7 +86,7 @@ async def test_another_process_is_seen_by_all_and_gone_with_its_end(
     who = f"process {holder.pid} of {user_name()}@{host_name()}"
 
     during = machine_lease_holders(engine, {KEY, ("default", "db")})
-    with pytest.raises(PodHeldError, match=who):
+    with pytest.raises(PodInUseError, match=who):
         await lease.add([DB, WEB])
     between = machine_lease_holders(engine, {("default", "db")})
     holder.kill()  # nothing of it has a chance to clean up
@@ -105,5 +118,5 @@ async def test_who_asks_very_often_is_still_told_that_it_is_held(engine: str) ->
 
     answers = [machine_lease_holders(engine, {KEY}) for _ in range(300)]
 
-    assert all(KEY in each for each in answers)
+    assert all(KEY in answer for answer in answers)
     await lease.release()

@@ -13,7 +13,7 @@ NAME = "k8s_app_web_default_uid_0"
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(each.name for each in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir())
 
 
 def test_what_was_made_is_ours_in_this_and_in_every_later_process(

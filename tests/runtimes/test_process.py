@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probetui.errors import ContainerRuntimeError
-from probetui.kubelet.effects import Disruption
+from probetui.kubelet.effects import Fault
 from tests.runtimes.bench import UNAWARE, Bench
 from tests.runtimes.capability_contract import (
     EventContract,
@@ -17,7 +17,7 @@ from tests.runtimes.capability_contract import (
     NetworkContract,
 )
 from tests.runtimes.contract import RuntimeContract
-from tests.runtimes.disruption_contract import DisruptionContract, disrupt
+from tests.runtimes.fault_contract import FaultContract, inject_fault
 from tests.runtimes.message_contract import MessageContract
 from tests.runtimes.process.bench import ProcessBench
 from tests.runtimes.volume_contract import VolumeContract
@@ -37,7 +37,7 @@ class TestProcessRuntime(
     EventContract,
     VolumeContract,
     MessageContract,
-    DisruptionContract,
+    FaultContract,
 ):
     @pytest.fixture
     async def bench(self, tmp_path: Path) -> AsyncIterator[Bench]:
@@ -61,7 +61,7 @@ class TestProcessRuntime(
         container_id = await bench.run(UNAWARE)
 
         with pytest.raises(ContainerRuntimeError, match="share the network"):
-            await disrupt(bench, container_id, Disruption.CUT_NETWORK)
+            await inject_fault(bench, container_id, Fault.CUT_NETWORK)
 
     @pytest.fixture
     def server(self) -> Callable[[int], tuple[str, ...]]:

@@ -35,7 +35,7 @@ FILES = (VolumeFile("a.txt", b"one\n"), VolumeFile("deep/b", b"\0\xff", 0o600))
 
 def a_pod_with(*volumes: Volume, name: str = "web") -> Pod:
     """Return a pod with volumes, all of which its container mounts."""
-    mounts = tuple(VolumeMount(each.name, f"/{each.name}") for each in volumes)
+    mounts = tuple(VolumeMount(volume.name, f"/{volume.name}") for volume in volumes)
     return a_pod(a_container(volume_mounts=mounts), name=name, volumes=volumes)
 
 
@@ -76,7 +76,7 @@ async def run(
     return container_id
 
 
-async def look(bench: Bench, container_id: ContainerID, script: str) -> str:
+async def inspect(bench: Bench, container_id: ContainerID, script: str) -> str:
     """Return what a script prints in a container; `ROOT` is before every path."""
     found = await bench.sh(container_id, f"ROOT={bench.root}; {script}")
     return (found.stdout + found.stderr).decode(errors="replace")
@@ -108,9 +108,9 @@ class VolumeContract:
             name="other",
         )
 
-        before = await look(bench, other, "ls $ROOT/b/c")
-        await look(bench, one, "echo hello > $ROOT/a/file")
-        after = await look(bench, other, "cat $ROOT/b/c/file; stat -Lc %a $ROOT/b/c")
+        before = await inspect(bench, other, "ls $ROOT/b/c")
+        await inspect(bench, one, "echo hello > $ROOT/a/file")
+        after = await inspect(bench, other, "cat $ROOT/b/c/file; stat -Lc %a $ROOT/b/c")
 
         assert before == ""
         assert after == "hello\n777\n"
@@ -123,23 +123,23 @@ class VolumeContract:
         data = VolumeMount("data", "/data")
         sandbox_id = await bench.sandbox(pod)
         first = await run(bench, pod, data, sandbox_id=sandbox_id)
-        await look(bench, first, "echo 1 > $ROOT/data/file")
+        await inspect(bench, first, "echo 1 > $ROOT/data/file")
         await bench.runtime.remove_container(first)
 
         second = await run(bench, pod, data, sandbox_id=sandbox_id, attempt=1)
 
-        assert await look(bench, second, "cat $ROOT/data/file") == "1\n"
+        assert await inspect(bench, second, "cat $ROOT/data/file") == "1\n"
 
     async def test_mounting_again_keeps_what_is_in_a_volume(self, bench: Bench) -> None:
         pod = a_pod_with(Volume("data"))
         await mount(bench, pod)
         app = await run(bench, pod, VolumeMount("data", "/data"))
-        await look(bench, app, "echo 1 > $ROOT/data/file; chmod 700 $ROOT/data/.")
+        await inspect(bench, app, "echo 1 > $ROOT/data/file; chmod 700 $ROOT/data/.")
 
         await mount(bench, pod)
 
         assert (
-            await look(bench, app, "cat $ROOT/data/file; stat -Lc %a $ROOT/data")
+            await inspect(bench, app, "cat $ROOT/data/file; stat -Lc %a $ROOT/data")
             == "1\n700\n"
         )
 
@@ -152,9 +152,9 @@ class VolumeContract:
         in_one = await run(bench, one, data)
         in_other = await run(bench, other, data)
 
-        await look(bench, in_one, "echo 1 > $ROOT/data/file")
+        await inspect(bench, in_one, "echo 1 > $ROOT/data/file")
 
-        assert await look(bench, in_other, "ls $ROOT/data") == ""
+        assert await inspect(bench, in_other, "ls $ROOT/data") == ""
 
     async def test_files_have_their_content_and_their_modes(self, bench: Bench) -> None:
         pod = a_pod_with(Volume("config", Projected()))
@@ -162,10 +162,12 @@ class VolumeContract:
         await mount(bench, pod, *FILES)
 
         app = await run(bench, pod, VolumeMount("config", "/config"))
-        assert await look(bench, app, "cat $ROOT/config/a.txt") == "one\n"
-        assert await look(bench, app, "od -An -tx1 $ROOT/config/deep/b") == " 00 ff\n"
+        assert await inspect(bench, app, "cat $ROOT/config/a.txt") == "one\n"
         assert (
-            await look(bench, app, "cd $ROOT/config; stat -Lc %a a.txt deep/b")
+            await inspect(bench, app, "od -An -tx1 $ROOT/config/deep/b") == " 00 ff\n"
+        )
+        assert (
+            await inspect(bench, app, "cd $ROOT/config; stat -Lc %a a.txt deep/b")
             == "644\n600\n"
         )
 
@@ -178,7 +180,7 @@ class VolumeContract:
 
         await mount(bench, pod, VolumeFile("a.txt", b"two\n"), VolumeFile("c", b"3\n"))
 
-        seen = await look(bench, app, "cd $ROOT/config; cat a.txt c; test -e deep/b")
+        seen = await inspect(bench, app, "cd $ROOT/config; cat a.txt c; test -e deep/b")
         assert seen == "two\n3\n"
         gone = await bench.sh(app, f"test -e {bench.root}/config/deep/b")
         assert gone.exit_code == 1
@@ -189,7 +191,7 @@ class VolumeContract:
         await mount(bench, pod)
 
         app = await run(bench, pod, VolumeMount("config", "/config"))
-        assert await look(bench, app, "ls $ROOT/config") == ""
+        assert await inspect(bench, app, "ls $ROOT/config") == ""
 
     async def test_a_folder_of_a_volume_can_be_mounted_and_is_made(
         self, bench: Bench
@@ -204,9 +206,11 @@ class VolumeContract:
             VolumeMount("data", "/whole"),
         )
 
-        await look(bench, app, "echo 1 > $ROOT/part/file")
+        await inspect(bench, app, "echo 1 > $ROOT/part/file")
         assert (
-            await look(bench, app, "cat $ROOT/whole/a/b/file; stat -Lc %a $ROOT/part")
+            await inspect(
+                bench, app, "cat $ROOT/whole/a/b/file; stat -Lc %a $ROOT/part"
+            )
             == "1\n777\n"
         )
 
@@ -218,7 +222,7 @@ class VolumeContract:
             bench, pod, VolumeMount("config", "/etc/a.conf", sub_path="a.txt")
         )
 
-        assert await look(bench, app, "cat $ROOT/etc/a.conf") == "one\n"
+        assert await inspect(bench, app, "cat $ROOT/etc/a.conf") == "one\n"
 
     async def test_what_is_there_is_not_made_anew_for_a_mount_of_a_part(
         self, bench: Bench
@@ -228,13 +232,13 @@ class VolumeContract:
         sandbox_id = await bench.sandbox(pod)
         whole = VolumeMount("data", "/data")
         first = await run(bench, pod, whole, sandbox_id=sandbox_id)
-        await look(bench, first, "cd $ROOT/data; mkdir -m 750 a; echo 1 > a/file")
+        await inspect(bench, first, "cd $ROOT/data; mkdir -m 750 a; echo 1 > a/file")
         part = VolumeMount("data", "/part", sub_path="a/file")
 
         second = await run(bench, pod, whole, part, sandbox_id=sandbox_id, attempt=1)
 
         assert (
-            await look(bench, second, "cat $ROOT/part; stat -Lc %a $ROOT/data/a")
+            await inspect(bench, second, "cat $ROOT/part; stat -Lc %a $ROOT/data/a")
             == "1\n750\n"
         )
 
@@ -251,7 +255,7 @@ class VolumeContract:
             VolumeMount("host", "/one", sub_path="file"),
         )
 
-        seen = await look(bench, app, "cat $ROOT/host/file $ROOT/one")
+        seen = await inspect(bench, app, "cat $ROOT/host/file $ROOT/one")
         await bench.runtime.remove_container(app)
         await host(bench.runtime).unmount_volume(UnmountVolume(pod.uid, "host"))
 
@@ -340,7 +344,7 @@ class VolumeContract:
             sandbox_id=sandbox_id,
             script=POLITE,
         )
-        await look(bench, app, "mkdir $ROOT/data/a; chmod 0 $ROOT/data/a")
+        await inspect(bench, app, "mkdir $ROOT/data/a; chmod 0 $ROOT/data/a")
         await bench.runtime.stop_container(app, 2)
 
         for name in ("data", "config"):

@@ -109,7 +109,7 @@ def containers(number: int, **fields: Any) -> Change:
 
     def change(seen: Observation) -> None:
         status = seen.statuses[number]
-        views = [replace(each, **fields) for each in status.containers]
+        views = [replace(container, **fields) for container in status.containers]
         seen.statuses[number] = replace(status, containers=views)
 
     return change

@@ -23,7 +23,7 @@ from itertools import pairwise
 from tests.conformance.observation import Observation, Status
 from tests.traces.clocks import Clocks
 from tests.traces.life_differences import differences
-from tests.traces.lives import Life, lives
+from tests.traces.lives import Life, What, lives, plain
 from tests.traces.pictures import (
     Picture,
     albums,
@@ -31,7 +31,15 @@ from tests.traces.pictures import (
     first_sight,
     stated_windows,
 )
-from tests.traces.restarts import broken_pull_rules, broken_rules, decisions
+from tests.traces.restarts import (
+    LATE,
+    RETRY,
+    active_until,
+    broken_pull_rules,
+    broken_rules,
+    decisions,
+    is_pull,
+)
 from tests.traces.trace import Trace
 
 TOLERANCE = 1.5
@@ -71,25 +79,45 @@ class _Comparison:
         self._names = tuple(self._periods)
         self._kubelet, self._ours = trace.seen, ours
         self._statuses_end = trace.statuses_end
-        self._theirs = {each: self._lives(trace.seen, each) for each in self._names}
-        self._mine = {each: self._lives(ours, each) for each in self._names}
+        self._theirs = {name: self._lives(trace.seen, name) for name in self._names}
+        self._mine = {name: self._lives(ours, name) for name in self._names}
 
     def differences(self) -> Iterator[Difference]:
         """Yield them, those of events first."""
-        for event in self._ours.events:
-            if event.container not in self._names:
-                yield Difference("pod", f"has {event.reason} {event.message!r}")
+        yield from self._pod_events()
         yield from self._starts()
         for name in self._names:
-            if not self._mine[name]:
-                yield Difference(name, "has no events")
+            theirs, mine = self._theirs[name], self._mine[name]
+            if bool(theirs) != bool(mine):
+                text = "has no events" if theirs else "has events, the kubelet none"
+                yield Difference(name, text)
                 return
-            yield from self._container(name)
-            yield from self._restarts(name)
+            if mine:
+                yield from self._container(name)
+                yield from self._restarts(name)
         yield from self._statuses()
 
+    def _pod_events(self) -> Iterator[Difference]:
+        """Compare the events of the pod itself, of which each sync may repeat some."""
+        theirs = _first_times(self._kubelet, self._names)
+        mine = _first_times(self._ours, self._names)
+        clocks = Clocks(
+            [(_first_time(self._kubelet), _first_time(self._ours))],
+            TOLERANCE + self._slack,
+            ends=(self._kubelet.end, self._ours.end),
+        )
+        for what, t in theirs.items():
+            if what not in mine and not clocks.is_cut(t):
+                yield Difference("pod", f"lacks {what[1]} {what[2]!r}")
+        for what, t in mine.items():
+            if what not in theirs and not clocks.is_cut_mine(t):
+                yield Difference("pod", f"has {what[1]} {what[2]!r}")
+            elif what in theirs and not clocks.agree(theirs[what], t):
+                told = clocks.tell(theirs[what], t)
+                yield Difference("pod", f"{what[1]} {what[2]!r} is {told}")
+
     def _lives(self, seen: Observation, name: str) -> Sequence[Life]:
-        events = [each for each in seen.events if each.container == name]
+        events = [event for event in seen.events if event.container == name]
         return lives(events, self._periods[name])
 
     def _starts(self) -> Iterator[Difference]:
@@ -115,10 +143,18 @@ class _Comparison:
         zeros = [(model.begins_at, life.begins_at)]
         if model.started_at is not None and life.started_at is not None:
             zeros = [(model.started_at, life.started_at)]
-        looks = [first_sight(each.statuses) for each in (self._kubelet, self._ours)]
+        looks = [
+            first_sight(observation.statuses)
+            for observation in (self._kubelet, self._ours)
+        ]
         if is_first and looks[0] is not None and looks[1] is not None:
             zeros.append((looks[0], looks[1]))
-        deletes = [t for each in (self._kubelet, self._ours) for _, t in each.actions]
+        deletes = [
+            t
+            for observation in (self._kubelet, self._ours)
+            for what, t in observation.actions
+            if what == "delete"
+        ]
         return Clocks(
             zeros,
             max(TOLERANCE, self._periods[name]) + self._slack,
@@ -133,18 +169,22 @@ class _Comparison:
             model = _model(self._theirs[name], number)
             clocks = self._clocks(name, model, life, is_first=number == 0)
             where = f"{name}, life {number}"
-            for each in differences(model, life, clocks, TOLERANCE + self._slack):
-                yield Difference(where, each)
+            for difference in differences(model, life, clocks, TOLERANCE + self._slack):
+                yield Difference(where, difference)
             if life.stray is not None and model.stray is None:
                 yield Difference(where, f"has {life.stray} at its end", is_chance=True)
 
     def _restarts(self, name: str) -> Iterator[Difference]:
         """Check when containers were started again, and if they were at once."""
         theirs, mine = self._theirs[name], self._mine[name]
-        is_started = any(each.started_at is not None for each in theirs)
-        judge = broken_rules if is_started else broken_pull_rules
-        for rule in judge(mine, self._ours.end):
-            yield Difference(name, rule)
+        is_started = any(life.started_at is not None for life in theirs)
+        judge = broken_pull_rules if is_pull(theirs) else broken_rules
+        # Where the kubelet of the trace keeps other rules, it is the measure itself.
+        if not list(judge(theirs, active_until(self._kubelet))):
+            for rule in judge(mine, active_until(self._ours)):
+                yield Difference(name, rule)
+        else:
+            yield from self._pauses(name)
         made, model = decisions(mine), decisions(theirs)
         for number, (one, other) in enumerate(zip(made, model, strict=False)):
             if is_started and one.waits != other.waits:
@@ -160,6 +200,17 @@ class _Comparison:
                     text = f"says {message!r}, the window is {stated}"
                     yield Difference(f"{name}, life {number}", text)
 
+    def _pauses(self, name: str) -> Iterator[Difference]:
+        """Compare the times from one life to the next with the kubelet's own."""
+        mine, theirs = (
+            [after.begins_at - before.begins_at for before, after in pairwise(found)]
+            for found in (self._mine[name], self._theirs[name])
+        )
+        for number, (pause, expected) in enumerate(zip(mine, theirs, strict=False)):
+            if abs(pause - expected) > RETRY + LATE + self._slack:
+                text = f"begins {pause:.1f} s after the last, not {expected:.1f} s"
+                yield Difference(f"{name}, life {number + 1}", text)
+
     # -- statuses
 
     def _statuses(self) -> Iterator[Difference]:
@@ -167,14 +218,26 @@ class _Comparison:
         ends = (self._statuses_end, self._ours.end)
         yield from self._first_look()
         for index, name in enumerate(self._names):
-            shown = {key[index] for key in mine}
+            shown, model_shown = (
+                {key[index] for key in found if index < len(key)}
+                for found in (mine, theirs)
+            )
             for number, life in enumerate(self._mine[name]):
                 if life.next_at is not None and life.started_at is not None:
                     lasted = life.next_at - life.started_at
-                    if number not in shown and lasted > 2 * TOLERANCE:
+                    known_until = max(model_shown, default=number)
+                    is_due = number in model_shown or number > known_until
+                    if is_due and number not in shown and lasted > 2 * TOLERANCE:
                         yield Difference(name, f"no status shows life {number}")
         for key, pictures in mine.items():
-            index = max(range(len(key)), key=key.__getitem__)
+            known = [
+                index
+                for index, name in enumerate(self._names[: len(key)])
+                if self._mine[name]
+            ]
+            if not known or not theirs:
+                return  # no container came to anything in both, or nobody looked
+            index = max(known, key=key.__getitem__)
             name, number = self._names[index], key[index]
             whole = theirs.get(key) or list(theirs.values())[max(0, len(theirs) - 2)]
             model = _model(self._theirs[name], number)
@@ -207,6 +270,21 @@ class _Comparison:
             yield Difference("pod", text)
 
 
+def _first_times(seen: Observation, names: Sequence[str]) -> dict[What, float]:
+    """Return when each kind of event that is of none of the containers came first."""
+    found: dict[What, float] = {}
+    for event in seen.events:
+        if event.container not in names:
+            what = (event.type, event.reason, plain(event.message))
+            found.setdefault(what, event.t)
+    return found
+
+
+def _first_time(seen: Observation) -> float:
+    times = (event.t for event in seen.events if event.container is not None)
+    return next(times, 0.0)
+
+
 def _first_starts(found: dict[str, Sequence[Life]]) -> dict[str, float]:
     """Return when each container was first started, the earliest first."""
     starts = {
@@ -218,7 +296,7 @@ def _first_starts(found: dict[str, Sequence[Life]]) -> dict[str, float]:
 
 
 def _model(theirs: Sequence[Life], number: int) -> Life:
-    """Return what a life is to be like; later ones are like the last whole one."""
+    """Return the life to compare one with; later ones are like the last whole one."""
     if number < len(theirs):
         return theirs[number]
     return theirs[max(0, len(theirs) - 2)]
@@ -226,8 +304,8 @@ def _model(theirs: Sequence[Life], number: int) -> Life:
 
 def _alive(seen: Observation) -> Iterator[Status]:
     """Yield the statuses before the pod was deleted: then a kubelet drops it."""
-    deleted = next((t for _, t in seen.actions), float("inf"))
-    return (each for each in seen.statuses if each.t < deleted)
+    deleted = next((t for what, t in seen.actions if what == "delete"), float("inf"))
+    return (status for status in seen.statuses if status.t < deleted)
 
 
 def _without_chance(
@@ -236,4 +314,4 @@ def _without_chance(
     """Leave out back-off where one waits and the other does not."""
     if bool(model.waits) == bool(life.waits):
         return pictures
-    return [each for each in pictures if not each.look.is_in_back_off]
+    return [picture for picture in pictures if not picture.look.is_in_back_off]

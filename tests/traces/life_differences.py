@@ -52,12 +52,12 @@ def _steps(model: Life, life: Life, clocks: Clocks, start: Clocks) -> Iterator[s
         then = clocks if is_started else replace(start, zeros=start.zeros[:1])
         is_started = is_started or theirs.reason == "Started"
         follows = expected[index + 1 : index + 2]
-        if theirs.reason in PROBED and not any(each.is_kill for each in follows):
+        if theirs.reason in PROBED and not any(follow.is_kill for follow in follows):
             yield from _run(theirs, mine, then)
         else:
             yield from _counted(theirs, mine, then)
     if model.waits and life.waits:
-        told, waits = ([each.what for each in one.waits] for one in (life, model))
+        told, waits = ([wait.what for wait in one.waits] for one in (life, model))
         if told != waits:
             yield f"waits with {told}, the kubelet with {waits}"
 
@@ -89,8 +89,8 @@ def _run(theirs: Step, mine: Step, clocks: Clocks) -> Iterator[str]:
     """
     if not clocks.agree(theirs.times[0], mine.times[0]):
         yield f"{mine} is {clocks.tell(theirs.times[0], mine.times[0])}"
-    whole = [each for each in theirs.times if not clocks.is_cut(each)]
-    my_whole = [each for each in mine.times if not clocks.is_cut_mine(each)]
+    whole = [time for time in theirs.times if not clocks.is_cut(time)]
+    my_whole = [time for time in mine.times if not clocks.is_cut_mine(time)]
     is_cut = len(whole) < len(theirs.times) or len(my_whole) < len(mine.times)
     more = len(my_whole) - len(whole)
     before_end = clocks.tolerance / min(map(_usual_pause, (theirs.times, mine.times)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -15,19 +16,18 @@ import yaml
 from tests.conformance.observation import Observation
 from tests.conformance.translation import Translation
 from tests.e2e.program import Program
-from tests.traces.trace import Json
+from tests.traces.trace import Json, Trace
 
 NAMESPACE = "traces"
 """Keeps the pods apart from others of their name on a shared engine."""
-
-SLOW_ANSWERS = frozenset({"exec-timeout"})
-"""Pods whose probes take their time on purpose."""
 
 SHARE = 0.95
 BUSY_MILLISECONDS = 450
 """Up to 340 ms were seen with all pods on Docker and no command cut off."""
 
 Retell = Callable[[str], str]
+Traces = Mapping[str, Trace]
+"""Traces by the names of their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class Session:
     """What came of one run of the program.
 
     `records` is all it wrote, `removed` when the manifests of pods were taken away
-    (seconds), `told` what it said on standard error.
+    (seconds), `told` what it said on standard error. `slow` are the pods whose probes
+    take their time on purpose.
     """
 
     records: list[Json]
@@ -43,6 +44,7 @@ class Session:
     told: str
     status: int
     end: float
+    slow: frozenset[str] = frozenset()
 
     def excuse(self) -> str:
         """Return why times and results may not be the pods' own; empty if they are.
@@ -53,7 +55,7 @@ class Session:
         took = sorted(
             attempt["ms"]
             for record in self.records
-            if record["type"] == "tick" and record["pod"] not in SLOW_ANSWERS
+            if record["type"] == "tick" and record["pod"] not in self.slow
             for attempt in record["attempts"]
         )
         slow = took[int(len(took) * SHARE)] if took else 0
@@ -61,8 +63,13 @@ class Session:
             return ""
         return f"the machine was too busy, 1 of 20 probes took {slow:.0f} ms"
 
-    def seen(self, pod: str, retell: Retell = str) -> Observation:
-        """Return what was seen of one pod, its messages retold."""
+    def seen(
+        self, pod: str, retell: Retell = str, called: str | None = None
+    ) -> Observation:
+        """Return what was seen of one pod, its messages retold.
+
+        They name the pod as the trace does where it is `called` something else there.
+        """
         translation = Translation(pod)
         others: list[Json] = [{"t": self.end, "kind": "end"}]
         if pod in self.removed:
@@ -76,25 +83,39 @@ class Session:
         )
         seen = Observation.of(sorted([*others, *records], key=itemgetter("t")))
         seen.events[:] = [
-            replace(each, message=retell(_at_home(each.message)))
-            for each in seen.events
+            replace(event, message=retell(_at_home(event.message, pod, called or pod)))
+            for event in seen.events
         ]
         return seen
 
 
+def live_name(name: str) -> str:
+    """Return the name of the pod of a trace; files may be called anything."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "pod"
+
+
+def renamed(manifest: Json, name: str) -> Json:
+    """Return the manifest of a pod of another name."""
+    return {**manifest, "metadata": {**manifest["metadata"], "name": name}}
+
+
 def run_all(
-    program: Program,
-    runtime: str,
-    manifests: Mapping[str, Json],
-    removals: Mapping[str, float],
-    end: float,
+    program: Program, runtime: str, manifests: Mapping[str, Json], traces: Traces
 ) -> Session:
-    """Run pods by name, take some manifests away at their time, and end (seconds)."""
+    """Run pods as long as the traces go, and take manifests away when they say so."""
+    removals = {
+        live_name(name): trace.deleted_at
+        for name, trace in traces.items()
+        if trace.deleted_at is not None
+    }
+    end = max(trace.seen.end for trace in traces.values())
+    slow = frozenset(live_name(name) for name in traces if traces[name].is_slow)
     folder = program.home / "pods"
     folder.mkdir(parents=True)
     for name, manifest in manifests.items():
-        text = yaml.safe_dump(dict(manifest))
-        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+        pod = live_name(name)
+        text = yaml.safe_dump(dict(renamed(manifest, pod)))
+        (folder / f"{pod}.yaml").write_text(text, encoding="utf-8")
     where = ("-f", str(folder), "--watch", "-n", NAMESPACE, "--runtime", runtime)
     with program.started("run", *where, "-o", "jsonl", "--seed", "0") as process:
         records, removed = [], {}
@@ -110,12 +131,12 @@ def run_all(
         records += _records(process)
         assert process.stderr is not None
         told = process.stderr.read()
-        return Session(records, removed, told, process.wait(), end)
+        return Session(records, removed, told, process.wait(), end, slow)
 
 
-def _at_home(message: str) -> str:
-    """Return a message with the namespace that the pods of the traces have."""
-    return message.replace(f"_{NAMESPACE}(", "_default(")
+def _at_home(message: str, pod: str, called: str) -> str:
+    """Return a message with the name and namespace that the pod of the trace has."""
+    return message.replace(f"{pod}_{NAMESPACE}(", f"{called}_default(")
 
 
 def _records(process: subprocess.Popen[str]) -> Iterator[Json]:

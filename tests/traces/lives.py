@@ -26,6 +26,9 @@ _BEGINS = frozenset({"Pulling", "Pulled"})
 
 _UID = re.compile(r"\((?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)")
 _PULL_ERROR = re.compile(r'^(Failed to pull image "[^"]+": ).*', re.DOTALL)
+_START_ERROR = re.compile(
+    r"^(Error: )(?:failed to (?:create|start) |.*OCI ).*", re.DOTALL
+)
 _EXEC_ERROR = re.compile(r"^(\w+ probe errored: ).*", re.DOTALL)
 _MET_THE_END = re.compile(r"\w+ probe (?:errored: .*|failed: )", re.DOTALL)
 _REPEATED = re.compile(
@@ -82,25 +85,25 @@ class Life:
     @property
     def begins_at(self) -> float:
         """When its first event was."""
-        return min(each.times[0] for each in (*self.steps, *self.waits))
+        return min(step.times[0] for step in (*self.steps, *self.waits))
 
     @property
     def started_at(self) -> float | None:
         """When it was started, None if it was not."""
-        times = (each.times[0] for each in self.steps if each.reason == "Started")
+        times = (step.times[0] for step in self.steps if step.reason == "Started")
         return next(times, None)
 
     @property
     def noticed_at(self) -> float | None:
         """When something came of its end: a wait, or the next one."""
         if self.waits:
-            return min(each.times[0] for each in self.waits)
+            return min(wait.times[0] for wait in self.waits)
         return self.next_at
 
     @property
     def is_killed_by_probe(self) -> bool:
         """Whether it ended because a probe had failed."""
-        return any(each.is_kill_by_probe for each in self.steps)
+        return any(step.is_kill_by_probe for step in self.steps)
 
 
 def lives(events: Iterable[Event], period: float) -> list[Life]:
@@ -130,8 +133,8 @@ def _without_stray(life: Life) -> Life:
 
 def _life(steps: Sequence[Step]) -> Life:
     return Life(
-        tuple(each for each in steps if not each.is_repeated),
-        tuple(each for each in steps if each.is_repeated),
+        tuple(step for step in steps if not step.is_repeated),
+        tuple(step for step in steps if step.is_repeated),
     )
 
 
@@ -166,7 +169,7 @@ def steps(events: Iterable[Event], period: float) -> Iterator[Step]:
 
 def plain(message: str) -> str:
     """Return a message without what is a runtime's own: IDs and errors."""
-    for pattern in (_PULL_ERROR, _EXEC_ERROR):
+    for pattern in (_PULL_ERROR, _START_ERROR, _EXEC_ERROR):
         message = pattern.sub(r"\1…", message)
     return _UID.sub("(UID)", message)
 

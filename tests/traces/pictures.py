@@ -52,14 +52,14 @@ class Look:
     @property
     def is_in_back_off(self) -> bool:
         """Whether a container waits for back-off."""
-        return any(each.state == CRASH_LOOP for each in self.containers)
+        return any(container.state == CRASH_LOOP for container in self.containers)
 
     @property
     def shows_instances(self) -> bool:
         """Whether there is something in it of which the runtime has told."""
         return any(
-            each.last_state or not each.state.startswith("waiting")
-            for each in self.containers
+            container.last_state or not container.state.startswith("waiting")
+            for container in self.containers
         )
 
     def __str__(self) -> str:
@@ -98,7 +98,9 @@ def albums(statuses: Iterable[Status]) -> Mapping[Restarts, Sequence[Picture]]:
 
 def first_sight(statuses: Iterable[Status]) -> float | None:
     """Return when a status first told of an instance, None if none did."""
-    return next((each.t for each in statuses if _look(each).shows_instances), None)
+    return next(
+        (status.t for status in statuses if _look(status).shows_instances), None
+    )
 
 
 def stated_windows(statuses: Iterable[Status]) -> Iterator[tuple[str, int, str]]:
@@ -107,10 +109,10 @@ def stated_windows(statuses: Iterable[Status]) -> Iterator[tuple[str, int, str]]
     Those of the traces say nothing: their messages were left out.
     """
     for status in statuses:
-        for each in status.containers:
-            message = (each.state.get("waiting") or {}).get("message", "")
+        for container in status.containers:
+            message = (container.state.get("waiting") or {}).get("message", "")
             if message.startswith("back-off "):
-                yield each.name, each.restart_count, message
+                yield container.name, container.restart_count, message
 
 
 def first_mismatch(
@@ -184,13 +186,17 @@ def _key(status: Status) -> tuple[Restarts, Look]:
 
 
 def _restarts(status: Status) -> Restarts:
-    return tuple(each.restart_count for each in status.containers)
+    return tuple(container.restart_count for container in status.containers)
 
 
 def _look(status: Status) -> Look:
     return Look(
         status.phase,
-        frozenset(each.type for each in status.conditions if each.status == "True"),
+        frozenset(
+            condition.type
+            for condition in status.conditions
+            if condition.status == "True"
+        ),
         tuple(map(_container, status.containers)),
     )
 
@@ -210,5 +216,5 @@ def _state(state: Mapping[str, object]) -> str:
     for word, details in state.items():
         known = details if isinstance(details, Mapping) else {}
         parts = (known.get("reason"), known.get("exitCode"))
-        return " ".join([word, *(str(each) for each in parts if each is not None)])
+        return " ".join([word, *(str(part) for part in parts if part is not None)])
     return ""

@@ -7,8 +7,9 @@ a server listens at its pod's address, because all pods share this machine's por
 
 from __future__ import annotations
 
+import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,44 +17,40 @@ from tests.traces.trace import Json
 
 NEEDS_IMAGES = "needs images: where there are none, none is missing"
 
-LEFT_OUT: Mapping[str, str] = {
-    "image-missing": NEEDS_IMAGES,
-    "image-never": NEEDS_IMAGES,
-}
-"""The traces whose pods cannot be run as processes, and why."""
+_PATH = re.compile(
+    r"(?<![\w./$}:-])(?<!Location: )"
+    r"/(?!(?:bin|sbin|usr|proc|dev|etc|sys)\b)[\w.-][\w./-]*"
+)
+"""A path that a container has for itself, and processes share."""
 
-AT_POD_IP = ("-p 8080", "-p $POD_IP:8080")
+_LISTENS = re.compile(r"(\bhttpd\b[^;\n]*? -p )(\d+)")
+_SCRIPT_OF_SERVER = re.compile(r"#!/bin/sh.*?(?='|\nX\n|\Z)", re.DOTALL)
+"""What a command writes for a server to run, in the folder `www/cgi-bin`."""
 
-REWRITTEN: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "exec-liveness": (("/tmp/healthy", "healthy"),),
-    # The script runs in the folder it is in.
-    "http-liveness": (
-        AT_POD_IP,
-        ("/www", "www"),
-        ("cat /start", "cat ../../start"),
-        (">/start", ">start"),
-    ),
-    "http-redirect": (AT_POD_IP, ("/www", "www")),
-    "readiness-flap": (("/ready", "ready"),),
-    "startup-slow": (("/ok", "ok"),),
-}
-"""What is replaced in the commands of a pod, and by what, so that it does the same."""
-
-SAID = {"'healthy'": "'/tmp/healthy'"}
-"""What programs say of such paths, and what they say in the traces."""
+Retell = Callable[[str], str]
 
 
-def for_processes(name: str, manifest: Json) -> Json:
-    """Return the manifest of a trace for processes."""
-    rewritten: Json = _rewritten(manifest, REWRITTEN.get(name, ()))
-    return rewritten
+def for_processes(manifest: Json) -> Json:
+    """Return the manifest of a trace for processes, which does the same there."""
+    spec = manifest["spec"]
+    adapted = {
+        kind: [_adapted(container) for container in spec[kind]]
+        for kind in ("initContainers", "containers")
+        if kind in spec
+    }
+    return {**manifest, "spec": {**spec, **adapted}}
 
 
-def in_the_traces_words(message: str) -> str:
-    """Return a message with the paths that the trace's manifest has."""
-    for said, meant in SAID.items():
-        message = message.replace(said, meant)
-    return message
+def in_the_traces_words(manifest: Json) -> Retell:
+    """Return what turns messages of processes into those with the manifest's paths."""
+    paths = set(_PATH.findall(str(manifest["spec"])))
+
+    def retell(message: str) -> str:
+        for path in paths:
+            message = message.replace(f"'{_relative(path)}'", f"'{path}'")
+        return message
+
+    return retell
 
 
 def link_busybox(folder: Path) -> None:
@@ -62,19 +59,38 @@ def link_busybox(folder: Path) -> None:
     subprocess.run(["busybox", "--install", "-s", folder], check=True)
 
 
-def _rewritten(value: Any, pairs: tuple[tuple[str, str], ...]) -> Any:
+def _adapted(value: Any) -> Any:
+    """Return a container, or a part of one, with its commands adapted."""
     match value:
-        case str():
-            for path, here in pairs:
-                value = value.replace(path, here)
-            return value
-        case list():
-            return [_rewritten(each, pairs) for each in value]
         case Mapping():
             # The path of a request is no path of this machine.
             return {
-                key: each if key == "httpGet" else _rewritten(each, pairs)
-                for key, each in value.items()
+                key: _command(part)
+                if key in {"command", "args"}
+                else part
+                if key == "httpGet"
+                else _adapted(part)
+                for key, part in value.items()
             }
         case _:
             return value
+
+
+def _command(words: list[str]) -> list[str]:
+    # A program that does not exist is as absent here.
+    program, *rest = words
+    return [program, *map(_text, rest)]
+
+
+def _text(text: str) -> str:
+    text = _SCRIPT_OF_SERVER.sub(
+        lambda script: _PATH.sub(lambda path: f"../../{_relative(path[0])}", script[0]),
+        text,
+    )
+    text = _LISTENS.sub(r"\1$POD_IP:\2", text)
+    return _PATH.sub(lambda path: _relative(path[0]), text)
+
+
+def _relative(path: str) -> str:
+    """Return a path in the container's own folder; an image has `/tmp`, that not."""
+    return path.removeprefix("/tmp").removeprefix("/")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tests.conformance.observation import Span
+from tests.conformance.observation import Observation, Span
 from tests.traces.lives import Life
 
 FIRST_WINDOW = 10.0
@@ -63,6 +63,20 @@ class Decision:
             f"{word} {self.elapsed.earliest:.1f} to {self.elapsed.latest:.1f} s after"
             f" an end, in a window of {self.window:.0f} s"
         )
+
+
+def is_pull(lives: Sequence[Life]) -> bool:
+    """Tell whether lives are attempts to get an image, of which none was got."""
+    return not any(step.reason == "Created" for life in lives for step in life.steps)
+
+
+def active_until(seen: Observation) -> float:
+    """Return until when containers were restarted: the pod was deleted, or it ended."""
+    ends = [t for what, t in seen.actions if what == "delete"]
+    ends += [
+        status.t for status in seen.statuses if status.phase in {"Succeeded", "Failed"}
+    ]
+    return min([seen.end, *ends])
 
 
 def decisions(lives: Sequence[Life]) -> list[Decision]:

@@ -1,7 +1,9 @@
-"""What the pods of the traces do, as scripts for the world on virtual time.
+"""What the pods of traces do, as scripts for the world on virtual time.
 
-Every script follows from the pod's manifest alone; nothing is taken from the trace but
-the words of errors that are the runtime's own.
+A script follows from the pod's manifest, read by `shell`; nothing is taken from the
+trace but whether there was an image, and the words of errors that are the runtime's
+own. Servers are beyond `shell`: what those of this project's traces do is written
+here, and found again by their manifest.
 """
 
 from __future__ import annotations
@@ -10,27 +12,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from probetui.drive.scripted_lives import (
-    SWIFT,
-    Answer,
-    Life,
-    Manner,
-    Probing,
-    always_healthy,
+from probetui.drive.scenario.behavior import (
+    IMMEDIATE,
+    CallBehavior,
+    InstanceBehavior,
+    ProbeAnswer,
+    ProbeBehavior,
+    answer_success,
 )
-from probetui.drive.world import World
-from probetui.k8s.probe import ProbeType
+from probetui.drive.scenario.world import World
+from probetui.k8s.probe import ExecAction, Probe, SleepAction
 from probetui.kubelet.effects import (
     CreateContainer,
     Operation,
     Relist,
     RunHook,
     RunPodSandbox,
-    RunProbe,
     StartContainer,
     StopContainer,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
+from tests.traces import shell
+from tests.traces.shell import NotUnderstoodError, Run
+from tests.traces.trace import OWN_DATA, Trace, a_pod_of, load_traces
 
 COMMAND_TAKES = timedelta(milliseconds=30)
 """How long a command in a container or a request takes that does nothing."""
@@ -50,39 +54,31 @@ def seconds(number: float) -> timedelta:
     return timedelta(seconds=number)
 
 
-OK = Answer(Attempt(ProbeResult.SUCCESS), COMMAND_TAKES)
-FAILS = Answer(Attempt(ProbeResult.FAILURE), COMMAND_TAKES)
+OK = ProbeAnswer(Attempt(ProbeResult.SUCCESS), COMMAND_TAKES)
+FAILS = ProbeAnswer(Attempt(ProbeResult.FAILURE), COMMAND_TAKES)
 
-UNAWARE = Life(stops_after=None)
+UNAWARE = InstanceBehavior(stops_after=None)
 """A shell or `sleep` without a handler: as process 1 it gets no SIGTERM."""
 
 
-def always(answer: Answer) -> Probing:
+def always(answer: ProbeAnswer) -> ProbeBehavior:
     """Answer every probe like this."""
     return lambda _effect, _age: answer
 
 
-def by_age(answer: Callable[[timedelta], Answer]) -> Probing:
+def by_age(answer: Callable[[timedelta], ProbeAnswer]) -> ProbeBehavior:
     """Answer probes by the age of the instance."""
     return lambda _effect, age: answer(age)
 
 
-def startup_fails(effect: RunProbe, _age: timedelta) -> Answer:
-    """Let startup probes fail and all others succeed."""
-    return FAILS if effect.key.probe_type is ProbeType.STARTUP else OK
-
-
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What the containers of one pod do, and its images and hooks.
+    """What the containers of one pod do, its images and its hooks."""
 
-    `hook` is how its hooks end, and how long they take.
-    """
-
-    lives: Mapping[str, Life] = field(default_factory=dict)
-    probing: Probing = always_healthy
+    lives: Mapping[str, InstanceBehavior] = field(default_factory=dict)
+    probing: ProbeBehavior = answer_success
     has_image: bool = True
-    hook: Manner = SWIFT
+    hooks: Callable[[RunHook], CallBehavior] = lambda _hook: IMMEDIATE
 
     def world(self) -> World:
         """Return a world with this pod in it."""
@@ -93,113 +89,108 @@ class Script:
             dealing=self._deal,
         )
 
-    def _deal(self, call: Operation | Relist) -> Manner:
+    def _deal(self, call: Operation | Relist) -> CallBehavior:
         if isinstance(call, RunHook):
-            return self.hook
-        return Manner(CALLS_TAKE.get(type(call), timedelta()))
+            return self.hooks(call)
+        return CallBehavior(CALLS_TAKE.get(type(call), timedelta()))
 
 
-NO_SUCH_FILE = Answer(
-    Attempt(
-        ProbeResult.FAILURE,
-        "cat: can't open '/tmp/healthy': No such file or directory\n",
-    ),
-    COMMAND_TAKES,
-)
-STATUS_500 = Answer(
+STATUS_500 = ProbeAnswer(
     Attempt(ProbeResult.FAILURE, "HTTP probe failed with statuscode: 500"),
     COMMAND_TAKES,
 )
+REDIRECTED = ProbeAnswer(
+    Attempt(ProbeResult.WARNING, "Probe terminated redirects, Response body: "),
+    COMMAND_TAKES,
+)
 
-SCRIPTS: Mapping[str, Script] = {
-    # `sleep 1; exit 3`
-    "crashloop": Script({"app": Life(lasts=seconds(1), exit_code=3)}),
-    # The file is there for 30 s, then the shell sleeps on without a handler.
-    "exec-liveness": Script(
-        {"liveness": UNAWARE},
-        by_age(lambda age: OK if age < seconds(30) else NO_SUCH_FILE),
-    ),
-    # A command that does not exist is an error in the runtime's words.
-    "exec-missing-binary": Script(
-        {"app": UNAWARE},
-        always(
-            Answer(
-                Attempt(ProbeResult.UNKNOWN, error="no such file or directory"),
-                3 * COMMAND_TAKES,
-            )
-        ),
-    ),
-    # `sleep 10` is cut off after timeoutSeconds: 1.
-    "exec-timeout": Script(
-        {"app": UNAWARE},
-        always(
-            Answer(
-                Attempt(
-                    ProbeResult.FAILURE,
-                    'command timed out: "/bin/sh -c sleep 10" timed out after 1s',
-                ),
-                seconds(1),
-            )
-        ),
-    ),
+SERVERS: Mapping[str, Script] = {
     # The script answers with 200 until the server is 10 s old.
     "http-liveness": Script(
         {"liveness": UNAWARE},
         by_age(lambda age: OK if age < seconds(10) else STATUS_500),
     ),
     # The answer is a redirect to another host, which is not followed.
-    "http-redirect": Script(
-        {"app": UNAWARE},
-        always(
-            Answer(
-                Attempt(
-                    ProbeResult.WARNING, "Probe terminated redirects, Response body: "
-                ),
-                COMMAND_TAKES,
-            )
-        ),
-    ),
-    # Nobody listens where the image should come from.
-    "image-missing": Script(has_image=False),
-    # The image is not here and may not be pulled.
-    "image-never": Script(has_image=False),
-    # `sleep 4`, then `sleep 2`, then a container that is ready at once.
-    "init-then-main": Script(
-        {
-            "setup": Life(lasts=seconds(4)),
-            "setup2": Life(lasts=seconds(2)),
-            "main": UNAWARE,
-        },
-        always(OK),
-    ),
-    # `false`, in a pod that restarts nothing.
-    "never-liveness": Script({"app": UNAWARE}, always(FAILS)),
-    # preStop takes 1 s; the handler runs when `sleep 1` is over, and takes 2 s.
-    "oneshot-delete": Script(
-        {"app": Life(stops_after=seconds(2.5), stop_code=0)},
-        always(OK),
-        hook=Manner(seconds(1)),
-    ),
-    # `sleep 8; exit 0`
-    "onfailure-success": Script({"app": Life(lasts=seconds(8))}, always(OK)),
-    # postStart is `exit 7`.
-    "poststart-fail": Script(
-        {"app": UNAWARE},
-        always(OK),
-        hook=Manner(COMMAND_TAKES, "command '/bin/sh -c exit 7' exited with 7: "),
-    ),
-    # SIGTERM is ignored, and preStop takes 2 of the 6 seconds.
-    "prestop-grace": Script({"app": UNAWARE}, always(FAILS), hook=Manner(seconds(2))),
-    # The file is there for 9 s and gone for 9 s, in turn.
-    "readiness-flap": Script(
-        {"app": UNAWARE},
-        by_age(lambda age: OK if age % seconds(18) < seconds(9) else FAILS),
-    ),
-    # The startup probe is `false`.
-    "startup-never": Script({"app": UNAWARE}, startup_fails),
-    # The file that all three probes look for is there after 20 s.
-    "startup-slow": Script(
-        {"app": UNAWARE},
-        by_age(lambda age: OK if age >= seconds(20) else FAILS),
-    ),
+    "http-redirect": Script({"app": UNAWARE}, always(REDIRECTED)),
 }
+"""The scripts of this project's own traces that have servers."""
+
+
+def script_of(trace: Trace) -> Script:
+    """Return what the pod of a trace does.
+
+    Raises:
+        NotUnderstoodError: its manifest does not say so in words that are known here.
+    """
+    if trace.lacks_image:
+        return Script(has_image=False)
+    own = load_traces(OWN_DATA)
+    for name, script in SERVERS.items():
+        if own[name].manifest["spec"] == trace.manifest["spec"]:
+            return script
+    pod = a_pod_of(trace.manifest)
+    runs = {
+        container.name: shell.run((*container.command, *container.args))
+        for container in pod.all_containers()
+    }
+    for container in pod.all_containers():
+        probes = (
+            container.startup_probe,
+            container.liveness_probe,
+            container.readiness_probe,
+        )
+        for probe in filter(None, probes):
+            _answer(probe, runs[container.name], 0.0)
+        for hook in (container.post_start, container.pre_stop):
+            if hook is not None and not isinstance(hook, SleepAction):
+                _end_of_hook(hook)
+    return Script(
+        {name: _behavior(run) for name, run in runs.items()},
+        lambda effect, age: _answer(
+            effect.probe, runs[effect.key.container_name], age.total_seconds()
+        ),
+        hooks=lambda hook: _end_of_hook(hook.handler),
+    )
+
+
+def _behavior(run: Run) -> InstanceBehavior:
+    if run.is_missing:
+        raise NotUnderstoodError("a container without a program")
+    return InstanceBehavior(
+        None if run.lasts is None else seconds(run.lasts),
+        run.exit_code,
+        None if run.stops_after is None else seconds(run.stops_after),
+        run.stop_code,
+    )
+
+
+def _answer(probe: Probe, container: Run, age: float) -> ProbeAnswer:
+    """Return what a probe meets in a container of that age (seconds)."""
+    match probe.handler:
+        case ExecAction(command):
+            found = shell.run(command, container.files_at(age))
+        case handler:
+            raise NotUnderstoodError(handler)
+    if found.is_missing:
+        error = Attempt(ProbeResult.UNKNOWN, error="no such file or directory")
+        return ProbeAnswer(error, 3 * COMMAND_TAKES)
+    limit = probe.timeout_seconds
+    if found.lasts is None or found.lasts >= limit:
+        text = f'command timed out: "{" ".join(command)}" timed out after {limit}s'
+        return ProbeAnswer(Attempt(ProbeResult.FAILURE, text), seconds(limit))
+    result = ProbeResult.FAILURE if found.exit_code else ProbeResult.SUCCESS
+    takes = seconds(found.lasts) + COMMAND_TAKES
+    return ProbeAnswer(Attempt(result, found.output), takes)
+
+
+def _end_of_hook(handler: object) -> CallBehavior:
+    if not isinstance(handler, ExecAction):
+        raise NotUnderstoodError(handler)
+    found = shell.run(handler.command)
+    if found.lasts is None or found.is_missing:
+        raise NotUnderstoodError(handler)
+    error = ""
+    if found.exit_code:
+        joined = " ".join(handler.command)
+        error = f"command '{joined}' exited with {found.exit_code}: {found.output}"
+    return CallBehavior(max(seconds(found.lasts), COMMAND_TAKES), error)

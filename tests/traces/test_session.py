@@ -20,7 +20,7 @@ def an_event(t: float, pod: str = "web", message: str = "m") -> Json:
 
 
 def a_tick(*milliseconds: float, pod: str = "web") -> Json:
-    attempts = [{"ms": each} for each in milliseconds]
+    attempts = [{"ms": millisecond} for millisecond in milliseconds]
     return a_record("tick", 1.0, pod, attempts=attempts)
 
 
@@ -32,6 +32,7 @@ def a_session(*records: Json, **fields: Any) -> Session:
             "told": "",
             "status": 130,
             "end": 100.0,
+            "slow": frozenset({"slow"}),
             **fields,
         }
     )
@@ -42,14 +43,14 @@ def test_a_pod_has_its_own_events_up_to_the_end() -> None:
 
     seen = session.seen("web")
 
-    assert [each.t for each in seen.events] == [1]
+    assert [event.t for event in seen.events] == [1]
     assert seen.end == 100
 
 
 def test_messages_can_be_retold() -> None:
     seen = a_session(an_event(1, message="here")).seen("web", str.upper)
 
-    assert [each.message for each in seen.events] == ["HERE"]
+    assert [event.message for event in seen.events] == ["HERE"]
 
 
 def test_pods_are_in_the_namespace_of_the_traces() -> None:
@@ -78,7 +79,7 @@ def test_a_removal_is_a_deletion_of_that_pod_alone() -> None:
             id="one in ten",
         ),
         pytest.param(
-            [a_tick(30)] * 90 + [a_tick(1000, pod="exec-timeout")] * 10,
+            [a_tick(30)] * 90 + [a_tick(1000, pod="slow")] * 10,
             "",
             id="slow on purpose",
         ),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.traces.trace import containers, load_traces
+from tests.traces.trace import DATA, containers, load_traces
 
 
 def a_trace(name: str, **status: Any) -> dict[str, Any]:
@@ -40,8 +40,8 @@ def test_traces_are_read_plain_and_packed(tmp_path: Path) -> None:
     traces = load_traces(tmp_path)
 
     assert list(traces) == ["one", "two"]
-    assert {each.seen.end for each in traces.values()} == {9.5}
-    assert {each.statuses_end for each in traces.values()} == {2.0}
+    assert {trace.seen.end for trace in traces.values()} == {9.5}
+    assert {trace.statuses_end for trace in traces.values()} == {2.0}
 
 
 def test_events_name_their_containers(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_events_name_their_containers(tmp_path: Path) -> None:
 
     seen = load_traces(tmp_path)["one"].seen
 
-    assert [each.container for each in seen.events] == ["app", "first", None]
+    assert [event.container for event in seen.events] == ["app", "first", None]
 
 
 def test_statuses_have_conditions(tmp_path: Path) -> None:
@@ -97,4 +97,38 @@ def test_the_longest_period_of_a_container_counts(
 def test_init_containers_come_first() -> None:
     found = containers(a_trace("one")["pod"])
 
-    assert [each["name"] for each in found] == ["first", "app"]
+    assert [mapping["name"] for mapping in found] == ["first", "app"]
+
+
+def test_a_file_may_be_called_anything(tmp_path: Path) -> None:
+    (tmp_path / "Some.Pod_v2.json").write_text(json.dumps(a_trace("one")))
+
+    (trace,) = load_traces(tmp_path).values()
+
+    assert (trace.name, trace.pod_name) == ("Some.Pod_v2", "one")
+
+
+def test_a_trace_says_which_kubelet_made_it(tmp_path: Path) -> None:
+    for version in ("", "1.32", "1.32.10", "1.36.2"):
+        text = json.dumps(a_trace("one") | {"kubelet": version})
+        (tmp_path / f"of{version}.json").write_text(text)
+
+    traces = load_traces(tmp_path).values()
+
+    others = [trace.name for trace in traces if trace.is_of_another_version]
+    assert others == ["of1.36.2"]
+
+
+def test_an_edit_is_no_deletion(tmp_path: Path) -> None:
+    trace = a_trace("one")
+    trace["statuses"].append({"t": 5.0, "manifestEdited": True})
+    (tmp_path / "one.json").write_text(json.dumps(trace))
+
+    found = load_traces(tmp_path)["one"]
+
+    assert found.deleted_at is None
+    assert found.seen.actions == [("edit", 5.0)]
+
+
+def test_there_are_traces() -> None:
+    assert load_traces(), f"no traces in {DATA}"

@@ -14,11 +14,20 @@ from tests.conformance.observation import Observation
 from tests.traces.compare import compare
 from tests.traces.lives import Life, lives
 from tests.traces.restarts import broken_pull_rules, broken_rules, decisions
-from tests.traces.scripts import SCRIPTS
-from tests.traces.trace import Trace, load_traces
+from tests.traces.scripts import Script, script_of
+from tests.traces.shell import NotUnderstoodError
+from tests.traces.trace import (
+    DATA,
+    OWN_DATA,
+    PORTED_VERSION,
+    Trace,
+    load_traces,
+    only_own,
+)
 from tests.traces.virtual import play
 
 TRACES = load_traces()
+OWN = load_traces(OWN_DATA)
 HOURS = timedelta(hours=3).total_seconds()
 
 RELIST = 1.0
@@ -29,8 +38,9 @@ that the first result comes up to a period and a relist late."""
 @pytest.mark.parametrize("name", TRACES)
 def test_the_engine_does_what_the_kubelet_did(name: str) -> None:
     trace = TRACES[name]
+    script = _script(trace)
 
-    ours = play(trace, SCRIPTS[name])
+    ours = play(trace, script)
 
     assert list(map(str, compare(trace, ours))) == []
 
@@ -38,19 +48,21 @@ def test_the_engine_does_what_the_kubelet_did(name: str) -> None:
 @pytest.mark.parametrize("name", TRACES)
 def test_with_other_pauses_all_that_changes_is_chance(name: str) -> None:
     trace = TRACES[name]
+    script = _script(trace)
 
     found = [
-        str(each)
+        str(difference)
         for seed in range(1, 6)
-        for each in compare(
-            trace, play(trace, SCRIPTS[name], KubeletConfig(seed=seed)), slack=RELIST
+        for difference in compare(
+            trace, play(trace, script, KubeletConfig(seed=seed)), slack=RELIST
         )
-        if not each.is_chance
+        if not difference.is_chance
     ]
 
     assert found == []
 
 
+@only_own
 @pytest.mark.parametrize(
     ("name", "config"),
     [
@@ -84,39 +96,61 @@ def test_with_other_pauses_all_that_changes_is_chance(name: str) -> None:
 def test_a_kubelet_with_other_settings_is_told_apart(
     name: str, config: KubeletConfig
 ) -> None:
-    trace = TRACES[name]
+    trace = OWN[name]
 
-    ours = play(trace, SCRIPTS[name], config)
+    ours = play(trace, script_of(trace), config)
 
-    assert any(not each.is_chance for each in compare(trace, ours))
+    assert any(not difference.is_chance for difference in compare(trace, ours))
 
 
+@only_own
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["crashloop", "startup-never", "http-liveness"])
 def test_windows_grow_to_five_minutes_and_stay_there(name: str) -> None:
-    trace = TRACES[name]
+    trace = OWN[name]
 
-    ours = play(trace, SCRIPTS[name], end=HOURS)
+    ours = play(trace, script_of(trace), end=HOURS)
 
     found = _lives(trace, ours)
-    windows = [each.window for each in decisions(found) if each.waits]
+    windows = [decision.window for decision in decisions(found) if decision.waits]
     assert windows[-20:] == [300] * 20
     assert list(broken_rules(found, HOURS)) == []
 
 
+@only_own
 @pytest.mark.slow
 def test_pulls_of_a_missing_image_come_every_five_minutes_in_the_end() -> None:
-    trace = TRACES["image-missing"]
+    trace = OWN["image-missing"]
 
-    ours = play(trace, SCRIPTS["image-missing"], end=HOURS)
+    ours = play(trace, script_of(trace), end=HOURS)
 
     found = _lives(trace, ours)
-    pauses = [each.next_at - each.begins_at for each in found if each.next_at]
+    pauses = [life.next_at - life.begins_at for life in found if life.next_at]
     assert len(pauses) > 30
-    assert all(300 <= each < 320 for each in pauses[5:])
+    assert all(300 <= pause < 320 for pause in pauses[5:])
     assert list(broken_pull_rules(found, HOURS)) == []
+
+
+@only_own
+@pytest.mark.parametrize("name", OWN)
+def test_what_each_pod_of_this_project_does_is_known(name: str) -> None:
+    script_of(OWN[name])
+
+
+def _script(trace: Trace) -> Script:
+    """Return what the pod does; skip the test where virtual time cannot tell."""
+    if trace.is_of_another_version:
+        pytest.skip(
+            f"kubelet {trace.version}: the engine keeps the rules of {PORTED_VERSION}"
+        )
+    try:
+        return script_of(trace)
+    except NotUnderstoodError as error:
+        if DATA == OWN_DATA:
+            raise
+        pytest.skip(f"only the tests on engines know what its pod does: {error}")
 
 
 def _lives(trace: Trace, seen: Observation) -> list[Life]:
     ((name, period),) = trace.periods.items()
-    return lives((each for each in seen.events if each.container == name), period)
+    return lives((event for event in seen.events if event.container == name), period)

@@ -1,6 +1,7 @@
 """Traces: a pod, and what a real kubelet recorded of it.
 
-They come from the folder in `PROBETUI_TRACES_DIR` if set, else from `data`.
+They come from the folder in `PROBETUI_TRACES_DIR` if set, else from `data`. Tests that
+name a trace are about those in `data` and run on no other folder: `only_own`.
 """
 
 from __future__ import annotations
@@ -9,21 +10,36 @@ import gzip
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+import yaml
+
+from probetui.k8s.pod import Pod
+from probetui.manifest.load import load_manifests
+from probetui.manifest.yaml.parser import SourceFile
 from tests.conformance.observation import Observation
 
-DATA = Path(os.environ.get("PROBETUI_TRACES_DIR") or Path(__file__).parent / "data")
+OWN_DATA = Path(__file__).parent / "data"
+DATA = Path(os.environ.get("PROBETUI_TRACES_DIR") or OWN_DATA)
+
+only_own = pytest.mark.skipif(
+    DATA.resolve() != OWN_DATA, reason="it is about the traces of this project"
+)
+
+PORTED_VERSION = "1.32"
+"""The kubelet of which the engine is a port."""
 
 POLL_SECONDS = 0.25
 """How often the kubelet of the traces was asked for statuses."""
 
 Json = Mapping[str, Any]
 
+_TIMED_OUT = re.compile(r"timed out|timeout|deadline exceeded|Client\.Timeout")
 _FIELD_PATH = re.compile(r"spec\.(?:initContainers|containers)\{(?P<name>.+)\}")
 
 
@@ -31,14 +47,45 @@ _FIELD_PATH = re.compile(r"spec\.(?:initContainers|containers)\{(?P<name>.+)\}")
 class Trace:
     """One pod.
 
-    `manifest` is what the kubelet read, `seen` what it recorded from then on. Statuses
-    were recorded until `statuses_end` (seconds) only.
+    `name` is that of the file, `manifest` what the kubelet read, `seen` what it
+    recorded from then on. Statuses were recorded until `statuses_end` (seconds) only.
+    `version` is the kubelet's, empty for the one that is ported here.
     """
 
     name: str
     manifest: Json
     seen: Observation
     statuses_end: float
+    version: str = ""
+
+    @property
+    def pod_name(self) -> str:
+        """The name of the pod, whatever the file is called."""
+        return str(self.manifest["metadata"]["name"])
+
+    @property
+    def is_of_another_version(self) -> bool:
+        """Whether another version of the kubelet made it, whose rules may be others."""
+        return bool(self.version) and not f"{self.version}.".startswith(
+            f"{PORTED_VERSION}."
+        )
+
+    @property
+    def lacks_image(self) -> bool:
+        """Whether the kubelet could not have an image."""
+        return any(
+            event.reason == "ErrImageNeverPull"
+            or event.message.startswith("Failed to pull image ")
+            for event in self.seen.events
+        )
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether probes ran into their time limits."""
+        return any(
+            event.reason == "Unhealthy" and _TIMED_OUT.search(event.message)
+            for event in self.seen.events
+        )
 
     @property
     def deleted_at(self) -> float | None:
@@ -49,11 +96,15 @@ class Trace:
     def periods(self) -> Mapping[str, int]:
         """The longest period of the probes of each container, in seconds."""
         return {
-            each["name"]: max(
-                (each[key].get("periodSeconds", 10) for key in _PROBES if key in each),
+            container["name"]: max(
+                (
+                    container[key].get("periodSeconds", 10)
+                    for key in _PROBES
+                    if key in container
+                ),
                 default=0,
             )
-            for each in containers(self.manifest)
+            for container in containers(self.manifest)
         }
 
 
@@ -68,24 +119,35 @@ def containers(manifest: Json) -> list[Json]:
 
 @cache
 def load_traces(folder: Path = DATA) -> Mapping[str, Trace]:
-    """Return all traces of a folder, by name.
+    """Return all traces of a folder, by the names of the files.
 
     All pods were observed for the same time, of which only the latest record of all
     tells.
     """
     files = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
-    texts = {each.name.split(".")[0]: _read(each) for each in files}
-    recorded = {name: json.loads(text) for name, text in texts.items()}
+    recorded = {_name(file): json.loads(_read(file)) for file in files}
     ends = {
-        kind: max(each["t"] for trace in recorded.values() for each in trace[kind])
+        kind: max(
+            (record["t"] for trace in recorded.values() for record in trace[kind]),
+            default=0.0,
+        )
         for kind in ("events", "statuses")
     }
+    end = max(ends.values())
     return {
         name: Trace(
-            name, trace["pod"], _observation(trace, ends["events"]), ends["statuses"]
+            name,
+            trace["pod"],
+            _observation(trace, end),
+            ends["statuses"],
+            trace.get("kubelet", ""),
         )
         for name, trace in recorded.items()
     }
+
+
+def _name(file: Path) -> str:
+    return file.name.removesuffix(".gz").removesuffix(".json")
 
 
 def _read(path: Path) -> str:
@@ -96,7 +158,7 @@ def _read(path: Path) -> str:
 
 def _observation(trace: Json, end: float) -> Observation:
     records = [*map(_event, trace["events"]), *map(_status, trace["statuses"])]
-    records.sort(key=lambda each: float(each["t"]))
+    records.sort(key=lambda record: float(record["t"]))
     return Observation.of([*records, {"t": end, "kind": "end"}])
 
 
@@ -110,6 +172,8 @@ def _status(status: Json) -> Json:
     t = status["t"]
     if status.get("manifestRemoved"):
         return {"t": t, "kind": "action", "do": "delete"}
+    if status.get("manifestEdited") or status.get("newUID"):
+        return {"t": t, "kind": "action", "do": "edit"}
     if status.get("gone"):
         return {"t": t, "kind": "gone"}
     conditions = [
@@ -119,6 +183,8 @@ def _status(status: Json) -> Json:
     return {"t": t, "kind": "status", "status": {**status, "conditions": conditions}}
 
 
-def names() -> Iterator[str]:
-    """Yield the names of all traces."""
-    yield from load_traces()
+def a_pod_of(manifest: Json) -> Pod:
+    """Return the pod of a manifest, defaults filled in."""
+    source = SourceFile("pod.yaml", yaml.safe_dump(dict(manifest)))
+    (pod,) = load_manifests([source]).pods
+    return pod

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-import yaml
-
-from probetui.drive.recording import RecordContext, encode_entry
 from probetui.drive.simulation import Simulation
-from probetui.k8s.pod import Pod
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import AddPod, DeletePod
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import AddPod, DeletePod
-from probetui.manifest.load import load_manifests
-from probetui.manifest.parse import Source
-from probetui.presentation.api_json import pod_status_to_json
+from probetui.record.codec import encode_entry
+from probetui.record.format import RecordContext
 from tests.builders import START, at
 from tests.conformance.observation import Observation
 from tests.conformance.translation import Translation
 from tests.traces.scripts import Script
-from tests.traces.trace import Json, Trace
+from tests.traces.trace import Json, Trace, a_pod_of
 
-AS_IT_IS = KubeletConfig()
+DEFAULT_CONFIG = KubeletConfig()
 
 
 def play(
     trace: Trace,
     script: Script,
-    config: KubeletConfig = AS_IT_IS,
+    config: KubeletConfig = DEFAULT_CONFIG,
     end: float | None = None,
 ) -> Observation:
     """Run the pod of a trace for as long as the kubelet did, or until `end`."""
@@ -42,18 +37,11 @@ def play(
         simulation.submit(DeletePod(pod.uid))
     simulation.run_until(at(end))
 
-    context = RecordContext(START, {pod.uid: pod}, pod_status_to_json)
-    translation = Translation(trace.name)
+    context = RecordContext(START, {pod.uid: pod})
+    translation = Translation(trace.pod_name)
     records = (
         record
         for entry in simulation.journal
         for record in translation.records(encode_entry(entry, context))
     )
     return Observation.of(sorted([*others, *records], key=itemgetter("t")))
-
-
-def a_pod_of(manifest: Json) -> Pod:
-    """Return the pod of a manifest, defaults filled in."""
-    source = Source("pod.yaml", yaml.safe_dump(dict(manifest)))
-    (pod,) = load_manifests([source]).pods
-    return pod

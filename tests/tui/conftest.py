@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 import pytest
+from textual.widgets import Input
 
 from probetui.tui.app import ProbetuiApp
 
@@ -23,6 +24,8 @@ def picture(
 ) -> Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]:
     """Compare the screen, after some keys, with the picture that was accepted."""
     monkeypatch.delenv("NO_COLOR", raising=False)
+    # What blinks is drawn or not, by how busy the machine is.
+    monkeypatch.setattr(Input.cursor_blink, "_default", False)
     version = sys.version_info[:2]
     if version != PICTURES_ARE_OF:
         wanted = ".".join(map(str, PICTURES_ARE_OF))

@@ -10,7 +10,7 @@ from probetui.ports import LogLine
 
 
 class FakeLogs:
-    """A `drive.session.LogKeeper`; `tails` are those handed out, oldest first."""
+    """A `drive.session.SupportsLogs`; `tails` are those handed out, oldest first."""
 
     def __init__(self, **printed: list[LogLine]) -> None:
         self._printed = printed
@@ -22,8 +22,8 @@ class FakeLogs:
     ) -> LogTail:
         tail = LogTail(container_id, callback)
         tail.read_by(lambda: self.closed.append(container_id))
-        for each in self._printed.get(short(container_id), []):
-            tail.add(each)
+        for line in self._printed.get(short(container_id), []):
+            tail.add(line)
         self.tails.append(tail)
         return tail
 

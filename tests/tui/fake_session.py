@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from probetui.drive.session import Playback
-from probetui.kubelet.inputs import Command
-from probetui.kubelet.journal import Entry
-from probetui.kubelet.snapshot import Snapshot
+from probetui.engine.inputs import Command
+from probetui.engine.snapshot import Snapshot
+from probetui.kubelet.journal import JournalEntry
 
 
 class FakeSession:
@@ -17,7 +17,7 @@ class FakeSession:
         self, snapshot: Snapshot, *, runtime_name: str = "docker 27.3 (default)"
     ) -> None:
         self._snapshot = snapshot
-        self._journal: list[Entry] = list(snapshot.entries)
+        self._journal: list[JournalEntry] = list(snapshot.entries)
         self._callbacks: list[Callable[[], None]] = []
         self._runtime_name = runtime_name
         self.sent: list[Command] = []
@@ -34,7 +34,7 @@ class FakeSession:
         return self._snapshot
 
     @property
-    def journal(self) -> Sequence[Entry]:
+    def journal(self) -> Sequence[JournalEntry]:
         return self._journal
 
     @property
@@ -53,7 +53,7 @@ class FakeSession:
     def send(self, command: Command) -> None:
         self.sent.append(command)
 
-    def publish(self, snapshot: Snapshot, *entries: Entry) -> None:
+    def publish(self, snapshot: Snapshot, *entries: JournalEntry) -> None:
         """Show another snapshot, with more in the journal."""
         self._snapshot = snapshot
         self._journal += entries

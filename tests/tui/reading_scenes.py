@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from probetui.engine.snapshot import Snapshot
 from probetui.k8s.status import (
     ConditionStatus,
     ContainerStatus,
@@ -14,11 +15,10 @@ from probetui.k8s.status import (
     Running,
     Terminated,
 )
-from probetui.kubelet.snapshot import Snapshot
 from probetui.ports import LogLine
 from tests.tui.fake_logs import FakeLogs
 from tests.tui.scenes import failing
-from tests.tui.states import FIRST, NOW, SECOND, clock
+from tests.tui.snapshots import FIRST, NOW, SECOND, clock
 
 
 def restarted() -> Snapshot:

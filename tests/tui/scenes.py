@@ -6,30 +6,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from probetui.engine.snapshot import BackoffSnapshot, Snapshot
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.status import Running, Waiting
 from probetui.kubelet.journal import (
-    Action,
     BackoffEntry,
-    By,
     ContainerEntry,
-    Entry,
     EventEntry,
-    Lifecycle,
+    ExitCause,
+    JournalEntry,
+    LifecycleStep,
     NoteEntry,
     Skip,
     StateEntry,
+    StateField,
+    StoppingSnapshot,
+    TickAction,
     TickEntry,
-    What,
 )
 from probetui.kubelet.outcome import Result
-from probetui.kubelet.snapshot import (
-    BackoffSnapshot,
-    PodWorkerState,
-    Snapshot,
-    StoppingSnapshot,
-)
-from tests.tui.states import (
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from tests.tui.snapshots import (
     DEMO,
     DEMO_KEY,
     FIRST,
@@ -75,16 +72,16 @@ def unhealthy(tick: TickEntry) -> EventEntry:
     return EventEntry(0, tick.at, event, tick)
 
 
-def a_container_entry(at: str, what: Lifecycle, **fields: object) -> ContainerEntry:
+def a_container_entry(at: str, what: LifecycleStep, **fields: object) -> ContainerEntry:
     """Return a step in the life of the demo container."""
     entry = ContainerEntry(0, clock(at), DEMO.uid, "liveness", FIRST, 2, what)
     return replace(entry, **fields)  # type: ignore[arg-type]  # fields of any type
 
 
 TICKS = history(DEMO_KEY, LIVENESS, "|ssssssfffKhhhhhh|ssssssff", clock("08:21:05.1"))
-PAST: tuple[Entry, ...] = (
-    a_container_entry("08:20:25.1", Lifecycle.CREATED, container_id=SECOND),
-    a_container_entry("08:20:25.2", Lifecycle.STARTED, container_id=SECOND),
+PAST: tuple[JournalEntry, ...] = (
+    a_container_entry("08:20:25.1", LifecycleStep.CREATED, container_id=SECOND),
+    a_container_entry("08:20:25.2", LifecycleStep.STARTED, container_id=SECOND),
     an_event("08:20:25.2", "Started", "Started container liveness"),
     StateEntry(
         0,
@@ -92,14 +89,14 @@ PAST: tuple[Entry, ...] = (
         DEMO.uid,
         "liveness",
         "Liveness",
-        What.HOLD,
+        StateField.HOLD,
         "on",
         "off",
         cause=1,
     ),
 )
-KILLING: tuple[Entry, ...] = (
-    unhealthy(TICKS[-1]._replace(run=3, action=Action.KILL)),
+KILLING: tuple[JournalEntry, ...] = (
+    unhealthy(TICKS[-1]._replace(run=3, action=TickAction.KILL)),
     an_event(
         "08:21:05.1",
         "Killing",
@@ -107,8 +104,8 @@ KILLING: tuple[Entry, ...] = (
     ),
     a_container_entry(
         "08:21:05.1",
-        Lifecycle.STOPPING,
-        by=By.LIVENESS,
+        LifecycleStep.STOPPING,
+        by=ExitCause.LIVENESS,
         grace_period_seconds=30,
         grace_source="pod",
     ),
@@ -118,7 +115,7 @@ KILLING: tuple[Entry, ...] = (
         DEMO.uid,
         "liveness",
         "Liveness",
-        What.HOLD,
+        StateField.HOLD,
         "off",
         "on",
     ),
@@ -139,7 +136,7 @@ def failing() -> Snapshot:
     )
 
 
-def _worker() -> Sequence[Entry]:
+def _worker() -> Sequence[JournalEntry]:
     pod_uid = "uid-shop"
     message = (
         "Back-off restarting failed container worker in pod shop_default(uid-shop)"
@@ -160,9 +157,9 @@ def _worker() -> Sequence[Entry]:
         "worker",
         FIRST,
         6,
-        Lifecycle.EXITED,
+        LifecycleStep.EXITED,
         exit_code=1,
-        by=By.ITSELF,
+        by=ExitCause.ITSELF,
     )
     waits = BackoffEntry(
         0,
@@ -184,9 +181,11 @@ def on_hold() -> Snapshot:
         "|ssssssfffKhhhhhh|ssssssfffKh",
         on_hold=True,
         upcoming_skip=Skip.ON_HOLD,
-        believed=Result.FAILURE,
+        stored_result=Result.FAILURE,
         container={
-            "stopping": StoppingSnapshot(clock("08:21:00.1"), 30, "pod", By.LIVENESS),
+            "stopping": StoppingSnapshot(
+                clock("08:21:00.1"), 30, "pod", ExitCause.LIVENESS
+            ),
         },
     )
     return a_snapshot(pod, entries=(*PAST, unhealthy(TICKS[-2]), *KILLING))
@@ -198,7 +197,7 @@ def back_off() -> Snapshot:
         "|ssssssfffKhhhhhhh",
         on_hold=True,
         upcoming_skip=Skip.ON_HOLD,
-        believed=Result.FAILURE,
+        stored_result=Result.FAILURE,
         container={
             "state": Waiting("CrashLoopBackOff", "back-off 40s"),
             "ready": False,
@@ -210,9 +209,9 @@ def back_off() -> Snapshot:
     )
     exited = a_container_entry(
         "08:20:50.0",
-        Lifecycle.EXITED,
+        LifecycleStep.EXITED,
         exit_code=137,
-        by=By.LIVENESS,
+        by=ExitCause.LIVENESS,
         grace_period_seconds=30,
     )
     waits = BackoffEntry(
@@ -281,7 +280,7 @@ def pulling() -> Snapshot:
         "",
         next_tick_at=NOW + 2 * _SECOND,
         upcoming_skip=Skip.CONTAINER_MISSING,
-        believed=None,
+        stored_result=None,
         container={
             "state": Waiting("ContainerCreating"),
             "ready": False,
@@ -299,7 +298,7 @@ def deleting() -> Snapshot:
     """The pod is on its way out."""
     pod = demo(
         pod={"state": PodWorkerState.TERMINATING},
-        container={"stopping": StoppingSnapshot(NOW, 30, "pod", By.DELETE)},
+        container={"stopping": StoppingSnapshot(NOW, 30, "pod", ExitCause.DELETE)},
     )
     return a_snapshot(pod)
 

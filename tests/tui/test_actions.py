@@ -13,22 +13,27 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 from probetui.tui import screens
-from probetui.tui.acting import offered
-from probetui.tui.action import Action, On, Where
-from probetui.tui.actions import ACTIONS, BY_ID, TOGETHER, bindings
+from probetui.tui.actions.action import Action, KeyContext, Target
+from probetui.tui.actions.dispatch import available_actions
+from probetui.tui.actions.key_labels import active_labels
+from probetui.tui.actions.palette import ActionProvider
+from probetui.tui.actions.table import (
+    ACTIONS,
+    ACTIONS_BY_ID,
+    OVERLAPPING_CONTEXTS,
+    bindings,
+)
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.key_labels import active_labels
-from probetui.tui.palette import Actions
-from probetui.tui.widgets.menu_pane import MenuPane
+from probetui.tui.screens.menu import MenuPane
+from tests.tui.app_harness import an_app
 from tests.tui.scenes import failing
-from tests.tui.seeing import an_app
 
 ROWS = [pytest.param(each, id=each.id) for each in ACTIONS]
 
 
 # Screens are imported when they are opened; here all of them are looked at.
-for each in iter_modules(screens.__path__, f"{screens.__name__}."):
-    import_module(each.name)
+for module in iter_modules(screens.__path__, f"{screens.__name__}."):
+    import_module(module.name)
 
 
 def all_of(kind: type[DOMNode]) -> list[type[DOMNode]]:
@@ -39,8 +44,8 @@ def all_of(kind: type[DOMNode]) -> list[type[DOMNode]]:
     return found
 
 
-def places_of(owner: type[DOMNode]) -> tuple[Where, ...]:
-    return tuple(vars(owner).get("PLACES", ()))
+def places_of(owner: type[DOMNode]) -> tuple[KeyContext, ...]:
+    return tuple(vars(owner).get("KEY_CONTEXTS", ()))
 
 
 PLACED = [each for each in all_of(DOMNode) if places_of(each)]
@@ -55,9 +60,27 @@ def at_home(action: Action) -> list[type[DOMNode]]:
 def test_every_action_says_what_it_does_in_a_few_words(action: Action) -> None:
     assert action.tooltip
     assert len(action.tooltip) <= 56
-    assert action.word
+    assert action.footer_text
     assert action.name == action.name.strip().lower()
     assert action.group
+
+
+# fmt: off
+VERBS = frozenset({
+    "Add", "Cancel", "Choose", "Clear", "Close", "Complete", "Confirm", "Copy",
+    "Decrease", "Delay", "Delete", "Describe", "Double", "Edit", "Explain",
+    "Filter", "Find", "Follow", "Go", "Halve", "Increase", "Inject", "Keep",
+    "Kill", "Move", "Open", "Pause", "Probe", "Quit", "Recall", "Reload",
+    "Resume", "Reverse", "Run", "Save", "Search", "Seek", "Select", "Set",
+    "Show", "Sort", "Start", "Suspend", "Switch", "Toggle", "Use", "Wrap",
+    "Write", "Zoom",
+})
+# fmt: on
+
+
+@pytest.mark.parametrize("action", ROWS)
+def test_every_description_of_an_action_begins_with_a_verb(action: Action) -> None:
+    assert action.tooltip.split()[0].rstrip(":;,") in VERBS
 
 
 @pytest.mark.parametrize("action", ROWS)
@@ -67,22 +90,27 @@ def test_every_action_is_done_by_something_there_is(action: Action) -> None:
     homes = [ProbetuiApp] if destination == "app" else at_home(action)
 
     assert at_home(action)
-    assert all(hasattr(each, f"action_{name}") for each in homes)
+    assert all(hasattr(home, f"action_{name}") for home in homes)
 
 
 def test_no_two_actions_have_the_same_id_or_name() -> None:
-    ids = Counter(each.id for each in ACTIONS)
-    names = Counter(name for each in ACTIONS for name in (each.name, *each.aliases))
+    ids = Counter(action.id for action in ACTIONS)
+    names = Counter(
+        name for action in ACTIONS for name in (action.name, *action.aliases)
+    )
 
     assert max(ids.values()) == 1
     assert max(names.values()) == 1
 
 
 @pytest.mark.parametrize(
-    "places", [pytest.param(each, id="-".join(map(str, each))) for each in TOGETHER]
+    "places",
+    [pytest.param(each, id="-".join(map(str, each))) for each in OVERLAPPING_CONTEXTS],
 )
-def test_no_key_means_two_things_at_the_same_time(places: tuple[Where, ...]) -> None:
-    here = [each for each in ACTIONS if set(each.where) & set(places)]
+def test_no_key_means_two_things_at_the_same_time(
+    places: tuple[KeyContext, ...],
+) -> None:
+    here = [action for action in ACTIONS if set(action.where) & set(places)]
 
     clashes = [
         (one.id, other.id)
@@ -100,14 +128,14 @@ def test_no_key_means_two_things_at_the_same_time(places: tuple[Where, ...]) -> 
     [pytest.param(each, id=each.id) for each in ACTIONS if each.shares_keys_of],
 )
 def test_actions_that_share_keys_have_the_same_ones(action: Action) -> None:
-    assert BY_ID[action.shares_keys_of].keys == action.keys
+    assert ACTIONS_BY_ID[action.shares_keys_of].keys == action.keys
 
 
 def test_every_place_has_keys_that_work_with_others() -> None:
-    named = {each for places in TOGETHER for each in places}
+    named = {place for places in OVERLAPPING_CONTEXTS for place in places}
 
-    assert named == set(Where)
-    assert all(bindings(each) for each in Where)
+    assert named == set(KeyContext)
+    assert all(bindings(where) for where in KeyContext)
 
 
 @pytest.mark.parametrize(
@@ -115,11 +143,15 @@ def test_every_place_has_keys_that_work_with_others() -> None:
     [pytest.param(each, id=each.__name__) for each in PLACED],
 )
 def test_every_binding_comes_from_the_table(owner: type[DOMNode]) -> None:
-    found = [each for each in owner.BINDINGS if isinstance(each, Binding)]
+    found = [binding for binding in owner.BINDINGS if isinstance(binding, Binding)]
     # The numbers of a menu's rows are no actions: nobody gives them other keys.
-    ids = {each.id for each in found if owner is not MenuPane or each.id is not None}
+    ids = {
+        binding.id
+        for binding in found
+        if owner is not MenuPane or binding.id is not None
+    }
 
-    assert ids <= BY_ID.keys()
+    assert ids <= ACTIONS_BY_ID.keys()
 
 
 @pytest.mark.parametrize("keys", [(), ("2",), ("3",), ("z",)])
@@ -130,27 +162,29 @@ async def test_the_palette_offers_every_key_that_works_and_what_it_acts_on(
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press(*keys)
         await pilot.pause()
-        active = {each.id for each in active_labels(app.screen.active_bindings)}
-        here = list(offered(app.screen))
-        titles = [each.title for each in Actions(app.screen).rows()]
+        active = {label.id for label in active_labels(app.screen.active_bindings)}
+        here = list(available_actions(app.screen))
+        titles = [row.title for row in ActionProvider(app.screen).rows()]
 
-    expected = {each for each in active if BY_ID[each].has_line}
-    hidden = {each.id for each in here if each.keys} - expected
-    assert {each.id for each in here} >= expected
+    expected = {each for each in active if ACTIONS_BY_ID[each].is_listed}
+    hidden = {action.id for action in here if action.keys} - expected
+    assert {action.id for action in here} >= expected
     assert hidden <= {"app.quit"}, "behind another action with its key"
-    assert all(": " in each or "?" in each for each in titles)
-    assert any(each.startswith("Probe now: demo/liveness liveness") for each in titles)
+    assert all(": " in title or "?" in title for title in titles)
+    assert any(
+        title.startswith("Probe now: demo/liveness liveness") for title in titles
+    )
 
 
 async def test_what_acts_on_nothing_is_not_offered(pulling_app: ProbetuiApp) -> None:
     async with pulling_app.run_test(size=(120, 40)):
-        here = {each.on for each in offered(pulling_app.screen)}
+        here = {action.on for action in available_actions(pulling_app.screen)}
 
-    assert On.PROBE not in here
+    assert Target.PROBE not in here
 
 
 @pytest.fixture
 def pulling_app() -> ProbetuiApp:
-    from tests.tui.states import a_snapshot  # noqa: PLC0415
+    from tests.tui.snapshots import a_snapshot  # noqa: PLC0415
 
     return an_app(a_snapshot())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from probetui.tui.clipboard import LONGEST_REQUEST, copy, request, tools
+from probetui.tui.services.clipboard import LONGEST_REQUEST, copy, request, tools
 
 TERMINAL = {"TERM": "xterm-256color"}
 LONG = "x" * LONGEST_REQUEST
@@ -40,7 +40,7 @@ def test_tools_are_those_of_the_persons_own_clipboard(
 ) -> None:
     commands = tools(environment, platform, everywhere)
 
-    assert [each[0] for each in commands] == found
+    assert [command[0] for command in commands] == found
 
 
 def test_tools_that_are_not_installed_are_not_used() -> None:
@@ -81,7 +81,7 @@ async def test_the_terminal_is_asked_where_there_is_no_tool() -> None:
     copied = await copy("text", TERMINAL, written.append)
 
     assert written == [request("text", TERMINAL)]
-    assert copied.words == "sent to the terminal (OSC 52), which may have copied it"
+    assert copied.words == "Sent to the terminal (OSC 52), which may have copied it."
     assert not copied.is_done
     assert "copied to" not in copied.words
 
@@ -105,7 +105,7 @@ async def test_what_cannot_be_copied_is_said(
     copied = await copy(text, environment, written.append if can_write else None)
 
     assert copied.is_refused
-    assert copied.words.startswith("not copied: ")
+    assert copied.words.startswith("Not copied: ")
     assert words in copied.words
     assert written == []
 

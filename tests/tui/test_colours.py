@@ -9,13 +9,13 @@ from rich.style import Style
 from textual.color import Color
 from textual.widget import Widget
 
-from probetui.presentation.spans import Role
+from probetui.presentation.text.spans import Role
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.inks import LOOKS
-from probetui.tui.role_colours import LEAST_CONTRAST, contrast
-from probetui.tui.widgets.container_table import ContainerTable
+from probetui.tui.panes.container_table import ContainerTable
+from probetui.tui.styled_text import STYLE_NAMES
+from probetui.tui.themes import LEAST_CONTRAST, contrast
+from tests.tui.app_harness import an_app, screen_text
 from tests.tui.scenes import SCENES, failing
-from tests.tui.seeing import an_app, screen_text
 
 
 async def test_every_state_can_be_told_from_every_other_by_its_text_alone() -> None:
@@ -154,9 +154,9 @@ async def test_every_look_has_its_style() -> None:
     app = an_app(failing())
     async with app.run_test(size=(80, 24)):
         table = app.screen.query_one(ContainerTable)
-        styles = {each: table._style(each) for each in LOOKS}
+        styles = {look: table._style(look) for look in STYLE_NAMES}
 
-    assert len(styles) == len(LOOKS)
+    assert len(styles) == len(STYLE_NAMES)
     assert styles["hold"].reverse
     assert styles["kill"].bold
     assert styles["underlined"].underline

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import pytest
 
+from probetui.debugger.commands import Bookmark, PauseProbes, TriggerProbe
+from probetui.engine.inputs import Command
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.kubelet.inputs import Bookmark, Command, PauseProbes, TriggerProbe
-from probetui.tui.action import Action, Argument, Circumstances, On, Where
-from probetui.tui.actions import ACTIONS
-from probetui.tui.command_words import completions, read_line, signature
-from probetui.tui.container_keys import ContainerKey
-from probetui.tui.palette import Actions
+from probetui.tui.actions.action import (
+    Action,
+    ActionContext,
+    Argument,
+    KeyContext,
+    Target,
+)
+from probetui.tui.actions.command_parser import completions, parse_command, signature
+from probetui.tui.actions.container_names import ContainerKey
+from probetui.tui.actions.palette import ActionProvider
+from probetui.tui.actions.table import ACTIONS
 from probetui.tui.screens.command_line import CommandLine
+from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
-from tests.tui.seeing import an_app, screen_lines, screen_text
-from tests.tui.states import DEMO, DEMO_KEY, SHOP
+from tests.tui.snapshots import DEMO, DEMO_KEY, SHOP
 
 SIZE = (80, 24)
-NOW = Circumstances(failing())
+NOW = ActionContext(failing())
 WEB = ContainerKey(SHOP.uid, "web")
 INJECT = Action(
     "probe.some",
     "",
-    "some",
-    "inject",
     "Choose results",
-    (Where.MAIN,),
+    (KeyContext.MAIN,),
     "none",
-    on=On.PROBE,
+    typed="inject",
+    on=Target.PROBE,
     arguments=(
         Argument("result", ("success", "failure"), is_required=True),
         Argument("times"),
@@ -38,14 +44,12 @@ INJECT = Action(
 NOTE = Action(
     "files.note",
     "",
-    "note",
-    "note",
     "A note",
-    (Where.MAIN,),
+    (KeyContext.MAIN,),
     "none",
     arguments=(Argument("text", takes_rest=True),),
 )
-KNOWN = (*(each for each in ACTIONS if each.has_line), INJECT, NOTE)
+KNOWN = (*(each for each in ACTIONS if each.is_listed), INJECT, NOTE)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +117,7 @@ def test_a_line_names_an_action_and_what_it_is_done_to(
     container: ContainerKey | None,
     probe: ProbeType | None,
 ) -> None:
-    typed = read_line(text, KNOWN, NOW)
+    typed = parse_command(text, KNOWN, NOW)
 
     assert (typed.action.id, typed.words) == (action, words)
     assert (typed.target.container if typed.target else None) == container
@@ -134,7 +138,7 @@ def test_a_line_names_an_action_and_what_it_is_done_to(
 )
 def test_a_line_that_cannot_be_done_says_what_is_wrong(text: str, error: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read_line(text, KNOWN, NOW)
+        parse_command(text, KNOWN, NOW)
 
     assert error in str(caught.value)
 
@@ -232,7 +236,7 @@ async def test_what_makes_no_sense_is_said() -> None:
         await pilot.pause()
         await pilot.pause()
 
-        assert [each.message for each in app._notifications] == [
+        assert [notification.message for notification in app._notifications] == [
             "restart: not possible now"
         ]
         assert session.sent == []
@@ -241,13 +245,13 @@ async def test_what_makes_no_sense_is_said() -> None:
 async def test_the_line_offers_what_may_be_meant_and_says_what_it_does() -> None:
     _, lines = await type_line(*"re")
 
-    assert any(":restart" in each and "as the kubelet does" in each for each in lines)
+    assert any(":restart" in line and "as the kubelet does" in line for line in lines)
 
 
 async def test_the_line_does_not_offer_what_makes_no_sense() -> None:
     _, lines = await type_line(*"re")
 
-    assert not any(":resume" in each for each in lines)
+    assert not any(":resume" in line for line in lines)
 
 
 async def test_letters_typed_are_text() -> None:
@@ -271,7 +275,7 @@ async def test_a_key_may_open_the_line_with_its_beginning() -> None:
 async def test_one_goes_to_a_container_by_its_name() -> None:
     _, lines = await type_line(*"go", "space", *"to", "space", *"shop/cache", "enter")
 
-    assert any(each[1:2] == ">" and "shop/cache" in each for each in lines)
+    assert any(line[1:2] == ">" and "shop/cache" in line for line in lines)
 
 
 async def test_the_line_closes_when_it_is_left() -> None:
@@ -290,12 +294,12 @@ async def test_the_line_closes_when_it_is_left() -> None:
 async def test_every_action_of_the_line_is_in_the_palette_if_it_makes_sense() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE):
-        rows = list(Actions(app.screen).rows())
+        rows = list(ActionProvider(app.screen).rows())
 
-    assert "Go to: shop/cache" in [each.title for each in rows]
+    assert "Go to: shop/cache" in [row.title for row in rows]
     assert rows[0].title.startswith("Probe now: demo/liveness liveness")
     assert rows[-1].action.id.startswith("move.")
-    assert {each.action.id for each in rows} >= {
+    assert {row.action.id for row in rows} >= {
         "time.pause",
         "app.quit",
         "look.filter",
@@ -325,7 +329,7 @@ async def test_rows_of_the_palette_say_what_they_act_on(keys: str, title: str) -
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press(*keys)
         await pilot.pause()
-        titles = [each.title for each in Actions(app.screen).rows()]
+        titles = [row.title for row in ActionProvider(app.screen).rows()]
 
     assert title in titles
 

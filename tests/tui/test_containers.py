@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import pytest
 
+from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.status import Waiting
-from probetui.kubelet.snapshot import PodSnapshot, Snapshot
-from probetui.tui.inks import InkLine
-from probetui.tui.widgets.container_table import ContainerTable
-from tests.tui.fake_session import FakeSession
-from tests.tui.scenes import failing
-from tests.tui.seeing import (
+from probetui.tui.panes.container_table import ContainerTable
+from probetui.tui.styled_text import StyledLine
+from tests.tui.app_harness import (
     an_app,
     line_with,
     screen_lines,
     screen_text,
     turn_the_wheel,
 )
-from tests.tui.states import (
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing
+from tests.tui.snapshots import (
     DEMO,
     DEMO_KEY,
     LIVENESS,
@@ -38,11 +38,11 @@ def pods(*numbers: int) -> list[PodSnapshot]:
     """Return pods with two containers each."""
     return [
         a_pod_snapshot(
-            Pod(f"uid-{each}", f"pod-{each:03}"),
+            Pod(f"uid-{number}", f"pod-{number:03}"),
             a_container_snapshot(Container("app")),
             a_container_snapshot(Container("side")),
         )
-        for each in numbers
+        for number in numbers
     ]
 
 
@@ -51,11 +51,11 @@ def many(numbers: Iterable[int] = range(50)) -> Snapshot:
 
 
 def chosen(lines: list[str]) -> str:
-    return next(each for each in lines if each[1:2] == ">")[3:20].strip()
+    return next(line for line in lines if line[1:2] == ">")[3:20].strip()
 
 
 def place_of_choice(lines: list[str]) -> int:
-    return next(index for index, each in enumerate(lines) if each[1:2] == ">")
+    return next(index for index, line in enumerate(lines) if line[1:2] == ">")
 
 
 async def test_choice_and_place_stay_when_everything_is_published_again() -> None:
@@ -116,8 +116,8 @@ async def test_when_every_pod_goes_nothing_is_chosen() -> None:
         session.publish(a_snapshot())
         await pilot.pause()
 
-        assert "there is no pod" in screen_text(app)
-        assert "nothing is chosen" in screen_text(app)
+        assert "No pods." in screen_text(app)
+        assert "No container selected." in screen_text(app)
 
 
 async def test_the_wheel_moves_the_list_and_a_publication_does_not_move_it_back() -> (
@@ -142,7 +142,7 @@ async def test_only_visible_lines_are_put_into_words() -> None:
     asked: set[int] = set()
 
     class Counting(ContainerTable):
-        def row(self, index: int) -> InkLine:
+        def row(self, index: int) -> StyledLine:
             asked.add(index)
             return super().row(index)
 
@@ -413,9 +413,9 @@ async def test_long_names_can_be_told_apart_by_their_ends(
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
 
-        starts = [each[:30] for each in screen_lines(app)]
-        assert sum("server " in each for each in starts) == 1
-        assert sum("cache " in each for each in starts) == 1
+        starts = [line[:30] for line in screen_lines(app)]
+        assert sum("server " in start for start in starts) == 1
+        assert sum("cache " in start for start in starts) == 1
 
 
 async def test_a_long_name_leaves_room_for_the_kinds_of_probes() -> None:
@@ -434,6 +434,6 @@ async def test_what_was_printed_goes_on_below_its_beginning() -> None:
         await pilot.pause()
 
         lines = screen_lines(app)
-        first = next(i for i, each in enumerate(lines) if "  what it says" in each)
+        first = next(i for i, line in enumerate(lines) if "  what it says" in line)
         start = lines[first].index("what it says")
         assert lines[first + 1][start:].startswith("the pane ")

@@ -6,20 +6,20 @@ from datetime import timedelta
 
 import pytest
 
+from probetui.engine.snapshot import Snapshot
 from probetui.k8s.event import Event, EventType
 from probetui.kubelet.journal import EventEntry
-from probetui.kubelet.snapshot import Snapshot
-from probetui.tui.widgets.event_pane import EventPane
-from tests.tui.fake_session import FakeSession
-from tests.tui.scenes import failing, unhealthy
-from tests.tui.seeing import (
+from probetui.tui.panes.event_pane import EventPane
+from tests.tui.app_harness import (
     an_app,
     line_with,
     screen_lines,
     screen_text,
     turn_the_wheel,
 )
-from tests.tui.states import (
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing, unhealthy
+from tests.tui.snapshots import (
     DEMO,
     DEMO_KEY,
     LIVENESS,
@@ -48,9 +48,9 @@ def numbers(lines: list[str]) -> list[int]:
     """Return the numbers of the events on the screen."""
     words = "event number "
     return [
-        int(each[each.index(words) + len(words) :][:4])
-        for each in lines
-        if words in each
+        int(line[line.index(words) + len(words) :][:4])
+        for line in lines
+        if words in line
     ]
 
 
@@ -156,7 +156,7 @@ async def test_faults_only_hides_all_but_warnings() -> None:
         await pilot.press("f")
         await pilot.pause()
 
-        assert "faults only" in faults
+        assert "warnings only" in faults
         assert "Unhealthy" in faults
         assert "Started container" not in faults
         assert "Started container" in screen_text(app)

@@ -7,24 +7,30 @@ from datetime import timedelta
 
 import pytest
 
+from probetui.debugger.commands import PauseProbes
+from probetui.engine.snapshot import Snapshot
 from probetui.k8s.event import Event, EventType
-from probetui.kubelet.inputs import PauseProbes
-from probetui.kubelet.journal import Action, EventEntry, StateEntry, TickEntry, What
-from probetui.kubelet.snapshot import Snapshot
-from probetui.presentation.event_lines import EventLines
+from probetui.kubelet.journal import (
+    EventEntry,
+    StateEntry,
+    StateField,
+    TickAction,
+    TickEntry,
+)
+from probetui.presentation.events.log import EventLineBuffer
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.widgets.event_list import EventList
-from tests.tui.fake_session import FakeSession
-from tests.tui.scenes import failing, on_hold, unhealthy
-from tests.tui.seeing import (
+from probetui.tui.panes.event_log_panes import EventLogPane
+from tests.tui.app_harness import (
     an_app,
     line_with,
     screen_lines,
     screen_text,
     turn_the_wheel,
 )
-from tests.tui.states import DEMO, NOW, a_snapshot, demo, shop
-from tests.tui.stories import stopping
+from tests.tui.fake_session import FakeSession
+from tests.tui.history_scenes import stopping
+from tests.tui.scenes import failing, on_hold, unhealthy
+from tests.tui.snapshots import DEMO, NOW, a_snapshot, demo, shop
 
 SIZE = (80, 24)
 TALL = (80, 40)
@@ -47,9 +53,9 @@ def numbers(app: ProbetuiApp) -> list[int]:
     """Return the numbers of the events in the list on the screen."""
     words = "event number "
     return [
-        int(each[each.index(words) + len(words) :][:5])
-        for each in screen_lines(app)
-        if words in each and "Tested" in each
+        int(line[line.index(words) + len(words) :][:5])
+        for line in screen_lines(app)
+        if words in line and "Tested" in line
     ]
 
 
@@ -99,7 +105,7 @@ async def test_the_chosen_event_is_told_with_what_its_tick_led_to() -> None:
         await pilot.pause()
 
         shown = screen_text(app)
-        assert "acted: run 3 of 3 -> stored Failure -> kill requested" in shown
+        assert "acted: run 3 of 3 -> stored result Failure" in shown
         assert "liveness tick #23" in shown
 
 
@@ -109,7 +115,7 @@ async def test_the_chosen_event_is_told_as_a_cluster_folds_it() -> None:
         await pilot.press("v", "k", "k")
         await pilot.pause()
 
-        assert "a cluster folds 2 of these into one:" in screen_text(app)
+        assert "a cluster combines 2 of these into one:" in screen_text(app)
         assert "Warning  Unhealthy  2s (x2 over 7s)  kubelet" in screen_text(app)
 
 
@@ -219,7 +225,7 @@ async def test_following_stops_with_the_wheel_and_counts_what_comes() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v")
         await pilot.pause()
-        turn_the_wheel(app.screen.query_one(EventList), -1)
+        turn_the_wheel(app.screen.query_one(EventLogPane), -1)
         await pilot.pause()
         before = numbers(app)
         session.publish(session.snapshot, *map(an_event, range(100, 103)))
@@ -304,7 +310,9 @@ async def test_a_cluster_drops_what_exceeds_its_allowance_and_it_is_counted() ->
     entries = [
         an_event(each, EventType.WARNING, "always the same") for each in range(40)
     ]
-    now = [replace(each, at=NOW, event=replace(each.event, at=NOW)) for each in entries]
+    now = [
+        replace(entry, at=NOW, event=replace(entry.event, at=NOW)) for entry in entries
+    ]
     app = an_app(a_snapshot(demo(), entries=now))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v")
@@ -314,7 +322,7 @@ async def test_a_cluster_drops_what_exceeds_its_allowance_and_it_is_counted() ->
         await pilot.pause()
 
         assert "40 shown of 40" in every
-        assert "a cluster drops this one" in every
+        assert "a cluster drops this event" in every
         assert "15 dropped by the spam filter" in screen_text(app)
 
 
@@ -355,8 +363,8 @@ async def test_enter_goes_to_the_container_and_probe_of_the_tick() -> None:
 
 async def test_enter_goes_to_the_tick_itself() -> None:
     story = stopping()
-    ticks = [each for each in story.entries if isinstance(each, TickEntry)]
-    killer = next(each for each in ticks if each.action is Action.KILL)
+    ticks = [entry for entry in story.entries if isinstance(entry, TickEntry)]
+    killer = next(tick for tick in ticks if tick.action is TickAction.KILL)
     session = FakeSession(story)
     app = an_app(session)
     async with app.run_test(size=(200, 50)) as pilot:
@@ -366,11 +374,11 @@ async def test_enter_goes_to_the_tick_itself() -> None:
 
         trace = line_with(app, "5 Decision trace")
         assert f"tick #{killer.n} " in trace
-        assert "not the newest" in trace
+        assert "older tick" in trace
 
 
 async def test_enter_on_a_line_about_nothing_stays() -> None:
-    entry = StateEntry(1, NOW, DEMO.uid, "", "", What.PHASE, "Pending", "Running")
+    entry = StateEntry(1, NOW, DEMO.uid, "", "", StateField.PHASE, "Pending", "Running")
     app = an_app(a_snapshot(demo(), entries=[entry]))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v", "enter")
@@ -439,11 +447,17 @@ async def test_another_log_is_shown_anew() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v")
         await pilot.pause()
-        screen = app.screen.query_one(EventList)
-        sight = app.stage.sight
-        another = EventLines()
-        another.extend(list(sight.log)[:1])
-        screen.read(another, sight.cluster, sight.past, sight.counts, sight.view)
+        screen = app.screen.query_one(EventLogPane)
+        view_model = app.ui_state.view_model
+        another = EventLineBuffer()
+        another.extend(list(view_model.log)[:1])
+        screen.read(
+            another,
+            view_model.cluster,
+            view_model.past,
+            view_model.counts,
+            view_model.view,
+        )
 
         assert screen.count() == 1
 
@@ -451,7 +465,7 @@ async def test_another_log_is_shown_anew() -> None:
 @pytest.fixture
 def few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no more than twenty of the newest lines be kept for sure."""
-    monkeypatch.setattr(EventLines.__init__, "__defaults__", (20,))
+    monkeypatch.setattr(EventLineBuffer.__init__, "__defaults__", (20,))
 
 
 @pytest.mark.usefixtures("few_lines")
@@ -465,8 +479,8 @@ async def test_of_very_many_lines_old_ones_are_let_go_and_that_is_said() -> None
         await pilot.press("v")
         await pilot.pause()
 
-        assert "10 older let go" in main
-        assert "20 shown of 20, 10 older let go" in screen_text(app)
+        assert "10 older dropped" in main
+        assert "20 shown of 20, 10 older dropped" in screen_text(app)
         assert numbers(app)[0] == 10
 
 
@@ -476,10 +490,10 @@ async def test_the_line_that_is_looked_at_stays_while_older_ones_are_let_go() ->
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v", "up", "up")
-        before = app.screen.query_one(EventList).chosen_line
+        before = app.screen.query_one(EventLogPane).chosen_line
         session.publish(session.snapshot, *map(an_event, range(15, 30)))
         await pilot.pause()
-        after = app.screen.query_one(EventList).chosen_line
+        after = app.screen.query_one(EventLogPane).chosen_line
 
     assert before is not None
     assert after == before
@@ -513,8 +527,8 @@ async def test_ticks_are_held_back_while_one_reads() -> None:
 
 async def test_w_asks_why_about_the_tick_behind_the_chosen_line() -> None:
     story = stopping()
-    ticks = [each for each in story.entries if isinstance(each, TickEntry)]
-    killer = next(each for each in ticks if each.action is Action.KILL)
+    ticks = [entry for entry in story.entries if isinstance(entry, TickEntry)]
+    killer = next(tick for tick in ticks if tick.action is TickAction.KILL)
     session = FakeSession(story)
     app = an_app(session)
     async with app.run_test(size=TALL) as pilot:
@@ -522,7 +536,7 @@ async def test_w_asks_why_about_the_tick_behind_the_chosen_line() -> None:
         await pilot.press("v", "w")
         await pilot.pause()
 
-        assert f"Why did liveness tick #{killer.n} of demo" in screen_text(app)
+        assert f"Tick #{killer.n}, liveness of demo" in screen_text(app)
 
 
 async def test_w_on_a_line_without_a_container_asks_about_the_chosen_one() -> None:

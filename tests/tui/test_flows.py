@@ -16,18 +16,18 @@ from textual.pilot import Pilot
 
 from probetui.cli.lessons import load_lesson
 from probetui.drive.clocks import SystemClock
-from probetui.drive.played import PlayedSession
-from probetui.drive.scenario import Scenario
-from probetui.drive.scenario_reader import read_scenario
-from probetui.drive.simulated_course import SimulatedCourse
+from probetui.drive.playback.session import PlaybackSession
+from probetui.drive.playback.simulated import SimulatedSource
+from probetui.drive.scenario.reader import read_scenario
+from probetui.drive.scenario.script import Scenario
 from probetui.k8s.pod import Pod
 from probetui.manifest.load import load_manifests
-from probetui.manifest.parse import Source
+from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.options import ScreenOptions
 from tests.builders import START, a_container, a_pod, a_probe
 from tests.drive.playing import Recorded, beginning
-from tests.tui.seeing import screen_lines, screen_text
+from tests.tui.app_harness import screen_lines, screen_text
 
 SIZE = (80, 24)
 HEALTHY = a_pod(a_container(liveness_probe=a_probe(period_seconds=2)), name="shop")
@@ -41,9 +41,9 @@ def lesson(name: str) -> tuple[Pod, Scenario]:
     return manifests.pods[0], read_scenario(loaded.script, manifests.pods)
 
 
-def simulated(*pods: Pod, scenario: Scenario | None = None) -> PlayedSession:
+def simulated(*pods: Pod, scenario: Scenario | None = None) -> PlaybackSession:
     begin = beginning(*pods, **({} if scenario is None else {"scenario": scenario}))
-    return PlayedSession(SimulatedCourse(begin), SystemClock(), runtime_name="sim")
+    return PlaybackSession(SimulatedSource(begin), SystemClock(), runtime_name="sim")
 
 
 class Person:
@@ -60,14 +60,14 @@ class Person:
     def restarts(self) -> int:
         """What the list says of the chosen container."""
         lines = screen_lines(self._pilot.app)
-        at = next(each for each in lines if "POD/CONTAINER" in each).index("RST")
-        chosen = next(each for each in lines if each[1:2] == ">")
+        at = next(line for line in lines if "POD/CONTAINER" in line).index("RST")
+        chosen = next(line for line in lines if line[1:2] == ">")
         return int(chosen[at : at + 3])
 
     @property
     def sentences(self) -> str:
         """What a pane says, without its frame and the breaks of its lines."""
-        lines = (re.sub("[┃│█]", "", each).strip() for each in self.screen.splitlines())
+        lines = (re.sub("[┃│█]", "", line).strip() for line in self.screen.splitlines())
         return " ".join(" ".join(lines).split())
 
     async def press(self, *keys: str) -> None:
@@ -75,11 +75,11 @@ class Person:
         await self._pilot.pause()
 
     async def type(self, line: str) -> None:
-        """Give a command by its name."""
+        """Give a command by name."""
         await self.press("colon", *line, "enter")
 
     async def see(self, *texts: str) -> None:
-        await self.until(lambda: all(each in self.sentences for each in texts), *texts)
+        await self.until(lambda: all(text in self.sentences for text in texts), *texts)
 
     async def see_no(self, text: str) -> None:
         await self.until(lambda: text not in self.sentences, f"no {text}")
@@ -102,7 +102,7 @@ class Person:
 
 @asynccontextmanager
 async def somebody_at(
-    session: PlayedSession, *, read_only: bool = False
+    session: PlaybackSession, *, read_only: bool = False
 ) -> AsyncIterator[Person]:
     """Open the screen on a session that stands still at its beginning."""
     session.pause()
@@ -127,14 +127,14 @@ async def test_somebody_finds_out_why_a_container_was_killed() -> None:
         await person.press("w")
 
         await person.see(
-            "Why did liveness/app end",
-            "Its liveness probe asked for it: failure 3 of 3 in a row",
+            "Exit of liveness/app",
+            "The liveness probe killed it: failure 3 of 3 in a row",
             "cat: can't open 'healthy': No such file or directory",
-            "given 2s of grace, the pod's terminationGracePeriodSeconds",
+            "with a grace period of 2s (the pod's terminationGracePeriodSeconds)",
             "exit code 137, SIGKILL",
         )
         await person.press("escape")
-        await person.see_no("Why did")
+        await person.see_no("Exit of")
 
 
 async def test_somebody_steps_a_liveness_probe_to_its_kill_and_past_it() -> None:
@@ -167,7 +167,7 @@ async def test_somebody_makes_a_healthy_container_fail_three_times() -> None:
         assert person.restarts == 1
         await person.see_no("INJECTED")
         await person.press("w")
-        await person.see("was chosen by somebody, not by the container")
+        await person.see("results was injected, not the container's")
 
 
 async def test_somebody_mutes_a_failing_probe_and_lets_it_speak_again() -> None:
@@ -191,7 +191,7 @@ async def test_somebody_seeks_in_a_replay(tmp_path: Path) -> None:
     pod, scenario = lesson("liveness")
     recorded = Recorded(tmp_path / "session.jsonl", pod, scenario=scenario)
     recorded.run_until(START + timedelta(seconds=60))
-    session = PlayedSession(recorded.end(), SystemClock(), runtime_name="process")
+    session = PlaybackSession(recorded.end(), SystemClock(), runtime_name="process")
     async with somebody_at(session, read_only=True) as person:
         await person.type("seek 45s")
         await person.see("replay 00:45.0", "CrashLoopBackOff")
@@ -223,7 +223,7 @@ async def test_somebody_looks_for_one_pod_among_several() -> None:
 def listed(person: Person) -> str:
     """Return the pane of the containers, the first one."""
     lines = person.screen.splitlines()
-    below = next(number for number, each in enumerate(lines) if "╭─ 2" in each)
+    below = next(number for number, line in enumerate(lines) if "╭─ 2" in line)
     return "\n".join(lines[1:below])
 
 
@@ -234,7 +234,7 @@ async def test_somebody_changes_the_size_while_it_runs() -> None:
         for width, height in ((50, 12), (39, 9), (200, 50), (80, 24)):
             await person.turn(width, height)
             lines = person.screen.splitlines()
-            assert (len(lines), {len(each) for each in lines}) == (height, {width})
+            assert (len(lines), {len(line) for line in lines}) == (height, {width})
             assert person.screen.strip()
 
         await person.see("liveness/app", "Running")
@@ -242,7 +242,7 @@ async def test_somebody_changes_the_size_while_it_runs() -> None:
 
 async def test_somebody_sees_the_pod_before_its_image_is_there() -> None:
     """UX-36; how soon is measured by `benchmarks/start.py`."""
-    source = Source("script", b"images: {'busybox:1.36': {takes: 60s}}")
+    source = SourceFile("script", b"images: {'busybox:1.36': {takes: 60s}}")
     scenario = read_scenario(source, [HEALTHY])
     async with somebody_at(simulated(HEALTHY, scenario=scenario)) as person:
         await person.type("seek 5s")

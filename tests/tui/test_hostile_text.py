@@ -14,17 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from probetui.engine.snapshot import Snapshot
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Container, EnvVar
 from probetui.kubelet.journal import EventEntry
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.kubelet.snapshot import Snapshot
 from probetui.ports import LogLine
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.outside import Outside
+from probetui.tui.host_services import HostServices
+from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_logs import FakeLogs
-from tests.tui.seeing import an_app, screen_lines, screen_text
-from tests.tui.states import (
+from tests.tui.snapshots import (
     DEMO,
     DEMO_KEY,
     LIVENESS,
@@ -95,11 +95,11 @@ def saying(*texts: str) -> Snapshot:
         image=first,
         command=texts,
         args=texts,
-        env=tuple(EnvVar("SAYS", each) for each in texts),
+        env=tuple(EnvVar("SAYS", text) for text in texts),
         working_dir=first,
         liveness_probe=LIVENESS,
     )
-    said = {str(number): each for number, each in enumerate(texts)}
+    said = {str(number): text for number, text in enumerate(texts)}
     pod = replace(
         DEMO,
         annotations=said,
@@ -108,8 +108,8 @@ def saying(*texts: str) -> Snapshot:
         containers=(container,),
     )
     ticks = [
-        a_tick(DEMO_KEY, NOW, attempts=(Attempt(ProbeResult.FAILURE, each),))
-        for each in texts
+        a_tick(DEMO_KEY, NOW, attempts=(Attempt(ProbeResult.FAILURE, text),))
+        for text in texts
     ]
     probe = replace(
         a_probe_snapshot(DEMO_KEY, LIVENESS), last_run=ticks[0], history=tuple(ticks)
@@ -128,14 +128,14 @@ def saying(*texts: str) -> Snapshot:
 
 
 def the_app(*texts: str) -> ProbetuiApp:
-    printed = [LogLine(NOW, each) for each in texts]
-    printed += [LogLine(None, each, is_stderr=True) for each in texts]
-    return an_app(saying(*texts), outside=Outside(logs=FakeLogs(c4455=printed)))
+    printed = [LogLine(NOW, text) for text in texts]
+    printed += [LogLine(None, text, is_stderr=True) for text in texts]
+    return an_app(saying(*texts), host=HostServices(logs=FakeLogs(c4455=printed)))
 
 
 def crooked(lines: list[str]) -> list[str]:
     """Return the lines that are not as wide as the screen, or not only text."""
-    return [each for each in lines if cell_len(each) != WIDTH or not each.isprintable()]
+    return [line for line in lines if cell_len(line) != WIDTH or not line.isprintable()]
 
 
 @pytest.mark.parametrize("keys", SCREENS)
@@ -176,8 +176,8 @@ def called(snapshot: Snapshot, name: str) -> Snapshot:
     (container,) = shown.containers
     renamed = replace(container.container, name=name)
     probes = tuple(
-        replace(each, key=each.key._replace(container_name=name))
-        for each in container.probes
+        replace(probe, key=probe.key._replace(container_name=name))
+        for probe in container.probes
     )
     pod = replace(shown.pod, name=name, namespace=name, containers=(renamed,))
     named = replace(container, container=renamed, probes=probes)

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from probetui.kubelet.inputs import Command, PauseProbes, ResumeProbes, StepProbe
-from probetui.tui.keymap import read_keymap
+from probetui.debugger.commands import PauseProbes, ResumeProbes, StepProbe
+from probetui.engine.inputs import Command
+from probetui.tui.actions.keymap import read_keymap
+from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, paused
-from tests.tui.seeing import an_app, screen_lines, screen_text
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ from tests.tui.seeing import an_app, screen_lines, screen_text
         pytest.param("K", "K", id="a letter"),
         pytest.param("%", "percent_sign", id="a sign"),
         pytest.param(";", "semicolon", id="a sign with a name"),
-        pytest.param("percent_sign", "percent_sign", id="its name"),
+        pytest.param("percent_sign", "percent_sign", id="name"),
         pytest.param("^n", "ctrl+n", id="control, as the footer writes it"),
         pytest.param("ctrl+n", "ctrl+n", id="control"),
         pytest.param("f5", "f5", id="a function key"),
@@ -34,7 +35,7 @@ def test_keys_are_written_as_people_write_them(written: object, keys: str) -> No
     keymap, problems = read_keymap({"time.step": written})
 
     assert keymap == {"time.step": keys}
-    assert not any("is not a key" in each for each in problems)
+    assert not any("is not a key" in problem for problem in problems)
 
 
 def test_a_comma_by_itself_is_a_key() -> None:
@@ -151,4 +152,4 @@ async def test_footer_and_help_show_other_keys() -> None:
         text = screen_text(app)
 
     assert "P pause" in footer
-    assert " P        Hold back all ticks" in text
+    assert " P        Pause all probes" in text

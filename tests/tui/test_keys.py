@@ -13,9 +13,7 @@ from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.kubelet.inputs import (
-    Command,
+from probetui.debugger.commands import (
     KillContainer,
     PauseProbes,
     RestartContainer,
@@ -23,17 +21,19 @@ from probetui.kubelet.inputs import (
     StepProbe,
     TriggerProbe,
 )
-from probetui.kubelet.snapshot import Snapshot
+from probetui.engine.inputs import Command
+from probetui.engine.snapshot import Snapshot
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.tui.actions.key_labels import active_labels
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.key_labels import active_labels
+from probetui.tui.panes.container_table import ContainerTable
+from probetui.tui.panes.event_pane import EventPane
 from probetui.tui.screens.help import HelpScreen
-from probetui.tui.screens.pods import PodsScreen
-from probetui.tui.widgets.container_table import ContainerTable
-from probetui.tui.widgets.event_pane import EventPane
+from probetui.tui.screens.main import MainScreen
+from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import SCENES, failing, paused, pulling
-from tests.tui.seeing import an_app, line_with, screen_lines, screen_text
-from tests.tui.states import DEMO, DEMO_KEY, SHOP, a_snapshot
+from tests.tui.snapshots import DEMO, DEMO_KEY, SHOP, a_snapshot
 
 SIZE = (80, 24)
 
@@ -51,12 +51,12 @@ async def press_on(
 
 
 def chosen_line(lines: list[str]) -> str:
-    return next(each for each in lines if each[1:2] == ">")
+    return next(line for line in lines if line[1:2] == ">")
 
 
 def focused(lines: list[str]) -> str:
     """Return the title of the pane with the heavy frame."""
-    return next(each for each in lines if "┏" in each)
+    return next(line for line in lines if "┏" in line)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ async def test_keys_choose_a_container(keys: tuple[str, ...], name: str) -> None
     _, lines = await press_on(failing(), *keys)
 
     assert name in chosen_line(lines)
-    assert any(f"2 {name}" in each for each in lines)
+    assert any(f"2 {name}" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -116,13 +116,13 @@ async def test_brackets_go_from_probe_to_probe(
 ) -> None:
     _, lines = await press_on(failing(), "j", "j", *keys)
 
-    assert any(tabs in each for each in lines)
+    assert any(tabs in line for line in lines)
 
 
 async def test_the_kind_of_probe_stays_chosen_from_container_to_container() -> None:
     _, lines = await press_on(failing(), "j", "j", "right_square_bracket", "j")
 
-    assert any("2 shop/cache" in each and "[readiness]" in each for each in lines)
+    assert any("2 shop/cache" in line and "[readiness]" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ async def test_one_pane_can_have_the_whole_screen(
 
     assert title in lines[1]
     assert lines[-2].startswith("┗")
-    assert sum("┏" in each or "╭" in each for each in lines) == 1
+    assert sum("┏" in line or "╭" in line for line in lines) == 1
 
 
 @pytest.mark.parametrize(
@@ -153,15 +153,15 @@ async def test_one_pane_can_have_the_whole_screen(
 async def test_all_panes_come_back(back: str) -> None:
     _, lines = await press_on(failing(), "2", "z", back)
 
-    assert sum("┏" in each or "╭" in each for each in lines) == 3
+    assert sum("┏" in line or "╭" in line for line in lines) == 3
 
 
 async def test_after_the_detail_the_containers_have_the_focus_again() -> None:
     _, inside = await press_on(failing(), "enter")
-    _, outside = await press_on(failing(), "enter", "escape")
+    _, host = await press_on(failing(), "enter", "escape")
 
     assert "2 demo/liveness" in focused(inside)
-    assert "1 Containers" in focused(outside)
+    assert "1 Containers" in focused(host)
 
 
 LIVENESS_OF_DEMO = TriggerProbe(DEMO_KEY)
@@ -335,8 +335,8 @@ async def test_help_lists_exactly_the_keys_that_are_active(
         await pilot.press(*keys)
         await pilot.pause()
         active = {
-            (" ".join(each.keys), each.tooltip)
-            for each in active_labels(app.screen.active_bindings)
+            (" ".join(label.keys), label.tooltip)
+            for label in active_labels(app.screen.active_bindings)
         }
         await pilot.press(opened_by)
         await pilot.pause()
@@ -355,7 +355,7 @@ async def test_help_says_what_every_mark_means() -> None:
 
     shown = " ".join(lines).replace("\u00a0", " ")
     assert "K this tick caused a kill" in shown
-    assert "! errored, thrown away" in shown
+    assert "! error, not counted" in shown
 
 
 async def test_escape_closes_the_help() -> None:
@@ -423,7 +423,7 @@ async def test_the_palette_offers_what_keys_do() -> None:
 async def _wait_for_hits(app: ProbetuiApp, pilot: Pilot[None]) -> None:
     """Let the palette search; it does so a moment after the last key."""
     for _ in range(100):
-        if "Hold back all ticks" in screen_text(app):
+        if "Pause all probes" in screen_text(app):
             return
         await pilot.pause(0.02)
 
@@ -432,20 +432,20 @@ async def _wait_for_hits(app: ProbetuiApp, pilot: Pilot[None]) -> None:
 
 
 def bindings_of(owner: type[DOMNode]) -> list[Binding]:
-    return [each for each in owner.BINDINGS if isinstance(each, Binding)]
+    return [binding for binding in owner.BINDINGS if isinstance(binding, Binding)]
 
 
 def keys_of(*owners: type[DOMNode]) -> list[tuple[str, str]]:
     """Return every key and its action."""
     return [
-        (key, each.action)
+        (key, binding.action)
         for owner in owners
-        for each in bindings_of(owner)
-        for key in each.key.split(",")
+        for binding in bindings_of(owner)
+        for key in binding.key.split(",")
     ]
 
 
-OURS = (ProbetuiApp, PodsScreen, ContainerTable, EventPane)
+OURS = (ProbetuiApp, MainScreen, ContainerTable, EventPane)
 BINDINGS = [
     pytest.param(each, id=f"{owner.__name__}-{each.action}")
     for owner in OURS
@@ -473,7 +473,7 @@ def test_no_key_is_one_that_terminals_cannot_tell_apart() -> None:
 
 
 def test_no_key_means_something_else_to_textual() -> None:
-    ours = dict(keys_of(ProbetuiApp, PodsScreen))
+    ours = dict(keys_of(ProbetuiApp, MainScreen))
     theirs = dict(keys_of(App, Screen))
 
     clashes = {key for key in ours.keys() & theirs.keys() if ours[key] != theirs[key]}
@@ -482,7 +482,7 @@ def test_no_key_means_something_else_to_textual() -> None:
 
 @pytest.mark.parametrize("pane", [ContainerTable, EventPane])
 def test_two_keys_of_one_pane_are_never_the_same(pane: type[DOMNode]) -> None:
-    counted = Counter(key for key, _ in keys_of(pane, PodsScreen, ProbetuiApp))
+    counted = Counter(key for key, _ in keys_of(pane, MainScreen, ProbetuiApp))
 
     twice = {key for key, times in counted.items() if times > 1}
     # Pause or resume, back or quit, mute or un-mute: never both at once.

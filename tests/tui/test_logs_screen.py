@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 
 from probetui.drive.logs import LINES_KEPT, LogState
-from probetui.drive.masking import Mask
+from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
-from probetui.kubelet.snapshot import PodSnapshot, Snapshot
 from probetui.ports import LogLine
+from probetui.record.masking import Mask
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.outside import Outside
-from probetui.tui.widgets.log_view import LogView
+from probetui.tui.host_services import HostServices
+from probetui.tui.screens.logs import LogPane
+from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_logs import FakeLogs
 from tests.tui.fake_session import FakeSession
-from tests.tui.seeing import an_app, line_with, screen_lines, screen_text
-from tests.tui.states import DEMO, FIRST, NOW, SECOND, a_snapshot, demo
+from tests.tui.snapshots import DEMO, FIRST, NOW, SECOND, a_snapshot, demo
 
 SIZE = (80, 24)
 THIRD = ContainerID("docker://9999eeeeffff")
@@ -40,7 +40,7 @@ RESTARTED = with_status(
 def the_app(
     logs: FakeLogs | None, snapshot: Snapshot | FakeSession = RESTARTED
 ) -> ProbetuiApp:
-    return an_app(snapshot, outside=Outside(logs=logs))
+    return an_app(snapshot, host=HostServices(logs=logs))
 
 
 def printed(count: int, first: int = 0) -> list[LogLine]:
@@ -67,7 +67,7 @@ async def test_lines_that_come_are_shown_while_it_follows() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("l")
         logs.tail.add(LogLine(None, "line 00100"))
-        logs.tail._tell()
+        logs.tail._notify_listener()
         await pilot.pause()
 
         assert "line 00100" in screen_lines(app)[-3]
@@ -79,11 +79,11 @@ async def test_following_stops_when_something_older_is_looked_at() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("l", "k")
         await pilot.pause()
-        before = [each[:-1] for each in screen_lines(app)[2:-2]]
+        before = [line[:-1] for line in screen_lines(app)[2:-2]]
         logs.tail.add(LogLine(None, "line 00100"))
-        logs.tail._tell()
+        logs.tail._notify_listener()
         await pilot.pause()
-        after = [each[:-1] for each in screen_lines(app)[2:-2]]
+        after = [line[:-1] for line in screen_lines(app)[2:-2]]
         pill = screen_lines(app)[-2]
         await pilot.press("a")
         await pilot.pause()
@@ -176,7 +176,7 @@ async def test_a_session_without_logs_says_so() -> None:
         await pilot.press("l")
         await pilot.pause()
 
-        assert "this session has no logs" in screen_text(app)
+        assert "This session has no logs" in screen_text(app)
 
 
 async def test_a_log_that_cannot_be_read_any_more_says_why() -> None:
@@ -185,7 +185,7 @@ async def test_a_log_that_cannot_be_read_any_more_says_why() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("l")
         logs.tail.finish(LogState.REFUSED, "no such container")
-        logs.tail._tell()
+        logs.tail._notify_listener()
         await pilot.pause()
 
         assert "line 00000" in screen_text(app)
@@ -201,7 +201,7 @@ async def test_a_container_that_is_gone_is_said_to_be() -> None:
         session.publish(a_snapshot())
         await pilot.pause()
 
-        assert "there is no such container any more" in screen_text(app)
+        assert "The container is gone." in screen_text(app)
 
 
 async def test_a_filter_leaves_lines_and_their_count_is_told() -> None:
@@ -211,7 +211,7 @@ async def test_a_filter_leaves_lines_and_their_count_is_told() -> None:
         await pilot.press("l", "slash", *"0001", "enter")
         logs.tail.add(LogLine(None, "line 00010 again"))
         logs.tail.add(LogLine(None, "something else"))
-        logs.tail._tell()
+        logs.tail._notify_listener()
         await pilot.pause()
 
         assert "(12 of 102)" in screen_text(app)
@@ -225,9 +225,9 @@ async def test_a_line_that_is_looked_at_stays_while_old_ones_leave() -> None:
         await pilot.press("l", "pageup")
         await pilot.pause()
         before = line_with(app, "line ")
-        for each in printed(2, first=LINES_KEPT):
-            logs.tail.add(each)
-        logs.tail._tell()
+        for line in printed(2, first=LINES_KEPT):
+            logs.tail.add(line)
+        logs.tail._notify_listener()
         await pilot.pause()
 
         assert logs.tail.dropped == LINES_KEPT // 10
@@ -241,7 +241,7 @@ async def test_lines_that_are_looked_at_may_leave_at_the_top() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("l", "g")
         logs.tail.add(LogLine(None, "one more"))
-        logs.tail._tell()
+        logs.tail._notify_listener()
         await pilot.pause()
 
         assert f"line {LINES_KEPT // 10:05}" in screen_lines(app)[2]
@@ -254,7 +254,7 @@ async def test_skipped_lines_leave_a_mark() -> None:
         await pilot.press("l")
         logs.tail.skip()
         logs.tail.add(LogLine(None, "much later"))
-        logs.tail._tell()
+        logs.tail._notify_listener()
         await pilot.pause()
 
         assert "(lines skipped: printed too fast) much later" in screen_text(app)
@@ -286,7 +286,7 @@ async def test_a_long_line_is_wrapped_at_a_key() -> None:
 
 async def test_secrets_are_masked_on_the_screen_and_in_copies() -> None:
     logs = FakeLogs(c4455=[LogLine(None, "with s3cr3t-token in it")])
-    app = an_app(RESTARTED, Mask(["s3cr3t-token"]), Outside(logs=logs))
+    app = an_app(RESTARTED, Mask(["s3cr3t-token"]), HostServices(logs=logs))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("l", "c")
         await pilot.pause()
@@ -301,11 +301,11 @@ async def test_a_flood_that_is_dropped_at_once_leaves_what_is_there() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("l")
         await pilot.pause()
-        for each in printed(LINES_KEPT * 2, first=10):
-            logs.tail.add(each)
-        logs.tail._tell()
+        for line in printed(LINES_KEPT * 2, first=10):
+            logs.tail.add(line)
+        logs.tail._notify_listener()
         await pilot.pause()
-        view = app.screen.query_one(LogView)
+        view = app.screen.query_one(LogPane)
 
         assert view.count() == len(logs.tail.lines)
         assert f"line {LINES_KEPT * 2 + 9:05}" in screen_lines(app)[-3]

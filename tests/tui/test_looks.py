@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 import probetui
-from probetui.kubelet.inputs import Command
+from probetui.engine.inputs import Command
+from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import SCENES, failing
-from tests.tui.seeing import an_app, screen_lines, screen_text
 
 SOURCES = Path(probetui.__file__).parent
 WORDS_FOR_PEOPLE = (
-    "tui", "presentation", "cli", "headless", "drive", "kubelet", "manifest",
-    "runtimes",
+    "tui", "presentation", "analysis", "cli", "headless", "drive", "record", "engine",
+    "debugger", "kubelet", "manifest", "runtimes",
 )  # fmt: skip
 PAGES = (
     *(SOURCES.parents[1] / each for each in ("README.md", "CHANGELOG.md")),
@@ -83,7 +83,7 @@ async def test_a_terminal_that_is_too_small_gets_one_line(
         else:
             pytest.fail("the screen does not come back")
 
-    assert "too small for probetui" in small
+    assert "Terminal too small" in small
     assert "Containers" not in small
 
 
@@ -105,7 +105,7 @@ async def test_keys_of_the_program_are_off_while_something_is_typed(
         await pilot.press(opened_by, "x", key)
         await pilot.pause()
 
-        told = [each.message for each in app._notifications]
+        told = [notification.message for notification in app._notifications]
         sent += session.sent
 
     assert (told, sent) == ([], [])
@@ -161,5 +161,5 @@ def test_what_is_said_to_people_was_found() -> None:
     assert any("stored result" in each for each in said)
     assert {each.partition(":")[0] for each, _ in prose()} >= {
         "README.md", "liveness.yaml", "container_commands.py", "why.py",
-        "record_schema.py",
+        "format.py",
     }  # fmt: skip

@@ -9,19 +9,19 @@ import pytest
 from probetui.drive.logs import LogState
 from probetui.ports import LogLine
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.outside import Outside
+from probetui.tui.host_services import HostServices
+from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_logs import FakeLogs
 from tests.tui.fake_session import FakeSession
 from tests.tui.reading_scenes import logs, restarted
 from tests.tui.scenes import failing
-from tests.tui.seeing import an_app, line_with, screen_lines, screen_text
-from tests.tui.states import SECOND, a_snapshot
+from tests.tui.snapshots import SECOND, a_snapshot
 
 WIDE = (200, 50)
 
 
 def the_app(keeper: FakeLogs | None) -> ProbetuiApp:
-    return an_app(restarted(), outside=Outside(logs=keeper))
+    return an_app(restarted(), host=HostServices(logs=keeper))
 
 
 async def test_outputs_and_log_are_in_sight_where_there_is_room() -> None:
@@ -52,7 +52,7 @@ async def test_a_line_that_is_printed_is_shown() -> None:
     app = the_app(keeper)
     async with app.run_test(size=WIDE) as pilot:
         keeper.tail.add(LogLine(None, "just now"))
-        keeper.tail._tell()
+        keeper.tail._notify_listener()
         await pilot.pause()
 
         assert "just now" in screen_text(app)
@@ -85,7 +85,7 @@ async def test_a_session_without_logs_says_so_in_the_pane() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
 
-        assert "this session has no logs" in screen_text(app)
+        assert "This session has no logs." in screen_text(app)
 
 
 async def test_a_container_that_printed_nothing_says_so() -> None:
@@ -95,10 +95,10 @@ async def test_a_container_that_printed_nothing_says_so() -> None:
         await pilot.pause()
         waiting = screen_text(app)
         keeper.tail.finish(LogState.ENDED)
-        keeper.tail._tell()
+        keeper.tail._notify_listener()
         await pilot.pause()
 
-        assert "(nothing printed yet)" in waiting
+        assert "(No output yet.)" in waiting
         assert "container log (ended)" in screen_text(app)
         assert "(nothing printed)" in screen_text(app)
 
@@ -109,7 +109,7 @@ async def test_nothing_is_chosen_where_there_is_no_pod() -> None:
         await pilot.pause()
 
         assert "4 Output" in screen_text(app)
-        assert screen_text(app).count("nothing is chosen") == 3
+        assert screen_text(app).count("No container selected.") == 3
 
 
 async def test_a_container_that_waits_says_why_it_has_no_log() -> None:
@@ -119,7 +119,7 @@ async def test_a_container_that_waits_says_why_it_has_no_log() -> None:
     session = FakeSession(
         replace(snapshot, pods=(replace(demo, containers=(container,)),))
     )
-    app = an_app(session, outside=Outside(logs=FakeLogs()))
+    app = an_app(session, host=HostServices(logs=FakeLogs()))
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.pod import Container, EnvVar
-from probetui.kubelet.snapshot import PodSnapshot
+from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
-from tests.tui.seeing import an_app, line_with, screen_lines, screen_text
-from tests.tui.states import DEMO, NOW, a_pod_snapshot, a_snapshot, demo
+from tests.tui.snapshots import DEMO, NOW, a_pod_snapshot, a_snapshot, demo
 
 SIZE = (80, 24)
 TALL = (100, 60)
@@ -123,7 +123,7 @@ async def test_a_pod_that_is_gone_is_shown_as_it_was_last() -> None:
         session.publish(a_snapshot())
         await pilot.pause()
 
-        assert "gone: as it was last" in screen_lines(app)[0]
+        assert "removed: last known state" in screen_lines(app)[0]
         assert "name: demo" in screen_text(app)
 
 
@@ -159,7 +159,7 @@ async def test_there_is_no_page_without_a_pod() -> None:
         await pilot.press("y")
         await pilot.pause()
 
-        assert "there is no pod" in screen_text(app)
+        assert "No pods." in screen_text(app)
 
 
 async def test_probes_are_explained_in_words_and_numbers() -> None:

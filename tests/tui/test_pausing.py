@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.kubelet.inputs import PauseProbes, ResumeProbes, StepProbe
-from probetui.kubelet.snapshot import Snapshot
+from probetui.debugger.commands import PauseProbes, ResumeProbes, StepProbe
+from probetui.engine.snapshot import Snapshot
 from probetui.tui.screens.container import ContainerScreen
 from probetui.tui.screens.events import EventsScreen
-from probetui.tui.screens.pods import PodsScreen
+from probetui.tui.screens.main import MainScreen
 from probetui.tui.screens.step import StepScreen
+from tests.tui.app_harness import an_app
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, paused
-from tests.tui.seeing import an_app
 
 SIZE = (80, 24)
 
@@ -36,10 +36,10 @@ SIZE = (80, 24)
             failing(), ("Q", "space"), StepScreen, PauseProbes(), id="step mode"
         ),
         pytest.param(
-            paused(), ("space",), PodsScreen, ResumeProbes(), id="paused already"
+            paused(), ("space",), MainScreen, ResumeProbes(), id="paused already"
         ),
         pytest.param(
-            paused(), ("Q", "space"), PodsScreen, ResumeProbes(), id="stepped from main"
+            paused(), ("Q", "space"), MainScreen, ResumeProbes(), id="stepped from main"
         ),
         pytest.param(
             paused(),
@@ -49,7 +49,7 @@ SIZE = (80, 24)
             id="stepped from detail",
         ),
         pytest.param(
-            failing(), ("full_stop",), PodsScreen, StepProbe(), id="a step from there"
+            failing(), ("full_stop",), MainScreen, StepProbe(), id="a step from there"
         ),
     ],
 )
@@ -76,7 +76,7 @@ async def test_escape_leaves_step_mode_and_nothing_goes_on() -> None:
         await pilot.press("escape")
         await pilot.pause()
 
-        assert isinstance(app.screen, PodsScreen)
+        assert isinstance(app.screen, MainScreen)
         assert session.sent == [PauseProbes()]
 
 
@@ -87,5 +87,5 @@ async def test_who_wants_to_stay_on_the_main_screen_stays_there() -> None:
         await pilot.press("space")
         await pilot.pause()
 
-        assert isinstance(app.screen, PodsScreen)
+        assert isinstance(app.screen, MainScreen)
         assert session.sent == [PauseProbes()]

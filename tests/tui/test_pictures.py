@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from probetui.tui.app import ProbetuiApp
+from tests.tui.app_harness import an_app
 from tests.tui.scenes import SCENES
-from tests.tui.seeing import an_app
 
 Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
-STATES = [pytest.param(each, id=each) for each in SCENES]
+STATES = [pytest.param(scene, id=scene) for scene in SCENES]
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -31,12 +31,18 @@ def test_state_at_120x40(picture: Compare, state: str) -> None:
 
 
 # The state "failing" has a picture in more sizes than these, below.
-@pytest.mark.parametrize("state", [each for each in STATES if each.id != "failing"])
+@pytest.mark.parametrize(
+    "state",
+    [parameter_set for parameter_set in STATES if parameter_set.id != "failing"],
+)
 def test_state_at_50x12(picture: Compare, state: str) -> None:
     assert picture(an_app(SCENES[state]()), (50, 12), ())
 
 
-@pytest.mark.parametrize("state", [each for each in STATES if each.id != "failing"])
+@pytest.mark.parametrize(
+    "state",
+    [parameter_set for parameter_set in STATES if parameter_set.id != "failing"],
+)
 def test_state_at_200x50(picture: Compare, state: str) -> None:
     assert picture(an_app(SCENES[state]()), (200, 50), ())
 

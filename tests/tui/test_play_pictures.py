@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from probetui.kubelet.inputs import Injected
+from probetui.debugger.commands import Injected
 from probetui.tui.app import ProbetuiApp
-from tests.tui.playthings import stopped, with_probe
+from tests.tui.app_harness import an_app
+from tests.tui.debugging_snapshots import stopped, with_probe
 from tests.tui.scenes import failing
-from tests.tui.seeing import an_app
-from tests.tui.states import DEMO_KEY
+from tests.tui.snapshots import DEMO_KEY
 
 Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
 

@@ -12,22 +12,21 @@ from typing import cast
 import pytest
 from textual.pilot import Pilot
 
+from probetui.engine.inputs import DeletePod
 from probetui.errors import ManifestError, UsageError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.inputs import DeletePod
-from probetui.presentation.changes import pod_changes
-from probetui.tui import shell
-from probetui.tui.acting import offered
+from probetui.presentation.pod import pod_changes
+from probetui.tui.actions.dispatch import available_actions
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.outside import Outside, Reread
-from probetui.tui.screens.choice import ChoiceScreen
-from probetui.tui.screens.question import QuestionScreen
-from probetui.tui.widgets.container_table import ContainerTable
+from probetui.tui.host_services import HostServices, ManifestReload
+from probetui.tui.panes.container_table import ContainerTable
+from probetui.tui.screens.dialogs import ChoiceScreen, QuestionScreen
+from probetui.tui.services import shell
+from tests.tui.app_harness import an_app, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
-from tests.tui.seeing import an_app, screen_text
-from tests.tui.states import DEMO, SHOP
+from tests.tui.snapshots import DEMO, SHOP
 
 SIZE = (80, 24)
 
@@ -42,7 +41,7 @@ def said(app: ProbetuiApp) -> str:
 
 
 def messages(app: ProbetuiApp) -> list[str]:
-    return [each.message for each in app._notifications]
+    return [notification.message for notification in app._notifications]
 
 
 # copying
@@ -67,7 +66,7 @@ def clipboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def until_told(app: ProbetuiApp, pilot: Pilot[None], words: str) -> None:
     """Wait until a notification says something."""
     for _ in range(200):
-        if any(words in each for each in messages(app)):
+        if any(words in message for message in messages(app)):
             return
         await pilot.pause(0.02)
     pytest.fail(f"nothing told of {words!r}: {messages(app)}")
@@ -113,7 +112,7 @@ async def test_a_key_copies_what_is_looked_at(
 @pytest.mark.parametrize(
     ("name", "copied"),
     [
-        pytest.param("its name", r"demo/liveness", id="name"),
+        pytest.param("name", r"demo/liveness", id="name"),
         pytest.param("last output", r"cat: can't open .*directory", id="output"),
         pytest.param(
             "repeats", r"docker exec d71cb34f\w* cat /tmp/healthy", id="command"
@@ -151,9 +150,11 @@ async def test_without_a_clipboard_nothing_is_said_to_be_copied(
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         app.copy_to_clipboard("text")
-        await until_told(app, pilot, "not copied: no clipboard")
+        await until_told(app, pilot, "Not copied: no clipboard")
 
-        assert [each.severity for each in app._notifications] == ["error"]
+        assert [notification.severity for notification in app._notifications] == [
+            "error"
+        ]
 
 
 async def test_the_menu_is_closed_without_copying() -> None:
@@ -173,7 +174,7 @@ async def test_the_mouse_is_left_to_the_terminal_where_there_is_one() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("colon", *"mouse", "enter")
-        await until_told(app, pilot, "the mouse cannot be changed here")
+        await until_told(app, pilot, "The mouse cannot be changed here.")
 
         assert app.has_mouse
 
@@ -185,7 +186,7 @@ async def test_the_screen_is_saved_as_text(tmp_path: Path) -> None:
             await pilot.press("colon", *"screenshot", "space", *"txt", "enter")
             await until_told(app, pilot, "saved")
 
-    saved = sorted(each.name for each in tmp_path.iterdir())  # noqa: ASYNC240  # the app is over
+    saved = sorted(path.name for path in tmp_path.iterdir())  # noqa: ASYNC240  # the app is over
     assert saved == ["probetui-1.txt", "probetui-2.txt"]
     text = (tmp_path / "probetui-1.txt").read_text()
     assert "┃> demo/liveness" in text
@@ -210,14 +211,14 @@ async def test_leaving_asks_if_pods_would_stay(
     keys: tuple[str, ...],
     has_left: bool,  # noqa: FBT001  # a column
 ) -> None:
-    app = an_app(failing(), outside=Outside(leaves_behind=lambda: ["demo", "shop"]))
+    app = an_app(failing(), host=HostServices(remaining_pods=lambda: ["demo", "shop"]))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press(*keys)
         await pilot.pause()
 
         assert app._exit is has_left
         if keys == ("q",):
-            assert "These pods stay: demo, shop" in screen_text(app)
+            assert "These pods keep running: demo, shop" in screen_text(app)
 
 
 async def test_deleting_a_pod_asks_first() -> None:
@@ -254,16 +255,18 @@ def changed(pod: Pod, uid: str) -> Pod:
     )
 
 
-def rereading(*after: Pod) -> tuple[Outside, list[bool]]:
+def rereading(*after: Pod) -> tuple[HostServices, list[bool]]:
     """Return manifests that hold other pods, and whether they have been applied."""
     applied: list[bool] = []
-    read = Reread(pod_changes([DEMO, SHOP], after), lambda: applied.append(True))
-    return Outside(reread=lambda: read), applied
+    read = ManifestReload(
+        pod_changes([DEMO, SHOP], after), lambda: applied.append(True)
+    )
+    return HostServices(reread=lambda: read), applied
 
 
 async def test_reloading_shows_field_by_field_what_changes_and_then_does_it() -> None:
-    outside, applied = rereading(changed(DEMO, "another"))
-    app = an_app(failing(), outside=outside)
+    host, applied = rereading(changed(DEMO, "another"))
+    app = an_app(failing(), host=host)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("ctrl+r")
         await pilot.pause()
@@ -274,32 +277,32 @@ async def test_reloading_shows_field_by_field_what_changes_and_then_does_it() ->
         told = messages(app)
 
     assert "containers[liveness].livenessProbe.periodSeconds 5 -> 2" in asked
-    assert "begin anew: liveness liveness" in asked
-    assert "- shop gone: it is ended" in asked
+    assert "probe workers restart: liveness liveness" in asked
+    assert "- shop gone: will be deleted" in asked
     assert before == []
     assert applied == [True]
     assert told == ["2 pods changed"]
 
 
 async def test_a_pod_with_the_same_uid_changes_in_place() -> None:
-    outside, _ = rereading(changed(DEMO, DEMO.uid), SHOP)
-    app = an_app(failing(), outside=outside)
+    host, _ = rereading(changed(DEMO, DEMO.uid), SHOP)
+    app = an_app(failing(), host=host)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("ctrl+r")
         await pilot.pause()
 
-        assert "probe workers go on" in said(app)
+        assert "probe workers continue" in said(app)
 
 
 async def test_manifests_that_are_the_same_change_nothing() -> None:
-    outside, applied = rereading(replace(DEMO), replace(SHOP))
-    app = an_app(failing(), outside=outside)
+    host, applied = rereading(replace(DEMO), replace(SHOP))
+    app = an_app(failing(), host=host)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("ctrl+r")
         await pilot.pause()
 
         assert not isinstance(app.screen, QuestionScreen)
-        assert messages(app) == ["nothing has changed in the manifests"]
+        assert messages(app) == ["The manifests have not changed."]
         assert applied == []
 
 
@@ -315,16 +318,18 @@ async def test_manifests_that_are_the_same_change_nothing() -> None:
 async def test_manifests_that_are_wrong_change_nothing_and_say_why(
     error: Exception,
 ) -> None:
-    def reread() -> Reread:
+    def reread() -> ManifestReload:
         raise error
 
-    app = an_app(failing(), outside=Outside(reread=reread))
+    app = an_app(failing(), host=HostServices(reread=reread))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("ctrl+r")
         await pilot.pause()
 
         assert messages(app)[0] == "pod.yaml:1:1: one"
-        assert {each.severity for each in app._notifications} == {"error"}
+        assert {notification.severity for notification in app._notifications} == {
+            "error"
+        }
 
 
 async def test_without_files_there_is_nothing_to_reload() -> None:
@@ -350,39 +355,43 @@ async def test_where_there_is_no_shell_its_key_does_nothing() -> None:
         await pilot.pause()
 
         assert not messages(app)
-        assert "container.shell" not in {each.id for each in offered(app.screen)}
+        assert "container.shell" not in {
+            action.id for action in available_actions(app.screen)
+        }
 
 
 async def test_a_container_that_does_not_run_has_no_shell() -> None:
-    app = an_app(failing(), outside=Outside(shell=a_shell))
+    app = an_app(failing(), host=HostServices(shell=a_shell))
     async with app.run_test(size=SIZE) as pilot:
-        here = {each.id for each in offered(app.screen)}
+        here = {action.id for action in available_actions(app.screen)}
         await pilot.press("G")
         await pilot.pause()
-        of_the_crashed = {each.id for each in offered(app.screen)}
+        of_the_crashed = {action.id for action in available_actions(app.screen)}
 
     assert "container.shell" in here
     assert "container.shell" not in of_the_crashed
 
 
 async def test_a_read_only_screen_has_no_shell() -> None:
-    app = an_app(failing(), outside=Outside(shell=a_shell), read_only=True)
+    app = an_app(failing(), host=HostServices(shell=a_shell), read_only=True)
     async with app.run_test(size=SIZE):
-        assert "container.shell" not in {each.id for each in offered(app.screen)}
+        assert "container.shell" not in {
+            action.id for action in available_actions(app.screen)
+        }
 
 
 async def test_a_terminal_that_cannot_be_left_says_so() -> None:
-    app = an_app(failing(), outside=Outside(shell=a_shell))
+    app = an_app(failing(), host=HostServices(shell=a_shell))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("s")
         await pilot.pause()
 
-        assert messages(app) == ["no shell: this terminal cannot be left"]
+        assert messages(app) == ["no shell: this terminal cannot be suspended"]
 
 
 async def test_a_program_that_is_not_there_is_named() -> None:
-    outside = Outside(shell=lambda _container: ("no-such-program",))
-    app = an_app(failing(), outside=outside)
+    host = HostServices(shell=lambda _container: ("no-such-program",))
+    app = an_app(failing(), host=host)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("s")
         await pilot.pause()

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.outside import Outside
+from probetui.tui.host_services import HostServices
+from tests.tui.app_harness import an_app
 from tests.tui.reading_scenes import logs, restarted
-from tests.tui.seeing import an_app
 
 Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
 SIZES = [
@@ -25,7 +25,7 @@ SIZES = [
 
 
 def the_app(**options: Any) -> ProbetuiApp:
-    return an_app(restarted(), outside=Outside(logs=logs()), **options)
+    return an_app(restarted(), host=HostServices(logs=logs()), **options)
 
 
 @pytest.mark.parametrize("size", SIZES)

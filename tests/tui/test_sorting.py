@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from tests.tui.app_harness import an_app, screen_lines
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
-from tests.tui.seeing import an_app, screen_lines
 
 NAMES = {
     "demo/liveness": "liveness",
@@ -22,13 +22,13 @@ NAMES = {
 def listed(lines: list[str]) -> list[str]:
     """Return the short names of containers, from the top."""
     rows = [each.split()[0] for line in lines[3:9] if (each := line[3:24].strip())]
-    return [NAMES[each] for each in rows if each in NAMES]
+    return [NAMES[row] for row in rows if row in NAMES]
 
 
 @pytest.mark.parametrize(
     ("keys", "names"),
     [
-        pytest.param((), "liveness proxy web cache worker", id="as in the manifests"),
+        pytest.param((), "liveness proxy web cache worker", id="manifest order"),
         pytest.param(("o",), "worker liveness web proxy cache", id="worst first"),
         pytest.param(("o", "o"), "liveness cache proxy web worker", id="name"),
         pytest.param(
@@ -44,7 +44,7 @@ def listed(lines: list[str]) -> list[str]:
         pytest.param(
             ("colon", *"sort", "space", *"restarts", "enter"),
             "worker liveness proxy web cache",
-            id="by its name",
+            id="by name",
         ),
     ],
 )
@@ -63,7 +63,7 @@ async def test_containers_stay_under_their_pod_where_pods_have_lines() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("o")
         await pilot.pause()
-        left = [each[:40] for each in screen_lines(app)]
+        left = [screen_line[:40] for screen_line in screen_lines(app)]
 
     order = [
         name
@@ -82,7 +82,7 @@ async def test_the_choice_stays_on_its_container_and_the_title_says_the_order() 
         await pilot.pause()
         lines = screen_lines(app)
 
-    assert next(each for each in lines if each[1:2] == ">").split()[1] == "shop/web"
+    assert next(line for line in lines if line[1:2] == ">").split()[1] == "shop/web"
     assert "sort: worst first, reversed" in lines[1]
 
 
@@ -103,5 +103,5 @@ async def test_what_gets_worse_comes_to_the_top_and_the_choice_goes_with_it() ->
 
     assert listed(lines)[0] == "liveness"
     assert (
-        next(each for each in lines if each[1:2] == ">").split()[1] == "demo/liveness"
+        next(line for line in lines if line[1:2] == ">").split()[1] == "demo/liveness"
     )

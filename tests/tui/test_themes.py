@@ -12,11 +12,17 @@ from textual.color import Color
 from textual.css.tokenize import tokenize_values
 from textual.theme import BUILTIN_THEMES, Theme
 
-from probetui.tui.role_colours import LEAST_CONTRAST, contrast, role_variables
-from probetui.tui.role_colours import ROLES as ROLES_OF_THEMES
-from probetui.tui.themes import OWN_THEMES, read_theme, theme_names
+from probetui.tui.themes import (
+    LEAST_CONTRAST,
+    OWN_THEMES,
+    contrast,
+    read_theme,
+    role_variables,
+    theme_names,
+)
+from probetui.tui.themes import ROLES as ROLES_OF_THEMES
+from tests.tui.app_harness import an_app
 from tests.tui.scenes import failing
-from tests.tui.seeing import an_app
 
 THEMES = [
     pytest.param(each, id=each.name)
@@ -57,14 +63,14 @@ def variables(theme: Theme) -> dict[str, str]:
 def test_every_role_of_every_theme_can_be_read(theme: Theme) -> None:
     found = variables(theme)
     names = ("background", "panel", "surface", "role-cursor")
-    behind = [Color.parse(found[each]) for each in names]
+    behind = [Color.parse(found[name]) for name in names]
     behind.append(behind[0] + Color.parse(found["boost"]))
 
     unreadable = {
         role: round(ratio, 2)
         for role in ROLES
-        for each in behind
-        if (ratio := contrast(Color.parse(found[f"role-{role}"]), each))
+        for color in behind
+        if (ratio := contrast(Color.parse(found[f"role-{role}"]), color))
         < LEAST_CONTRAST
     }
 
@@ -102,7 +108,7 @@ def difference(one: Color, other: Color, kind: str) -> float:
 
 @pytest.mark.parametrize("kind", DEFICIENCIES)
 @pytest.mark.parametrize(
-    "theme", [pytest.param(each, id=each.name) for each in OWN_THEMES]
+    "theme", [pytest.param(own_theme, id=own_theme.name) for own_theme in OWN_THEMES]
 )
 def test_eyes_of_every_kind_tell_good_from_bad_in_our_own_themes(
     theme: Theme, kind: str
@@ -203,7 +209,7 @@ VALUES = st.one_of(
     st.sampled_from(["red", "#12f", "auto 50%", "bold", "ansi_red", "$x", "", "a b"]),
     st.lists(st.just("red"), max_size=1),
 )
-NAMES = sorted(each.name for each in fields(Theme))
+NAMES = sorted(field.name for field in fields(Theme))
 CONTENT = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=3)
 VARIABLES = st.dictionaries(
     st.sampled_from([*ROLES_OF_THEMES, "border", "link-style", "text", "no-such"]),

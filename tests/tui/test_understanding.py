@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from probetui.engine.snapshot import Snapshot
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.kubelet.snapshot import Snapshot
 from probetui.tui.app import ProbetuiApp
+from tests.tui.app_harness import an_app, line_with, screen_text
 from tests.tui.fake_session import FakeSession
+from tests.tui.history_scenes import STORIES, steady, stopping, ticks, waiting
 from tests.tui.scenes import SCENES
-from tests.tui.seeing import an_app, line_with, screen_text
-from tests.tui.states import NOW, SECOND, a_snapshot, clock, demo
-from tests.tui.stories import STORIES, steady, stopping, ticks, waiting
+from tests.tui.snapshots import NOW, SECOND, a_snapshot, clock, demo
 
 Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
 SIZES = [
@@ -41,7 +41,7 @@ async def seen_after(
 
 def title(text: str, words: str) -> str:
     """Return the line of a frame's title."""
-    return next(each for each in text.splitlines() if words in each)
+    return next(line for line in text.splitlines() if words in line)
 
 
 class TestPictures:
@@ -86,8 +86,8 @@ class TestFindingOutWhyAContainerWasKilled:
     async def test_from_the_list_to_the_answer_in_two_keys(self) -> None:
         text = await seen_after(steady(), "w")
 
-        assert "Why did demo/liveness end, instance 1" in text
-        assert "Its liveness probe asked for it: failure 3 of 3 in a row, tick #9" in (
+        assert "Exit of demo/liveness, instance 1" in text
+        assert "The liveness probe killed it: failure 3 of 3 in a row, tick #9" in (
             text
         )
 
@@ -96,7 +96,7 @@ class TestFindingOutWhyAContainerWasKilled:
         async with app.run_test(size=NARROW) as pilot:
             await pilot.press("enter")
             await pilot.pause()
-            assert "killed by liveness, exit 137" in line_with(app, "gen 1")
+            assert "killed by liveness, exit 137" in line_with(app, "inst 1")
             assert "stopped by     on hold: yes" in screen_text(app)
 
             await pilot.press("left")
@@ -109,7 +109,7 @@ class TestFindingOutWhyAContainerWasKilled:
             await pilot.pause()
 
             text = screen_text(app)
-            assert "Why did liveness tick #24 of demo/liveness" in text
+            assert "Tick #24, liveness of demo/liveness" in text
             assert "docker exec d71cb34f0e11 cat /tmp/healthy" in text
 
             await pilot.press("escape", "escape")
@@ -127,13 +127,13 @@ class TestFindingOutWhyAContainerWasKilled:
     async def test_an_end_that_no_probe_asked_for_has_no_command(self) -> None:
         text = await seen_after(waiting(), "w", size=(120, 40))
 
-        by_hand = [each.strip("┃█ ") for each in text.splitlines() if "by hand" in each]
+        by_hand = [line.strip("┃█ ") for line in text.splitlines() if "by hand" in line]
         assert by_hand == ["by hand: docker exec d71cb34f0e11 cat /tmp/healthy"]
 
     async def test_why_it_waits(self) -> None:
         text = await seen_after(waiting(), "w", "G")
 
-        assert "It has to wait in back-off until 08:21:31.0: the window is 20s" in text
+        assert "in back-off until 08:21:31.0: window 20s" in text
 
 
 class TestMainScreen:
@@ -179,7 +179,7 @@ class TestTicks:
     async def test_behind_the_newest_tick_the_strip_goes_on(self) -> None:
         text = await seen_after(steady(), "enter", "left", "left", "right", "right")
 
-        assert "gen 2" in text
+        assert "inst 2" in text
         assert "tick #23" in title(text, "Decision trace")
 
     async def test_a_cursor_stays_on_its_tick_when_there_are_newer_ones(self) -> None:

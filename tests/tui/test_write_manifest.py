@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from probetui.debugger.timing import Timing
+from probetui.engine.snapshot import Snapshot
 from probetui.errors import ManifestError, UsageError
-from probetui.kubelet.snapshot import Snapshot
-from probetui.kubelet.timing import Timing
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.outside import ManifestCopy, Outside, Timings
-from tests.tui.playthings import with_probe
+from probetui.tui.host_services import HostServices, ManifestCopy, Timings
+from tests.tui.app_harness import an_app, screen_text
+from tests.tui.debugging_snapshots import with_probe
 from tests.tui.scenes import failing
-from tests.tui.seeing import an_app, screen_text
-from tests.tui.states import DEMO, DEMO_KEY, LIVENESS
+from tests.tui.snapshots import DEMO, DEMO_KEY, LIVENESS
 
 SIZE = (80, 24)
 EDITED = with_probe(
@@ -34,11 +34,11 @@ def writing(snapshot: Snapshot, fields: int = 2) -> tuple[ProbetuiApp, Asked]:
         asked.append((pod_uid, timings))
         return ManifestCopy(Path("/pods/demo.edited.yaml"), fields)
 
-    return an_app(snapshot, outside=Outside(copy_edited=copy)), asked
+    return an_app(snapshot, host=HostServices(copy_edited=copy)), asked
 
 
 def told(app: ProbetuiApp) -> list[str]:
-    return [each.message for each in app._notifications]
+    return [notification.message for notification in app._notifications]
 
 
 async def test_the_numbers_that_are_shown_are_written_though_not_applied() -> None:
@@ -98,13 +98,15 @@ async def test_why_it_could_not_be_written_is_said(
     def refuse(_pod_uid: str, _timings: Timings) -> ManifestCopy:
         raise error
 
-    app = an_app(EDITED, outside=Outside(copy_edited=refuse))
+    app = an_app(EDITED, host=HostServices(copy_edited=refuse))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("e", "ctrl+s")
         await pilot.pause()
 
         assert told(app) == [words]
-        assert {each.severity for each in app._notifications} == {"error"}
+        assert {notification.severity for notification in app._notifications} == {
+            "error"
+        }
 
 
 async def test_without_a_manifest_nothing_offers_to_write_one() -> None:

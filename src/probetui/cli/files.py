@@ -1,4 +1,4 @@
-"""The files that `-f` names, read: single ones, folders, standard input."""
+"""Reading what `-f` names: files, folders, standard input."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from probetui.errors import ManifestError, NothingToDoError, UsageError
-from probetui.manifest.parse import MAX_BYTES, Source
+from probetui.manifest.yaml.parser import MAX_BYTES, SourceFile
 from probetui.untrusted_files import read_regular
 
 STDIN = STDOUT = "-"
@@ -18,7 +18,7 @@ _ENOUGH = MAX_BYTES + 1
 """One byte more than is accepted, so that whoever parses it can refuse it."""
 
 
-def read_sources(filenames: Sequence[str], *, recursive: bool) -> list[Source]:
+def read_sources(filenames: Sequence[str], *, recursive: bool) -> list[SourceFile]:
     """Read the files, in the order in which they were named.
 
     Args:
@@ -32,7 +32,7 @@ def read_sources(filenames: Sequence[str], *, recursive: bool) -> list[Source]:
     """
     if not filenames:
         raise UsageError("no -f FILE; `probetui demo` needs none")
-    sources: list[Source] = []
+    sources: list[SourceFile] = []
     problems: list[str] = []
     for name in dict.fromkeys(filenames):
         try:
@@ -47,32 +47,32 @@ def read_sources(filenames: Sequence[str], *, recursive: bool) -> list[Source]:
     return sources
 
 
-def _read(name: str, *, recursive: bool) -> Iterator[Source]:
+def _read(name: str, *, recursive: bool) -> Iterator[SourceFile]:
     if not name:
         # An empty path is the current folder, which is never meant by it.
         raise UsageError('an empty name ("") is no file; . is the current folder')
     if name == STDIN:
         yield _read_stdin()
     elif _URL.match(name):
-        raise UsageError(f"{name}: URLs are not fetched; save it and name the file")
+        raise UsageError(f"{name}: URLs are not fetched; download it and name the file")
     elif not (path := Path(name)).is_dir():
         yield read_file(path)
     else:
-        for each in sorted(path.rglob("*") if recursive else path.iterdir()):
-            if each.suffix in _SUFFIXES and each.is_file():
-                yield read_file(each)
+        for file in sorted(path.rglob("*") if recursive else path.iterdir()):
+            if file.suffix in _SUFFIXES and file.is_file():
+                yield read_file(file)
 
 
-def read_file(path: Path) -> Source:
+def read_file(path: Path) -> SourceFile:
     """Read one file, or so much of it that it is known to be too big.
 
     Raises:
         OSError: it is no regular file, or the system refuses.
     """
-    return Source(str(path), read_regular(path, _ENOUGH), str(path.absolute()))
+    return SourceFile(str(path), read_regular(path, _ENOUGH), str(path.absolute()))
 
 
-def _read_stdin() -> Source:
+def _read_stdin() -> SourceFile:
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("-f -: nothing is piped into standard input")
-    return Source(STDIN, sys.stdin.buffer.read(_ENOUGH))
+    return SourceFile(STDIN, sys.stdin.buffer.read(_ENOUGH))

@@ -12,7 +12,7 @@ _PRIVATE = 0o700
 _FOLDERS = PlatformDirs("probetui", appauthor=False)
 
 
-def make_private(folder: Path) -> None:
+def make_private_directory(folder: Path) -> None:
     """Make a folder that only its owner may read, and those above it that are missing.
 
     One that is there stays as it is. Raises `OSError`.

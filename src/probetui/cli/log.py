@@ -1,20 +1,26 @@
-"""The log of the program itself, in a file; screens and pipes stay clean."""
+"""The log file of probetui itself, and reports of crashes."""
 
 from __future__ import annotations
 
 import logging
 import os
+import platform
 import stat
+import tempfile
 import textwrap
+import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
-from probetui.cli.folders import log_file, make_private
-from probetui.drive.credentials import without_credentials
+from probetui import __version__
+from probetui.cli.folders import log_file, make_private_directory, state_folder
+from probetui.cli.printing import print_notice, print_text
 from probetui.errors import UsageError
+from probetui.record.credentials import mask_credentials
 from probetui.safe_text import safe_line, safe_lines
 from probetui.untrusted_files import open_output
 
@@ -25,6 +31,8 @@ _ExcInfo = (
     tuple[type[BaseException], BaseException, TracebackType | None]
     | tuple[None, None, None]
 )
+CRASH_STATUS = 70
+
 _OWNER_ONLY = 0o600
 _MEGABYTE = 1024 * 1024
 
@@ -40,7 +48,7 @@ def start_log(path: Path | None, level: str) -> None:
     """
     target = path or log_file()
     try:
-        make_private(target.parent)
+        make_private_directory(target.parent)
         handler: logging.Handler = _PrivateLog(
             target, maxBytes=_MEGABYTE, backupCount=2, encoding="utf-8"
         )
@@ -92,9 +100,50 @@ class _SafeFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # logging's
         """Return the line of an entry."""
-        return safe_line(without_credentials(super().formatMessage(record)))
+        return safe_line(mask_credentials(super().formatMessage(record)))
 
     def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802  # logging's
         """Return the lines of a traceback, indented."""
-        told = without_credentials(super().formatException(ei))
+        told = mask_credentials(super().formatException(ei))
         return textwrap.indent(safe_lines(told), "    ")
+
+
+def report_crash(error: BaseException, args: Sequence[str]) -> int:
+    """Write the report of a bug, name its file on stderr, return the exit status.
+
+    It is meant to be sent: what its place shows to be a password is not in it.
+    """
+    whole = "".join(
+        [
+            f"probetui {__version__}, Python {platform.python_version()}\n",
+            f"{platform.platform()}\n",
+            f"arguments: {' '.join(args)}\n\n",
+            *traceback.format_exception(error),
+        ]
+    )
+    report = safe_lines(mask_credentials(whole))
+    path = _write_report(report)
+    if path is None:
+        # Better a traceback on the screen than a bug that nobody can report.
+        print_text(report, err=True)
+        where = "the report above"
+    else:
+        where = f"the report in {path}"
+    print_notice(
+        "error",
+        f"this is a bug in probetui ({type(error).__name__}); please send {where}",
+    )
+    return CRASH_STATUS
+
+
+def _write_report(report: str) -> Path | None:
+    for folder in (state_folder(), Path(tempfile.gettempdir())):
+        try:
+            make_private_directory(folder)
+            descriptor, name = tempfile.mkstemp(".txt", "crash-", folder)
+            with os.fdopen(descriptor, "w", errors="backslashreplace") as file:
+                file.write(report)
+        except OSError:
+            continue
+        return Path(name)
+    return None

@@ -1,7 +1,6 @@
-"""The command line: which command, and what becomes of what it raises.
+"""The command line: finds the command, runs it, reports its errors.
 
-`--help`, `version` and completion import nothing but click. A command's module is
-imported when that command is meant.
+The module that declares a command is imported when that command is given.
 """
 
 from __future__ import annotations
@@ -10,18 +9,17 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
 from probetui import __version__
-from probetui.cli import collector
-from probetui.cli.greeting import greet
-from probetui.cli.parameters import nearest
-from probetui.cli.printing import print_notice
+from probetui.cli import gc_tuning
+from probetui.cli.late_calls import load_late, run_late
+from probetui.cli.printing import print_notice, print_short_help
 from probetui.errors import ManifestError, ProbetuiError
+from probetui.suggestions import nearest_hint
 
 _USAGE = 2
 _ERROR = "error"
@@ -30,36 +28,73 @@ _PIPE_CLOSED = 141
 _COMPLETE_VARIABLE = "_PROBETUI_COMPLETE"
 
 
-class _Entry(NamedTuple):
-    """Where a command is, and its line in the help text."""
+class CommandEntry(NamedTuple):
+    """Where a command is declared in `commands`, and its line in the help text."""
 
-    module: str
+    declaration: str
     help: str
+
+    def load(self) -> click.Command:
+        """Import the declaration of the command and return it."""
+        command: click.Command = load_late(f"cli.commands.{self.declaration}")
+        return command
 
 
 COMMANDS = {
-    "run": _Entry("run", "Run the pods of -f and probe them (the default)."),
-    "attach": _Entry("attach", "Probe containers that exist already; touch nothing."),
-    "check": _Entry("check", "Check manifests, and their probes for what is unwise."),
-    "explain": _Entry("explain", "Say what probes come to, in words and numbers."),
-    "probe": _Entry("probe", "Run one probe once and print what came of it."),
-    "exec": _Entry("exec_", "Run a command where a plain process of a pod runs."),
-    "sim": _Entry("sim", "Simulate pods by a script, on a clock of its own."),
-    "replay": _Entry("replay", "Play a session's record again; the last one's."),
-    "demo": _Entry("demo", "Run a built-in lesson; needs no engine and no files."),
-    "why": _Entry("why", "Say what killed containers, from a session's record."),
-    "ls": _Entry("ls", "List the pods that probetui has left or is running."),
-    "down": _Entry("down", "Stop and remove them."),
-    "images": _Entry("images", "List the images that probetui pulled; collect them."),
-    "info": _Entry("info", "Print versions, runtimes found, folders, the terminal."),
-    "schema": _Entry("schema", "Print the JSON Schema of records or of settings."),
-    "completion": _Entry("completion", "Print the completion script for a shell."),
-    "version": _Entry("version", "Print the version."),
+    "run": CommandEntry(
+        "sessions:run", "Run the pods of -f and probe them (the default)."
+    ),
+    "attach": CommandEntry(
+        "sessions:attach", "Probe containers that already exist; change nothing."
+    ),
+    "check": CommandEntry(
+        "inspection:check", "Validate manifests, and check probes for bad practice."
+    ),
+    "explain": CommandEntry(
+        "inspection:explain", "Explain probe settings and the timing that follows."
+    ),
+    "probe": CommandEntry(
+        "inspection:probe", "Run one probe once and print its result."
+    ),
+    "exec": CommandEntry(
+        "management:exec_", "Run a command in the environment of a plain process."
+    ),
+    "sim": CommandEntry(
+        "sessions:sim", "Simulate pods on virtual time, with a script."
+    ),
+    "replay": CommandEntry(
+        "sessions:replay", "Replay the record of a session; by default the last."
+    ),
+    "demo": CommandEntry(
+        "sessions:demo", "Run a built-in lesson; needs no engine and no files."
+    ),
+    "why": CommandEntry(
+        "inspection:why", "Explain from a record why containers were killed."
+    ),
+    "ls": CommandEntry(
+        "management:ls", "List the pods that probetui runs or has left behind."
+    ),
+    "down": CommandEntry(
+        "management:down", "Stop and remove pods that were left behind."
+    ),
+    "images": CommandEntry(
+        "management:images", "List the images that probetui pulled; remove unused ones."
+    ),
+    "info": CommandEntry(
+        "management:info", "Print versions, detected runtimes, folders, terminal."
+    ),
+    "schema": CommandEntry(
+        "program:schema", "Print the JSON Schema of records or of settings."
+    ),
+    "completion": CommandEntry(
+        "program:completion", "Print the completion script for a shell."
+    ),
+    "version": CommandEntry("program:version", "Print the version."),
 }
 
 
 class _Commands(click.Group):
-    """The commands, imported one at a time; `run` is meant where none is named."""
+    """The commands, imported one at a time; `run` is the default."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's
         """Return the names in the order of the help text."""
@@ -74,12 +109,10 @@ class _Commands(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        module = import_module(f"probetui.cli.{entry.module}")
-        command: click.Command = module.command
-        return command
+        return entry.load()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put in `run` before options that are not the program's own."""
+        """Insert `run` before options that are not the program's own."""
         own = {"--help", "-h", "--version"}
         if args and args[0].startswith("-") and args[0] not in own:
             args = ["run", *args]
@@ -88,10 +121,10 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; of a file, say how to run it."""
+        """Find the command; for the name of a file, say how to run it."""
         name = args[0]
         if name not in COMMANDS:
-            hint = nearest(name, list(COMMANDS))
+            hint = nearest_hint(name, COMMANDS)
             if Path(name).exists():
                 hint = f"; to run it: probetui -f {name}"
             known = ", ".join(COMMANDS)
@@ -105,7 +138,9 @@ class _Commands(click.Group):
     ) -> None:
         """Write the commands without importing any."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, each.help) for name, each in COMMANDS.items()])
+            formatter.write_dl(
+                [(name, command.help) for name, command in COMMANDS.items()]
+            )
 
 
 @click.group(
@@ -122,7 +157,7 @@ class _Commands(click.Group):
 @click.pass_context
 def group(ctx: click.Context) -> int:
     """Run pods without a cluster and watch their probes as the kubelet sees them."""
-    return greet() if ctx.invoked_subcommand is None else 0
+    return print_short_help() if ctx.invoked_subcommand is None else 0
 
 
 def main() -> None:
@@ -130,7 +165,7 @@ def main() -> None:
     _open_closed_streams()
     if _COMPLETE_VARIABLE in os.environ:
         group.main(prog_name="probetui", complete_var=_COMPLETE_VARIABLE)
-    collector.hold_off()
+    gc_tuning.disable()
     status = run(sys.argv[1:])
     sys.exit(_flush(status))
 
@@ -143,20 +178,17 @@ def run(args: Sequence[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        return _tell([(_ERROR, _usage_line(error))], _USAGE)
+        return _print_errors([(_ERROR, _usage_line(error))], _USAGE)
     except ProbetuiError as error:
-        return _tell(_lines(error), error.exit_status)
+        return _print_errors(_lines(error), error.exit_status)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
         return _PIPE_CLOSED
     except Exception as error:  # noqa: BLE001  # a bug is reported, never lost
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
-            return _tell([(_ERROR, _disk_line(error))], _USAGE)
-        # Late: nobody but a crash needs it.
-        from probetui.cli.crash import report_crash  # noqa: PLC0415
-
-        return report_crash(error, args)
+            return _print_errors([(_ERROR, _disk_line(error))], _USAGE)
+        return run_late("cli.log:report_crash", error, args)
     return int(status or 0)
 
 
@@ -164,7 +196,7 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 
 def _disk_line(error: OSError) -> str:
-    """Say what could not be written: that is no bug."""
+    """Return what could not be written; a full disk is no bug."""
     where = f"{error.filename}: " if error.filename else "cannot write: "
     return f"{where}{error.strerror or error}"
 
@@ -174,11 +206,11 @@ def _lines(error: ProbetuiError) -> list[tuple[str, str]]:
         return [(_ERROR, str(error))]
     count = len(error.problems)
     plural = "" if count == 1 else "s"
-    return [*error.told, (_ERROR, f"{count} error{plural}, nothing was started")]
+    return [*error.lines, (_ERROR, f"{count} error{plural}, nothing was started")]
 
 
-def _tell(lines: Sequence[tuple[str, str]], status: int) -> int:
-    """Tell each line after the word for how bad it is."""
+def _print_errors(lines: Sequence[tuple[str, str]], status: int) -> int:
+    """Print lines, each after the word for its severity; return the status."""
     for word, line in lines:
         print_notice(word, line)
     return status
@@ -198,9 +230,9 @@ def _usage_line(error: click.ClickException) -> str:
 
 
 def _open_closed_streams() -> None:
-    """Put nothing behind descriptors that were closed before we began.
+    """Open /dev/null for standard streams that were closed before the start.
 
-    The next file to be opened would get their numbers, and output with it.
+    Otherwise the next file to be opened would get their descriptors, and output.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -208,14 +240,14 @@ def _open_closed_streams() -> None:
 
 
 def _flush(status: int) -> int:
-    """Write out what is left; return the exit status, another one if that failed.
+    """Flush standard output; return the exit status, another one if that fails.
 
-    A terminal that was closed meanwhile is no pipe that was: SIGHUP tells of it.
+    If the terminal was closed, which SIGHUP reports, the status stays.
     """
     try:
         sys.stdout.flush()
     except OSError as error:
-        # The interpreter flushes once more at its end, and would complain.
+        # The interpreter flushes again at exit, and would print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno == errno.EPIPE:
             return _PIPE_CLOSED

@@ -1,15 +1,15 @@
-"""The options of all commands, in groups that a command puts on."""
+"""The options of all commands, in groups that commands are decorated with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import click
 
-from probetui.cli import complete
+from probetui.cli import completions
+from probetui.cli.late_calls import load_late
 from probetui.cli.parameters import (
     ByteCount,
     Duration,
@@ -30,10 +30,12 @@ _ENDING, _OUTPUT, _SCREEN, _PROGRAM = "When to stop", "Output", "Screen", "Progr
 
 
 def _group(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Return one decorator that puts on all of these, listed in this order."""
+    """Return one decorator that adds all these options, listed in this order."""
 
     def decorate(command: F) -> F:
-        return reduce(lambda done, each: each(done), reversed(decorators), command)
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
 
     return decorate
 
@@ -41,12 +43,10 @@ def _group(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
 def _read_settings(
     ctx: click.Context, _option: click.Parameter, path: Path | None
 ) -> Path | None:
-    """Take the defaults of the other options from the configuration file."""
+    """Read the defaults of the other options from the configuration file."""
     if ctx.resilient_parsing:  # a shell that completes a line needs none
         return path
-    # Late: reading YAML is for those commands only that have settings.
-    from probetui.cli.settings import load_settings  # noqa: PLC0415
-
+    load_settings = load_late("cli.settings:load_settings")
     ctx.default_map = load_settings(path, known=ALL_SETTINGS, wanted=ctx.command.params)
     return path
 
@@ -76,7 +76,7 @@ filename_options = _group(
         "--recursive",
         section=_PODS,
         is_flag=True,
-        help="Folders: take the files of their folders as well.",
+        help="Search folders recursively.",
     ),
 )
 
@@ -85,7 +85,7 @@ namespace_option = option(
     "--namespace",
     section=_PODS,
     metavar="NS",
-    help="Put the pods into this namespace.  [default: the manifest's]",
+    help="Namespace of the pods.  [default: the manifest's]",
 )
 
 pod_choice_options = _group(
@@ -109,14 +109,14 @@ pod_choice_options = _group(
 
 
 def validate_option(default: str) -> Callable[[F], F]:
-    """Return the option for how unknown fields are taken."""
+    """Return the option for unknown and duplicate fields."""
     return setting(
         "--validate",
         section=_PODS,
         type=OneOf(("strict", "warn", "ignore")),
         default=default,
         show_default=True,
-        help="What unknown and doubled fields are: an error, a warning, nothing.",
+        help="How to treat unknown or duplicate fields: error, warn or ignore.",
     )
 
 
@@ -127,8 +127,8 @@ selection_options = _group(
         "--strict",
         section=_PODS,
         is_flag=True,
-        help="Like --validate strict; refuse what probetui cannot do and pods "
-        "without a probe.",
+        help="Like --validate strict; also refuse unsupported fields and pods without "
+        "a probe.",
     ),
 )
 
@@ -142,13 +142,13 @@ image_table_options = _group(
         type=OneOf(TABLE_FORMS),
         default="table",
         show_default=True,
-        help="How they are printed.",
+        help="Output format.",
     ),
     option(
         "--no-headers",
         section=_OUTPUT,
         is_flag=True,
-        help="Leave out the headings of the columns.",
+        help="Do not print column headings.",
     ),
 )
 
@@ -180,8 +180,8 @@ docker_options = _group(
 )
 
 _RUNTIME_HELP = (
-    "What runs the containers. auto is docker, then cri; process runs commands on this "
-    "machine without images and without isolation"
+    "Container runtime. auto tries docker, then cri; process runs the commands on this "
+    "machine, without images or isolation"
 )
 
 _endpoint_options = _group(
@@ -215,7 +215,7 @@ session_runtime_options = _group(
         type=OneOf((*RUNTIMES, "sim")),
         default="auto",
         show_default=True,
-        help=f"{_RUNTIME_HELP}; sim only pretends, on a clock of its own.",
+        help=f"{_RUNTIME_HELP}; sim simulates them on virtual time.",
     ),
     _endpoint_options,
 )
@@ -226,7 +226,7 @@ autosave_options = _group(
         section=_OUTPUT,
         default=True,
         show_default=True,
-        help="Keep a record of each session; `probetui replay` and `why` read the "
+        help="Save a record of each session; `probetui replay` and `why` read the "
         "last one.",
     ),
     setting(
@@ -236,7 +236,7 @@ autosave_options = _group(
         metavar="SIZE",
         default="1Gi",
         show_default=True,
-        help="Remove the oldest kept records when all take more than this: 500M, 1Gi.",
+        help="Remove the oldest saved records above this total size: 500M, 1Gi.",
     ),
 )
 
@@ -247,8 +247,8 @@ play_options = _group(
         type=OneOf(PACES),
         metavar="N",
         callback=_as_pace,
-        help="In sim and replay: so many times as fast as real time, from 0.25 to "
-        "64.  [default: 1 on the screen, else as fast as it goes]",
+        help="Simulation and replay only: speed as a multiple of real time, 0.25 to "
+        "64.  [default: 1 on the screen, else as fast as possible]",
     ),
     option(
         "--for",
@@ -256,7 +256,8 @@ play_options = _group(
         section=_ENDING,
         type=Duration(),
         metavar="DUR",
-        help="In sim: play so long, in its own time.  [default: 10m without a screen]",
+        help="Simulation only: stop after this much simulated time.  [default: 10m "
+        "without a screen]",
     ),
 )
 
@@ -264,21 +265,21 @@ freeze_option = option(
     "--freeze",
     section=_RUNTIME,
     is_flag=True,
-    help="Let containers stand still while probes are paused.",
+    help="Freeze the containers while probes are paused.",
 )
 
 pull_option = setting(
     "--pull",
     section=_RUNTIME,
     type=OneOf(("missing", "always", "never")),
-    help="When images are pulled.  [default: each container's imagePullPolicy]",
+    help="When to pull images.  [default: each container's imagePullPolicy]",
 )
 
 image_gc_option = setting(
     "--image-gc",
     section=_RUNTIME,
     is_flag=True,
-    help="Remove images that probetui pulled when the disk is full, as the kubelet "
+    help="When the disk is full, remove images that probetui pulled, as the kubelet "
     "does; see `probetui images gc --help`.",
 )
 
@@ -286,7 +287,7 @@ keep_option = setting(
     "--keep",
     section=_RUNTIME,
     is_flag=True,
-    help="Leave the containers at the end; `probetui down` removes them.",
+    help="Keep the containers at the end; `probetui down` removes them.",
 )
 
 
@@ -301,7 +302,7 @@ def act_option(*, default: bool) -> Callable[[F], F]:
         section=_RUNTIME,
         default=default,
         show_default=True,
-        help="Carry out what probes demand, or only say what would be done.",
+        help="Kill and restart containers as the probes require, or only report it.",
     )
 
 
@@ -309,22 +310,22 @@ watch_option = setting(
     "--watch",
     section=_RUNTIME,
     is_flag=True,
-    help="Read the files again when they change: run what is new, end what is gone.",
+    help="Reload the files when they change: start new pods, stop removed ones.",
 )
 
 metrics_option = setting(
     "--metrics",
     metavar="ADDR",
     section=_OUTPUT,
-    help="Serve the kubelet's metrics of probes at HOST:PORT; the host is 127.0.0.1.",
+    help="Serve the kubelet's probe metrics at HOST:PORT.  [default host: 127.0.0.1]",
 )
 
 runtime_events_option = setting(
     "--runtime-events",
     section=_OUTPUT,
     is_flag=True,
-    help="On Docker, tell of commands that others run in the containers. Each probe of "
-    "its own then costs the daemon a little more.",
+    help="On Docker, show commands that others run in the containers. Each exec probe "
+    "then costs the daemon a little more.",
 )
 
 exec_errors_option = setting(
@@ -333,15 +334,15 @@ exec_errors_option = setting(
     type=OneOf(("cri", "docker")),
     default="cri",
     show_default=True,
-    help="On Docker, a probe command that cannot be started is an error without "
-    "consequence (cri), or a failure (docker, as dockershim had it).",
+    help="On Docker, treat a probe command that cannot be started as an error, which "
+    "is ignored (cri), or as a failure (docker, as dockershim did).",
 )
 
 findings_option = setting(
     "--no-findings",
     section=_OUTPUT,
     is_flag=True,
-    help="Say nothing of what probes show to be unwise: facts only.",
+    help="Do not report findings.",
 )
 
 kubelet_options = _group(
@@ -353,14 +354,14 @@ kubelet_options = _group(
         type=OneOf(("old", "fresh")),
         default="old",
         show_default=True,
-        help="A fresh kubelet waits a random part of the period before a first probe.",
+        help="A fresh kubelet delays each first probe by a random part of its period.",
     ),
     setting(
         "--seed",
         section=_KUBELET,
         type=click.IntRange(min=0),
         metavar="N",
-        help="Makes what is random repeatable.",
+        help="Seed for random numbers, to repeat a session.",
     ),
 )
 
@@ -370,16 +371,31 @@ ending_options = _group(
         section=_ENDING,
         metavar="COND",
         help="Stop when ready, started, killed[=N], restarts=N, backoff or "
-        "event=REASON: for all pods, or POD:COND, or POD/CONTAINER:COND.",
+        "event=REASON: for all pods, or as POD:COND or POD/CONTAINER:COND.",
     ),
     option(
         "--timeout",
         section=_ENDING,
         type=Duration(),
         metavar="DUR",
-        help="Give up after this time: 90s, 5m, or a number of seconds.",
+        help="Stop after this time, with status 4: 90s, 5m, or a number of seconds.",
     ),
 )
+
+
+def container_filter_option(help_text: str) -> Callable[[F], F]:
+    """Return the option that selects containers by name."""
+    return option(
+        "-c",
+        "--container",
+        "containers",
+        section=_OUTPUT,
+        multiple=True,
+        metavar="NAME",
+        shell_complete=completions.complete_containers,
+        help=help_text,
+    )
+
 
 output_options = _group(
     setting(
@@ -389,18 +405,9 @@ output_options = _group(
         type=OneOf(("plain", "jsonl")),
         default="plain",
         show_default=True,
-        help="What is printed where there is no screen.",
+        help="Output format without a screen.",
     ),
-    option(
-        "-c",
-        "--container",
-        "containers",
-        section=_OUTPUT,
-        multiple=True,
-        metavar="NAME",
-        shell_complete=complete.containers,
-        help="Print only what concerns these containers. Repeatable.",
-    ),
+    container_filter_option("Print only facts about these containers. Repeatable."),
     option(
         "-t",
         "--type",
@@ -415,8 +422,8 @@ output_options = _group(
         section=_OUTPUT,
         metavar="FILE",
         type=click.Path(allow_dash=True),
-        help="Write everything that happens as JSON Lines, compressed where the name "
-        "ends in .gz; - is standard output.",
+        help="Record the session as JSON Lines, compressed if the name ends in .gz; - "
+        "is standard output.",
     ),
     setting(
         "--since-start",
@@ -429,13 +436,13 @@ output_options = _group(
         "--verbose",
         section=_OUTPUT,
         is_flag=True,
-        help="Print every tick, also those that were skipped.",
+        help="Print every tick, including skipped ones.",
     ),
     setting(
         "--show-secrets",
         section=_OUTPUT,
         is_flag=True,
-        help="Show values of variables and headers called token, key, password...",
+        help="Show the values of variables and headers named token, key, password...",
     ),
     option(
         "--plain",
@@ -450,7 +457,7 @@ output_options = _group(
         "form",
         section=_OUTPUT,
         flag_value="tui",
-        help="Show the screen; refuse where that cannot work.",
+        help="Show the screen; fail if the terminal does not allow it.",
     ),
 )
 
@@ -459,27 +466,27 @@ screen_options = _group(
         "--paused",
         section=_SCREEN,
         is_flag=True,
-        help="Start with all probes held back.",
+        help="Start with all probes paused.",
     ),
     setting(
         "--read-only",
         section=_SCREEN,
         is_flag=True,
-        help="Switch off every key that changes something.",
+        help="Disable all keys that change something.",
     ),
     setting(
         "--theme",
         section=_SCREEN,
         metavar="NAME",
-        shell_complete=complete.themes,
-        help="Colours of the screen.",
+        shell_complete=completions.complete_themes,
+        help="Colour theme of the screen.",
     ),
     setting(
         "--keymap",
         section=_SCREEN,
         metavar="FILE",
         type=KeymapSource(),
-        help="Other keys: YAML with actions' ids and keys, as in time.step: n.",
+        help="Custom keys: YAML with action IDs and keys, such as time.step: n.",
     ),
     setting(
         "--color",
@@ -487,29 +494,32 @@ screen_options = _group(
         type=OneOf(("auto", "always", "never")),
         default="auto",
         show_default=True,
-        help="auto follows NO_COLOR.",
+        help="When to use colours; auto follows NO_COLOR.",
     ),
     setting(
-        "--ascii", section=_SCREEN, is_flag=True, help="Use ASCII for marks and frames."
+        "--ascii",
+        section=_SCREEN,
+        is_flag=True,
+        help="Use ASCII for marks and borders.",
     ),
     setting(
         "--no-motion",
         section=_SCREEN,
         is_flag=True,
-        help="Repaint counters once a second at most; no animation.",
+        help="No animation; update counters at most once a second.",
     ),
     setting(
         "--no-mouse",
         section=_SCREEN,
         is_flag=True,
-        help="Leave the mouse to the terminal.",
+        help="Do not capture the mouse.",
     ),
     setting(
         "--pause-opens-step/--no-pause-opens-step",
         section=_SCREEN,
         default=True,
         show_default=True,
-        help="Pause from the main screen goes on to step mode.",
+        help="Pausing on the main screen opens step mode.",
     ),
 )
 
@@ -537,7 +547,7 @@ program_options = _group(
         type=OneOf(LOG_LEVELS),
         default="info",
         show_default=True,
-        help="What is logged.",
+        help="Lowest level of messages to log.",
     ),
     option(
         "-q",
@@ -565,11 +575,11 @@ program_options = _group(
 @program_options
 @click.command()
 def _every_option() -> None:
-    """Put on every option, to know every setting."""
+    """Have every option, from which the settings are listed."""
 
 
 ALL_SETTINGS = tuple(
-    each
-    for each in _every_option.params
-    if isinstance(each, Option) and each.is_setting
+    parameter
+    for parameter in _every_option.params
+    if isinstance(parameter, Option) and parameter.is_setting
 )

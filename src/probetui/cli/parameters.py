@@ -1,30 +1,23 @@
-"""Options: how they are listed, where values come from, how they are read."""
+"""Option classes: sections of the help, settings, and types of values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from probetui.durations import MAX_DURATION, parse_duration
+from probetui.suggestions import nearest_hint
+
 F = TypeVar("F", bound=Callable[..., Any])
 
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 _BYTE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BYTE_UNITS |= {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 _NAME_WIDTH = 26
-_TEN_YEARS = 10 * 365 * 24 * 3600
-
-
-def nearest(word: str, known: Sequence[str]) -> str:
-    """Return ` (nearest: X)` for the known word most like this one, if any is."""
-    near = get_close_matches(word.lower(), known, n=1, cutoff=0.5)
-    return f" (nearest: {near[0]})" if near else ""
 
 
 class Option(click.Option):
@@ -60,12 +53,12 @@ def setting(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
 
 
 def examples(*lines: str) -> str:
-    """Return the last words of a command's help: how it is used."""
+    """Return the examples at the end of a command's help."""
     # The first line keeps click from wrapping the others.
-    return "\n".join(("\b", "Examples:", *(f"  {each}" for each in lines)))
+    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
 
 
-class Command(click.Command):
+class SectionedCommand(click.Command):
     """A command whose help lists its options under headings."""
 
     def format_options(
@@ -97,7 +90,9 @@ class OneOf(click.Choice[str]):
     ) -> str:
         """Return what is wrong with a word that is none of them."""
         known = ", ".join(self.choices)
-        return f'"{value}" is not one of {known}{nearest(str(value), self.choices)}'
+        return (
+            f'"{value}" is not one of {known}{nearest_hint(str(value), self.choices)}'
+        )
 
 
 class Duration(click.ParamType[timedelta]):
@@ -111,17 +106,13 @@ class Duration(click.ParamType[timedelta]):
         """Read one; a value that is one already stays as it is."""
         if isinstance(value, timedelta):
             return value
-        text = str(value).strip()
-        if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
-            text += "s"
-        parts = _PART.findall(text)
-        if not parts or "".join(number + unit for number, unit in parts) != text:
+        duration = parse_duration(str(value).strip(), limit=timedelta.max)
+        if duration is None:
             forms = "write 90s, 5m, 1h30m or a number of seconds"
             self.fail(f'"{value}" is not a duration; {forms}', param, ctx)
-        seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
-        if seconds > _TEN_YEARS:
+        if duration > MAX_DURATION:
             self.fail(f'"{value}" is longer than ten years', param, ctx)
-        return timedelta(seconds=seconds)
+        return duration
 
 
 class ByteCount(click.ParamType[int]):

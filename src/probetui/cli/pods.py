@@ -1,4 +1,4 @@
-"""The pods that a command line means, or everything that is wrong with it at once."""
+"""The pods that a command line selects, or all problems with its manifests."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from probetui.cli.files import STDIN, read_sources
-from probetui.cli.notes import Notes
+from probetui.cli.printing import Notes
 from probetui.errors import ManifestError, NothingToDoError, UsageError
 from probetui.k8s.pod import Pod
 from probetui.k8s.selector import parse_selector
 from probetui.manifest.load import load_manifests
-from probetui.manifest.manifests import LoadedPod, Manifests, Validation
+from probetui.manifest.manifests import FieldValidation, LoadedPod, Manifests
 from probetui.manifest.problem import Problem
 
 
@@ -46,7 +46,9 @@ def load_pods(options: ManifestOptions) -> Manifests:
     if options.selector:
         parse_selector(options.selector)  # refused before anything is read
     sources = read_sources(options.filenames, recursive=options.recursive)
-    validation = Validation.STRICT if options.strict else Validation(options.validate)
+    validation = (
+        FieldValidation.STRICT if options.strict else FieldValidation(options.validate)
+    )
     manifests = load_manifests(
         sources,
         namespace=options.namespace,
@@ -55,22 +57,22 @@ def load_pods(options: ManifestOptions) -> Manifests:
         host=platform.node(),
     )
     manifests.raise_for_errors(with_warnings=not options.quiet)
-    names = names_of(options.filenames)
+    names = format_filenames(options.filenames)
     if not manifests.documents:
         raise NothingToDoError(f"{names}: no YAML received")
     if not manifests.loaded:
-        notes = "; ".join(each.message for each in manifests.notes)
+        notes = "; ".join(note.message for note in manifests.notes)
         raise NothingToDoError(f"{names}: no pod in it{': ' if notes else ''}{notes}")
     selected = select_pods(manifests.loaded, options.selector)
     if options.strict:
-        _be_strict(selected)
+        _check_strict(selected)
     return replace(manifests, loaded=selected)
 
 
-def tell_problems(
+def report_problems(
     manifests: Manifests, notes: Notes, *, unsupported: bool = False
 ) -> None:
-    """Tell what is odd about manifests that can be used, and what of them is not."""
+    """Report warnings and notes about valid manifests, and unsupported fields."""
     for problem in manifests.warnings:
         notes.warning(str(problem))
     for problem in manifests.unsupported if unsupported else ():
@@ -79,9 +81,11 @@ def tell_problems(
         notes.note(str(problem))
 
 
-def names_of(filenames: Sequence[str]) -> str:
-    """Return files as people call them."""
-    return ", ".join("standard input" if each == STDIN else each for each in filenames)
+def format_filenames(filenames: Sequence[str]) -> str:
+    """Return names of files for a message."""
+    return ", ".join(
+        "standard input" if filename == STDIN else filename for filename in filenames
+    )
 
 
 def select_pods(
@@ -95,9 +99,9 @@ def select_pods(
     """
     requirements = parse_selector(selector) if selector else ()
     selected = tuple(
-        each
-        for each in loaded
-        if all(requirement.matches(each.pod.labels) for requirement in requirements)
+        pod
+        for pod in loaded
+        if all(requirement.matches(pod.pod.labels) for requirement in requirements)
     )
     if not selected:
         raise NothingToDoError(f'no pod has the labels "{selector}"')
@@ -121,15 +125,15 @@ def _container_names(pods: Sequence[Pod]) -> Iterator[str]:
             yield container.name
 
 
-def _be_strict(loaded: Sequence[LoadedPod]) -> None:
+def _check_strict(loaded: Sequence[LoadedPod]) -> None:
     unsupported: list[Problem] = [
-        problem for each in loaded for problem in each.unsupported
+        problem for pod in loaded for problem in pod.unsupported
     ]
     if unsupported:
-        raise ManifestError([str(each) for each in unsupported])
+        raise ManifestError([str(problem) for problem in unsupported])
     if not any(
         container.liveness_probe or container.readiness_probe or container.startup_probe
-        for each in loaded
-        for container in each.pod.all_containers()
+        for pod in loaded
+        for container in pod.pod.all_containers()
     ):
         raise NothingToDoError("no container has a probe")

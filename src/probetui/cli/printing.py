@@ -6,12 +6,23 @@ Everything goes through `safe_text` here, wherever it came from. A test in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
 
 import click
 
 from probetui.errors import OutputError
 from probetui.safe_text import json_text, safe_line, safe_lines
+
+_SHORT_HELP = """\
+probetui runs pods without a cluster and shows their probes as the kubelet sees them.
+
+  probetui demo              watch a liveness probe fail: no engine, no files needed
+  probetui -f pod.yaml       run the pods of a file on Docker
+  probetui --help            all commands
+"""
+_USAGE_STATUS = 2
 
 
 def _echo(text: str, *, nl: bool = True, err: bool = False) -> None:
@@ -79,3 +90,69 @@ def print_table(rows: Sequence[Mapping[str, str]], *, headers: bool) -> None:
 def confirm(question: str) -> bool:
     """Ask a question on the terminal and return whether the answer is yes."""
     return click.confirm(safe_line(question), err=True)
+
+
+def print_short_help() -> int:
+    """Print a short help on standard error; return the status of a usage error."""
+    print_text(_SHORT_HELP, err=True)
+    return _USAGE_STATUS
+
+
+class NoteLevel(StrEnum):
+    """How much a note matters; the value is the word before it."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+ShowNote = Callable[[NoteLevel, str], None]
+
+
+class Notes:
+    """Prints notes, warnings and errors for people, one line each.
+
+    Args:
+        quiet: print errors only.
+        show: what prints them; standard error by default.
+    """
+
+    def __init__(self, *, quiet: bool, show: ShowNote | None = None) -> None:
+        self._quiet = quiet
+        self._show = show or _print_note
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether only errors are printed."""
+        return self._quiet
+
+    @contextmanager
+    def redirected(self, show: ShowNote) -> Iterator[None]:
+        """Show them elsewhere: on the screen, while it covers the terminal."""
+        before, self._show = self._show, show
+        try:
+            yield
+        finally:
+            self._show = before
+
+    def note(self, text: str) -> None:
+        """Print something that is good to know."""
+        if not self._quiet:
+            self._show(NoteLevel.NOTE, text)
+
+    def warning(self, text: str) -> None:
+        """Print something that is likely a mistake."""
+        if not self._quiet:
+            self._show(NoteLevel.WARNING, text)
+
+    def error(self, text: str) -> None:
+        """Print why a command fails."""
+        self._show(NoteLevel.ERROR, text)
+
+
+def _print_note(weight: NoteLevel, text: str) -> None:
+    try:
+        print_notice(weight, text)
+    except OSError:
+        # The terminal or the reader has gone.
+        return

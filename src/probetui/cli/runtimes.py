@@ -1,4 +1,4 @@
-"""Container runtimes by name, and what is done to pods on them without an engine.
+"""Container runtimes by name, and operations on their pods without an engine.
 
 Adapters are imported when they are meant: nobody who runs processes pays for Docker.
 """
@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from probetui.cli.folders import cri_folder, docker_folder, pods_folder
-from probetui.cli.session_options import RuntimeOptions
+from probetui.cli.option_values import RuntimeOptions
 from probetui.errors import (
     ContainerRuntimeError,
-    LeftBehindError,
+    IncompleteRemovalError,
     RuntimeUnavailableError,
 )
 from probetui.k8s.pod import Pod
@@ -22,21 +22,21 @@ from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import UnmountVolume
 from probetui.ports import (
     Clock,
-    DisruptionRestorer,
+    FaultRestorer,
     LeaseHost,
+    LeftoverFileSource,
     PodKey,
-    RemainsHost,
     Runtime,
     SharedEngine,
-    Shortcoming,
     UnownedPod,
+    UnsupportedField,
     VolumeHost,
 )
 
 AUTO, DOCKER, CRI, PROCESS = "auto", "docker", "cri", "process"
 
 SIM = "sim"
-"""No runtime: a world on virtual time. It carries out everything, and nothing."""
+"""No runtime: a simulation on virtual time, which supports every field."""
 
 
 async def open_runtime(
@@ -57,18 +57,18 @@ async def open_runtime(
     if options.runtime == PROCESS:
         return _open_processes(clock, sees_all=sees_all)
     problems = []
-    for kind in engines(options):
+    for kind in candidate_engines(options):
         try:
             if kind == CRI:
                 return await _open_cri(options, clock)
             return await _open_docker(options, clock, exec_errors)
         except RuntimeUnavailableError as error:
             problems.append(error)
-    raise _all_of(problems)
+    raise _combined(problems)
 
 
-def engines(options: RuntimeOptions) -> tuple[str, ...]:
-    """Return the engines to look for, in order; an endpoint that is named decides."""
+def candidate_engines(options: RuntimeOptions) -> tuple[str, ...]:
+    """Return the engines to try, in order; an endpoint option decides."""
     if options.runtime != AUTO:
         return (options.runtime,)
     if options.host or options.context:
@@ -88,7 +88,7 @@ async def open_runtimes(
         runtimes.append(_open_processes(clock, sees_all=True))
     if options.runtime == PROCESS:
         return runtimes, None
-    wanted = engines(options)
+    wanted = candidate_engines(options)
     problems = []
     for kind in wanted:
         try:
@@ -101,39 +101,33 @@ async def open_runtimes(
         except RuntimeUnavailableError as error:
             problems.append(error)
     # Hardly anybody has every engine there is.
-    return runtimes, _all_of(problems) if len(problems) == len(wanted) else None
+    return runtimes, _combined(problems) if len(problems) == len(wanted) else None
 
 
-def _all_of(problems: Sequence[RuntimeUnavailableError]) -> RuntimeUnavailableError:
-    """Return one error that says what all of them say."""
+def _combined(problems: Sequence[RuntimeUnavailableError]) -> RuntimeUnavailableError:
+    """Combine several errors into one."""
     if len(problems) == 1:
         return problems[0]
-    tried = [place for each in problems for place in each.tried]
+    tried = [place for problem in problems for place in problem.tried]
     return RuntimeUnavailableError("; ".join(map(str, problems)), tried=tried)
 
 
-def kind_of(runtime: Runtime) -> str:
-    """Return which of the kinds a runtime is that `--runtime` can name."""
+def runtime_kind(runtime: Runtime) -> str:
+    """Return the value of `--runtime` for a runtime."""
     return runtime.name if runtime.name in {DOCKER, PROCESS} else CRI
 
 
-def shortcomings_of(kind: str) -> Callable[[Pod], Iterator[Shortcoming]]:
-    """Return what tells which fields of a pod such a runtime does not carry out."""
+def unsupported_fields_of(kind: str) -> Callable[[Pod], Iterator[UnsupportedField]]:
+    """Return what finds the fields of a pod that a runtime does not support."""
     if kind == SIM:
         return lambda _pod: iter(())
+    from probetui.runtimes import unsupported_fields  # noqa: PLC0415
+
     if kind == PROCESS:
-        from probetui.runtimes.process.shortcomings import (  # noqa: PLC0415
-            shortcomings,
-        )
-
-        return shortcomings
+        return unsupported_fields.unsupported_by_processes
     if kind == CRI:
-        from probetui.runtimes.cri import shortcomings as of_cri  # noqa: PLC0415
-
-        return of_cri.shortcomings
-    from probetui.runtimes.docker import shortcomings as of_docker  # noqa: PLC0415
-
-    return of_docker.shortcomings
+        return unsupported_fields.unsupported_by_cri
+    return unsupported_fields.unsupported_by_docker
 
 
 def _open_processes(clock: Clock, *, sees_all: bool) -> Runtime:
@@ -167,7 +161,7 @@ async def _open_cri(options: RuntimeOptions, clock: Clock) -> Runtime:
     )
 
 
-class OwnPods:
+class OwnPodsRuntime:
     """A runtime in which an engine sees the pods of its own session and no others.
 
     An engine ends what it does not know. Pods that another probetui runs, or that an
@@ -182,14 +176,14 @@ class OwnPods:
         """Do everything else as the runtime itself does."""
         return getattr(self._runtime, name)
 
-    def own(self, pods: Sequence[Pod]) -> None:
-        """Let the engine see these pods too."""
-        self._uids.update(each.uid for each in pods)
+    def add_pods(self, pods: Sequence[Pod]) -> None:
+        """Make these pods visible to the engine too."""
+        self._uids.update(pod.uid for pod in pods)
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return the pods of this session."""
         found = await self._runtime.relist()
-        return tuple(each for each in found if each.pod_uid in self._uids)
+        return tuple(status for status in found if status.pod_uid in self._uids)
 
 
 async def all_pods(runtime: Runtime) -> tuple[RuntimePodStatus, ...]:
@@ -202,11 +196,11 @@ async def all_pods(runtime: Runtime) -> tuple[RuntimePodStatus, ...]:
     found = await runtime.relist()
     if isinstance(runtime, VolumeHost):
         left += [
-            RuntimePodStatus(each.pod_uid, each.name, each.namespace)
-            for each in await runtime.list_volumes()
+            RuntimePodStatus(volume.pod_uid, volume.name, volume.namespace)
+            for volume in await runtime.list_volumes()
         ]
-    if isinstance(runtime, RemainsHost):
-        left += await runtime.list_remains()
+    if isinstance(runtime, LeftoverFileSource):
+        left += await runtime.list_leftover_files()
     by_uid = {pod.pod_uid: pod for pod in (*left, *found)}
     return (*found, *(by_uid[uid] for uid in by_uid if by_uid[uid] not in found))
 
@@ -230,17 +224,17 @@ async def lease_holders(
     """
     if not isinstance(runtime, LeaseHost) or not pods:
         return {}
-    return await runtime.lease_holders({(each.namespace, each.name) for each in pods})
+    return await runtime.lease_holders({(pod.namespace, pod.name) for pod in pods})
 
 
-async def undo_left_disruptions(runtime: Runtime) -> list[str]:
+async def undo_leftover_faults(runtime: Runtime) -> list[str]:
     """Undo what a session left in force that was killed; return what to tell of it."""
-    if not isinstance(runtime, DisruptionRestorer):
+    if not isinstance(runtime, FaultRestorer):
         return []
     try:
-        return await runtime.undo_left_disruptions()
+        return await runtime.undo_leftover_faults()
     except ContainerRuntimeError as error:
-        return [f"what a killed session left frozen or cut off stays so: {error}"]
+        return [f"faults that a killed session left cannot be undone: {error}"]
 
 
 async def remove_pods(
@@ -252,52 +246,55 @@ async def remove_pods(
         ContainerRuntimeError: the runtime refused, for the first pod it did so.
     """
     results = await asyncio.gather(
-        *(_remove_pod(runtime, each, grace_period_seconds) for each in pods),
+        *(_remove_pod(runtime, pod, grace_period_seconds) for pod in pods),
         return_exceptions=True,
     )
-    for each in results:
-        if isinstance(each, BaseException):
-            raise each
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
 
 
 async def _remove_pod(
     runtime: Runtime, pod: RuntimePodStatus, grace_period_seconds: int
 ) -> None:
     running = (
-        each.container_id
-        for each in pod.containers
-        if each.state is RuntimeState.RUNNING
+        status.container_id
+        for status in pod.containers
+        if status.state is RuntimeState.RUNNING
     )
     await asyncio.gather(
-        *(runtime.stop_container(each, grace_period_seconds) for each in running)
+        *(
+            runtime.stop_container(container_id, grace_period_seconds)
+            for container_id in running
+        )
     )
-    left: list[LeftBehindError] = []
+    left: list[IncompleteRemovalError] = []
     for container in pod.containers:
-        with _left_for_later(left):
+        with _collect_leftovers(left):
             await runtime.remove_container(container.container_id)
     for sandbox in pod.sandboxes:
         await runtime.stop_pod_sandbox(sandbox.sandbox_id)
-        with _left_for_later(left):
+        with _collect_leftovers(left):
             await runtime.remove_pod_sandbox(sandbox.sandbox_id)
     if isinstance(runtime, VolumeHost):
         for volumes in await runtime.list_volumes():
             if volumes.pod_uid == pod.pod_uid:
                 for name in volumes.volumes:
-                    with _left_for_later(left):
+                    with _collect_leftovers(left):
                         await runtime.unmount_volume(UnmountVolume(pod.pod_uid, name))
     if left:
         # A sandbox names again what its containers have left.
         paths = tuple(dict.fromkeys(path for error in left for path in error.left))
         unnamed = max(error.count - len(error.left) for error in left)
-        raise LeftBehindError(paths, len(paths) + unnamed)
-    if isinstance(runtime, RemainsHost):
-        await runtime.remove_remains(pod)
+        raise IncompleteRemovalError(paths, len(paths) + unnamed)
+    if isinstance(runtime, LeftoverFileSource):
+        await runtime.remove_leftover_files(pod)
 
 
 @contextmanager
-def _left_for_later(left: list[LeftBehindError]) -> Iterator[None]:
-    """Go on with the rest of a pod if something of it cannot be removed."""
+def _collect_leftovers(left: list[IncompleteRemovalError]) -> Iterator[None]:
+    """Continue with the rest of a pod if a part of it cannot be removed."""
     try:
         yield
-    except LeftBehindError as error:
+    except IncompleteRemovalError as error:
         left.append(error)

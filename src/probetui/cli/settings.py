@@ -1,4 +1,7 @@
-"""The configuration file: settings by the names of their options."""
+"""The configuration file: read, checked against the settings, and its JSON Schema.
+
+A setting has the name of its option.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,22 @@ from typing import Any
 
 import click
 
-from probetui.cli.config_files import read_config_file
+from probetui.cli.files import read_file
 from probetui.cli.folders import config_file
-from probetui.cli.parameters import KeymapSource, Option, nearest
+from probetui.cli.late_calls import load_late
+from probetui.cli.options import ALL_SETTINGS
+from probetui.cli.parameters import ByteCount, KeymapSource, Option
 from probetui.errors import ManifestError, UsageError
+from probetui.manifest.yaml.nodes import ListNode, MapNode, ScalarNode, YamlNode
+from probetui.manifest.yaml.parser import parse_yaml
+from probetui.suggestions import nearest_hint
+
+JsonSchema = dict[str, Any]
+
+MOST_INTEGER = 2**64 - 1
+"""YAML as Kubernetes reads it makes a larger whole number a float."""
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def load_settings(
@@ -28,17 +43,17 @@ def load_settings(
         UsageError: the file cannot be read or is not a mapping.
         ManifestError: keys or values that cannot be used, all of them.
     """
-    content = _read(path)
+    content = _read_settings_file(path)
     if content is None:
         return {}
     name, settings = content
-    options = {each.key: each for each in known}
-    names = {each.name for each in wanted}
+    options = {option.key: option for option in known}
+    names = {parameter.name for parameter in wanted}
     problems, defaults = [], {}
     for key, value in settings.items():
         option = options.get(key)
         if option is None:
-            hint = nearest(str(key), list(options))
+            hint = nearest_hint(str(key), options)
             problems.append(f'{name}: "{key}" is not a setting{hint}')
         elif problem := _problem(option, value):
             problems.append(f"{name}: {key}: {problem}")
@@ -49,7 +64,7 @@ def load_settings(
     return defaults
 
 
-def _read(path: Path | None) -> tuple[Path, dict[Any, Any]] | None:
+def _read_settings_file(path: Path | None) -> tuple[Path, dict[Any, Any]] | None:
     name = path or config_file()
     if path is None and not name.exists():
         return None
@@ -69,8 +84,8 @@ def _problem(option: Option, value: object) -> str:
     """
     if value is None:
         return "has no value"
-    if unlike := _unlike(option, value):
-        return f'"{_as_written(value)}" {unlike}'
+    if mismatch := _type_mismatch(option, value):
+        return f'"{_as_written(value)}" {mismatch}'
     if isinstance(option.type, click.Path) and "\0" in str(value):
         return "is not a path"
     context = click.Context(click.Command("probetui"))
@@ -81,7 +96,7 @@ def _problem(option: Option, value: object) -> str:
     return ""
 
 
-def _unlike(option: Option, value: object) -> str:
+def _type_mismatch(option: Option, value: object) -> str:
     """Return why a value is of another kind than the setting, empty if it is not."""
     if option.is_flag:
         return "" if isinstance(value, bool) else "is not true or false"
@@ -97,3 +112,91 @@ def _unlike(option: Option, value: object) -> str:
 
 def _as_written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def read_config_file(path: Path, label: str = "") -> object:
+    """Return what a YAML file says, None if it says nothing.
+
+    It is read as manifests are, with the same limits.
+
+    Args:
+        path: the file.
+        label: what names it in an error of the system, such as `--config FILE`.
+
+    Raises:
+        UsageError: it cannot be read, is no YAML, goes beyond a limit, or has more
+            than one document.
+    """
+    try:
+        source = read_file(path)
+    except OSError as error:
+        raise UsageError(f"{label or path}: {error.strerror or error}") from error
+    parsed = parse_yaml(source)
+    if parsed.problems:
+        problem = parsed.problems[0]
+        raise UsageError(f"{problem.position}: {problem.message}")
+    roots = [document.root for document in parsed.documents]
+    if len(roots) > 1:
+        raise UsageError(f"{roots[1].position}: a second document; one is read")
+    return _value_of(roots[0]) if roots else None
+
+
+def _value_of(node: YamlNode) -> object:
+    match node:
+        case ScalarNode(value=bool(), text="y" | "Y" | "n" | "N" as key):
+            # Kubernetes takes them for true and false; here they are keys to press.
+            return key
+        case ScalarNode(value=value):
+            return value
+        case ListNode(items=items):
+            return [_value_of(item) for item in items]
+        case MapNode(entries=entries):
+            return {entry.key: _value_of(entry.value) for entry in entries}
+
+
+def config_schema(settings: Sequence[Option] = ALL_SETTINGS) -> JsonSchema:
+    """Return the schema; an unknown key is an error there as it is in the program."""
+    return {
+        "$schema": DIALECT,
+        "title": "The configuration of probetui",
+        "type": "object",
+        "properties": {setting.key: _schema_of(setting) for setting in settings},
+        "additionalProperties": False,
+    }
+
+
+def _schema_of(setting: Option) -> JsonSchema:
+    schema: JsonSchema = {"description": setting.help or ""}
+    if setting.is_flag:
+        return schema | {"type": "boolean", "default": False}
+    match setting.type:
+        case click.Choice(choices=choices):
+            schema["enum"] = list(choices)
+        case click.IntRange(min=least, max=most):
+            schema["type"] = "integer"
+            schema |= {} if least is None else {"minimum": least}
+            schema["maximum"] = MOST_INTEGER if most is None else most
+        case ByteCount():
+            schema |= {"type": "string", "pattern": ByteCount.pattern}
+        case KeymapSource():
+            schema |= _keymap_schema()
+        case _:
+            schema["type"] = "string"
+    if isinstance(setting.default, bool | int | str):
+        schema["default"] = setting.default
+    return schema
+
+
+def _keymap_schema() -> JsonSchema:
+    """Return the schema of a file of keys, or of keys themselves, action by action."""
+    # Late: the table of actions imports the screen's library.
+    actions = load_late("tui.actions.table:ACTIONS")
+    keys = {"type": ["string", "array"], "items": {"type": "string"}}
+    return {
+        "type": ["string", "object"],
+        "properties": {
+            action.id: {"description": action.tooltip, **keys, "default": action.keys}
+            for action in actions
+        },
+        "additionalProperties": False,
+    }

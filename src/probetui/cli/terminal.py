@@ -1,4 +1,4 @@
-"""Screen or lines: which one it is, and the keyboard when a manifest was piped in."""
+"""Screen or lines: what the terminal allows; the keyboard after a piped manifest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """What of this process is a terminal.
+    """Which standard streams are terminals.
 
     `has_keyboard` says that keys can be read although standard input is no terminal.
     """
@@ -36,12 +36,12 @@ class Terminal:
 
     @property
     def is_dumb(self) -> bool:
-        """Whether it knows no escape sequences."""
+        """Whether it has no escape sequences."""
         return self.term in {"", "dumb"}
 
     @classmethod
     def here(cls) -> Terminal:
-        """Look at this process."""
+        """Inspect this process."""
         return cls(
             stdin=_is_terminal(sys.stdin),
             stdout=_is_terminal(sys.stdout),

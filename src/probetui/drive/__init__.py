@@ -1,1 +1,1 @@
-"""Who waits: real time, simulation, replay."""
+"""Drivers of the engine: real time, simulation, replay."""

@@ -1,4 +1,4 @@
-"""The time of the real world; nothing else in probetui reads a clock."""
+"""Real clocks and the event loop's lag; nothing else in probetui reads a clock."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+
+from probetui.ports import Clock
 
 LONGEST_SLEEP_SECONDS = 1.0
 """After so long awake a sleeper looks at the clock again.
@@ -67,3 +69,40 @@ class SystemClock:
         while remaining > timedelta():
             await asyncio.sleep(min(remaining.total_seconds(), LONGEST_SLEEP_SECONDS))
             remaining = deadline - self.now()
+
+
+BEAT = timedelta(milliseconds=100)
+"""How often the lag is measured."""
+
+
+class LoopWatch:
+    """The `ports.LagSource` of the event loop that runs `run`.
+
+    Whatever is late on this loop is late by as much: a callback that takes long, a
+    machine without time for this process, a process that was stopped, a machine that
+    was suspended.
+
+    Args:
+        clock: one that counts suspends.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lost = timedelta()
+        self._due_at: datetime | None = None
+
+    def lost(self) -> timedelta:
+        """Return by how much the loop has been late in total."""
+        return self._lost + self._late()
+
+    async def run(self) -> None:
+        """Measure how late this task is woken, until cancelled."""
+        while True:
+            self._due_at = self._clock.now() + BEAT
+            await self._clock.sleep_until(self._due_at)
+            self._lost += self._late()
+
+    def _late(self) -> timedelta:
+        if self._due_at is None:
+            return timedelta()
+        return max(self._clock.now() - self._due_at, timedelta())

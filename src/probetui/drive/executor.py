@@ -1,25 +1,26 @@
-"""One effect, one await, one fact: where the engine's wishes meet the world."""
+"""Executor: carries out each effect of the engine and reports one fact."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 
+from probetui.engine.inputs import Fact, ListenersFound
 from probetui.errors import (
     ContainerConfigError,
     ContainerRuntimeError,
     ImageNotFoundError,
-    LeftBehindError,
+    IncompleteRemovalError,
 )
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import (
     CreateContainer,
-    Disrupt,
     Effect,
     FindListeners,
     GetImageStatus,
     GetImageUser,
     GetPodSandboxStatus,
+    InjectFault,
     MountVolume,
     Operation,
     PullImage,
@@ -35,9 +36,7 @@ from probetui.kubelet.effects import (
     StopPodSandbox,
     UnmountVolume,
 )
-from probetui.kubelet.inputs import (
-    Fact,
-    ListenersFound,
+from probetui.kubelet.facts import (
     OperationFinished,
     OperationProgress,
     OperationValue,
@@ -48,7 +47,7 @@ from probetui.kubelet.inputs import (
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.ports import (
     Clock,
-    Disruptor,
+    FaultInjector,
     HookRunner,
     ImageUsers,
     ListenerSource,
@@ -59,7 +58,7 @@ from probetui.ports import (
 
 log = logging.getLogger(__name__)
 
-Report = Callable[[Fact], None]
+FactReporter = Callable[[Fact], None]
 RuntimeOperation = (
     RunPodSandbox
     | GetPodSandboxStatus
@@ -78,12 +77,12 @@ class Executor:
     """Carries out effects; each ends in exactly one fact.
 
     Args:
-        runtime: where containers live.
-        prober: carries out probes.
-        hooks: carries out lifecycle hooks.
-        clock: tells when a relist began.
-        volumes: where volumes are; None where there are none.
-        users: who knows the users of images; None where nobody does.
+        runtime: the container runtime.
+        prober: runs probes.
+        hooks: runs lifecycle hooks.
+        clock: gives the instant at which a relist began.
+        volumes: mounts volumes; None if the runtime has none.
+        users: finds the users of images; None if the runtime does not.
         disruptor: who can disrupt containers; None where nobody can.
         listeners: who can tell where containers listen; None where nobody can.
     """
@@ -96,7 +95,7 @@ class Executor:
         clock: Clock,
         volumes: VolumeHost | None = None,
         users: ImageUsers | None = None,
-        disruptor: Disruptor | None = None,
+        fault_injector: FaultInjector | None = None,
         listeners: ListenerSource | None = None,
     ) -> None:
         self._runtime = runtime
@@ -105,23 +104,23 @@ class Executor:
         self._clock = clock
         self._volumes = volumes
         self._users = users
-        self._disruptor = disruptor
+        self._fault_injector = fault_injector
         self._listeners = listeners
 
-    async def carry_out(self, effect: Effect, report: Report) -> None:
+    async def execute(self, effect: Effect, report: FactReporter) -> None:
         """Do what an effect asks and report what came of it.
 
         The one broad `except` of probetui is here: whatever goes wrong becomes the
         error of this one effect, and the log keeps the traceback.
         """
         try:
-            await self._carry_out(effect, report)
+            await self._execute(effect, report)
         except Exception as error:
             # Not the effect itself: the variables of its containers are in it.
             log.exception("carrying out %s", _name(effect))
             report(_failed(effect, f"{type(error).__name__}: {error}", self._clock))
 
-    async def _carry_out(self, effect: Effect, report: Report) -> None:
+    async def _execute(self, effect: Effect, report: FactReporter) -> None:
         match effect:
             case RunProbe(probe_id=probe_id):
                 report(ProbeFinished(probe_id, await self._prober.probe(effect)))
@@ -150,7 +149,7 @@ class Executor:
             return RelistFailed(str(error))
 
     async def _operate(
-        self, operation_id: int, operation: Operation, report: Report
+        self, operation_id: int, operation: Operation, report: FactReporter
     ) -> OperationFinished:
         def progress(text: str) -> None:
             report(OperationProgress(operation_id, text))
@@ -169,8 +168,8 @@ class Executor:
                 return OperationFinished(operation_id)
             if isinstance(operation, GetImageUser):
                 return OperationFinished(operation_id, await self._user(operation))
-            if isinstance(operation, Disrupt):
-                await self._disrupt(operation)
+            if isinstance(operation, InjectFault):
+                await self._inject_fault(operation)
                 return OperationFinished(operation_id)
             value = await self._call(operation, progress)
         except ImageNotFoundError as error:
@@ -186,12 +185,12 @@ class Executor:
             return None
         return await self._users.image_user(operation.image)
 
-    async def _disrupt(self, operation: Disrupt) -> None:
-        if self._disruptor is None:
+    async def _inject_fault(self, operation: InjectFault) -> None:
+        if self._fault_injector is None:
             raise ContainerRuntimeError(
-                f"{self._runtime.name} cannot {operation.disruption}"
+                f"{self._runtime.name} cannot {operation.fault}"
             )
-        await self._disruptor.disrupt(operation.container_id, operation.disruption)
+        await self._fault_injector.inject_fault(operation.container_id, operation.fault)
 
     async def _have_volume(self, operation: MountVolume | UnmountVolume) -> None:
         """Mount or unmount a volume.
@@ -208,7 +207,7 @@ class Executor:
             case UnmountVolume():
                 try:
                     await self._volumes.unmount_volume(operation)
-                except LeftBehindError as error:
+                except IncompleteRemovalError as error:
                     log.warning("volume %s: %s", operation.volume_name, error)
 
     async def _call(  # noqa: C901  # one arm per operation
@@ -240,7 +239,7 @@ class Executor:
 
 
 def _name(effect: Effect) -> str:
-    """Return what to call an effect, by its kind and its number or object."""
+    """Return how to name an effect in the log: its kind and number or object."""
     match effect:
         case RunProbe(probe_id=probe_id, key=key):
             return f"probe {probe_id} of {'/'.join(key)}"
@@ -253,7 +252,7 @@ def _name(effect: Effect) -> str:
 
 
 def _failed(effect: Effect, error: str, clock: Clock) -> Fact:
-    """Return the fact that an effect could not be carried out at all."""
+    """Return the fact of an effect that could not be carried out."""
     match effect:
         case RunProbe(probe_id=probe_id):
             attempt = Attempt(ProbeResult.UNKNOWN, error=error)

@@ -1,8 +1,8 @@
-"""What a container prints, read in the background and kept within bounds.
+"""Container logs, read in the background and kept within bounds.
 
 A container may print faster than anybody can read, or than this program may spend time
-on: what is read is a bounded number of lines in a bounded time, and when that is not
-enough for long, what is in between is skipped.
+on: a bounded number of lines is read per time, and if the reader stays behind, the
+lines in between are skipped.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ CHARACTERS_KEPT = 8_000_000
 FIRST_LINES = 1_000
 LINES_AT_ONCE = 500
 PAUSE = timedelta(milliseconds=50)
-"""At most so many lines are read in that time."""
+"""At most `LINES_AT_ONCE` lines are read in that time."""
 
 PATIENCE = 40
-"""After so many full batches in a row the rest is skipped."""
+"""After this many full batches in a row the lines that wait are skipped."""
 
 NOTICE_PERIOD_SECONDS = 0.05
 
 
 class LogState(StrEnum):
-    """How the reading of a log stands."""
+    """The state of reading a log."""
 
     READING = "follow"
     ENDED = "ended"
@@ -39,10 +39,10 @@ class LogState(StrEnum):
 
 
 class LogTail:
-    """The newest lines of one container instance; whoever opened it closes it.
+    """The newest log lines of one container instance; its opener closes it.
 
     Args:
-        container_id: whose lines they are.
+        container_id: the instance.
         on_change: called on the event loop after something changed, at most 20 times a
             second.
     """
@@ -59,26 +59,26 @@ class LogTail:
         self._state = LogState.READING
         self._problem = ""
         self._notice: asyncio.TimerHandle | None = None
-        self._close: Callable[[], object] = _nothing
+        self._close: Callable[[], object] = _do_nothing
 
     @property
     def lines(self) -> Sequence[LogLine]:
-        """What is kept, oldest first; not to be changed."""
+        """The lines that are kept, oldest first; not to be changed."""
         return self._lines
 
     @property
     def dropped(self) -> int:
-        """How many lines there were before those that are kept."""
+        """The number of lines dropped before those that are kept."""
         return self._dropped
 
     @property
     def skips(self) -> Sequence[int]:
-        """Before which lines some were never read; counted from the first of all."""
+        """The numbers of lines before which some were skipped; the first line is 0."""
         return self._skips
 
     @property
     def state(self) -> LogState:
-        """How the reading stands."""
+        """The state of reading."""
         return self._state
 
     @property
@@ -87,38 +87,38 @@ class LogTail:
         return self._problem
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._close()
         if self._notice is not None:
             self._notice.cancel()
             self._notice = None
-        self._on_change = _nothing
+        self._on_change = _do_nothing
 
-    # -- for whoever reads
+    # -- for the reader
 
     def read_by(self, close: Callable[[], object]) -> None:
-        """Take note of how the reading is ended."""
+        """Set how to stop reading."""
         self._close = close
 
     def add(self, line: LogLine) -> None:
-        """Keep a line, and let go of the oldest ones if need be."""
+        """Keep a line, and drop the oldest ones if need be."""
         self._lines.append(line)
         self._characters += len(line.text)
         if len(self._lines) > LINES_KEPT or self._characters > CHARACTERS_KEPT:
-            self._let_go()
-        self._give_notice()
+            self._drop_oldest()
+        self._schedule_notice()
 
     def skip(self) -> None:
-        """Mark that lines are missing before the next one."""
+        """Note that lines are missing before the next one."""
         self._skips.append(self._dropped + len(self._lines))
 
     def finish(self, state: LogState, problem: str = "") -> None:
-        """Say that nothing more comes."""
+        """Note that no more lines come."""
         self._state, self._problem = state, problem
-        self._give_notice()
+        self._schedule_notice()
 
-    def _let_go(self) -> None:
-        """Drop a tenth at once: to drop one by one would move all others each time."""
+    def _drop_oldest(self) -> None:
+        """Drop a tenth at once: dropping one by one would move all others each time."""
         count = 0
         most_characters = CHARACTERS_KEPT * 9 // 10
         while count < LINES_KEPT // 10 or self._characters > most_characters:
@@ -129,12 +129,12 @@ class LogTail:
         del self._lines[:count]
         self._dropped += count
 
-    def _give_notice(self) -> None:
+    def _schedule_notice(self) -> None:
         if self._notice is None:
             loop = asyncio.get_running_loop()
-            self._notice = loop.call_later(NOTICE_PERIOD_SECONDS, self._tell)
+            self._notice = loop.call_later(NOTICE_PERIOD_SECONDS, self._notify_listener)
 
-    def _tell(self) -> None:
+    def _notify_listener(self) -> None:
         self._notice = None
         self._on_change()
 
@@ -179,5 +179,5 @@ async def _falls_behind(
     return False
 
 
-def _nothing() -> None:
-    """Stand in for what is not to be called any more."""
+def _do_nothing() -> None:
+    """Do nothing, in place of a callback that was removed."""

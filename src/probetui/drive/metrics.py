@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
-from probetui.kubelet.journal import Entry, PodGoneEntry, TickEntry
+from probetui.kubelet.journal import JournalEntry, PodGoneEntry, TickEntry
 from probetui.kubelet.outcome import Result
 from probetui.safe_text import safe_line
 
@@ -29,7 +29,7 @@ ONE_SECOND = timedelta(seconds=1)
 
 @dataclass(slots=True)
 class _Series:
-    """What was counted of one worker; owned by `ProbeMetrics`."""
+    """The counters of one worker; owned by `ProbeMetrics`."""
 
     counts: dict[str, int] = field(default_factory=dict)
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
@@ -39,25 +39,29 @@ class _Series:
 class ProbeMetrics(Collector):
     """Counts probes without errors, and how long the successful ones took.
 
-    A worker that has left has no series any more. Difference: one that was stopped
-    with its pod loses them when the pod is gone, not a moment before.
+    The series of a worker end with it. Difference: those of a worker that was stopped
+    with its pod end when the pod is gone, not a moment before.
     """
 
     def __init__(self) -> None:
         self._pods: dict[str, Pod] = {}
         self._series: dict[ProbeKey, _Series] = {}
 
-    def know(self, pods: Iterable[Pod]) -> None:
-        """Take note of pods, for their names."""
-        self._pods.update((each.uid, each) for each in pods)
+    def register_pods(self, pods: Iterable[Pod]) -> None:
+        """Learn the names of pods."""
+        self._pods.update((pod.uid, pod) for pod in pods)
 
-    def take(self, entries: Sequence[Entry]) -> None:
+    def consume(self, entries: Sequence[JournalEntry]) -> None:
         """Count what has been added to the journal since the last time."""
         for entry in entries:
             if isinstance(entry, TickEntry):
                 self._count(entry)
             elif isinstance(entry, PodGoneEntry):
-                for key in [each for each in self._series if each[0] == entry.pod_uid]:
+                for key in [
+                    probe_key
+                    for probe_key in self._series
+                    if probe_key[0] == entry.pod_uid
+                ]:
                     del self._series[key]
 
     def collect(self) -> Iterator[Metric]:

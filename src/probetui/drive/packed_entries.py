@@ -1,10 +1,10 @@
 """Journal entries packed into few bytes, a block of them at a time.
 
-Ticks are nearly all there is, and nearly all of a tick is as it was at the last one:
-what repeats itself is kept once, in a table that several blocks share, and the numbers
-that change are packed column by column, as differences. Then ten bytes are left of a
-tick; pickled and compressed by itself, a block takes seven times as much, because each
-probe of a large session is in it only once or twice.
+Nearly all entries are ticks, and most of a tick is as it was in the tick before: what
+repeats itself is kept once, in a table that several blocks share, and the numbers that
+change are packed column by column, as differences. That leaves ten bytes of a tick; a
+block that is only pickled and compressed is seven times as large, because a probe of a
+large session is in it only once or twice.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from itertools import accumulate
 from operator import itemgetter, sub
 from typing import Any, NamedTuple
 
-from probetui.kubelet.journal import Entry, EventEntry, TickEntry
+from probetui.kubelet.journal import EventEntry, JournalEntry, TickEntry
 from probetui.kubelet.outcome import Attempt
 
 LARGEST_TABLE = 4_096
 BLOCKS_OF_A_TABLE = 64
-"""A table with more in it, or with more blocks, is followed by an empty one."""
+"""A table with more rows or blocks is followed by an empty one."""
 
 _LEVEL = 6
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,28 +48,28 @@ class PackedBlock(NamedTuple):
 
 
 class _Tick(NamedTuple):
-    """What is pickled of a tick whose numbers are packed apart."""
+    """The pickled part of a tick whose numbers are packed in columns."""
 
     attempts: tuple[Attempt, ...]
 
 
 class _Event(NamedTuple):
-    """An event that comes of a tick in the same block: of the one with that number."""
+    """An event whose tick is in the same block: the one with that number."""
 
     entry: EventEntry
     tick: int
 
 
-_Item = Entry | _Tick | _Event
+_Item = JournalEntry | _Tick | _Event
 
 
 class EntryPacker:
-    """Packs blocks of entries; owns the table that the next of them share."""
+    """Packs blocks of entries; owns the table that the next blocks share."""
 
     def __init__(self) -> None:
         self._begin_table()
 
-    def pack(self, entries: Sequence[Entry]) -> PackedBlock:
+    def pack(self, entries: Sequence[JournalEntry]) -> PackedBlock:
         """Pack some entries."""
         if len(self._table) > LARGEST_TABLE or self._blocks == BLOCKS_OF_A_TABLE:
             self._begin_table()
@@ -107,7 +107,7 @@ class EntryPacker:
         self._blocks = 0
 
 
-def unpack(block: PackedBlock) -> tuple[Entry, ...]:
+def unpack(block: PackedBlock) -> tuple[JournalEntry, ...]:
     """Return the entries of a block."""
     # What is read never left this process.
     items, numbers = pickle.loads(zlib.decompress(block.packed))  # noqa: S301
@@ -120,7 +120,9 @@ def unpack(block: PackedBlock) -> tuple[Entry, ...]:
     return tuple(_entries(items, ticks))
 
 
-def _entries(items: Iterable[_Item], ticks: Sequence[TickEntry]) -> Iterator[Entry]:
+def _entries(
+    items: Iterable[_Item], ticks: Sequence[TickEntry]
+) -> Iterator[JournalEntry]:
     coming = iter(ticks)
     for item in items:
         match item:

@@ -1,4 +1,4 @@
-"""The engine in real time: one loop, one owning task, an inbox.
+"""RealtimeSession: the engine in real time, with one owning task and an inbox.
 
 Everything that reaches the engine goes through the inbox and is submitted by the one
 task that runs `RealtimeSession.run`; effects run beside it and put their facts there.
@@ -14,44 +14,38 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from probetui.drive.clocks import LoopWatch
 from probetui.drive.logs import LogState, LogTail, read_log
-from probetui.drive.loop_watch import LoopWatch
+from probetui.drive.session import Subscribers
 from probetui.drive.session_journal import SessionJournal
-from probetui.drive.subscribers import Subscribers
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import Command, DeletePod, ExecSeen, Fact, Input
+from probetui.engine.snapshot import Snapshot
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.effects import Disruption, Effect
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import (
-    Command,
-    DeletePod,
-    ExecSeen,
-    Fact,
-    Input,
-    RuntimeChanged,
-)
-from probetui.kubelet.journal import Entry
-from probetui.kubelet.snapshot import Snapshot
-from probetui.kubelet.turn import Turn
-from probetui.ports import Clock, Disruptor, EventSource, ExecSource, LogSource
+from probetui.kubelet.effects import Effect, Fault
+from probetui.kubelet.facts import RuntimeChanged
+from probetui.kubelet.journal import JournalEntry
+from probetui.kubelet.runtime.turn import Turn
+from probetui.ports import Clock, EventSource, ExecSource, FaultInjector, LogSource
 
 log = logging.getLogger(__name__)
 
 NOTICE_PERIOD_SECONDS = 0.05
-"""Subscribers hear of changes at most this often."""
+"""Subscribers are notified of changes at most this often."""
 
 WATCH_RETRY = timedelta(seconds=2)
 LATENESS_SHOWN = timedelta(milliseconds=100)
 LATENESS_KEPT = timedelta(seconds=10)
 PATIENCE = timedelta(seconds=15)
-"""How long after the longest grace period the end of all pods is waited for."""
+"""How long to wait, after the longest grace period, for all pods to end."""
 
 
-class Carrier(Protocol):
-    """Carries out effects; `Executor` is the one for a real world."""
+class EffectExecutor(Protocol):
+    """Carries out effects; `Executor` is the implementation."""
 
-    async def carry_out(self, effect: Effect, report: Callable[[Fact], None]) -> None:
+    async def execute(self, effect: Effect, report: Callable[[Fact], None]) -> None:
         """Do what an effect asks and report exactly one fact in the end."""
 
 
@@ -59,15 +53,15 @@ class RealtimeSession:
     """A `Session` on a real clock.
 
     Args:
-        engine: the decisions; owned by this session from now on.
-        executor: carries out what the engine wants.
-        clock: where the time comes from.
+        engine: owned by this session from now on.
+        executor: carries out the effects of the engine.
+        clock: the wall clock.
         runtime_name: the runtime and its version, for people.
         events: the runtime's own event stream, if it has one.
-        execs: who tells of commands that others run, if that is wanted.
-        on_input: told of every input with its instant, before the engine sees it; of
-            an instant at which nothing but time passes, with None.
-        logs: what containers print, if the runtime keeps it.
+        execs: reports commands that others run in containers, if that is wanted.
+        on_input: called with every input and its instant before the engine gets it;
+            with None where time alone passes.
+        logs: reads the logs of containers, if the runtime keeps them.
         disruptor: who can disrupt containers; None where nobody can.
         loop_watch: is run as long as the session, if given.
 
@@ -79,7 +73,7 @@ class RealtimeSession:
     def __init__(
         self,
         engine: Engine,
-        executor: Carrier,
+        executor: EffectExecutor,
         clock: Clock,
         *,
         runtime_name: str,
@@ -87,7 +81,7 @@ class RealtimeSession:
         execs: ExecSource | None = None,
         on_input: Callable[[Input | None, datetime], None] | None = None,
         logs: LogSource | None = None,
-        disruptor: Disruptor | None = None,
+        fault_injector: FaultInjector | None = None,
         loop_watch: LoopWatch | None = None,
     ) -> None:
         self._engine = engine
@@ -98,7 +92,7 @@ class RealtimeSession:
         self._execs = execs
         self._on_input = on_input
         self._logs = logs
-        self._disruptor = disruptor
+        self._fault_injector = fault_injector
         self._loop_watch = loop_watch
         self._inbox: deque[Input] = deque()
         self._wake = asyncio.Event()
@@ -115,11 +109,11 @@ class RealtimeSession:
         self._lateness = timedelta()
         self._late_at: datetime | None = None
 
-    # -- what a front end sees
+    # -- Session
 
     @property
     def playback(self) -> None:
-        """None: its time is the wall's."""
+        """None: real time cannot be moved."""
 
     @property
     def runtime_name(self) -> str:
@@ -136,21 +130,21 @@ class RealtimeSession:
         return replace(snapshot, lateness=self._lateness)
 
     @property
-    def journal(self) -> Sequence[Entry]:
-        """Every entry of the session by its place; only very old ones are gone."""
+    def journal(self) -> Sequence[JournalEntry]:
+        """Every entry of the session by its place; only very old ones are evicted."""
         return self._journal
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Be called on the event loop after something changed; returns what ends it."""
+        """Call back on the event loop after a change; returns what ends that."""
         return self._subscribers.add(callback)
 
     @property
     def has_run_ended(self) -> bool:
-        """Whether `run` is over: nothing of the pods is looked after any more."""
+        """Whether `run` has returned: the pods are no longer managed."""
         return self._run_ended
 
     def send(self, command: Command) -> None:
-        """Hand a command to the engine."""
+        """Give a command to the engine."""
         self._put(command)
 
     def follow_logs(
@@ -165,16 +159,16 @@ class RealtimeSession:
             tail.read_by(reading.cancel)
         return tail
 
-    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+    def fault_refusal(self, pod: Pod, disruption: Fault) -> str:
         """Return why it cannot be done to a pod, empty where it may be tried."""
-        if self._disruptor is None:
+        if self._fault_injector is None:
             return f"{self._runtime_name} cannot do it"
-        return self._disruptor.why_not(pod, disruption)
+        return self._fault_injector.fault_refusal(pod, disruption)
 
     # -- running
 
     async def run(self) -> None:
-        """Drive the engine until `stop`; what is under way then is cancelled.
+        """Drive the engine until `stop`; effects in progress are cancelled then.
 
         Raises what a subscriber raised: that is a bug, and ends the session.
         """
@@ -197,15 +191,14 @@ class RealtimeSession:
                 raise self._bug
         finally:
             self._run_ended = True
-            self._tell()
+            self._notify_subscribers()
             await self._end_tasks()
 
     async def shutdown(self) -> bool:
         """Delete every pod gracefully; True once nothing of them runs any more.
 
-        Gives up after the longest grace period and a while: then the runtime does not
-        answer, or does not do what it is told. At once, if `run` has ended by a bug:
-        then nobody stops them.
+        Gives up `PATIENCE` after the longest grace period: the runtime does not answer,
+        or does not stop them. Gives up at once if a bug has ended `run`.
         """
         for uid in self._engine.pod_uids():
             self._put(DeletePod(uid))
@@ -237,30 +230,30 @@ class RealtimeSession:
         self._wake.set()
 
     def _turn(self, now: datetime) -> None:
-        """Submit what is in the inbox, or else let time pass."""
+        """Submit what is in the inbox, or only the instant if it is empty."""
         if not self._inbox:
-            self._hear(None, now)
-            self._take(self._engine.advance(now))
+            self._notify_input_listener(None, now)
+            self._apply_turn(self._engine.advance(now))
         while self._inbox:
             item = self._inbox.popleft()
-            self._hear(item, now)
-            self._take(self._engine.submit(item, now))
-        self._give_notice()
+            self._notify_input_listener(item, now)
+            self._apply_turn(self._engine.submit(item, now))
+        self._schedule_notice()
 
-    def _hear(self, item: Input | None, now: datetime) -> None:
+    def _notify_input_listener(self, item: Input | None, now: datetime) -> None:
         if self._on_input is not None:
             try:
                 self._on_input(item, now)
             except Exception as error:  # noqa: BLE001  # the pods go on meanwhile
                 self.on_bug(error)
 
-    def _take(self, turn: Turn) -> None:
+    def _apply_turn(self, turn: Turn) -> None:
         self._journal.extend(turn.entries)
         for effect in turn.effects:
-            self._spawn(self._carry_out(effect))
+            self._spawn(self._execute(effect))
 
-    async def _carry_out(self, effect: Effect) -> None:
-        await self._executor.carry_out(effect, self._put)
+    async def _execute(self, effect: Effect) -> None:
+        await self._executor.execute(effect, self._put)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -269,7 +262,7 @@ class RealtimeSession:
         return task
 
     def _set_alarm(self, deadline: datetime | None) -> None:
-        """Be woken at an instant; an alarm that is set for it stays."""
+        """Wake up at an instant; an alarm that is set for it stays."""
         if deadline == self._alarm_at:
             return
         if self._alarm is not None:
@@ -277,44 +270,46 @@ class RealtimeSession:
         self._alarm_at = deadline
         self._alarm = None
         if deadline is not None:
-            self._alarm = self._spawn(self._ring_at(deadline))
+            self._alarm = self._spawn(self._wake_at(deadline))
 
-    async def _ring_at(self, deadline: datetime) -> None:
+    async def _wake_at(self, deadline: datetime) -> None:
         await self._clock.sleep_until(deadline)
         self._alarm = None
         self._alarm_at = None
         self._wake.set()
 
     def _note_lateness(self, now: datetime) -> None:
-        """Remember by how much the engine was woken too late, if that is worth it."""
+        """Note by how much the engine was woken too late, if that is worth showing."""
         deadline = self._engine.next_deadline()
         if deadline is not None and now - deadline > LATENESS_SHOWN:
             self._lateness = now - deadline
             self._late_at = now
 
-    def _give_notice(self) -> None:
+    def _schedule_notice(self) -> None:
         if self._notice is None and self._subscribers:
             loop = asyncio.get_running_loop()
-            self._notice = loop.call_later(NOTICE_PERIOD_SECONDS, self._tell)
+            self._notice = loop.call_later(
+                NOTICE_PERIOD_SECONDS, self._notify_subscribers
+            )
 
-    def _tell(self) -> None:
-        """Tell subscribers; what one of them raises comes out of `run`."""
+    def _notify_subscribers(self) -> None:
+        """Notify subscribers; an error of one of them is a bug."""
         self._notice = None
         try:
-            self._subscribers.tell()
+            self._subscribers.notify()
         except Exception as error:  # noqa: BLE001  # the loop would only log it
             self.on_bug(error)
 
     def _stop_for(self, error: Exception) -> None:
-        """Let a bug come out of `run`."""
+        """Make `run` raise a bug."""
         self._bug = error
         self.stop()
 
     async def _watch(self, events: EventSource) -> None:
-        """Bring relists forward when the runtime says that something happened.
+        """Relist early when the runtime reports an event.
 
-        A stream that breaks is opened again after a while; until then the relist of
-        every second has to do.
+        A stream that breaks is opened again after `WATCH_RETRY`; until then the relist
+        of every second has to do.
         """
         while True:
             try:
@@ -325,13 +320,13 @@ class RealtimeSession:
             await self._clock.sleep_until(self._clock.now() + WATCH_RETRY)
 
     async def _watch_execs(self, execs: ExecSource) -> None:
-        """Hear of commands that others run; a stream that breaks is opened again."""
+        """Report commands that others run; a stream that breaks is opened again."""
         while True:
             try:
-                async for each in execs.watch_execs():
-                    self._put(ExecSeen(*each))
+                async for watch_exec in execs.watch_execs():
+                    self._put(ExecSeen(*watch_exec))
             except ContainerRuntimeError as error:
-                log.info("nobody tells of commands of others: %s", error)
+                log.info("commands of others are not reported: %s", error)
             await self._clock.sleep_until(self._clock.now() + WATCH_RETRY)
 
     async def _end_tasks(self) -> None:

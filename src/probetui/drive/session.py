@@ -1,4 +1,4 @@
-"""What a front end holds: it cannot tell which driver is behind it."""
+"""Session: what front ends use, whichever driver is behind it."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from probetui.drive.logs import LogTail
+from probetui.engine.inputs import Command
+from probetui.engine.snapshot import Snapshot
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.effects import Disruption
-from probetui.kubelet.inputs import Command
-from probetui.kubelet.journal import Entry
-from probetui.kubelet.snapshot import Snapshot
+from probetui.kubelet.effects import Fault
+from probetui.kubelet.journal import JournalEntry
 
 
 class Playback(Protocol):
-    """The time of a session, where it is not the wall's."""
+    """The clock of a session that is not in real time."""
 
     @property
     def rewinds(self) -> int:
-        """How often the journal was cut short; who follows it begins anew then."""
+        """How often the journal was cut short; followers start again then."""
 
     def pause(self) -> None:
-        """Let the clock stand still."""
+        """Stop the clock."""
 
     def resume(self) -> None:
-        """Let the clock go on."""
+        """Start the clock."""
 
     def step(self) -> None:
-        """Go on by one tick, and stand still."""
+        """Run until one tick is over, then stop the clock."""
 
     def run_to_change(self) -> None:
-        """Go on until something of a container changes, and stand still."""
+        """Run until something changes in a container, then stop the clock."""
 
     def step_back(self) -> bool:
         """Go back to before the last tick; False if there was none."""
 
     def seek(self, instant: datetime) -> None:
-        """Go to an instant as soon as possible, and stand still there."""
+        """Go to an instant as soon as possible, and stop the clock there."""
 
     def change_pace(self, steps: int) -> None:
-        """Go so many steps faster, or slower if negative."""
+        """Move the pace by so many steps; slower if negative."""
 
 
 class Session(Protocol):
-    """A running engine, seen from the front end's side."""
+    """A running engine as front ends see it."""
 
     @property
     def runtime_name(self) -> str:
@@ -53,34 +53,34 @@ class Session(Protocol):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state at this moment; made afresh only if something changed."""
+        """The state at this moment; a new object only after a change."""
 
     @property
-    def journal(self) -> Sequence[Entry]:
+    def journal(self) -> Sequence[JournalEntry]:
         """Every entry of the session, oldest first; it only grows.
 
-        An entry keeps its place. Of a long session the oldest entries may be gone:
+        An entry keeps its place. Of a long session the oldest entries are evicted:
         a slice leaves them out, asking for one is an `IndexError`; the newest 100,000
         ticks are always there.
         """
 
     @property
     def playback(self) -> Playback | None:
-        """What moves its time; None where that is the wall's."""
+        """What moves its clock; None in real time."""
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Be called, on the event loop, after something changed.
+        """Call back on the event loop after a change.
 
         At most 20 times a second. Returns what ends the subscription.
         """
 
     def send(self, command: Command) -> None:
-        """Hand a command to the engine; it acts as soon as it can."""
+        """Give a command to the engine, which carries it out as soon as it can."""
 
 
 @runtime_checkable
-class LogKeeper(Protocol):
-    """A session that can show what containers print; a replay, say, cannot."""
+class SupportsLogs(Protocol):
+    """A session that can read the logs of containers; a replay cannot."""
 
     def follow_logs(
         self, container_id: ContainerID, callback: Callable[[], None]
@@ -93,8 +93,37 @@ class LogKeeper(Protocol):
 
 
 @runtime_checkable
-class Disruptable(Protocol):
+class FaultTarget(Protocol):
     """A session in which not everything may be done to containers."""
 
-    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+    def fault_refusal(self, pod: Pod, disruption: Fault) -> str:
         """Return why it cannot be done to a pod, empty where it may be tried."""
+
+
+class Subscribers:
+    """The callbacks of a session."""
+
+    def __init__(self) -> None:
+        self._callbacks: list[Callable[[], None]] = []
+
+    def __bool__(self) -> bool:
+        """Tell whether there is anybody to notify."""
+        return bool(self._callbacks)
+
+    def add(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Add one; returns what ends it, which may be called again and again."""
+        self._callbacks.append(callback)
+        has_ended = False
+
+        def end() -> None:
+            nonlocal has_ended
+            if not has_ended:
+                has_ended = True
+                self._callbacks.remove(callback)
+
+        return end
+
+    def notify(self) -> None:
+        """Call each; they may come and go meanwhile."""
+        for callback in tuple(self._callbacks):
+            callback()

@@ -1,10 +1,9 @@
-"""All entries of a session by their place, in memory that does not grow for ever.
+"""SessionJournal: the entries of a session by their place, in bounded memory.
 
 A thousand ticks a second are nearly two gigabytes of objects an hour. So the newest
-entries are kept as they are, older ones packed in blocks (some ten bytes each, as ticks
-repeat themselves), and the oldest blocks are forgotten: those before the ticks that
-everybody may scroll back to, and of those as well what takes too much, because probes
-print a lot. The session's record has all of it.
+entries are kept as they are, older ones are packed in blocks (some ten bytes an entry,
+as ticks repeat themselves), and the oldest blocks are evicted: those before the 100,000
+newest ticks, and more if probes print a lot. The session's record has all of them.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from dataclasses import dataclass
 from typing import overload
 
 from probetui.drive.packed_entries import EntryPacker, PackedBlock, unpack
-from probetui.kubelet.journal import Entry, EventEntry, TickEntry, TryEntry
+from probetui.kubelet.journal import DryRunEntry, EventEntry, JournalEntry, TickEntry
 from probetui.kubelet.outcome import HTTPAnswer
 
 LEAST_TICKS = 100_000
-"""As many of the newest ticks are kept, if they do not print too much."""
+"""This many of the newest ticks are kept, unless they print too much."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How much is kept in which form.
+class JournalLimits:
+    """How many entries are kept in which form.
 
     Attributes:
         open_entries: the newest entries, at least so many, are not packed,
         open_bytes: unless what was printed in them is more than that.
         block: entries that are packed together; packing one takes a millisecond or
             two, in which nothing else is done, and so does looking into one.
-        packed_bytes: above it, the oldest blocks are forgotten.
+        packed_bytes: above it, the oldest blocks are evicted.
         ticks: so many of the newest ticks are kept all the same,
         most_bytes: unless the blocks take more than that.
         unpacked_blocks: blocks that are looked at again are kept unpacked, so many.
@@ -46,24 +45,23 @@ class Limits:
     unpacked_blocks: int = 16
 
 
-SEEKABLE = Limits(packed_bytes=64 << 20)
+SEEKABLE = JournalLimits(packed_bytes=64 << 20)
 """For sim and replay, in which people seek back to the beginning."""
 
 
-class SessionJournal(Sequence[Entry]):
-    """A sequence that only grows, of which entries at the start may be gone.
+class SessionJournal(Sequence[JournalEntry]):
+    """A sequence that only grows, whose first entries may have been evicted.
 
-    An entry keeps its place for ever: `len` counts those that are gone too. A slice
-    leaves them out; to ask for a single one is an `IndexError`. It has one owner, who
-    appends.
+    An entry keeps its place for ever: `len` counts evicted ones too. A slice leaves
+    them out; a single one is an `IndexError`. It has one owner, which appends.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
+    def __init__(self, limits: JournalLimits | None = None) -> None:
+        self._limits = limits or JournalLimits()
         self._packer = EntryPacker()
         self._blocks: list[PackedBlock] = []
-        self._open: list[Entry] = []
-        self._unpacked: OrderedDict[int, tuple[Entry, ...]] = OrderedDict()
+        self._open: list[JournalEntry] = []
+        self._unpacked: OrderedDict[int, tuple[JournalEntry, ...]] = OrderedDict()
         self._open_bytes = 0
         self._first = 0
         self._packed_bytes = 0
@@ -71,27 +69,27 @@ class SessionJournal(Sequence[Entry]):
 
     @property
     def first(self) -> int:
-        """The place of the oldest entry that is still there."""
+        """The place of the oldest entry that is kept."""
         return self._first
 
     @property
     def packed_bytes(self) -> int:
-        """What the packed blocks take."""
+        """The size of the packed blocks."""
         return self._packed_bytes
 
-    def extend(self, entries: Iterable[Entry]) -> None:
-        """Append entries, and pack or forget what is old."""
+    def extend(self, entries: Iterable[JournalEntry]) -> None:
+        """Append entries, and pack or evict old ones."""
         size = len(self._open)
         self._open.extend(entries)
         self._open_bytes += sum(map(_printed, self._open[size:]))
-        while self._is_too_much_open():
+        while self._needs_packing():
             self._pack()
-            self._forget()
+            self._evict()
 
     def cut(self, length: int) -> None:
-        """Take back the newest entries, down to so many.
+        """Remove the newest entries, down to a length.
 
-        What was forgotten at the other end stays forgotten.
+        Entries that were evicted at the other end stay evicted.
         """
         if length < self._first:
             raise IndexError(f"of {length} entries the newest are not there any more")
@@ -108,16 +106,16 @@ class SessionJournal(Sequence[Entry]):
         """Return how many entries there have ever been."""
         return self._open_first + len(self._open)
 
-    def __iter__(self) -> Iterator[Entry]:
-        """Yield the entries that are still there, oldest first."""
+    def __iter__(self) -> Iterator[JournalEntry]:
+        """Yield the entries that are kept, oldest first."""
         yield from self[self._first :]
 
     @overload
-    def __getitem__(self, place: int) -> Entry: ...
+    def __getitem__(self, place: int) -> JournalEntry: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Entry]: ...
-    def __getitem__(self, place: int | slice) -> Entry | list[Entry]:
-        """Return the entry at a place, or those of a slice that are still there."""
+    def __getitem__(self, place: slice) -> list[JournalEntry]: ...
+    def __getitem__(self, place: int | slice) -> JournalEntry | list[JournalEntry]:
+        """Return the entry at a place, or those of a slice that are kept."""
         if isinstance(place, slice):
             start, stop, step = place.indices(len(self))
             if step != 1:
@@ -134,11 +132,11 @@ class SessionJournal(Sequence[Entry]):
         """The place of the oldest entry that is not packed."""
         return self._first + len(self._blocks) * self._limits.block
 
-    def _between(self, start: int, stop: int) -> list[Entry]:
+    def _between(self, start: int, stop: int) -> list[JournalEntry]:
         size, packed = self._limits.block, self._open_first
         if start >= packed:
             return self._open[start - packed : max(stop - packed, 0)]
-        found: list[Entry] = []
+        found: list[JournalEntry] = []
         end = min(stop, packed) - self._first
         for number in range((start - self._first) // size, -(-end // size)):
             begin = self._first + number * size
@@ -147,8 +145,8 @@ class SessionJournal(Sequence[Entry]):
             found += self._open[: stop - packed]
         return found
 
-    def _entries_of(self, number: int) -> tuple[Entry, ...]:
-        """Return a block's entries; those that were looked at last stay unpacked."""
+    def _entries_of(self, number: int) -> tuple[JournalEntry, ...]:
+        """Return a block's entries; the blocks used last stay unpacked."""
         place = self._first + number * self._limits.block
         entries = self._unpacked.pop(place, None) or unpack(self._blocks[number])
         self._unpacked[place] = entries
@@ -156,7 +154,7 @@ class SessionJournal(Sequence[Entry]):
             self._unpacked.popitem(last=False)
         return entries
 
-    def _is_too_much_open(self) -> bool:
+    def _needs_packing(self) -> bool:
         limits, count = self._limits, len(self._open)
         is_heavy = self._open_bytes > limits.open_bytes and count >= limits.block
         return is_heavy or count >= limits.open_entries + limits.block
@@ -170,7 +168,7 @@ class SessionJournal(Sequence[Entry]):
         self._packed_bytes += len(block.packed)
         self._packed_ticks += block.ticks
 
-    def _forget(self) -> None:
+    def _evict(self) -> None:
         limits = self._limits
         while self._packed_bytes > limits.packed_bytes:
             oldest = self._blocks[0]
@@ -184,10 +182,10 @@ class SessionJournal(Sequence[Entry]):
             self._packed_ticks -= oldest.ticks
 
 
-def _printed(entry: Entry) -> int:
-    """Return how many characters an entry has of what a probe was answered."""
+def _printed(entry: JournalEntry) -> int:
+    """Return how many characters of a probe's answer an entry has."""
     match entry:
-        case TickEntry(attempts=attempts) | TryEntry(attempts=attempts):
+        case TickEntry(attempts=attempts) | DryRunEntry(attempts=attempts):
             return sum(
                 len(attempt.output)
                 + (0 if attempt.http is None else _length(attempt.http))

@@ -1,4 +1,4 @@
-"""The engine on virtual time: a heap of instants, and no event loop at all."""
+"""Simulation: the engine on virtual time, with a heap of instants, no event loop."""
 
 from __future__ import annotations
 
@@ -7,41 +7,40 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from probetui.drive.scenario.world import World
 from probetui.drive.session_journal import SessionJournal
-from probetui.drive.world import World
-from probetui.kubelet.engine import Engine
-from probetui.kubelet.inputs import Input
-from probetui.kubelet.journal import Entry
-from probetui.kubelet.turn import Turn
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import Input
+from probetui.kubelet.journal import JournalEntry
+from probetui.kubelet.runtime.turn import Turn
 
-Journal = list[Entry] | SessionJournal
-"""Where entries are kept."""
+Journal = list[JournalEntry] | SessionJournal
+"""Where the entries of a simulation go."""
 
-Hear = Callable[[Input | None, datetime], None]
-"""Told of every input before the engine sees it, of None where only time passes."""
+InputListener = Callable[[Input | None, datetime], None]
+"""Called with every input before the engine gets it; None where time alone passes."""
 
 
-def hear_nothing(_item: Input | None, _now: datetime) -> None:
-    """Let inputs pass."""
+def ignore_input(_item: Input | None, _now: datetime) -> None:
+    """Do nothing with an input."""
 
 
 class Simulation:
-    """An engine and a world, and the time between them.
+    """An engine, a scripted world, and the virtual clock that both share.
 
-    It can be pickled, but for its journal and who hears its inputs: those are given
-    to it again with `attach`.
+    It can be pickled without its journal and input listener; `attach` sets them again.
 
     Args:
-        engine: the decisions; owned by this simulation from now on.
-        world: answers what the engine wants.
-        started_at: the engine's beginning.
+        engine: owned by this simulation from now on.
+        world: answers the engine's effects.
+        started_at: the instant at which the engine starts.
         journal: where its entries go.
-        hear: hears its inputs.
+        on_input: called with its inputs.
 
     Attributes:
-        now: the instant it has come to.
-        turns: how often the engine has been spoken to.
-        entries: how many entries came of that.
+        now: the virtual instant.
+        turns: the number of inputs that the engine has been given.
+        entries: the number of its journal entries.
     """
 
     def __init__(
@@ -50,77 +49,77 @@ class Simulation:
         world: World,
         started_at: datetime,
         journal: Journal | None = None,
-        hear: Hear = hear_nothing,
+        on_input: InputListener = ignore_input,
     ) -> None:
         self.engine = engine
         self.now = started_at
         self.turns = 0
         self.entries = 0
         self._world = world
-        self._coming: list[tuple[datetime, int, Input]] = []
+        self._scheduled: list[tuple[datetime, int, Input]] = []
         self._count = 0
-        self.attach([] if journal is None else journal, hear)
+        self.attach([] if journal is None else journal, on_input)
 
-    def attach(self, journal: Journal, hear: Hear) -> None:
-        """Put entries there from now on, and let this one hear inputs."""
+    def attach(self, journal: Journal, on_input: InputListener) -> None:
+        """Set where entries go and who is called with inputs."""
         self._journal = journal
-        self._hear = hear
+        self._on_input = on_input
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return all that decides about what comes next."""
+        """Return everything that what comes next depends on."""
         state = dict(vars(self))
-        del state["_journal"], state["_hear"]
+        del state["_journal"], state["_on_input"]
         return state
 
     @property
-    def journal(self) -> Sequence[Entry]:
+    def journal(self) -> Sequence[JournalEntry]:
         """Every entry so far, oldest first."""
         return self._journal
 
     def submit(self, item: Input) -> Turn:
-        """Hand something to the engine at this instant."""
-        self._hear(item, self.now)
-        return self._take(self.engine.submit(item, self.now))
+        """Give an input to the engine at this instant."""
+        self._on_input(item, self.now)
+        return self._apply_turn(self.engine.submit(item, self.now))
 
     def schedule(self, item: Input, at: datetime) -> None:
-        """Hand something to the engine at an instant to come."""
+        """Give an input to the engine at a later instant."""
         self._count += 1
-        heapq.heappush(self._coming, (at, self._count, item))
+        heapq.heappush(self._scheduled, (at, self._count, item))
 
     def next_at(self) -> datetime | None:
         """Return when something is due next, None for never."""
         deadline = self.engine.next_deadline()
-        if not self._coming:
+        if not self._scheduled:
             return deadline
-        comes_at = self._coming[0][0]
+        comes_at = self._scheduled[0][0]
         return comes_at if deadline is None else min(comes_at, deadline)
 
     def turn(self) -> Turn:
-        """Let time pass until something is due, and that happen."""
+        """Advance to the instant at which something is due, and run that."""
         at = self.next_at()
         if at is not None:
             self.pass_until(at)
-        if self._coming and self._coming[0][0] <= self.now:
-            _, _, item = heapq.heappop(self._coming)
+        if self._scheduled and self._scheduled[0][0] <= self.now:
+            _, _, item = heapq.heappop(self._scheduled)
             return self.submit(item)
-        self._hear(None, self.now)
-        return self._take(self.engine.advance(self.now))
+        self._on_input(None, self.now)
+        return self._apply_turn(self.engine.advance(self.now))
 
     def pass_until(self, instant: datetime) -> None:
-        """Let time pass in which nothing is due."""
+        """Advance to an instant before which nothing is due."""
         self.now = max(self.now, instant)
 
     def run_for(self, length: timedelta) -> None:
-        """Let time pass."""
+        """Run for a virtual time."""
         self.run_until(self.now + length)
 
     def run_until(self, end: datetime) -> None:
-        """Let time pass up to an instant, and everything happen that is due by then."""
+        """Run everything that is due up to an instant, and advance to it."""
         while (at := self.next_at()) is not None and at <= end:
             self.turn()
         self.pass_until(end)
 
-    def _take(self, turn: Turn) -> Turn:
+    def _apply_turn(self, turn: Turn) -> Turn:
         self.turns += 1
         self.entries += len(turn.entries)
         self._journal.extend(turn.entries)

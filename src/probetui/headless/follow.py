@@ -1,4 +1,4 @@
-"""Following a session: every entry goes to whoever wants it, and something ends it."""
+"""Follower: passes the entries of a session to sinks and decides when it is over."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from probetui.drive.session import Session
 from probetui.errors import ProbetuiError
 from probetui.headless.condition import ConditionWatch
 from probetui.headless.verdict import (
-    ANSWER_IS_NO,
-    BUG,
-    DONE,
-    PIPE_CLOSED,
+    EXIT_BUG,
+    EXIT_NO,
+    EXIT_OK,
+    EXIT_PIPE_CLOSED,
+    EXIT_TIME_LIMIT,
     PODS_ENDED,
-    TIME_IS_UP,
     Verdict,
 )
 from probetui.k8s.status import PodPhase
-from probetui.kubelet.journal import Entry, PodGoneEntry
+from probetui.kubelet.journal import JournalEntry, PodGoneEntry
 
 
 class Sink(Protocol):
-    """Takes a journal somewhere, each entry once."""
+    """A consumer of journal entries, each once."""
 
-    def take(self, entries: Sequence[Entry]) -> None:
-        """Take what has been added to the journal since the last time."""
+    def consume(self, entries: Sequence[JournalEntry]) -> None:
+        """Consume what was added to the journal since the last call."""
 
 
 class Follower:
     """Passes a session's journal on and decides when the session is over.
 
-    It works while it is entered as a context manager, and takes what is left when it
-    is left. One of it belongs to one session, on the session's event loop.
+    It is a context manager, which passes the rest of the entries on when it is left. It
+    belongs to one session, on the session's event loop.
 
     Args:
-        session: what is followed.
+        session: the session to follow.
         sinks: where entries go, in this order.
-        watch: the condition to wait for, None for no condition.
+        watch: the condition to wait for, None for none.
         ends_with_pods: the session is over when all its pods have ended for good.
 
     Attributes:
-        errors: the bugs that have ended it; whoever owns it raises them in the end.
+        errors: the bugs that ended it; its owner raises them at the end.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Follower:
         self.errors: list[Exception] = []
 
     def __enter__(self) -> Self:
-        """Begin to follow."""
+        """Start to follow."""
         self._unsubscribe = self._session.subscribe(self.drain)
         self.drain()
         return self
@@ -77,81 +77,85 @@ class Follower:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Pass on what is left and follow no more."""
+        """Pass the last entries on and stop following."""
         self._unsubscribe()
         self.drain()
 
     @property
     def is_over(self) -> bool:
-        """Whether something has ended the session."""
+        """Whether the session has ended."""
         return self._verdict.done()
 
     def fail(self, error: Exception) -> None:
-        """End the session because of a bug, in good order: its pods are stopped."""
+        """End the session because of a bug; its pods are stopped first."""
         self.errors.append(error)
-        self.end(Verdict("bug", BUG))
+        self.end(Verdict("bug", EXIT_BUG))
 
     def end(self, verdict: Verdict) -> None:
-        """End the session for a reason of the caller's; the first reason counts."""
+        """End the session for a reason of the caller; the first reason counts."""
         if not self._verdict.done():
             self._verdict.set_result(verdict)
 
     def rewind(self, length: int) -> None:
-        """Take note that the journal was cut short to so many entries."""
+        """Note that the journal was cut short to a length."""
         self._seen = min(self._seen, length)
 
     async def verdict(self, time_limit: timedelta | None = None) -> Verdict:
-        """Return why the session is over, as soon as it is."""
+        """Wait until the session is over, and return why."""
         seconds = None if time_limit is None else time_limit.total_seconds()
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(self._verdict)
         except TimeoutError:
             waited = f" before {self._watch.condition}" if self._watch else ""
-            self.end(Verdict("timeout", TIME_IS_UP, f"the time limit came{waited}"))
+            self.end(
+                Verdict(
+                    "timeout", EXIT_TIME_LIMIT, f"the time limit was reached{waited}"
+                )
+            )
             return await self._verdict
 
     def drain(self) -> None:
-        """Pass on what has been added to the journal."""
+        """Pass on what was added to the journal."""
         fresh = self._session.journal[self._seen :]
         self._seen += len(fresh)
-        for each in fresh:
-            if isinstance(each, PodGoneEntry):
-                self._gone.add(each.pod_uid)
+        for entry in fresh:
+            if isinstance(entry, PodGoneEntry):
+                self._gone.add(entry.pod_uid)
             if self._watch is not None:
-                self._watch.see(each)
+                self._watch.observe(entry)
         for sink in tuple(self._sinks):
             try:
-                sink.take(fresh)
+                sink.consume(fresh)
             except BrokenPipeError:
                 self._sinks.remove(sink)
-                self.end(Verdict("pipe closed", PIPE_CLOSED))
+                self.end(Verdict("pipe closed", EXIT_PIPE_CLOSED))
             except ProbetuiError as error:
                 self._sinks.remove(sink)
                 self.end(Verdict("output failed", error.exit_status, str(error)))
             except Exception as error:  # noqa: BLE001  # the session's pods come first
                 self._sinks.remove(sink)
                 self.fail(error)
-        self._judge()
+        self._check_end()
 
-    def _judge(self) -> None:
+    def _check_end(self) -> None:
         if self._watch is not None and self._watch.is_met:
-            self.end(Verdict("until", DONE))
+            self.end(Verdict("until", EXIT_OK))
         elif self._watch is not None and self._watch.impossible:
-            message = f"{self._watch.condition} can never be: {self._watch.impossible}"
-            self.end(Verdict("impossible", ANSWER_IS_NO, message))
+            message = (
+                f"{self._watch.condition} can never happen: {self._watch.impossible}"
+            )
+            self.end(Verdict("impossible", EXIT_NO, message))
         elif self._ends_with_pods:
-            self._judge_pods()
+            self._check_pods_ended()
 
-    def _judge_pods(self) -> None:
+    def _check_pods_ended(self) -> None:
         pods = self._session.snapshot.pods if self._gone else ()
-        if not pods or any(each.pod.uid not in self._gone for each in pods):
+        if not pods or any(pod.pod.uid not in self._gone for pod in pods):
             return
-        failed = [
-            each.pod.name for each in pods if each.status.phase is PodPhase.FAILED
-        ]
+        failed = [pod.pod.name for pod in pods if pod.status.phase is PodPhase.FAILED]
         if failed:
             message = f"ended as Failed: {', '.join(failed)}"
-            self.end(Verdict(PODS_ENDED, ANSWER_IS_NO, message))
+            self.end(Verdict(PODS_ENDED, EXIT_NO, message))
         else:
-            self.end(Verdict(PODS_ENDED, DONE))
+            self.end(Verdict(PODS_ENDED, EXIT_OK))

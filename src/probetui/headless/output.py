@@ -1,4 +1,4 @@
-"""Where a session's entries go when there is no screen: lines, notes, a selection."""
+"""Sinks of sessions without a screen: plain lines, notes, filters."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
-    Entry,
+    DryRunEntry,
     EventEntry,
     FindingEntry,
+    JournalEntry,
     ListenersEntry,
     NoteEntry,
     PodGoneEntry,
     StateEntry,
     StatusEntry,
     TickEntry,
-    TryEntry,
     UserEntry,
 )
 from probetui.safe_text import safe_line
 
 if TYPE_CHECKING:
-    from probetui.presentation.lines import PlainLines
+    from probetui.presentation.plain.lines import PlainLines
 
 
 class LinePrinter:
-    """A sink that prints one line per fact.
+    """A sink that prints plain lines.
 
     Args:
         lines: turns entries into lines.
-        stream: where they go; written whole and flushed each time.
-        encoding: of the stream; what it cannot spell is escaped.
+        stream: where they go; flushed after each write.
+        encoding: of the stream; other characters are escaped.
     """
 
     def __init__(self, lines: PlainLines, stream: BinaryIO, encoding: str) -> None:
@@ -47,12 +47,12 @@ class LinePrinter:
         self._encoding = encoding
         self._has_hung_up = False
 
-    def take(self, entries: Sequence[Entry]) -> None:
+    def consume(self, entries: Sequence[JournalEntry]) -> None:
         """Print the lines of some entries."""
-        self._print([line for each in entries for line in self._lines.feed(each)])
+        self._print([line for entry in entries for line in self._lines.feed(entry)])
 
     def finish(self, now: datetime) -> None:
-        """Print what the lines have kept back."""
+        """Print the lines that were held back."""
         self._print(self._lines.flush(now))
 
     def _print(self, lines: Sequence[str]) -> None:
@@ -72,47 +72,47 @@ class LinePrinter:
             # session that is stopping its pods goes on with that.
 
 
-class NoteTeller:
-    """A sink that passes on what concerns people and is no data.
+class NoteForwarder:
+    """A sink that forwards notes to the user.
 
     Args:
-        tell: gets each note and whether it is about a fault.
+        forward: called with each note and whether it is about a fault.
     """
 
-    def __init__(self, tell: Callable[[str, bool], None]) -> None:
-        self._tell = tell
+    def __init__(self, forward: Callable[[str, bool], None]) -> None:
+        self._forward = forward
 
-    def take(self, entries: Sequence[Entry]) -> None:
-        """Pass on the notes among some entries."""
-        for each in entries:
-            if isinstance(each, NoteEntry) and not each.is_bookmark:
-                self._tell(each.text, each.is_fault)
+    def consume(self, entries: Sequence[JournalEntry]) -> None:
+        """Forward the notes among some entries."""
+        for entry in entries:
+            if isinstance(entry, NoteEntry) and not entry.is_bookmark:
+                self._forward(entry.text, entry.is_fault)
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """Which containers and which probes are wanted; empty stands for all."""
+class EntryFilter:
+    """Which containers and probe types are wanted; empty means all."""
 
     containers: Collection[str] = ()
     probe_types: Collection[ProbeType] = ()
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether every entry is wanted."""
         return not self.containers and not self.probe_types
 
-    def wants(self, entry: Entry) -> bool:
-        """Tell whether an entry is about something that is wanted.
+    def wants(self, entry: JournalEntry) -> bool:
+        """Tell whether an entry is wanted.
 
-        What people did and were told is always wanted; what concerns a pod as a whole
-        only where no containers were named.
+        Commands of the user and notes always are; entries about a whole pod only if no
+        containers are named.
         """
         match entry:
             case UserEntry() | NoteEntry():
                 return True
             case (
                 TickEntry(key=key)
-                | TryEntry(key=key)
+                | DryRunEntry(key=key)
                 | ListenersEntry(key=key)
                 | FindingEntry(key=key)
             ):
@@ -140,13 +140,13 @@ class Selection:
         return not self.probe_types or probe_type in self.probe_types
 
 
-class Selected:
-    """A sink that passes on only what is wanted."""
+class FilteredSink:
+    """A sink that passes on only wanted entries."""
 
-    def __init__(self, sink: Sink, selection: Selection) -> None:
+    def __init__(self, sink: Sink, selection: EntryFilter) -> None:
         self._sink = sink
         self._selection = selection
 
-    def take(self, entries: Sequence[Entry]) -> None:
+    def consume(self, entries: Sequence[JournalEntry]) -> None:
         """Pass on the wanted ones among some entries."""
-        self._sink.take([each for each in entries if self._selection.wants(each)])
+        self._sink.consume([entry for entry in entries if self._selection.wants(entry)])

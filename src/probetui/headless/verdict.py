@@ -1,24 +1,24 @@
-"""How a session ended, and the exit status that this comes to."""
+"""Verdict: why a session ended, and its exit status."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.status import ContainerStatus, Waiting
-from probetui.kubelet.snapshot import PodSnapshot, Snapshot
 
-DONE = 0
-ANSWER_IS_NO = 1
-RUNTIME_GONE = 3
-TIME_IS_UP = 4
-NOT_STARTED = 6
-BUG = 70
-INTERRUPTED = 130
-PIPE_CLOSED = 141
-TERMINATED = 143
+EXIT_OK = 0
+EXIT_NO = 1
+EXIT_RUNTIME_LOST = 3
+EXIT_TIME_LIMIT = 4
+EXIT_NOT_STARTED = 6
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+EXIT_PIPE_CLOSED = 141
+EXIT_TERMINATED = 143
 
 PODS_ENDED = "pods ended"
-"""The reason when there is nothing left to stop."""
+"""The reason of a session whose pods have all ended."""
 
 _CANNOT_START = frozenset(
     {
@@ -33,7 +33,7 @@ _CANNOT_START = frozenset(
         "RunContainerError",
     }
 )
-"""Reasons for waiting that name something a person has to put right.
+"""Waiting reasons that the user has to fix.
 
 Source: kubelet/images/types.go and kuberuntime_container.go, v1.32.10.
 """
@@ -48,21 +48,20 @@ class Verdict:
     message: str = ""
 
 
-def final_verdict(verdict: Verdict, snapshot: Snapshot) -> Verdict:
-    """Return the verdict with what is still wrong taken into account.
+def decide_exit_status(verdict: Verdict, snapshot: Snapshot) -> Verdict:
+    """Return the verdict, changed by what is wrong at the end.
 
-    A condition that was met stays the answer, and so does a signal: whoever asked
-    knows. Anything else gives way to a runtime that is gone (3) and to containers
-    that could not be created or started (6).
+    A condition that was met and a signal stay. Any other verdict gives way to a runtime
+    that does not answer (3) and to containers that could not be created or started (6).
     """
     if verdict.reason in {"until", "interrupted", "terminated"}:
         return verdict
     if snapshot.runtime_lost_since is not None:
         message = f"the runtime does not answer: {snapshot.runtime_error}"
-        return replace(verdict, exit_status=RUNTIME_GONE, message=message)
+        return replace(verdict, exit_status=EXIT_RUNTIME_LOST, message=message)
     broken = [line for pod in snapshot.pods for line in _not_started(pod)]
     if broken:
-        return replace(verdict, exit_status=NOT_STARTED, message="\n".join(broken))
+        return replace(verdict, exit_status=EXIT_NOT_STARTED, message="\n".join(broken))
     return verdict
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class EventType(StrEnum):
-    """How bad an event is."""
+    """The type of an event, in the API's words."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
@@ -18,7 +18,7 @@ class EventType(StrEnum):
 class Event:
     """One occurrence of an event; occurrences are never merged here.
 
-    `field_path` is `spec.containers{app}` and the like, empty for the pod itself.
+    `field_path` is such as `spec.containers{app}`, empty for the pod itself.
     """
 
     type: EventType

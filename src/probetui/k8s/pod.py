@@ -1,4 +1,4 @@
-"""A pod and its containers, as much of the spec as can be carried out here."""
+"""`v1.Pod` and its containers as frozen values: the fields that probetui supports."""
 
 from __future__ import annotations
 
@@ -10,17 +10,72 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from probetui.k8s.environment import EnvFrom, EnvVarSource
-from probetui.k8s.network import DNSConfig, HostAlias
 from probetui.k8s.probe import LifecycleHandler, Probe, ProbeType
-from probetui.k8s.security import PodSecurityContext, SecurityContext
 from probetui.k8s.volume import Volume
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityContext:
+    """`v1.SecurityContext`; None leaves it to the pod, the image or the runtime.
+
+    `run_as_user_name` is the image's user where only its name is known.
+    """
+
+    run_as_user: int | None = None
+    run_as_user_name: str = ""
+    run_as_group: int | None = None
+    run_as_non_root: bool | None = None
+    privileged: bool | None = None
+    read_only_root_filesystem: bool | None = None
+    allow_privilege_escalation: bool | None = None
+    add_capabilities: tuple[str, ...] = ()
+    drop_capabilities: tuple[str, ...] = ()
+    seccomp_profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodSecurityContext:
+    """`v1.PodSecurityContext`: the defaults for all containers of a pod."""
+
+    run_as_user: int | None = None
+    run_as_group: int | None = None
+    run_as_non_root: bool | None = None
+    supplemental_groups: tuple[int, ...] = ()
+    fs_group: int | None = None
+    seccomp_profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DNSOption:
+    """An option of the resolver; many have no value."""
+
+    name: str
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DNSConfig:
+    """A pod's own name servers, search domains and resolver options."""
+
+    nameservers: tuple[str, ...] = ()
+    searches: tuple[str, ...] = ()
+    options: tuple[DNSOption, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostAlias:
+    """Host names of an address in `/etc/hosts`."""
+
+    ip: str
+    hostnames: tuple[str, ...] = ()
+
 
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
 NO_QUANTITIES: Mapping[str, Decimal] = MappingProxyType({})
 
 
 class RestartPolicy(StrEnum):
-    """When an exited container of a pod is started again."""
+    """When the kubelet restarts exited containers."""
 
     ALWAYS = "Always"
     ON_FAILURE = "OnFailure"
@@ -40,8 +95,8 @@ class EnvVar:
     """One environment variable.
 
     `has_value_from` marks a variable with a source instead of a value; exec probes
-    see it with an empty value. `value_from` is that source, None where it is of a kind
-    that is not known here; the variable is then empty.
+    see it with an empty value. `value_from` is that source, None for an unsupported
+    kind of source; the variable is then empty.
     """
 
     name: str
@@ -79,7 +134,7 @@ class VolumeMount:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a container asks for and may use, in base units by resource name.
+    """Requests and limits by resource name, in base units.
 
     CPU is in cores, memory in bytes.
     """
@@ -183,9 +238,9 @@ class Pod:
 
     def volume(self, name: str) -> Volume | None:
         """Return the volume of that name, or None."""
-        for each in self.volumes:
-            if each.name == name:
-                return each
+        for volume in self.volumes:
+            if volume.name == name:
+                return volume
         return None
 
     @property
@@ -196,7 +251,9 @@ class Pod:
     @property
     def sidecars(self) -> tuple[Container, ...]:
         """The restartable init containers, in order."""
-        return tuple(each for each in self.init_containers if each.is_sidecar)
+        return tuple(
+            container for container in self.init_containers if container.is_sidecar
+        )
 
     def all_containers(self) -> Iterator[Container]:
         """Yield the init containers in order, then the regular ones."""
@@ -204,17 +261,17 @@ class Pod:
         yield from self.containers
 
     def containers_with_paths(self) -> Iterator[tuple[str, Container]]:
-        """Yield the same containers, each after its path in the API's JSON."""
-        for index, each in enumerate(self.init_containers):
-            yield f"spec.initContainers[{index}]", each
-        for index, each in enumerate(self.containers):
-            yield f"spec.containers[{index}]", each
+        """Yield the same containers with their paths in the API's JSON."""
+        for index, container in enumerate(self.init_containers):
+            yield f"spec.initContainers[{index}]", container
+        for index, container in enumerate(self.containers):
+            yield f"spec.containers[{index}]", container
 
     def container(self, name: str) -> Container | None:
         """Return the container of that name, regular ones first, or None."""
-        for each in (*self.containers, *self.init_containers):
-            if each.name == name:
-                return each
+        for container in (*self.containers, *self.init_containers):
+            if container.name == name:
+                return container
         return None
 
     def field_path(self, container_name: str) -> str:
@@ -227,8 +284,8 @@ class Pod:
             ("initContainers", self.init_containers),
             ("ephemeralContainers", self.ephemeral_containers),
         ):
-            for index, each in enumerate(containers):
-                if each.name == container_name:
-                    here = f"{{{each.name}}}" if each.name else f"[{index}]"
+            for index, container in enumerate(containers):
+                if container.name == container_name:
+                    here = f"{{{container.name}}}" if container.name else f"[{index}]"
                     return f"spec.{field_name}{here}"
         return "implicitly required container " + container_name

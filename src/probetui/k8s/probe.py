@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ProbeType(StrEnum):
-    """Which of a container's three probes; the value is the word in events."""
+    """The type of a probe; the value is the word in events."""
 
     LIVENESS = "Liveness"
     READINESS = "Readiness"
@@ -24,7 +24,7 @@ class ExecAction:
 
 @dataclass(frozen=True, slots=True)
 class HTTPHeader:
-    """One header as written in the manifest."""
+    """`v1.HTTPHeader`."""
 
     name: str
     value: str

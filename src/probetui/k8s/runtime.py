@@ -1,11 +1,17 @@
-"""What a container runtime says of its containers, the kubelet's `kubecontainer`."""
+"""What a container runtime reports: containers, images, the node, listening sockets.
+
+Source: kubelet/container/runtime.go, v1.32.10.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
-from typing import NewType
+from types import MappingProxyType
+from typing import NamedTuple, NewType
 
 ContainerID = NewType("ContainerID", str)
 """`<runtime>://<id>`; the empty text is the empty ID."""
@@ -14,7 +20,7 @@ NO_CONTAINER = ContainerID("")
 
 
 def parse_container_id(text: str) -> ContainerID:
-    """Read a container ID; what is not `<runtime>://<id>` is the empty ID.
+    """Parse a container ID; any text but `<runtime>://<id>` gives the empty ID.
 
     Source: kubelet/container/runtime.go, v1.32.10, ParseContainerID.
     """
@@ -78,7 +84,7 @@ class SandboxStatus:
 
 @dataclass(frozen=True, slots=True)
 class RuntimePodStatus:
-    """All sandboxes and containers of one pod, each newest first.
+    """All sandboxes and containers of one pod, newest first.
 
     `ips` are those of the newest sandbox, if it is ready.
     """
@@ -91,9 +97,99 @@ class RuntimePodStatus:
     ips: tuple[str, ...] = ()
     seen_at: datetime | None = None
 
+    def running(self) -> tuple[RuntimeContainerStatus, ...]:
+        """Return the running instances."""
+        return tuple(
+            container
+            for container in self.containers
+            if container.state is RuntimeState.RUNNING
+        )
+
     def newest(self, name: str) -> RuntimeContainerStatus | None:
         """Return the newest instance of a container, or None."""
-        for each in self.containers:
-            if each.name == name:
-                return each
+        for container in self.containers:
+            if container.name == name:
+                return container
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredImage:
+    """An image on the node.
+
+    Attributes:
+        image_id: the ID of its content.
+        names: its tags and digests, as the runtime writes them.
+        size_bytes: its size, shared layers included.
+        used_by: names of its containers, exited and unmanaged ones included.
+        is_pinned: image garbage collection must keep it.
+    """
+
+    image_id: str
+    names: tuple[str, ...] = ()
+    size_bytes: int = 0
+    used_by: tuple[str, ...] = ()
+    is_pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFilesystem:
+    """The file system of the images, its capacity and what is available."""
+
+    capacity_bytes: int
+    available_bytes: int
+
+
+NOTHING: Mapping[str, Decimal] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The node, as far as pods can ask about it.
+
+    `ip` is the address at which pods reach it. `allocatable` is in base units by
+    resource name, without the resources that are not known.
+    """
+
+    name: str = "localhost"
+    ip: str = "127.0.0.1"
+    allocatable: Mapping[str, Decimal] = field(
+        default_factory=lambda: NOTHING, hash=False
+    )
+
+
+UNKNOWN_NODE = Node()
+"""A node about which nothing is known."""
+
+
+ANYWHERE = frozenset({"0.0.0.0", "::"})
+"""Addresses that stand for every address of the network."""
+
+
+class SocketAddress(NamedTuple):
+    """An address and a port: of a listening socket, or of a connection's peer."""
+
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        """Return `address:port`, an IPv6 address in brackets."""
+        if ":" in self.address:
+            return f"[{self.address}]:{self.port}"
+        return f"{self.address}:{self.port}"
+
+
+class ListenerScope(StrEnum):
+    """Whose network namespace was searched for listening sockets."""
+
+    CONTAINER = "container"
+    POD = "pod"
+    MACHINE = "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Listening TCP sockets, without duplicates, sorted by port and address."""
+
+    endpoints: tuple[SocketAddress, ...]
+    extent: ListenerScope

@@ -20,10 +20,10 @@ _COMMA = re.compile(r",(?![^()]*\))")
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
-    """One label: its values as they must be, or must not be.
+class LabelRequirement:
+    """A label and the values that it must have, or must not have if `negated`.
 
-    `values` None asks only whether the label is there.
+    `values` is None for a requirement about the key alone.
     """
 
     key: str
@@ -31,31 +31,33 @@ class Requirement:
     negated: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell; a label that is not there has none of the values."""
+        """Tell whether labels match; an absent label has none of the values."""
         value = labels.get(self.key)
         if self.values is None:
             return (value is not None) is not self.negated
         return (value in self.values) is not self.negated
 
 
-def parse_selector(text: str) -> tuple[Requirement, ...]:
-    """Read a selector; every requirement has to match.
+def parse_selector(text: str) -> tuple[LabelRequirement, ...]:
+    """Parse a selector; every requirement has to match.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not a selector.
     """
-    return tuple(_requirement(each.strip()) for each in _COMMA.split(text))
+    return tuple(
+        _requirement(requirement.strip()) for requirement in _COMMA.split(text)
+    )
 
 
-def _requirement(text: str) -> Requirement:
+def _requirement(text: str) -> LabelRequirement:
     if match := _MEMBERSHIP.fullmatch(text):
         key, word, listed = match.groups()
-        values = frozenset(each.strip() for each in listed.split(","))
-        return Requirement(key, values, negated=word == "notin")
+        values = frozenset(member.strip() for member in listed.split(","))
+        return LabelRequirement(key, values, negated=word == "notin")
     if match := _EQUALITY.fullmatch(text):
         key, sign, value = match.groups()
-        return Requirement(key, frozenset({value}), negated=sign == "!=")
+        return LabelRequirement(key, frozenset({value}), negated=sign == "!=")
     if match := _EXISTENCE.fullmatch(text):
-        return Requirement(match[2], None, negated=bool(match[1]))
+        return LabelRequirement(match[2], None, negated=bool(match[1]))
     forms = "app=web, tier!=db, env in (a, b), app, !app"
     raise UsageError(f'-l: "{text}" is not a label requirement (as in {forms})')

@@ -1,4 +1,4 @@
-"""What a pod's status says: `v1.PodStatus` as frozen values."""
+"""`v1.PodStatus` as frozen values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class PodPhase(StrEnum):
-    """Where a pod is in its life."""
+    """The phase of a pod."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -18,7 +18,7 @@ class PodPhase(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the pod has ended."""
+        """Whether the pod has finished."""
         return self in _TERMINAL
 
 
@@ -46,7 +46,7 @@ class PodCondition:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Not running yet, or not running again yet."""
+    """`v1.ContainerStateWaiting`."""
 
     reason: str = ""
     message: str = ""
@@ -54,14 +54,14 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Running; `started_at` is None where the runtime gave no time."""
+    """`v1.ContainerStateRunning`; `started_at` is None if the runtime gave no time."""
 
     started_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Terminated:
-    """Ended, by itself or by a signal."""
+    """`v1.ContainerStateTerminated`."""
 
     exit_code: int
     reason: str = ""
@@ -76,7 +76,7 @@ ContainerState = Waiting | Running | Terminated
 
 @dataclass(frozen=True, slots=True)
 class VolumeMountStatus:
-    """A mount as the status lists it."""
+    """`v1.VolumeMountStatus`."""
 
     name: str
     mount_path: str
@@ -86,7 +86,7 @@ class VolumeMountStatus:
 
 @dataclass(frozen=True, slots=True)
 class ContainerStatus:
-    """A container's status; `started` None means not set, which is not False."""
+    """`v1.ContainerStatus`; `started` is None where it is not set."""
 
     name: str
     container_id: str = ""
@@ -102,7 +102,7 @@ class ContainerStatus:
 
 @dataclass(frozen=True, slots=True)
 class PodStatus:
-    """A pod's status; statuses are None where the API would have null."""
+    """`v1.PodStatus`; lists of statuses are None where the API has null."""
 
     phase: PodPhase = PodPhase.PENDING
     conditions: tuple[PodCondition, ...] = ()
@@ -117,17 +117,17 @@ class PodStatus:
 
     def condition(self, condition_type: str) -> PodCondition | None:
         """Return the condition of that type, or None."""
-        for each in self.conditions:
-            if each.type == condition_type:
-                return each
+        for condition in self.conditions:
+            if condition.type == condition_type:
+                return condition
         return None
 
     def container(self, name: str) -> ContainerStatus | None:
         """Return the status of the container of that name, regular ones first."""
-        for each in (
+        for status in (
             *(self.container_statuses or ()),
             *(self.init_container_statuses or ()),
         ):
-            if each.name == name:
-                return each
+            if status.name == name:
+                return status
         return None

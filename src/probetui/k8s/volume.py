@@ -1,14 +1,16 @@
-"""Volumes of a pod: what they are made from, and what files some of them hold."""
+"""Volumes of a pod, and the ConfigMaps and Secrets that fill them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
+from types import MappingProxyType
 
 from probetui.k8s.environment import FieldRef, ResourceFieldRef
 
 FILE_MODE = 0o644
-"""The mode of files that nobody chose another one for."""
+"""The default mode of files in volumes."""
 
 MEMORY = "Memory"
 """The medium of an emptyDir that is kept in memory."""
@@ -32,7 +34,7 @@ class HostPath:
 
 @dataclass(frozen=True, slots=True)
 class KeyToPath:
-    """Where an entry goes in the volume; without a mode it has the volume's."""
+    """The path of an entry in the volume; None is the volume's default mode."""
 
     key: str
     path: str
@@ -59,7 +61,7 @@ class SecretFiles:
 
 @dataclass(frozen=True, slots=True)
 class DownwardAPIFile:
-    """A file with something about the pod; `ref` is None for an empty one."""
+    """A file with a field of the pod; it is empty where `ref` is None."""
 
     path: str
     ref: FieldRef | ResourceFieldRef | None
@@ -68,7 +70,7 @@ class DownwardAPIFile:
 
 @dataclass(frozen=True, slots=True)
 class DownwardAPIFiles:
-    """Files about the pod."""
+    """Files with fields of the pod."""
 
     items: tuple[DownwardAPIFile, ...] = ()
 
@@ -78,9 +80,9 @@ FileSource = ConfigMapFiles | SecretFiles | DownwardAPIFiles
 
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """Files from several sources; of those with one path, the last one counts.
+    """Files from several sources; of two with the same path the last one is used.
 
-    Volumes of the kinds configMap, secret and downwardAPI are this with one source.
+    A volume of the kind configMap, secret or downwardAPI is this with one source.
     """
 
     sources: tuple[FileSource, ...] = ()
@@ -89,9 +91,9 @@ class Projected:
 
 @dataclass(frozen=True, slots=True)
 class OtherVolume:
-    """A volume of a kind that probetui does not have, named as in the spec.
+    """A volume of an unsupported kind, named as in the spec.
 
-    The pod gets an empty folder in its place.
+    The pod gets an empty directory instead.
     """
 
     kind: str
@@ -110,8 +112,36 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class VolumeFile:
-    """A file as it has to be in a volume; `path` is relative and without `..`."""
+    """A file to write into a volume; `path` is relative and without `..`."""
 
     path: str
     content: bytes
     mode: int = FILE_MODE
+
+
+NO_TEXTS: Mapping[str, str] = MappingProxyType({})
+NO_BYTES: Mapping[str, bytes] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMap:
+    """`v1.ConfigMap`; no key is in both mappings."""
+
+    name: str
+    namespace: str = "default"
+    data: Mapping[str, str] = field(default_factory=lambda: NO_TEXTS, hash=False)
+    binary_data: Mapping[str, bytes] = field(
+        default_factory=lambda: NO_BYTES, hash=False
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """`v1.Secret`, its data decoded from Base64."""
+
+    name: str
+    namespace: str = "default"
+    data: Mapping[str, bytes] = field(default_factory=lambda: NO_BYTES, hash=False)
+
+
+ConfigObject = ConfigMap | Secret

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from probetui.k8s.node import NOWHERE, Node
+from probetui.k8s.runtime import UNKNOWN_NODE, Node
 
 LONG_AGO = timedelta(seconds=1_000_000)
 
@@ -28,14 +28,14 @@ class KubeletConfig:
         sidecar_probes_end_with_never: in a pod with restartPolicy Never, a sidecar's
             probe workers leave for good when it terminates, although the sidecar is
             restarted. True in 1.32; later versions keep probing.
-        creates: a container that is not there is created; else it is waited for.
-        restarts: one that has ended is started again; else that is only told.
-        kills: one whose probes demand it is stopped; else that is only told.
-        freezes: while probes are paused, containers stand still.
-        finds_listeners: after a refused connection, it is looked where the container
-            listens.
-        tells_findings: what probes show to be unwise is told, once of each.
-        node: what pods are told of the machine they run on.
+        creates: a missing container is created; else the kubelet waits for it.
+        restarts: a container that exited is started again; else that is only journaled.
+        kills: a container whose probes failed is stopped; else that is only journaled.
+        freezes: containers are frozen while probes are paused.
+        finds_listeners: after a refused connection, the listeners of the container are
+            looked up.
+        tells_findings: findings about probes are journaled, once per probe.
+        node: the node, as pods see it.
     """
 
     version: str = "1.32"
@@ -67,4 +67,4 @@ class KubeletConfig:
     finds_listeners: bool = False
     tells_findings: bool = False
 
-    node: Node = NOWHERE
+    node: Node = UNKNOWN_NODE

@@ -1,4 +1,4 @@
-"""What can come out of the engine: what it wants done in the world."""
+"""Effects: what the kubelet wants done, by probers and the container runtime."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RunPodSandbox:
 
 @dataclass(frozen=True, slots=True)
 class GetPodSandboxStatus:
-    """Look at a sandbox that was just made; the value is a `SandboxStatus`."""
+    """Inspect a new sandbox; the value is a `SandboxStatus`."""
 
     sandbox_id: str
 
@@ -60,7 +60,7 @@ class RemovePodSandbox:
 
 @dataclass(frozen=True, slots=True)
 class MountVolume:
-    """Have a volume ready for the containers of a pod.
+    """Prepare a volume for the containers of a pod.
 
     One that is there already keeps what is in it. A volume that is made of files has
     `files` and no others; they are dated `at`, when it was asked for.
@@ -74,7 +74,7 @@ class MountVolume:
 
 @dataclass(frozen=True, slots=True)
 class UnmountVolume:
-    """Let go of a pod's volume, and of what is in it unless it is the node's own."""
+    """Unmount a pod's volume; remove its content unless it is the node's own."""
 
     pod_uid: str
     volume_name: str
@@ -159,8 +159,8 @@ class RunHook:
     pod_ip: str
 
 
-class Disruption(StrEnum):
-    """What can be done to a container behind the kubelet's back."""
+class Fault(StrEnum):
+    """A fault to inject into a container; the kubelet is not told."""
 
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"
@@ -171,7 +171,7 @@ class Disruption(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Disrupt:
+class InjectFault:
     """Freeze or unfreeze a container, signal its main process, cut off its pod.
 
     `STOP` is SIGTERM, `KILL` is SIGKILL, both to the main process.
@@ -179,7 +179,7 @@ class Disrupt:
 
     container_id: ContainerID
     container_name: str
-    disruption: Disruption
+    fault: Fault
 
 
 Operation = (
@@ -197,7 +197,7 @@ Operation = (
     | StopContainer
     | RemoveContainer
     | RunHook
-    | Disrupt
+    | InjectFault
 )
 
 

@@ -1,4 +1,4 @@
-"""What happened, in order: what the screen, the plain lines and the record say.
+"""The journal: what happened, in order; the screen, plain lines and records show it.
 
 Every entry has a sequence number that grows by one, and the instant it happened.
 """
@@ -11,9 +11,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from probetui.k8s.event import Event
-from probetui.k8s.listeners import Endpoint, Listeners
 from probetui.k8s.probe import ProbeKey
-from probetui.k8s.runtime import ContainerID
+from probetui.k8s.runtime import ContainerID, Listeners, SocketAddress
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.outcome import Attempt, Result
 
@@ -47,7 +46,7 @@ class Trigger(StrEnum):
     USER = "user"
 
 
-class Action(StrEnum):
+class TickAction(StrEnum):
     """What the outcome of a tick led to; WOULD_KILL where this kubelet does not act."""
 
     NONE = "no-action"
@@ -74,10 +73,9 @@ class TickEntry(NamedTuple):
     `at` is when it was over, `started_at` when the tick fired. `run` counts equal
     results in a row, `threshold` is the one that applies to `result`. `n` counts the
     ticks of this worker from 1. `new_container` says that this tick was the first to
-    see its container. `muted` says that the result had no consequences because a person
-    said so; the action is `MUTED` where it would have had some. `delay` is how much
-    later each attempt was answered, because a person said so. `held` is how long the
-    tick was due before a pause let it go.
+    see its container. `muted` says that a person had results ignored; the action
+    is `MUTED` where the result would have had consequences. `delay` is by how much each
+    attempt was delayed by a person. `held` is for how long a pause held the tick back.
     """
 
     sequence: int
@@ -101,15 +99,15 @@ class TickEntry(NamedTuple):
     stored_after: Result | None
     hold_before: bool
     hold_after: bool
-    action: Action
+    action: TickAction
     muted: bool = False
     delay: timedelta = timedelta()
     held: timedelta = timedelta()
 
 
 @dataclass(frozen=True, slots=True)
-class TryEntry:
-    """A probe that a person tried: it was run and shown, and counts for nothing.
+class DryRunEntry:
+    """A dry run: a probe that was run and shown, and does not count.
 
     `result` is None where the probe could not be run.
     """
@@ -134,7 +132,7 @@ class EventEntry:
     tick: TickEntry | None = None
 
 
-class What(StrEnum):
+class StateField(StrEnum):
     """What of a pod or container changed."""
 
     READY = "ready"
@@ -160,17 +158,17 @@ class StateEntry:
     pod_uid: str
     container_name: str
     subject: str
-    what: What
+    what: StateField
     before: str
     after: str
     cause: int | None = None
 
 
-class Lifecycle(StrEnum):
+class LifecycleStep(StrEnum):
     """A step in the life of a container instance.
 
-    GONE is one that ran when it was last seen. What would be done is only told where
-    this kubelet does not act.
+    GONE is one that ran when it was last seen. WOULD_STOP and WOULD_START are journaled
+    where this kubelet does not act.
     """
 
     CREATED = "created"
@@ -184,7 +182,7 @@ class Lifecycle(StrEnum):
     WOULD_START = "would-start"
 
 
-class By(StrEnum):
+class ExitCause(StrEnum):
     """Who asked for a container's end."""
 
     LIVENESS = "liveness"
@@ -210,14 +208,36 @@ class ContainerEntry:
     container_name: str
     container_id: ContainerID
     restart_count: int
-    what: Lifecycle
+    what: LifecycleStep
     exit_code: int | None = None
     signal: int | None = None
     oom_killed: bool = False
     grace_period_seconds: int | None = None
     grace_source: str = ""
-    by: By | None = None
+    by: ExitCause | None = None
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingSnapshot:
+    """A container that is being stopped."""
+
+    since: datetime
+    grace_period_seconds: int
+    grace_source: str
+    by: ExitCause
+
+
+@dataclass(frozen=True, slots=True)
+class LastExit:
+    """How the instance before this one, or this one, ended."""
+
+    at: datetime
+    exit_code: int
+    by: ExitCause
+    reason: str
+    oom_killed: bool
+    container_id: ContainerID
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +273,7 @@ class StatusEntry:
 
 @dataclass(frozen=True, slots=True)
 class UserEntry:
-    """Something a person asked for; `target` is in words."""
+    """A command of a person; `target` is text."""
 
     sequence: int
     at: datetime
@@ -263,7 +283,7 @@ class UserEntry:
 
 @dataclass(frozen=True, slots=True)
 class NoteEntry:
-    """Something to tell a person, of the runtime or of probetui itself.
+    """A note to the user, about the runtime or about probetui itself.
 
     `is_bookmark` says that it is that person's own.
     """
@@ -287,7 +307,7 @@ class ListenersEntry:
     at: datetime
     key: ProbeKey
     container_id: ContainerID
-    refused_at: Endpoint
+    refused_at: SocketAddress
     listeners: Listeners | None
     problem: str = ""
     cause: int | None = None
@@ -295,7 +315,7 @@ class ListenersEntry:
 
 @dataclass(frozen=True, slots=True)
 class FindingEntry:
-    """What a probe showed to be likely not meant so; told once of each probe.
+    """A finding about a probe that ran; journaled once per probe.
 
     `rule` is the name of the finding, `path` the field of the pod that it is about and
     `place` where that stands in its manifest, empty if that is not known. `cause` is
@@ -321,9 +341,9 @@ class PodGoneEntry:
     pod_uid: str
 
 
-Entry = (
+JournalEntry = (
     TickEntry
-    | TryEntry
+    | DryRunEntry
     | EventEntry
     | StateEntry
     | ContainerEntry

@@ -1,4 +1,4 @@
-"""What probing came to: one attempt, one probe, and what is believed of it."""
+"""Probe outcomes: one attempt, one probe, and the result after thresholds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
-from probetui.k8s.listeners import Endpoint
 from probetui.k8s.probe import HTTPHeader
+from probetui.k8s.runtime import SocketAddress
 
 
 class ProbeResult(StrEnum):
-    """What one run of a handler said.
+    """The result of one run of a handler.
 
     Source: pkg/probe/probe.go, v1.32.10, Result.
     """
@@ -23,7 +23,7 @@ class ProbeResult(StrEnum):
 
 
 class Result(IntEnum):
-    """What is believed of a container once the thresholds are passed.
+    """The result of a probe that passed its threshold.
 
     Source: prober/results/results_manager.go, v1.32.10, Result.
     """
@@ -39,7 +39,7 @@ class Result(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class HTTPAnswer:
-    """What a server answered, of which output and event tell only a part.
+    """A server's answer, of which output and event show only a part.
 
     `body` is empty where the output is the body. `redirects` are the locations that
     were followed before, in order. `cut_bytes` is how much of headers and redirects is
@@ -71,7 +71,7 @@ class Attempt:
     duration: timedelta = timedelta()
     detail: str = ""
     http: HTTPAnswer | None = None
-    refused_at: Endpoint | None = None
+    refused_at: SocketAddress | None = None
     is_missing: bool = False
 
 

@@ -1,4 +1,4 @@
-"""Where a pod came from, as its annotations say.
+"""Pod sources: API server or static, by annotations.
 
 Source: kubelet/types/pod_update.go, v1.32.10.
 """
@@ -17,7 +17,7 @@ FILE_SOURCE = "file"
 
 
 def is_static_pod(pod: Pod) -> bool:
-    """Tell whether a pod came from anywhere but the API server.
+    """Return whether a pod came from anywhere but the API server.
 
     A pod without the annotation is not static.
     """

@@ -1,9 +1,9 @@
-"""Pod YAML to pods, or an error that says line and path.
+"""Load pods from YAML; errors give line and path.
 
-The types of the API are lightkube's; its client is not wanted. Whoever imports
-`lightkube.models` imports the package above, which imports that client and an HTTP
-library: 20 ms, and an adapter to the world where there is to be none. So the package
-is put in place as it is found and not run, unless somebody has imported it already.
+The schema of the API is lightkube's models. To import `lightkube.models` imports the
+package above, with its client and an HTTP library: 260 ms, and I/O in a layer without
+any. So the package is put in place without running it, unless it is imported already
+(docs/decisions/api-objects.md).
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""ConfigMap and Secret documents to values, with what is wrong in them.
+"""Decode and validate ConfigMaps and Secrets.
 
 Source: pkg/apis/core/validation/validation.go, v1.32.10, ValidateConfigMap,
-ValidateSecret. What certain types of Secrets must hold is not asked for.
+ValidateSecret. Types of Secrets are not validated.
 """
 
 from __future__ import annotations
@@ -14,32 +14,37 @@ from types import MappingProxyType
 
 from lightkube.models import core_v1, meta_v1
 
-from probetui.k8s.config import ConfigMap, ConfigObject, Secret
-from probetui.manifest import names, wording
+from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
 from probetui.manifest.decode import decode
-from probetui.manifest.field_error import FieldError, invalid, required, too_long
-from probetui.manifest.nodes import MapNode, join, locate
 from probetui.manifest.problem import Problem, Severity
+from probetui.manifest.validation import messages, names
+from probetui.manifest.validation.field_error import (
+    FieldError,
+    invalid,
+    required,
+    too_long,
+)
+from probetui.manifest.yaml.nodes import MapNode, join_path, locate_field
 
 KINDS: Mapping[str, type[core_v1.ConfigMap | core_v1.Secret]] = MappingProxyType(
     {"ConfigMap": core_v1.ConfigMap, "Secret": core_v1.Secret}
 )
 _MAX_BYTES = 1024 * 1024
 _LINE_ENDS = str.maketrans("", "", "\r\n")
-"""What Go's decoder of base64 does not look at."""
+"""What Go's decoder of base64 skips."""
 
 
 @dataclass(slots=True)
-class ConfigReader:
+class ConfigObjectReader:
     """Reads one document.
 
     Args:
         kind: ConfigMap or Secret.
-        node: the document, or a member of a list in one.
-        path: where it stands in its file.
-        unknown: how bad a field is that the object does not have, None for not at all.
+        node: the document, or an item of a list.
+        path: its path in the document.
+        unknown: the severity of unknown fields, None to ignore them.
 
-    What is wrong is added to `problems`.
+    Errors are added to `problems`.
     """
 
     kind: str
@@ -52,21 +57,11 @@ class ConfigReader:
         """Return the object, None if it cannot be used.
 
         Args:
-            namespace: its namespace, whatever the document says.
+            namespace: its namespace, instead of the document's; None keeps that.
         """
         decoded = decode(self.node, KINDS[self.kind], self.path)
         self.problems += decoded.problems
-        if self.unknown is not None:
-            self.problems += (
-                Problem(
-                    each.position,
-                    each.path,
-                    each.message,
-                    self.unknown,
-                    "unknown-field",
-                )
-                for each in decoded.unknown
-            )
+        self.problems += decoded.unknown_problems(self.unknown)
         if decoded.problems:
             return None
         written = decoded.value
@@ -79,7 +74,7 @@ class ConfigReader:
             value = self._config_map(written, name, home)
         else:
             value = self._secret(written, name, home)
-        is_bad = any(each.severity is Severity.ERROR for each in self.problems)
+        is_bad = any(problem.severity is Severity.ERROR for problem in self.problems)
         return None if is_bad else value
 
     def _config_map(
@@ -90,15 +85,15 @@ class ConfigReader:
         self._add(*_key_errors("data", data), *_key_errors("binaryData", binary))
         for key in data.keys() & binary.keys():
             detail = "duplicate of key present in binaryData"
-            self._add(invalid(join("data", key), key, detail))
-        self._add(*_size_errors([*map(to_bytes, data.values()), *binary.values()]))
+            self._add(invalid(join_path("data", key), key, detail))
+        self._add(*_size_errors([*map(encode_text, data.values()), *binary.values()]))
         return ConfigMap(name, namespace, data, binary)
 
     def _secret(self, written: core_v1.Secret, name: str, namespace: str) -> Secret:
-        """Return a Secret; of a key that is in both, `stringData` counts."""
+        """Return a Secret; `stringData` overrides `data`."""
         data = self._decoded("data", written.data or {})
         for key, text in (written.stringData or {}).items():
-            data[key] = to_bytes(text)
+            data[key] = encode_text(text)
         self._add(*_key_errors("data", data), *_size_errors(data.values()))
         return Secret(name, namespace, data)
 
@@ -110,30 +105,42 @@ class ConfigReader:
             except (binascii.Error, ValueError):
                 plain = "data" if self.kind == "ConfigMap" else "stringData"
                 message = f"must be base64 (`{plain}` takes plain text)"
-                self._problem(join(field_name, key), message, "base64")
+                self._problem(join_path(field_name, key), message, "base64")
         return found
 
     def _add(self, *errors: FieldError) -> None:
-        for each in errors:
-            self._problem(each.field, wording.sentence(each), each.type.value)
+        for error in errors:
+            self._problem(
+                error.field, messages.format_field_error(error), error.type.value
+            )
 
     def _problem(self, field_path: str, message: str, rule: str) -> None:
         whole = f"{self.path}.{field_path}" if self.path else field_path
         self.problems.append(
-            Problem(locate(self.node, field_path), whole, message, Severity.ERROR, rule)
+            Problem(
+                locate_field(self.node, field_path),
+                whole,
+                message,
+                Severity.ERROR,
+                rule,
+            )
         )
 
 
 def _name_errors(name: str) -> Iterator[FieldError]:
     if name:
-        yield from names.errors("metadata.name", name, names.subdomain(name))
+        yield from names.invalid_names(
+            "metadata.name", name, names.check_subdomain(name)
+        )
     else:
         yield required("metadata.name", "name or generateName is required")
 
 
 def _key_errors(field_name: str, data: Mapping[str, object]) -> Iterator[FieldError]:
     for key in data:
-        yield from names.errors(join(field_name, key), key, names.config_key(key))
+        yield from names.invalid_names(
+            join_path(field_name, key), key, names.check_config_key(key)
+        )
 
 
 def _size_errors(contents: Iterable[bytes]) -> Iterator[FieldError]:
@@ -141,6 +148,6 @@ def _size_errors(contents: Iterable[bytes]) -> Iterator[FieldError]:
         yield too_long("data", f"may not be more than {_MAX_BYTES} bytes")
 
 
-def to_bytes(text: str) -> bytes:
-    """Return a text as it is stored; a surrogate that is no byte is replaced."""
+def encode_text(text: str) -> bytes:
+    """Encode a text as UTF-8; lone surrogates are replaced."""
     return text.encode("utf-8", "replace")

@@ -1,17 +1,15 @@
-"""Nodes to lightkube's models, telling all that does not fit, not only the first.
+"""Decode YAML nodes as lightkube's models, reporting every error, not only the first.
 
-One walk over the tree beside the model's fields; no field is known here by name.
-msgspec, which lightkube decodes with, stops at the first error and knows no lines.
-The rules are those of Go's decoder: no number is text, a whole float is a whole
-number, null is as good as absent, and names must match letter by letter.
+msgspec, with which lightkube decodes, stops at the first error and has no lines. The
+rules are those of Go's decoder: numbers are no strings, a whole float is an integer,
+null counts as absent, and names are case-sensitive.
 """
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -19,24 +17,25 @@ from typing import Generic, TypeVar, cast
 
 import msgspec
 
-from probetui.manifest import quantity, schema
-from probetui.manifest.nodes import (
-    Entry,
+from probetui.k8s.api.quantity import is_quantity
+from probetui.manifest import schema
+from probetui.manifest.problem import Position, Problem, Severity, quote, quote_short
+from probetui.manifest.schema import FieldKind, FieldSchema
+from probetui.manifest.yaml.nodes import (
     ListNode,
+    MapEntry,
     MapNode,
-    Node,
     ScalarNode,
+    YamlNode,
     is_null,
-    join,
-    locate,
+    join_path,
+    locate_field,
     to_plain,
 )
-from probetui.manifest.problem import Position, Problem, clipped, quote
-from probetui.manifest.schema import Field, Kind
+from probetui.suggestions import FIELD_CUTOFF, nearest
 
 Model = TypeVar("Model", bound=msgspec.Struct)
 
-_LONGEST_NAME = 100
 """Of a field that may be meant; to compare takes longer with each character."""
 
 _INT32 = range(-(2**31), 2**31)
@@ -47,7 +46,7 @@ _EXPONENT_FROM = 1e21
 
 @dataclass(frozen=True, slots=True)
 class UnknownField:
-    """A field that the object does not have; `suggestion` may be empty."""
+    """A field that the type does not have; `suggestion` may be empty."""
 
     path: str
     name: str
@@ -56,26 +55,33 @@ class UnknownField:
 
     @property
     def message(self) -> str:
-        """The sentence about it, without the place."""
+        """The message, without the position."""
         hint = f" (did you mean {quote(self.suggestion)}?)" if self.suggestion else ""
-        return f"unknown field {clipped(self.name)}{hint}"
+        return f"unknown field {quote_short(self.name)}{hint}"
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded(Generic[Model]):
-    """An object as far as it could be read.
+    """A decoded object.
 
-    `problems` are values of a wrong type; such a field counts as not written, and
-    rules about it would only repeat the problem.
+    `problems` are values of a wrong type; such a field counts as absent, and
+    validation must not report it again.
     """
 
     value: Model
     problems: tuple[Problem, ...]
     unknown: tuple[UnknownField, ...]
 
+    def unknown_problems(self, severity: Severity | None) -> Iterator[Problem]:
+        """Yield the unknown fields as problems; a severity of None ignores them."""
+        if severity is not None:
+            for field in self.unknown:
+                where, path = field.position, field.path
+                yield Problem(where, path, field.message, severity, "unknown-field")
 
-def decode(node: Node, model: type[Model], path: str = "") -> Decoded[Model]:
-    """Read a node as an object of that model; `path` is where it stands."""
+
+def decode(node: YamlNode, model: type[Model], path: str = "") -> Decoded[Model]:
+    """Decode a node as a model; `path` is its path in the document."""
     decoder = _Decoder(node, path)
     value = decoder.struct(node, model, path)
     return Decoded(
@@ -83,133 +89,127 @@ def decode(node: Node, model: type[Model], path: str = "") -> Decoded[Model]:
     )
 
 
-_LONGEST_NAME = 100
 _MOST_SUGGESTIONS = 100
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that was most likely meant, or nothing."""
-    if len(name) > _LONGEST_NAME:
-        return ""
-    if len(name) > _LONGEST_NAME:
-        return ""
-    names = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.7)
-    return names[close[0]] if close else ""
 
 
 @dataclass(slots=True)
 class _Decoder:
-    """Collects what is wrong while it walks down from a root."""
+    """Walks down from a root and collects problems."""
 
-    root: Node
+    root: YamlNode
     root_path: str
     problems: list[Problem] = field(default_factory=list)
     unknown: list[UnknownField] = field(default_factory=list)
 
     def struct(
-        self, node: Node, model: type[msgspec.Struct], path: str
+        self, node: YamlNode, model: type[msgspec.Struct], path: str
     ) -> msgspec.Struct:
         if not isinstance(node, MapNode):
-            self._complain(node, path, "must be a mapping (lines of `name: value`)")
-            return schema.empty(model)
+            self._report(node, path, "must be a mapping (lines of `name: value`)")
+            return schema.empty_object(model)
         fields = schema.fields_of(model)
         values = {
-            each.attribute: schema.zero(each)
-            for each in fields.values()
-            if each.is_required
+            field.attribute: schema.zero_value(field)
+            for field in fields.values()
+            if field.is_required
         }
         for entry in node.entries:
             known = fields.get(entry.key)
             if known is None:
                 self._unknown(entry, fields, path)
             elif not is_null(entry.value):
-                value = self._value(entry.value, known, join(path, entry.key))
+                value = self._value(entry.value, known, join_path(path, entry.key))
                 if value is not None:
                     values[known.attribute] = value
         return model(**values)
 
-    def _unknown(self, entry: Entry, known: Iterable[str], path: str) -> None:
+    def _unknown(self, entry: MapEntry, known: Iterable[str], path: str) -> None:
         # To compare names takes its time: whoever has that many has no typing error.
         is_early = len(self.unknown) < _MOST_SUGGESTIONS
-        suggestion = nearest(entry.key, known) if is_early else ""
-        where = join(path, entry.key)
+        suggestion = nearest(entry.key, known, cutoff=FIELD_CUTOFF) if is_early else ""
+        where = join_path(path, entry.key)
         self.unknown.append(UnknownField(where, entry.key, entry.position, suggestion))
 
-    def _value(self, node: Node, known: Field, path: str) -> object:
+    def _value(self, node: YamlNode, known: FieldSchema, path: str) -> object:
         if not known.is_list:
             return self._single(node, known, path)
         if not isinstance(node, ListNode):
-            self._complain(node, path, "must be a list (lines that begin with `- `)")
+            self._report(node, path, "must be a list (lines that begin with `- `)")
             return None
         return [
-            self._item(each, known, join(path, index))
-            for index, each in enumerate(node.items)
+            self._item(item, known, join_path(path, index))
+            for index, item in enumerate(node.items)
         ]
 
-    def _item(self, node: Node, known: Field, path: str) -> object:
+    def _item(self, node: YamlNode, known: FieldSchema, path: str) -> object:
         value = None if is_null(node) else self._single(node, known, path)
-        return schema.zero_item(known) if value is None else value
+        return schema.zero_list_item(known) if value is None else value
 
-    def _single(self, node: Node, known: Field, path: str) -> object:
+    def _single(self, node: YamlNode, known: FieldSchema, path: str) -> object:
         if known.model is not None:
             return self.struct(node, known.model, path)
         match known.kind:
-            case Kind.RAW:
+            case FieldKind.RAW:
                 return to_plain(node)
-            case Kind.STRING_MAP | Kind.QUANTITY_MAP:
+            case FieldKind.STRING_MAP | FieldKind.QUANTITY_MAP:
                 return self._map(node, known.kind, path)
             case _:
                 return self._scalar(node, known.kind, path, known.owner)
 
-    def _map(self, node: Node, kind: Kind, path: str) -> dict[str, object] | None:
+    def _map(
+        self, node: YamlNode, kind: FieldKind, path: str
+    ) -> dict[str, object] | None:
         if not isinstance(node, MapNode):
-            self._complain(node, path, "must be a mapping (lines of `name: value`)")
+            self._report(node, path, "must be a mapping (lines of `name: value`)")
             return None
-        items = Kind.QUANTITY if kind is Kind.QUANTITY_MAP else Kind.STRING
+        items = (
+            FieldKind.QUANTITY if kind is FieldKind.QUANTITY_MAP else FieldKind.STRING
+        )
         values: dict[str, object] = {}
         for entry in node.entries:
-            at = join(path, entry.key)
+            at = join_path(path, entry.key)
             value = None
             if not is_null(entry.value):
                 value = self._scalar(entry.value, items, at)
             values[entry.key] = "" if value is None else value
         return values
 
-    def _scalar(self, node: Node, kind: Kind, path: str, owner: str = "") -> object:
+    def _scalar(
+        self, node: YamlNode, kind: FieldKind, path: str, owner: str = ""
+    ) -> object:
         value = _convert(node, kind) if isinstance(node, ScalarNode) else None
         if value is None:
-            accepted = _accepted(node, kind, path)
+            accepted = _describe_accepted(node, kind, path)
             server = _server_error(node, kind, path, owner)
-            self._complain(node, path, f"{accepted} ({server})" if server else accepted)
+            self._report(node, path, f"{accepted} ({server})" if server else accepted)
         return value
 
-    def _complain(self, node: Node, path: str, accepted: str) -> None:
-        message = f"{_described(node)}, {accepted}"
+    def _report(self, node: YamlNode, path: str, accepted: str) -> None:
+        message = f"{_describe_value(node)}, {accepted}"
         if isinstance(node, ScalarNode) and accepted.startswith(_MUST_BE_TEXT):
             message += f": put it in quotes, {quote(node.text)}"
-        position = locate(self.root, path.removeprefix(self.root_path))
+        position = locate_field(self.root, path.removeprefix(self.root_path))
         self.problems.append(Problem(position, path, message, rule="type"))
 
 
 _MUST_BE_TEXT = "must be a string"
 
 
-def _convert(node: ScalarNode, kind: Kind) -> object:
-    """Return a scalar as that kind of scalar, None if it is not one."""
+def _convert(node: ScalarNode, kind: FieldKind) -> object:
+    """Convert a scalar to a kind of field, None if it is of another kind."""
     value = node.value
     match kind:
-        case Kind.STRING:
+        case FieldKind.STRING:
             return value if isinstance(value, str) else None
-        case Kind.BOOL:
+        case FieldKind.BOOL:
             return value if isinstance(value, bool) else None
-        case Kind.INT32:
+        case FieldKind.INT32:
             return _integer(value, _INT32)
-        case Kind.INT64:
+        case FieldKind.INT64:
             return _integer(value, _INT64)
-        case Kind.INT_OR_STRING:
+        case FieldKind.INT_OR_STRING:
             return value if isinstance(value, str) else _integer(value, _INT32)
-        case Kind.QUANTITY:
+        case FieldKind.QUANTITY:
             return _quantity(node)
         case _:
             return _time(value)
@@ -228,7 +228,7 @@ def _quantity(node: ScalarNode) -> str | None:
     if isinstance(value, bool):
         return None
     text = value if isinstance(value, str) else str(value)
-    return text if quantity.is_quantity(text) else None
+    return text if is_quantity(text) else None
 
 
 def _time(value: object) -> datetime | None:
@@ -241,47 +241,47 @@ def _time(value: object) -> datetime | None:
     return at if at.tzinfo is not None else None
 
 
-def _described(node: Node) -> str:
+def _describe_value(node: YamlNode) -> str:
     match node:
         case MapNode():
             return "is a mapping"
         case ListNode():
             return "is a list"
         case ScalarNode(value=bool(), text=text):
-            return f"is a boolean ({clipped(text)[1:-1]})"
+            return f"is a boolean ({quote_short(text)[1:-1]})"
         case ScalarNode(value=int() | float(), text=text):
-            return f"is the number {clipped(text)[1:-1]}"
+            return f"is the number {quote_short(text)[1:-1]}"
         case ScalarNode(text=text):
-            return f"is the string {clipped(text)}"
+            return f"is the string {quote_short(text)}"
 
 
-def _accepted(node: Node, kind: Kind, path: str) -> str:
-    """Say in words what a field takes."""
+def _describe_accepted(node: YamlNode, kind: FieldKind, path: str) -> str:
+    """Describe the values that a field accepts."""
     match kind:
-        case Kind.INT32 | Kind.INT64:
-            return _accepted_integer(node, kind, path)
-        case Kind.INT_OR_STRING:
+        case FieldKind.INT32 | FieldKind.INT64:
+            return _describe_accepted_integer(node, kind, path)
+        case FieldKind.INT_OR_STRING:
             return "must be a whole number or a name"
-        case Kind.BOOL:
+        case FieldKind.BOOL:
             return "must be true or false"
-        case Kind.QUANTITY:
+        case FieldKind.QUANTITY:
             return "must be a quantity such as 500m, 2 or 64Mi"
-        case Kind.TIME:
+        case FieldKind.TIME:
             return "must be a time such as 2026-11-20T08:21:05Z"
         case _:
             return _MUST_BE_TEXT
 
 
 _GO_INTEGERS = {
-    Kind.INT32: "int32",
-    Kind.INT64: "int64",
-    Kind.INT_OR_STRING: "int32",
+    FieldKind.INT32: "int32",
+    FieldKind.INT64: "int64",
+    FieldKind.INT_OR_STRING: "int32",
 }
 _INDEX = re.compile(r"\[[^\]]*\]")
 
 
-def _server_error(node: Node, kind: Kind, path: str, owner: str) -> str:
-    """Return what the API server says of a number that its field cannot hold.
+def _server_error(node: YamlNode, kind: FieldKind, path: str, owner: str) -> str:
+    """Return the API server's error for a number that its field cannot hold.
 
     Source: sigs.k8s.io/json v0.0.0-20241014173422, internal/golang/encoding/json,
     UnmarshalTypeError; that of Go for what JSON has no number for.
@@ -305,7 +305,7 @@ _LEAST_WITHOUT_EXPONENT = 1e-6
 
 
 def _go_number(number: float) -> str:
-    """Spell a number as Go's encoding of JSON does."""
+    """Format a number as Go's JSON encoder does."""
     if isinstance(number, int):
         return str(number)
     if number and not _LEAST_WITHOUT_EXPONENT <= abs(number) < _EXPONENT_FROM:
@@ -314,8 +314,8 @@ def _go_number(number: float) -> str:
     return f"{Decimal(repr(number)):f}".removesuffix(".0")
 
 
-def _accepted_integer(node: Node, kind: Kind, path: str) -> str:
-    limits = _INT32 if kind is Kind.INT32 else _INT64
+def _describe_accepted_integer(node: YamlNode, kind: FieldKind, path: str) -> str:
+    limits = _INT32 if kind is FieldKind.INT32 else _INT64
     if isinstance(node, ScalarNode) and type(node.value) is int:
         return f"must be between {limits.start} and {limits.stop - 1}"
     unit = " of seconds" if path.endswith("Seconds") else ""

@@ -1,6 +1,4 @@
-"""The values that the API server fills in where a manifest is silent.
-
-The model is changed in place; whoever decoded it owns it.
+"""The API server's defaults; the model is changed in place.
 
 Source: pkg/apis/core/v1/defaults.go and zz_generated.defaults.go, v1.32.10,
 SetObjectDefaults_Pod.
@@ -15,8 +13,6 @@ import msgspec
 from lightkube.models import core_v1, meta_v1
 
 DEFAULT_GRACE_PERIOD_SECONDS = 30
-LONGEST_SECONDS = 2**31 - 1
-"""68 years: more than any wait. 64 bits of them are more than clocks can count."""
 _FILE_MODE = 0o644
 _TOKEN_LIFETIME_SECONDS = 3600
 _VOLUME_NAME_FIELD = "name"
@@ -34,10 +30,9 @@ _REPOSITORY = re.compile(
 
 
 def set_defaults(pod: core_v1.Pod) -> None:
-    """Fill in every default of a pod that this program looks at or shows.
+    """Set the defaults of a pod that this program uses or shows.
 
-    Defaults of volumes other than emptyDir, hostPath, secret, configMap, downwardAPI
-    and projected are left out: nothing here depends on them.
+    Defaults of unsupported kinds of volumes are left out.
     """
     if pod.metadata is None:
         pod.metadata = meta_v1.ObjectMeta()
@@ -54,13 +49,13 @@ def set_defaults(pod: core_v1.Pod) -> None:
     if spec.securityContext is None:
         spec.securityContext = core_v1.PodSecurityContext()
     for volume in spec.volumes or ():
-        _set_volume(volume)
+        _default_volume(volume)
     for container in (*spec.containers, *(spec.initContainers or ())):
-        _set_container(container, host_network=bool(spec.hostNetwork))
+        _default_container(container, host_network=bool(spec.hostNetwork))
 
 
 def pull_policy(image: str) -> str:
-    """Return when an image is pulled if the manifest does not say.
+    """Return the default imagePullPolicy of an image.
 
     Source: pkg/util/parsers/parsers.go, v1.32.10, ParseImageName; defaults.go,
     SetDefaults_Container.
@@ -69,9 +64,9 @@ def pull_policy(image: str) -> str:
 
 
 def _tag(image: str) -> str:
-    """Return an image's tag, `latest` where nothing is written.
+    """Return an image's tag, `latest` by default.
 
-    Empty for an image by digest alone, and for what is no image name at all.
+    Empty for an image with a digest only, and for an invalid name.
 
     Source: github.com/distribution/reference v0.6.0, normalize.go,
     ParseNormalizedNamed.
@@ -89,7 +84,7 @@ def _tag(image: str) -> str:
     return match["tag"] or ("" if match["digest"] else "latest")
 
 
-def _set_container(container: core_v1.Container, *, host_network: bool) -> None:
+def _default_container(container: core_v1.Container, *, host_network: bool) -> None:
     if not container.imagePullPolicy:
         container.imagePullPolicy = pull_policy(container.image or "")
     container.terminationMessagePath = (
@@ -101,23 +96,23 @@ def _set_container(container: core_v1.Container, *, host_network: bool) -> None:
         if host_network and not port.hostPort:
             port.hostPort = port.containerPort
     for variable in container.env or ():
-        _set_field_source(variable.valueFrom)
+        _default_env_source(variable.valueFrom)
     for probe in (
         container.livenessProbe,
         container.readinessProbe,
         container.startupProbe,
     ):
         if probe is not None:
-            _set_probe(probe)
+            _default_probe(probe)
     if container.lifecycle is not None:
         for hook in (container.lifecycle.postStart, container.lifecycle.preStop):
-            _set_http(hook.httpGet if hook is not None else None)
+            _default_http_get(hook.httpGet if hook is not None else None)
     if container.resources is not None:
-        _set_requests(container.resources)
+        _default_requests(container.resources)
 
 
-def _set_probe(probe: core_v1.Probe) -> None:
-    """Fill in a probe; a written 0 counts as not written.
+def _default_probe(probe: core_v1.Probe) -> None:
+    """Set a probe's defaults; 0 counts as absent.
 
     Source: defaults.go, v1.32.10, SetDefaults_Probe.
     """
@@ -125,18 +120,18 @@ def _set_probe(probe: core_v1.Probe) -> None:
     probe.periodSeconds = probe.periodSeconds or 10
     probe.successThreshold = probe.successThreshold or 1
     probe.failureThreshold = probe.failureThreshold or 3
-    _set_http(probe.httpGet)
+    _default_http_get(probe.httpGet)
     if probe.grpc is not None and probe.grpc.service is None:
         probe.grpc.service = ""
 
 
-def _set_http(action: core_v1.HTTPGetAction | None) -> None:
+def _default_http_get(action: core_v1.HTTPGetAction | None) -> None:
     if action is not None:
         action.path = action.path or "/"
         action.scheme = action.scheme or "HTTP"
 
 
-def _set_field_source(source: core_v1.EnvVarSource | None) -> None:
+def _default_env_source(source: core_v1.EnvVarSource | None) -> None:
     if source is None:
         return
     if source.fieldRef is not None:
@@ -145,14 +140,14 @@ def _set_field_source(source: core_v1.EnvVarSource | None) -> None:
         source.resourceFieldRef.divisor = source.resourceFieldRef.divisor or "0"
 
 
-def _set_requests(resources: core_v1.ResourceRequirements) -> None:
+def _default_requests(resources: core_v1.ResourceRequirements) -> None:
     limits: Mapping[str, str] = resources.limits or {}
     if limits:
         resources.requests = {**limits, **(resources.requests or {})}
 
 
-def _set_volume(volume: core_v1.Volume) -> None:
-    """Fill in a volume; one without a source is an emptyDir."""
+def _default_volume(volume: core_v1.Volume) -> None:
+    """Set a volume's defaults; one without a source is an emptyDir."""
     if not volume_sources(volume):
         volume.emptyDir = core_v1.EmptyDirVolumeSource()
     if volume.hostPath is not None and volume.hostPath.type is None:
@@ -166,21 +161,23 @@ def _set_volume(volume: core_v1.Volume) -> None:
         if source is not None and source.defaultMode is None:
             source.defaultMode = _FILE_MODE
     if volume.downwardAPI is not None:
-        _set_downward(volume.downwardAPI.items)
+        _default_downward_items(volume.downwardAPI.items)
     if volume.projected is not None:
         for projection in volume.projected.sources or ():
-            _set_projection(projection)
+            _default_projection(projection)
 
 
-def _set_projection(projection: core_v1.VolumeProjection) -> None:
+def _default_projection(projection: core_v1.VolumeProjection) -> None:
     if projection.downwardAPI is not None:
-        _set_downward(projection.downwardAPI.items)
+        _default_downward_items(projection.downwardAPI.items)
     token = projection.serviceAccountToken
     if token is not None and token.expirationSeconds is None:
         token.expirationSeconds = _TOKEN_LIFETIME_SECONDS
 
 
-def _set_downward(items: Iterable[core_v1.DownwardAPIVolumeFile] | None) -> None:
+def _default_downward_items(
+    items: Iterable[core_v1.DownwardAPIVolumeFile] | None,
+) -> None:
     for item in items or ():
         if item.fieldRef is not None:
             item.fieldRef.apiVersion = item.fieldRef.apiVersion or "v1"
@@ -191,7 +188,7 @@ def _set_downward(items: Iterable[core_v1.DownwardAPIVolumeFile] | None) -> None
 def volume_sources(volume: core_v1.Volume) -> tuple[str, ...]:
     """Return the names of the sources that a volume has, in the model's order."""
     return tuple(
-        each.name
-        for each in msgspec.structs.fields(core_v1.Volume)
-        if each.name != _VOLUME_NAME_FIELD and getattr(volume, each.name) is not None
+        field.name
+        for field in msgspec.structs.fields(core_v1.Volume)
+        if field.name != _VOLUME_NAME_FIELD and getattr(volume, field.name) is not None
     )

@@ -1,100 +1,101 @@
-"""One pod on its way from a document to a value, with what was found wrong so far."""
+"""A pod while it is loaded: decoded, defaulted, named, validated."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+import msgspec
 from lightkube.models import core_v1, meta_v1
 
-from probetui.manifest import (
-    api_warnings,
-    defaults,
-    identity,
-    notices,
-    objects,
-    render,
-    supported,
-    translate,
-    validate,
-    wording,
-)
+from probetui.k8s.api.pod import POD
+from probetui.k8s.pod import Pod
+from probetui.manifest import defaults, supported_fields, workloads
 from probetui.manifest.decode import decode
-from probetui.manifest.expanded_size import too_large
-from probetui.manifest.manifests import LoadedPod, Origin, Validation
-from probetui.manifest.nodes import (
-    Document,
-    Entry,
+from probetui.manifest.edit.set_option import SetOption, apply_set_option
+from probetui.manifest.manifests import FieldValidation, LoadedPod, PodOrigin
+from probetui.manifest.problem import Position, Problem, Severity, quote_short
+from probetui.manifest.validation import messages, pod, warnings
+from probetui.manifest.validation.warnings import find_oversized_values
+from probetui.manifest.workloads import WorkloadObject
+from probetui.manifest.yaml import dump
+from probetui.manifest.yaml.nodes import (
+    MapEntry,
     MapNode,
-    Node,
-    join,
-    steps,
+    YamlDocument,
+    YamlNode,
+    join_path,
+    split_path,
 )
-from probetui.manifest.objects import PodObject
-from probetui.manifest.parse import Source
-from probetui.manifest.problem import Position, Problem, Severity, clipped
-from probetui.manifest.settings import Setting, apply_setting
+from probetui.manifest.yaml.parser import SourceFile
 
+_SERVER_METADATA = (
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,126}")
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPod:
-    """An object with a pod in it, and the document and file where it stood."""
+class PodManifest:
+    """An object that describes a pod, with its document and file."""
 
-    object: PodObject
-    document: Document
-    source: Source
+    object: WorkloadObject
+    document: YamlDocument
+    source: SourceFile
 
     @property
-    def template(self) -> Node | None:
-        """The part that describes the pod."""
-        node: Node | None = self.object.node
+    def template(self) -> YamlNode | None:
+        """The part of the object that describes the pod."""
+        node: YamlNode | None = self.object.node
         for key in self.object.workload.template:
             node = node.get(key) if isinstance(node, MapNode) else None
         return node
 
-    def changed(self, setting: Setting) -> FoundPod:
-        """Return it with a `--set` made; raises `SettingError`."""
+    def apply_setting(self, setting: SetOption) -> PodManifest:
+        """Return a copy with a `--set` applied; raises `SetOptionError`."""
         template = self.template
         if not isinstance(template, MapNode):
             template = MapNode((), setting.position)
         node = _with_template(
             self.object.node,
             self.object.workload.template,
-            apply_setting(setting, template),
+            apply_set_option(setting, template),
         )
         return replace(self, object=replace(self.object, node=node))
 
 
 @dataclass(slots=True)
-class Draft:
-    """A pod being made; `bad` are the steps to what could not be read in it.
+class PodDraft:
+    """A pod that is being loaded; owned by the loader.
 
-    `is_refused` when something is wrong that is told elsewhere: a double key in its
-    document, a name that is taken. Owned by the loader, which names a draft before
-    anything is validated.
+    `unreadable` are the paths of fields that could not be decoded. `is_refused` where
+    an error is reported elsewhere: a duplicate key in its document, a name that
+    another pod has.
     """
 
-    found: FoundPod
+    found: PodManifest
     pod: core_v1.Pod
     replicas: int
     problems: list[Problem]
-    bad: frozenset[tuple[str, ...]] = frozenset()
+    unreadable: frozenset[tuple[str, ...]] = frozenset()
     metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     is_refused: bool = False
-    around_bad: frozenset[tuple[str, ...]] = field(init=False)
+    _parents: frozenset[tuple[str, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Know the fields in which something could not be read."""
-        self.around_bad = frozenset(
-            path[:length] for path in self.bad for length in range(len(path) + 1)
+        """Compute the fields that contain an unreadable one."""
+        self._parents = frozenset(
+            path[:length] for path in self.unreadable for length in range(len(path) + 1)
         )
 
     @property
     def is_derived(self) -> bool:
-        """Whether the pod's name was chosen here, for a workload."""
+        """Whether the pod comes from a workload's template."""
         return not self.found.object.workload.is_pod
 
     @property
@@ -103,15 +104,15 @@ class Draft:
         return self.metadata.namespace or "default", self.metadata.name or ""
 
     def position(self, path: str) -> Position:
-        """Return where a field of the pod stands in its file."""
+        """Return the position of a field of the pod in its file."""
         return self.found.object.position(path)
 
-    def follows_from_bad(self, path: str) -> bool:
-        """Tell whether a rule only fails because a field there could not be read."""
-        ours = tuple(steps(path))
-        if ours in self.around_bad:
+    def is_unreadable(self, path: str) -> bool:
+        """Tell whether the field, or one around or below it, could not be decoded."""
+        ours = tuple(split_path(path))
+        if ours in self._parents:
             return True
-        return any(ours[:length] in self.bad for length in range(len(ours)))
+        return any(ours[:length] in self.unreadable for length in range(len(ours)))
 
     def problem(
         self, path: str, message: str, severity: Severity, rule: str
@@ -120,115 +121,120 @@ class Draft:
         return self.found.object.problem(path, message, severity, rule)
 
 
-def draft(found: FoundPod, validation: Validation, namespace: str | None) -> Draft:
-    """Decode one object and fill in its defaults."""
+def draft_pod(
+    found: PodManifest, validation: FieldValidation, namespace: str | None
+) -> PodDraft:
+    """Decode one object and set its defaults."""
     own = found.object
     decoded = decode(own.node, own.workload.model, own.path)
-    pod = objects.pod_template(own.workload, decoded.value)
+    pod = workloads.extract_pod(own.workload, decoded.value)
     defaults.set_defaults(pod)
     metadata = pod.metadata = pod.metadata or meta_v1.ObjectMeta()
     if namespace:
         metadata.namespace = namespace
-    problems = list(decoded.problems)
-    if validation.severity is not None:
-        problems += (
-            Problem(
-                each.position,
-                each.path,
-                each.message,
-                validation.severity,
-                "unknown-field",
-            )
-            for each in decoded.unknown
-        )
-    return Draft(
+    unknown = decoded.unknown_problems(validation.severity)
+    return PodDraft(
         found,
         pod,
-        objects.replicas_of(own.workload, decoded.value),
-        problems,
-        frozenset(_steps_in_pod(own, each.path) for each in decoded.problems),
+        workloads.count_replicas(own.workload, decoded.value),
+        [*decoded.problems, *unknown],
+        frozenset(_steps_in_pod(own, problem.path) for problem in decoded.problems),
         metadata,
-        bool(found.document.duplicates) and validation is Validation.STRICT,
+        bool(found.document.duplicates) and validation is FieldValidation.STRICT,
     )
 
 
-def identify(made: Draft, host: str) -> None:
-    """Give a pod the uid, and if need be the name, that it did not bring."""
-    metadata, source = made.metadata, made.found.source
+def assign_identity(draft: PodDraft, host: str) -> None:
+    """Set the uid, and the name for a `generateName`, that a manifest does not give."""
+    metadata, source = draft.metadata, draft.found.source
     if not metadata.uid:
         location = source.location or source.name
-        metadata.uid = identity.pod_uid(made.pod, host, location)
+        metadata.uid = pod_uid(draft.pod, host, location)
     if not metadata.name and metadata.generateName:
         base = metadata.generateName
-        metadata.name = identity.generated_name(base, metadata.uid)
+        metadata.name = generate_name(base, metadata.uid)
 
 
-def finish(made: Draft) -> LoadedPod | None:
+def finish_draft(draft: PodDraft) -> LoadedPod | None:
     """Validate a pod and return its value, None if it cannot be run.
 
-    What is wrong or worth a word is added to the draft's problems.
+    Errors and warnings are added to the draft's problems.
     """
-    made.problems += _errors(made)
-    made.problems += _warnings(made)
-    is_bad = any(each.severity is Severity.ERROR for each in made.problems)
-    if is_bad or made.is_refused:
+    draft.problems += _errors(draft)
+    draft.problems += _warnings(draft)
+    is_bad = any(problem.severity is Severity.ERROR for problem in draft.problems)
+    if is_bad or draft.is_refused:
         return None
-    found = made.found
+    found = draft.found
     own = found.object
-    path = join_all(own.path, *own.workload.template)
-    fields = supported.unsupported_fields(found.template or own.node, path)
+    path = join_steps(own.path, *own.workload.template)
+    fields = supported_fields.unsupported_fields(found.template or own.node, path)
     return LoadedPod(
-        pod=translate.translate(made.pod),
-        origin=Origin(own.workload.kind, own.name),
+        pod=build_pod(draft.pod),
+        origin=PodOrigin(own.workload.kind, own.name),
         position=own.node.position,
         document=found.document.text,
-        manifest=render.as_yaml(made.pod),
+        manifest=dump.dump_pod(draft.pod),
         object=own,
         source=found.source,
-        unsupported=(*fields, *supported.unsupported_claims(own.node, own.path)),
+        unsupported=(*fields, *supported_fields.unsupported_claims(own.node, own.path)),
     )
 
 
-def join_all(path: str, *keys: str) -> str:
+def build_pod(model: core_v1.Pod) -> Pod:
+    """Return the model of a valid pod, its defaults set, as a value of our own.
+
+    Fields that only an API server sets are left out.
+    """
+    json = model.to_dict()
+    for key in _SERVER_METADATA:
+        json.get("metadata", {}).pop(key, None)
+    return POD.read(json)
+
+
+def join_steps(path: str, *keys: str) -> str:
     """Extend a path by several keys."""
     for key in keys:
-        path = join(path, key)
+        path = join_path(path, key)
     return path
 
 
-def _errors(made: Draft) -> Iterator[Problem]:
-    workload = made.found.object.workload
-    found = (
-        *validate.validate_pod(made.pod),
-        *objects.template_errors(workload, made.pod),
+def _errors(draft: PodDraft) -> Iterator[Problem]:
+    workload = draft.found.object.workload
+    errors = (
+        *pod.validate_pod(draft.pod),
+        *workloads.validate_template(workload, draft.pod),
     )
-    for each in found:
-        if not made.follows_from_bad(each.field):
-            yield made.problem(
-                each.field, wording.sentence(each), Severity.ERROR, each.type.value
+    for field_error in errors:
+        if not draft.is_unreadable(field_error.field):
+            yield draft.problem(
+                field_error.field,
+                messages.format_field_error(field_error),
+                Severity.ERROR,
+                field_error.type.value,
             )
-    for notice in too_large(made.pod):
-        if not made.follows_from_bad(notice.path):
-            yield made.problem(notice.path, notice.message, Severity.ERROR, notice.rule)
-    uid = made.metadata.uid or ""
+    for found in find_oversized_values(draft.pod):
+        if not draft.is_unreadable(found.path):
+            yield draft.problem(found.path, found.message, Severity.ERROR, found.rule)
+    uid = draft.metadata.uid or ""
     if not _UID.fullmatch(uid):
-        message = f"is {clipped(uid)}, must be letters, digits, '-', '_' and '.'"
-        yield made.problem("metadata.uid", message, Severity.ERROR, "uid")
+        message = f"is {quote_short(uid)}, must be letters, digits, '-', '_' and '.'"
+        yield draft.problem("metadata.uid", message, Severity.ERROR, "uid")
 
 
-def _warnings(made: Draft) -> Iterator[Problem]:
-    for notice in notices.notices_for(made.pod):
-        if not made.follows_from_bad(notice.path):
-            yield made.problem(
-                notice.path, notice.message, Severity.WARNING, notice.rule
+def _warnings(draft: PodDraft) -> Iterator[Problem]:
+    for warning in warnings.lint_pod(draft.pod):
+        if not draft.is_unreadable(warning.path):
+            yield draft.problem(
+                warning.path, warning.message, Severity.WARNING, warning.rule
             )
-    for path, text in api_warnings.warnings_for(made.pod):
-        yield made.problem(path, text, Severity.WARNING, "api-warning")
+    for path, text in warnings.find_api_warnings(draft.pod):
+        yield draft.problem(path, text, Severity.WARNING, "api-warning")
 
 
-def _steps_in_pod(own: PodObject, path: str) -> tuple[str, ...]:
+def _steps_in_pod(own: WorkloadObject, path: str) -> tuple[str, ...]:
     """Return the steps to a field from the pod, given its path in the document."""
-    from_object = tuple(steps(path))[len(tuple(steps(own.path))) :]
+    from_object = tuple(split_path(path))[len(tuple(split_path(own.path))) :]
     template = own.workload.template
     if from_object[: len(template)] == template:
         return from_object[len(template) :]
@@ -243,4 +249,49 @@ def _with_template(node: MapNode, keys: tuple[str, ...], template: MapNode) -> M
     inner = below or MapNode((), template.position)
     changed = _with_template(inner, keys[1:], template)
     position = old.position if old is not None else template.position
-    return node.with_entry(Entry(keys[0], position, changed))
+    return node.with_entry(MapEntry(keys[0], position, changed))
+
+
+_GENERATED = "bcdfghjklmnpqrstvwxz2456789"
+"""The letters of generated names: nothing that could spell a word."""
+_SUFFIX = 5
+_MAX_BASE = 63 - _SUFFIX
+
+
+def _json_of(pod: core_v1.Pod) -> bytes:
+    """Return a pod as JSON that is always the same, also with what is no text."""
+    try:
+        return msgspec.json.encode(pod, order="deterministic")
+    except UnicodeEncodeError:
+        # Lone surrogates, as in an option that is not UTF-8; it is refused later.
+        return json.dumps(msgspec.to_builtins(pod), sort_keys=True).encode()
+
+
+def pod_uid(pod: core_v1.Pod, host: str, location: str) -> str:
+    """Return the uid of a pod from a file: 32 hexadecimal digits.
+
+    The same content on the same host from the same file has the same uid, so that an
+    earlier run's containers are recognised; any change gives another.
+
+    Difference: the kubelet hashes Go's dump of the pod, we its JSON.
+
+    Source: pkg/kubelet/config/common.go, v1.32.10, applyDefaults.
+    """
+    digest = hashlib.md5(_json_of(pod), usedforsecurity=False)
+    digest.update(f"host:{host}file:{location}".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def generate_name(base: str, uid: str) -> str:
+    """Return a name for `generateName`, as an API server would make one.
+
+    Difference: it follows from the uid instead of chance, so that it stays.
+
+    Source: k8s.io/apiserver v0.32.10, pkg/storage/names/generate.go.
+    """
+    number = int(hashlib.sha256(uid.encode("utf-8", "surrogatepass")).hexdigest(), 16)
+    letters = []
+    for _ in range(_SUFFIX):
+        number, index = divmod(number, len(_GENERATED))
+        letters.append(_GENERATED[index])
+    return base[:_MAX_BASE] + "".join(letters)

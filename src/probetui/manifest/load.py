@@ -1,9 +1,9 @@
-"""Manifest files to pods, with everything there is to say about them at once.
+"""Load manifest files: pods, what they refer to, and every problem in them.
 
     sources ── parse ──► documents ── classify ──► objects ── --set ──► changed objects
-      ── decode, defaults ──► drafts ── names, uids ──► validate ──► translate ──► pods
+      ── decode, defaults ──► drafts ── names, uids ──► validate ──► pods
 
-Nothing here reads a file: whoever may do I/O hands over names and contents.
+Nothing here does I/O: the caller passes names and contents of files.
 """
 
 from __future__ import annotations
@@ -12,223 +12,253 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from probetui.manifest import objects
-from probetui.manifest.config_objects import KINDS, ConfigReader
-from probetui.manifest.draft import Draft, FoundPod, draft, finish, identify
-from probetui.manifest.manifests import LoadedObject, Manifests, Validation
-from probetui.manifest.nodes import Document, Node, join
-from probetui.manifest.objects import ListObject, OtherObject, PodObject
-from probetui.manifest.parse import Source, parse
-from probetui.manifest.problem import Problem, Severity, clipped
-from probetui.manifest.references import ObjectKey, key_of, missing, references_of
-from probetui.manifest.settings import (
-    Setting,
-    SettingError,
-    applies_to,
-    container_names,
-    no_container,
-    parse_setting,
+from probetui.manifest import workloads
+from probetui.manifest.config_objects import KINDS, ConfigObjectReader
+from probetui.manifest.draft import (
+    PodDraft,
+    PodManifest,
+    assign_identity,
+    draft_pod,
+    finish_draft,
 )
+from probetui.manifest.edit.set_option import (
+    SetOption,
+    SetOptionError,
+    container_names,
+    has_container,
+    parse_set_option,
+    unknown_container_text,
+)
+from probetui.manifest.manifests import FieldValidation, LoadedConfigObject, Manifests
+from probetui.manifest.problem import Problem, Severity, quote_short
+from probetui.manifest.validation.references import (
+    ObjectKey,
+    find_missing_objects,
+    find_references,
+    object_key,
+)
+from probetui.manifest.workloads import ListObject, OtherObject, WorkloadObject
+from probetui.manifest.yaml.nodes import YamlDocument, YamlNode, join_path
+from probetui.manifest.yaml.parser import SourceFile, parse_yaml
 
 
 def load_manifests(
-    sources: Sequence[Source],
+    sources: Sequence[SourceFile],
     *,
     namespace: str | None = None,
-    validation: Validation = Validation.WARN,
+    validation: FieldValidation = FieldValidation.WARN,
     settings: Sequence[str] = (),
     host: str = "localhost",
 ) -> Manifests:
-    """Read the pods of some files.
+    """Return the pods of some files, with every problem in these.
 
     Args:
         sources: the files, in the order in which they were named.
-        namespace: the namespace of every pod, whatever its manifest says.
-        validation: what becomes of unknown fields and double keys.
-        settings: `PATH=VALUE` each, made in this order before decoding.
+        namespace: the namespace of every pod, instead of the manifest's.
+        validation: how to treat unknown fields and duplicate keys.
+        settings: texts `PATH=VALUE`, applied in this order before decoding.
         host: this machine's name; it goes into the uid of pods that have none.
     """
-    reader = _Reader(validation, namespace)
+    reader = _ManifestReader(validation, namespace)
     for source in sources:
         reader.read(source)
-    found, problems = _with_settings(reader.pods, settings)
-    drafts = [draft(each, validation, namespace) for each in found]
-    problems += _name(drafts, host)
-    loaded = [finish(each) for each in drafts]
-    problems += _about_references(drafts, reader.objects)
+    found, problems = _apply_settings(reader.pods, settings)
+    drafts = [draft_pod(pod, validation, namespace) for pod in found]
+    problems += _assign_names(drafts, host)
+    loaded = [finish_draft(draft) for draft in drafts]
+    problems += _check_references(drafts, reader.objects)
     problems += reader.problems
-    problems += (problem for each in drafts for problem in each.problems)
+    problems += (problem for draft in drafts for problem in draft.problems)
     order = {source.name: index for index, source in enumerate(sources)}
 
-    def place(problem: Problem) -> tuple[int, int, int]:
+    def sort_key(problem: Problem) -> tuple[int, int, int]:
         return order.get(problem.file, len(order)), problem.line, problem.column
 
     return Manifests(
-        loaded=tuple(each for each in loaded if each is not None),
+        loaded=tuple(pod for pod in loaded if pod is not None),
         objects=tuple(reader.objects.values()),
-        problems=tuple(sorted(problems, key=place)),
+        problems=tuple(sorted(problems, key=sort_key)),
         documents=reader.documents,
     )
 
 
 @dataclass(slots=True)
-class _Reader:
-    """Sorts what is in the files into pods, objects and problems."""
+class _ManifestReader:
+    """Collects pods, objects and problems from files."""
 
-    validation: Validation
+    validation: FieldValidation
     namespace: str | None
-    pods: list[FoundPod] = field(default_factory=list)
-    objects: dict[ObjectKey, LoadedObject] = field(default_factory=dict)
+    pods: list[PodManifest] = field(default_factory=list)
+    objects: dict[ObjectKey, LoadedConfigObject] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     documents: int = 0
 
-    def read(self, source: Source) -> None:
-        """Take in one file."""
-        parsed = parse(source)
+    def read(self, source: SourceFile) -> None:
+        """Read one file."""
+        parsed = parse_yaml(source)
         self.problems += parsed.problems
         self.documents += len(parsed.documents)
         for document in parsed.documents:
-            self.problems += self._duplicates(document)
-            self._take(document.root, "", document, source)
+            self.problems += self._find_duplicates(document)
+            self._add_object(document.root, "", document, source)
 
-    def _take(self, node: Node, path: str, document: Document, source: Source) -> None:
-        found = objects.classify(node, path)
+    def _add_object(
+        self, node: YamlNode, path: str, document: YamlDocument, source: SourceFile
+    ) -> None:
+        found = workloads.classify_object(node, path)
         match found:
             case Problem():
                 self.problems.append(found)
-            case PodObject():
-                self.pods.append(FoundPod(found, document, source))
+            case WorkloadObject():
+                self.pods.append(PodManifest(found, document, source))
             case OtherObject():
-                self._other(found, path)
+                self._add_other(found, path)
             case ListObject(items=items):
                 for index, item in enumerate(items):
-                    where = join(f"{path}.items" if path else "items", index)
-                    self._take(item, where, document, source)
+                    where = join_path(f"{path}.items" if path else "items", index)
+                    self._add_object(item, where, document, source)
 
-    def _other(self, found: OtherObject, path: str) -> None:
+    def _add_other(self, found: OtherObject, path: str) -> None:
         if found.kind in KINDS and found.api_version == "v1":
-            self._config_object(found, path)
+            self._add_config_object(found, path)
             return
-        message = f"{_titled(found.kind, found.name)} has no pod template, skipped"
+        message = (
+            f"{_format_title(found.kind, found.name)} has no pod template, skipped"
+        )
         self.problems.append(
             Problem(found.node.position, "", message, Severity.NOTE, "kind-skipped")
         )
 
-    def _config_object(self, found: OtherObject, path: str) -> None:
-        reader = ConfigReader(found.kind, found.node, path, self.validation.severity)
+    def _add_config_object(self, found: OtherObject, path: str) -> None:
+        reader = ConfigObjectReader(
+            found.kind, found.node, path, self.validation.severity
+        )
         value = reader.read(self.namespace)
         self.problems += reader.problems
         if value is None:
             return
         position = found.node.position
-        first = self.objects.get(key_of(value))
+        first = self.objects.get(object_key(value))
         if first is not None:
             message = (
-                f"{_titled(found.kind, found.name)} is there already"
-                f" ({first.position}), the last one counts"
+                f"{_format_title(found.kind, found.name)} is defined twice"
+                f" (first in {first.position}); the last one is used"
             )
             self.problems.append(
                 Problem(position, "", message, Severity.WARNING, "twice")
             )
-        self.objects[key_of(value)] = LoadedObject(value, position)
+        self.objects[object_key(value)] = LoadedConfigObject(value, position)
 
-    def _duplicates(self, document: Document) -> Iterator[Problem]:
+    def _find_duplicates(self, document: YamlDocument) -> Iterator[Problem]:
         severity = self.validation.severity
         if severity is None:
             return
-        for each in document.duplicates:
-            message = f"is there already in line {each.first.line}, the last one counts"
-            path = join(each.path, each.key)
-            yield Problem(each.position, path, message, severity, "duplicate-key")
-
-
-def _about_references(
-    drafts: Sequence[Draft], objects: Mapping[ObjectKey, LoadedObject]
-) -> Iterator[Problem]:
-    """Yield what is wrong between pods and the objects they refer to."""
-    values = {key: each.value for key, each in objects.items()}
-    unused = dict(objects)
-    for made in drafts:
-        for reference in references_of(made.pod):
-            unused.pop((reference.kind, made.key[0], reference.name), None)
-        for notice in missing(made.pod, values):
-            yield made.problem(
-                notice.path, notice.message, Severity.WARNING, notice.rule
+        for duplicate in document.duplicates:
+            message = (
+                f"duplicate key, first in line {duplicate.first.line};"
+                " the last one is used"
             )
-    for (kind, _, name), each in unused.items():
-        message = f"{_titled(kind, name)} is used by no pod"
-        yield Problem(each.position, "", message, Severity.NOTE, "unused")
+            path = join_path(duplicate.path, duplicate.key)
+            yield Problem(duplicate.position, path, message, severity, "duplicate-key")
 
 
-def _with_settings(
-    pods: Sequence[FoundPod], settings: Iterable[str]
-) -> tuple[list[FoundPod], list[Problem]]:
-    """Make every `--set` in every pod that it is about."""
+def _check_references(
+    drafts: Sequence[PodDraft], objects: Mapping[ObjectKey, LoadedConfigObject]
+) -> Iterator[Problem]:
+    """Yield references to missing objects, and objects that no pod refers to."""
+    values = {key: loaded_object.value for key, loaded_object in objects.items()}
+    unused = dict(objects)
+    for draft in drafts:
+        for reference in find_references(draft.pod):
+            unused.pop((reference.kind, draft.key[0], reference.name), None)
+        for warning in find_missing_objects(draft.pod, values):
+            yield draft.problem(
+                warning.path, warning.message, Severity.WARNING, warning.rule
+            )
+    for (kind, _, name), loaded_object in unused.items():
+        message = f"{_format_title(kind, name)} is not used by any pod"
+        yield Problem(loaded_object.position, "", message, Severity.NOTE, "unused")
+
+
+def _apply_settings(
+    pods: Sequence[PodManifest], settings: Iterable[str]
+) -> tuple[list[PodManifest], list[Problem]]:
+    """Apply every `--set` to the pods that have its container."""
     changed, problems = list(pods), []
     for text in settings:
         try:
-            setting = parse_setting(text)
-            changed = _with_setting(changed, setting)
-        except SettingError as error:
+            setting = parse_set_option(text)
+            changed = _apply_setting(changed, setting)
+        except SetOptionError as error:
             problems.append(Problem(error.position, "", str(error), rule="set"))
     return changed, problems
 
 
-def _with_setting(pods: Sequence[FoundPod], setting: Setting) -> list[FoundPod]:
-    templates = [each.template or each.object.node for each in pods]
-    concerned = [applies_to(setting, each) for each in templates]
+def _apply_setting(
+    pods: Sequence[PodManifest], setting: SetOption
+) -> list[PodManifest]:
+    templates = [pod.template or pod.object.node for pod in pods]
+    concerned = [has_container(setting, template) for template in templates]
     if pods and setting.container is not None and not any(concerned):
-        known = [name for each in templates for name in container_names(each)]
-        raise SettingError(setting.text, no_container(setting.container, known))
+        known = [name for template in templates for name in container_names(template)]
+        raise SetOptionError(
+            setting.text, unknown_container_text(setting.container, known)
+        )
     return [
-        each.changed(setting) if is_concerned else each
-        for each, is_concerned in zip(pods, concerned, strict=True)
+        pod.apply_setting(setting) if is_concerned else pod
+        for pod, is_concerned in zip(pods, concerned, strict=True)
     ]
 
 
-def _name(drafts: Sequence[Draft], host: str) -> list[Problem]:
-    """Give every pod a name and uid of its own, or say why that cannot be."""
-    names = Counter(each.key for each in drafts)
-    for each in drafts:
-        if each.is_derived and names[each.key] > 1:
+def _assign_names(drafts: Sequence[PodDraft], host: str) -> list[Problem]:
+    """Give every pod a unique name and uid, and return what prevents it."""
+    names = Counter(draft.key for draft in drafts)
+    for draft in drafts:
+        if draft.is_derived and names[draft.key] > 1:
             # a cluster keeps a Deployment's and a Job's pods apart by random endings
-            kind = each.found.object.workload.kind.lower()
-            each.metadata.name = f"{each.metadata.name}-{kind}"
+            kind = draft.found.object.workload.kind.lower()
+            draft.metadata.name = f"{draft.metadata.name}-{kind}"
     problems = []
-    seen: dict[tuple[str, str], Draft] = {}
-    for each in drafts:
-        identify(each, host)
-        if each.is_derived:
-            problems.append(_template_note(each))
-        problems += _taken(each, seen)
+    seen: dict[tuple[str, str], PodDraft] = {}
+    for draft in drafts:
+        assign_identity(draft, host)
+        if draft.is_derived:
+            problems.append(_template_note(draft))
+        problems += _check_unique(draft, seen)
     return problems
 
 
-def _taken(made: Draft, seen: dict[tuple[str, str], Draft]) -> list[Problem]:
-    """Say that an earlier pod has the name, or else the uid, of this one."""
+def _check_unique(
+    draft: PodDraft, seen: dict[tuple[str, str], PodDraft]
+) -> list[Problem]:
+    """Report that an earlier pod has the name, or else the uid, of this one."""
     for key, path, what in (
-        (made.key, "metadata.name", "name"),
-        (("", made.metadata.uid or ""), "metadata.uid", "uid"),
+        (draft.key, "metadata.name", "name"),
+        (("", draft.metadata.uid or ""), "metadata.uid", "uid"),
     ):
-        first = seen.setdefault(key, made)
-        if first is not made and key[1]:
+        first = seen.setdefault(key, draft)
+        if first is not draft and key[1]:
             where = first.position(path)
-            message = f"{clipped(key[1])} is the {what} of another pod ({where})"
-            made.is_refused = True
-            return [made.problem(path, message, Severity.ERROR, "twice")]
+            message = f"{quote_short(key[1])} is the {what} of another pod ({where})"
+            draft.is_refused = True
+            return [draft.problem(path, message, Severity.ERROR, "twice")]
     return []
 
 
-def _template_note(made: Draft) -> Problem:
-    own = made.found.object
-    instead = "" if made.replicas == 1 else f" instead of {made.replicas}"
+def _template_note(draft: PodDraft) -> Problem:
+    own = draft.found.object
+    instead = "" if draft.replicas == 1 else f" instead of {draft.replicas}"
     message = (
-        f"{_titled(own.workload.kind, own.name)} is run as one pod"
-        f"{instead}, named {clipped(made.metadata.name or '')}"
+        f"{_format_title(own.workload.kind, own.name)} is run as one pod"
+        f"{instead}, named {quote_short(draft.metadata.name or '')}"
     )
     position = own.node.position
     return Problem(position, "", message, Severity.NOTE, "template-used")
 
 
-def _titled(kind: str, name: str) -> str:
-    return f"{clipped(kind)[1:-1]} {clipped(name)}" if name else clipped(kind)[1:-1]
+def _format_title(kind: str, name: str) -> str:
+    return (
+        f"{quote_short(kind)[1:-1]} {quote_short(name)}"
+        if name
+        else quote_short(kind)[1:-1]
+    )

@@ -1,20 +1,22 @@
-"""What loading manifests gives: pods, what they refer to, and all there is to say."""
+"""Loaded manifests: pods, the objects they refer to, and problems."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from probetui.errors import ManifestError
-from probetui.k8s.config import ConfigObject
 from probetui.k8s.pod import Pod
-from probetui.manifest.objects import PodObject
-from probetui.manifest.parse import Source
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.volume import ConfigObject
 from probetui.manifest.problem import Position, Problem, Severity
+from probetui.manifest.workloads import WorkloadObject
+from probetui.manifest.yaml.parser import SourceFile
 
 
-class Validation(StrEnum):
-    """What becomes of unknown fields and of keys that are there twice."""
+class FieldValidation(StrEnum):
+    """How to treat unknown fields and duplicate keys."""
 
     STRICT = "strict"
     WARN = "warn"
@@ -22,19 +24,19 @@ class Validation(StrEnum):
 
     @property
     def severity(self) -> Severity | None:
-        """How bad such a field is, None if it is not worth a word."""
+        """The severity of such a field, None to ignore it."""
         match self:
-            case Validation.STRICT:
+            case FieldValidation.STRICT:
                 return Severity.ERROR
-            case Validation.WARN:
+            case FieldValidation.WARN:
                 return Severity.WARNING
-            case Validation.IGNORE:
+            case FieldValidation.IGNORE:
                 return None
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """The object that a pod was made from: itself, or the workload around it."""
+class PodOrigin:
+    """The object that describes a pod: the pod itself, or a workload."""
 
     kind: str
     name: str
@@ -46,23 +48,23 @@ class LoadedPod:
 
     `document` is the text that was read, before `--set`; `manifest` the whole pod as
     YAML with `--set`, defaults, name and uid in it: loaded again it is the same pod.
-    `object` knows where its fields stand in `source`. `unsupported` warns of each field
-    that probetui does not carry out.
+    `object` has the positions of its fields in `source`. `unsupported` are warnings of
+    fields that probetui does not support.
     """
 
     pod: Pod
-    origin: Origin
+    origin: PodOrigin
     position: Position
     document: str
     manifest: str
-    object: PodObject
-    source: Source
+    object: WorkloadObject
+    source: SourceFile
     unsupported: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedObject:
-    """A ConfigMap or Secret, for pods that refer to it, and where it stood."""
+class LoadedConfigObject:
+    """A ConfigMap or Secret with its position."""
 
     value: ConfigObject
     position: Position
@@ -70,64 +72,90 @@ class LoadedObject:
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """All that the files held; `problems` stand in the order of files and lines.
+    """What the files hold; `problems` are in the order of files and lines.
 
     A pod with an error is not among `loaded`, nor a ConfigMap or Secret with one among
-    `objects`. `documents` counts those that said anything: none means that no YAML was
-    received.
+    `objects`. `documents` counts the documents that are not empty.
     """
 
     loaded: tuple[LoadedPod, ...] = ()
-    objects: tuple[LoadedObject, ...] = ()
+    objects: tuple[LoadedConfigObject, ...] = ()
     problems: tuple[Problem, ...] = ()
     documents: int = 0
 
     @property
     def pods(self) -> tuple[Pod, ...]:
         """The pods, in the order of the files."""
-        return tuple(each.pod for each in self.loaded)
+        return tuple(pod.pod for pod in self.loaded)
 
     @property
     def config_objects(self) -> tuple[ConfigObject, ...]:
         """The ConfigMaps and Secrets that pods may refer to."""
-        return tuple(each.value for each in self.objects)
+        return tuple(loaded_object.value for loaded_object in self.objects)
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """What keeps anything from being started."""
+        """The problems that prevent a start."""
         return self._of(Severity.ERROR)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What is likely not meant so."""
+        """The problems that are likely mistakes."""
         return self._of(Severity.WARNING)
 
     @property
     def notes(self) -> tuple[Problem, ...]:
-        """What was done with documents that are not plain pods."""
+        """How documents that are not plain pods were treated."""
         return self._of(Severity.NOTE)
 
     @property
     def unsupported(self) -> tuple[Problem, ...]:
-        """The fields in use that probetui does not carry out, of all pods."""
-        return tuple(each for loaded in self.loaded for each in loaded.unsupported)
+        """Warnings of the unsupported fields of all pods."""
+        return tuple(
+            problem for loaded in self.loaded for problem in loaded.unsupported
+        )
 
     def raise_for_errors(self, *, with_warnings: bool = True) -> None:
         """Raise `ManifestError` with every error's line, if there is one.
 
-        Warnings stand between them: what is wrong may come from what is odd.
+        Warnings stand between them: an error may be the consequence of one.
         """
         if not self.errors:
             return
-        told = [Severity.ERROR, *([Severity.WARNING] if with_warnings else [])]
+        severities = [Severity.ERROR, *([Severity.WARNING] if with_warnings else [])]
         raise ManifestError(
-            [str(each) for each in self.errors],
+            [str(error) for error in self.errors],
             [
-                (each.severity, str(each))
-                for each in self.problems
-                if each.severity in told
+                (problem.severity, str(problem))
+                for problem in self.problems
+                if problem.severity in severities
             ],
         )
 
     def _of(self, severity: Severity) -> tuple[Problem, ...]:
-        return tuple(each for each in self.problems if each.severity is severity)
+        return tuple(
+            problem for problem in self.problems if problem.severity is severity
+        )
+
+
+_HANDLERS = ("exec.command", "httpGet")
+
+
+def format_probe_positions(loaded: Iterable[LoadedPod]) -> dict[str, str]:
+    """Return the places of what probes do, by UID, a blank and the field's path.
+
+    They are `file:line:column`.
+    """
+    return {
+        f"{pod.pod.uid} {path}": str(pod.object.position(path))
+        for pod in loaded
+        for path in _paths(pod)
+    }
+
+
+def _paths(loaded: LoadedPod) -> Iterator[str]:
+    for path, container in loaded.pod.containers_with_paths():
+        for probe_type in ProbeType:
+            if container.probe(probe_type) is not None:
+                for handler in _HANDLERS:
+                    yield f"{path}.{probe_type.lower()}Probe.{handler}"

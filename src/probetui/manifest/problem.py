@@ -1,4 +1,4 @@
-"""What can be wrong with a manifest, and where."""
+"""Problems of manifests and their positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _IN_QUOTES = str.maketrans(
 
 
 class Severity(StrEnum):
-    """How bad a problem is; the value is the word before the message."""
+    """The severity of a problem; the value is the word before the message."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -23,24 +23,24 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a text; lines and columns count from 1, and 0 is not known."""
+    """A position in a file; lines and columns count from 1, 0 is unknown."""
 
     file: str
     line: int = 0
     column: int = 0
 
     def __str__(self) -> str:
-        file = escape(self.file)
+        file = escape_unprintable(self.file)
         return f"{file}:{self.line}:{self.column}" if self.line else file
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing to tell about a manifest; its text is one finished line.
+    """An error, a warning or a note about a manifest; `str` gives its line.
 
-    `path` is the field as Kubernetes writes it, empty where it is about no field.
-    `rule` is a short name for machines (`unknown-field`). `excerpt` is the line of the
-    file and a caret below, for syntax errors only.
+    `path` is the field as Kubernetes writes it, empty if it concerns no field.
+    `rule` is a stable ID (`unknown-field`). `excerpt` is the line of the file with a
+    caret below, for syntax errors only.
     """
 
     position: Position
@@ -71,21 +71,21 @@ class Problem:
 
 
 def quote(text: str) -> str:
-    r"""Put text in quotes and show what cannot be printed as an escape.
+    r"""Quote a text, with escapes for what cannot be printed.
 
     Terminal sequences and lone surrogates in a manifest never reach a terminal:
     `"\x1b[2J"`. Printable characters stay, as Go's `%q` leaves them.
     """
-    return f'"{escape(text.translate(_IN_QUOTES))}"'
+    return f'"{escape_unprintable(text.translate(_IN_QUOTES))}"'
 
 
-def clipped(text: str) -> str:
-    """Quote text and cut it to what fits in a sentence."""
+def quote_short(text: str) -> str:
+    """Quote a text, cut to 80 characters."""
     if len(text) <= _CLIP:
         return quote(text)
     return quote(text[:_CLIP]) + "…"
 
 
-def escape(text: str) -> str:
-    """Replace what cannot be printed by its escape."""
+def escape_unprintable(text: str) -> str:
+    """Replace characters that cannot be printed by escapes."""
     return safe_line(text, limit=None)

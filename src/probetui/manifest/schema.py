@@ -1,8 +1,7 @@
-"""Which fields a Kubernetes object has and of what type, read off lightkube's models.
+"""The fields of Kubernetes objects and their types, from lightkube's models.
 
-The models are made from Kubernetes' own schema, but say less than it: they do not
-tell 32-bit numbers from 64-bit ones, nor quantities from text. What is missing is in
-the tables below, by the names that Kubernetes gives such fields everywhere.
+The models do not distinguish 32-bit from 64-bit integers, nor quantities from text.
+The tables below do, by the names that such fields have everywhere in Kubernetes.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ _QUANTITY_MAPS = frozenset({
 _RAW = frozenset({"fieldsV1"})
 
 
-class Kind(Enum):
-    """What a field holds, or each item of it if it is a list."""
+class FieldKind(Enum):
+    """The type of a field, or of the items of a list."""
 
     STRING = auto()
     INT32 = auto()
@@ -47,29 +46,29 @@ class Kind(Enum):
     RAW = auto()
 
 
-_ZEROS: Mapping[Kind, Callable[[], object]] = types.MappingProxyType({
-    Kind.STRING: str,
-    Kind.QUANTITY: str,
-    Kind.INT32: int,
-    Kind.INT64: int,
-    Kind.INT_OR_STRING: int,
-    Kind.BOOL: bool,
-    Kind.STRING_MAP: dict,
-    Kind.QUANTITY_MAP: dict,
+_ZEROS: Mapping[FieldKind, Callable[[], object]] = types.MappingProxyType({
+    FieldKind.STRING: str,
+    FieldKind.QUANTITY: str,
+    FieldKind.INT32: int,
+    FieldKind.INT64: int,
+    FieldKind.INT_OR_STRING: int,
+    FieldKind.BOOL: bool,
+    FieldKind.STRING_MAP: dict,
+    FieldKind.QUANTITY_MAP: dict,
 })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldSchema:
     """One field of an object; `model` is its type if it is an object itself.
 
-    `attribute` is the model's name for it, `owner` the object's type. Go gives a
-    required field that is not written its zero value, and so do we.
+    `attribute` is its name in the model, `owner` the object's type. A required field
+    that is absent has its zero value, as in Go.
     """
 
     name: str
     attribute: str
-    kind: Kind
+    kind: FieldKind
     model: type[msgspec.Struct] | None
     is_list: bool
     is_required: bool
@@ -77,46 +76,46 @@ class Field:
 
 
 @cache
-def fields_of(model: type[msgspec.Struct]) -> Mapping[str, Field]:
+def fields_of(model: type[msgspec.Struct]) -> Mapping[str, FieldSchema]:
     """Return the fields of an object by their names in YAML."""
     return types.MappingProxyType(
         {
-            each.encode_name: _field(each, model.__name__)
-            for each in msgspec.structs.fields(model)
+            field.encode_name: _field(field, model.__name__)
+            for field in msgspec.structs.fields(model)
         }
     )
 
 
-def zero(field: Field) -> object:
-    """Return what a required field is when nobody wrote it."""
-    return [] if field.is_list else zero_item(field)
+def zero_value(field: FieldSchema) -> object:
+    """Return the value of a required field that is absent."""
+    return [] if field.is_list else zero_list_item(field)
 
 
-def zero_item(field: Field) -> object:
-    """Return what a null means as an item of a list."""
+def zero_list_item(field: FieldSchema) -> object:
+    """Return the value of a null item of a list."""
     if field.model is not None:
-        return empty(field.model)
+        return empty_object(field.model)
     make = _ZEROS.get(field.kind)
     return make() if make is not None else None
 
 
-def empty(model: type[msgspec.Struct]) -> msgspec.Struct:
-    """Return an object in which nothing was written."""
-    required = (each for each in fields_of(model).values() if each.is_required)
-    return model(**{each.attribute: zero(each) for each in required})
+def empty_object(model: type[msgspec.Struct]) -> msgspec.Struct:
+    """Return an object without any field."""
+    required = (field for field in fields_of(model).values() if field.is_required)
+    return model(**{field.attribute: zero_value(field) for field in required})
 
 
-def _field(info: msgspec.structs.FieldInfo, owner: str) -> Field:
+def _field(info: msgspec.structs.FieldInfo, owner: str) -> FieldSchema:
     declared = _without_none(info.type)
     is_list = typing.get_origin(declared) is list
     if is_list:
         (declared,) = typing.get_args(declared)
     kind = _kind(info.encode_name, declared)
-    return Field(
+    return FieldSchema(
         name=info.encode_name,
         attribute=info.name,
         kind=kind,
-        model=declared if kind is Kind.OBJECT else None,
+        model=declared if kind is FieldKind.OBJECT else None,
         is_list=is_list,
         is_required=info.required,
         owner=owner,
@@ -126,20 +125,30 @@ def _field(info: msgspec.structs.FieldInfo, owner: str) -> Field:
 def _without_none(declared: typing.Any) -> typing.Any:
     if typing.get_origin(declared) is not typing.Union:
         return declared
-    kept = [each for each in typing.get_args(declared) if each is not types.NoneType]
+    kept = [
+        argument
+        for argument in typing.get_args(declared)
+        if argument is not types.NoneType
+    ]
     return reduce(operator.or_, kept)
 
 
-def _kind(name: str, declared: typing.Any) -> Kind:
+def _kind(name: str, declared: typing.Any) -> FieldKind:
     if name in _RAW:
-        return Kind.RAW
+        return FieldKind.RAW
     if isinstance(declared, type) and issubclass(declared, msgspec.Struct):
-        return Kind.OBJECT
+        return FieldKind.OBJECT
     if declared is int:
-        return Kind.INT64 if name in _LONG_INTEGERS else Kind.INT32
+        return FieldKind.INT64 if name in _LONG_INTEGERS else FieldKind.INT32
     if declared is str:
-        return Kind.QUANTITY if name in _QUANTITIES else Kind.STRING
+        return FieldKind.QUANTITY if name in _QUANTITIES else FieldKind.STRING
     if declared is dict or typing.get_origin(declared) is dict:
-        return Kind.QUANTITY_MAP if name in _QUANTITY_MAPS else Kind.STRING_MAP
-    kinds = {bool: Kind.BOOL, datetime: Kind.TIME, int | str: Kind.INT_OR_STRING}
-    return kinds.get(declared, Kind.RAW)
+        return (
+            FieldKind.QUANTITY_MAP if name in _QUANTITY_MAPS else FieldKind.STRING_MAP
+        )
+    kinds = {
+        bool: FieldKind.BOOL,
+        datetime: FieldKind.TIME,
+        int | str: FieldKind.INT_OR_STRING,
+    }
+    return kinds.get(declared, FieldKind.RAW)

@@ -1,1 +1,1 @@
-"""Snapshots and journal entries as words and cells; pure."""
+"""Snapshots and journal entries as text and cells; no I/O."""

@@ -1,4 +1,4 @@
-"""The line at the top: what runs where, how it is going, what time it is."""
+"""The header of the screen: runtime, counts, mode of the clock, time."""
 
 from __future__ import annotations
 
@@ -6,20 +6,28 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from probetui.kubelet.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
-from probetui.presentation.containers import ready_containers
-from probetui.presentation.durations import age, countdown, stopwatch
-from probetui.presentation.spans import EMPTY, Line, Role, Span, line, muted, strong
-from probetui.presentation.view import View
+from probetui.durations import format_age, format_countdown, format_stopwatch
+from probetui.engine.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
+from probetui.presentation.container.table import ready_containers
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+)
+from probetui.presentation.text.view import View
 
 _LATE = timedelta(milliseconds=100)
-"""A tick that comes later than this by our own fault is worth saying."""
+"""Ticks that are later than this, by our own fault, are shown as late."""
 
 _READY, _SHORT, _WITHOUT_CLOCK, _WITHOUT_RESTARTS, _TINY, _LEAST = 2, 4, 5, 6, 7, 8
 
 
-class About(NamedTuple):
-    """What the screen knows of the session besides its snapshots.
+class SessionInfo(NamedTuple):
+    """What the header shows besides the snapshot.
 
     `sources` names the manifests, `record` the file that everything is written to;
     both may be empty. `is_read_only` switches the keys off that change something.
@@ -30,11 +38,11 @@ class About(NamedTuple):
     is_read_only: bool = False
 
 
-NOTHING_ABOUT_IT = About()
+NO_SESSION_INFO = SessionInfo()
 _MOST_SOURCES = 3
 
 
-def mode(snapshot: Snapshot, *, is_short: bool = False) -> Span:
+def clock_badge(snapshot: Snapshot, *, is_short: bool = False) -> Span:
     """Return the badge for the clock: live, or paused, or another clock's time.
 
     Where nothing is killed or restarted, that is what the badge says.
@@ -46,14 +54,14 @@ def mode(snapshot: Snapshot, *, is_short: bool = False) -> Span:
     if snapshot.is_running_to_change:
         return Span("[TO A CHANGE]", Role.WARNING)
     if not snapshot.acts:
-        return Span("[WATCHED]" if is_short else "[ONLY WATCHED]", Role.ACCENT)
+        return Span("[WATCH]" if is_short else "[WATCH ONLY]", Role.ACCENT)
     return Span("[LIVE 1x]", Role.SUCCESS)
 
 
 def _live(snapshot: Snapshot) -> str:
     """Return what goes on during a pause: all but ticks, or not everything."""
-    containers = (each for pod in snapshot.pods for each in pod.containers)
-    is_frozen = any(each.frozen_since is not None for each in containers)
+    containers = (container for pod in snapshot.pods for container in pod.containers)
+    is_frozen = any(container.frozen_since is not None for container in containers)
     return "live, frozen" if is_frozen else "live"
 
 
@@ -74,11 +82,11 @@ def _pace(playback: PlaybackSnapshot) -> str:
 
 
 def _played(snapshot: Snapshot, playback: PlaybackSnapshot, *, is_short: bool) -> Span:
-    elapsed = stopwatch(snapshot.taken_at - snapshot.started_at)
+    elapsed = format_stopwatch(snapshot.taken_at - snapshot.started_at)
     if is_short:
         clock = elapsed
     elif playback.length is not None:
-        clock = f"{elapsed} of {stopwatch(playback.length)}"
+        clock = f"{elapsed} of {format_stopwatch(playback.length)}"
     else:
         clock = f"clock {elapsed}" if playback.is_paused else elapsed
     name = playback.kind.value
@@ -91,14 +99,14 @@ def _played(snapshot: Snapshot, playback: PlaybackSnapshot, *, is_short: bool) -
     return Span(f"[{name.upper()} {_pace(playback)}  {clock}]", Role.SUCCESS)
 
 
-def _limits(snapshot: Snapshot, about: About, *, is_short: bool) -> Line:
+def _limits(snapshot: Snapshot, about: SessionInfo, *, is_short: bool) -> Line:
     """Return what is not done here, where the badge for the clock does not say it."""
     words = []
     if not snapshot.acts and (snapshot.is_paused or snapshot.is_running_to_change):
-        words.append(" [WATCHED]" if is_short else " [ONLY WATCHED]")
+        words.append(" [WATCH]" if is_short else " [WATCH ONLY]")
     if about.is_read_only:
         words.append(" [RO]" if is_short else " [READ-ONLY]")
-    return tuple(Span(each, Role.ACCENT) for each in words)
+    return tuple(Span(word, Role.ACCENT) for word in words)
 
 
 def is_late(snapshot: Snapshot) -> bool:
@@ -115,10 +123,10 @@ def header(
     runtime_name: str,
     view: View,
     level: int,
-    about: About = NOTHING_ABOUT_IT,
+    about: SessionInfo = NO_SESSION_INFO,
 ) -> tuple[Line, Line]:
     """Return what stands at the left and at the right, in one of `LEVELS` versions."""
-    containers = sum(len(each.containers) for each in snapshot.pods)
+    containers = sum(len(pod.containers) for pod in snapshot.pods)
     is_short = level >= _SHORT
     runtime = view.safe(runtime_name)
     if is_short:
@@ -131,7 +139,7 @@ def header(
         " " if is_short and level < _TINY else "  ",
         f"{_count(containers, 'ctr' if is_short else 'container')}   ",
     ]
-    late = f"late {countdown(snapshot.lateness)}  " if is_late(snapshot) else ""
+    late = f"late {format_countdown(snapshot.lateness)}  " if is_late(snapshot) else ""
     ready = f"{_ready(snapshot)}  " if level <= _READY else ""
     has_restarts = level < _WITHOUT_RESTARTS
     restarts = f"restarts {snapshot.restarts}  " if has_restarts else ""
@@ -144,7 +152,7 @@ def header(
         line(
             strong(" probetui" if level < _LEAST else " "),
             *(left if level < _LEAST else ()),
-            mode(snapshot, is_short=is_short),
+            clock_badge(snapshot, is_short=is_short),
             *_limits(snapshot, about, is_short=is_short),
         ),
         line(
@@ -157,7 +165,7 @@ def header(
     )
 
 
-def runtime_lost(snapshot: Snapshot, runtime_name: str, view: View) -> Line:
+def runtime_lost_banner(snapshot: Snapshot, runtime_name: str, view: View) -> Line:
     """Return the banner for a runtime that does not answer; empty while it does."""
     since = snapshot.runtime_lost_since
     if since is None:
@@ -165,42 +173,44 @@ def runtime_lost(snapshot: Snapshot, runtime_name: str, view: View) -> Line:
     name = view.safe(runtime_name).partition(" ")[0]
     error = view.safe(snapshot.runtime_error)
     return line(
-        Span(f" {name} does not answer since {age(view.now - since)}", Role.ERROR),
-        f"; ticks are errored, trying again: {error}",
+        Span(
+            f" {name} has not answered for {format_age(view.now - since)}", Role.ERROR
+        ),
+        f"; probes error, retrying: {error}",
     )
 
 
-def playback_trouble(snapshot: Snapshot, view: View) -> Line:
+def playback_banner(snapshot: Snapshot, view: View) -> Line:
     """Return the banner for a recording that is not as it should be, else nothing."""
     note = "" if snapshot.playback is None else snapshot.playback.note
     return line(Span(f" {view.safe(note)}", Role.WARNING)) if note else EMPTY
 
 
-def stopped(snapshot: Snapshot, view: View) -> Line:
+def breakpoint_banner(snapshot: Snapshot, view: View) -> Line:
     """Return the banner for a pause that no person made, else nothing."""
     reason = snapshot.stopped_by
     if reason is None:
         return EMPTY
     words = view.safe(reason.text)
-    return line(Span(" stopped ", Role.WARNING), words, muted("  (space goes on)"))
+    return line(Span(" stopped ", Role.WARNING), words, muted("  (space resumes)"))
 
 
 def _chosen(snapshot: Snapshot) -> str:
     """Return how much is not left to itself: frozen, cut off, muted, and so on."""
-    containers = [each for pod in snapshot.pods for each in pod.containers]
-    probes = [probe for each in containers for probe in each.probes]
+    containers = [container for pod in snapshot.pods for container in pod.containers]
+    probes = [probe for container in containers for probe in container.probes]
     counts = {
-        "frozen": sum(each.frozen_since is not None for each in containers),
-        "cut off": sum(each.cut_off_since is not None for each in containers),
-        "muted": sum(each.muted for each in probes),
-        "injected": sum(bool(each.injections) for each in probes),
-        "delayed": sum(bool(each.delay) for each in probes),
+        "frozen": sum(container.frozen_since is not None for container in containers),
+        "cut off": sum(container.cut_off_since is not None for container in containers),
+        "muted": sum(probe_snapshot.muted for probe_snapshot in probes),
+        "injected": sum(bool(probe_snapshot.injections) for probe_snapshot in probes),
+        "delayed": sum(bool(probe_snapshot.delay) for probe_snapshot in probes),
     }
     return "".join(f"{word} {count}  " for word, count in counts.items() if count)
 
 
-def _sources(about: About, view: View) -> str:
-    names = [view.safe(each) for each in about.sources[:_MOST_SOURCES]]
+def _sources(about: SessionInfo, view: View) -> str:
+    names = [view.safe(source) for source in about.sources[:_MOST_SOURCES]]
     more = len(about.sources) - len(names)
     return "  ".join([*names, *([f"+{more} more"] if more else [])])
 

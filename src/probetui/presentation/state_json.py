@@ -1,269 +1,474 @@
-"""A session's state as JSON, for programs (UX-32); `state_schema` has its shape."""
+"""A session's state as JSON, for programs: one description to write and to publish it.
+
+Names of fields are those of the record. Durations are in seconds, except `ms`; instants
+are RFC 3339 in UTC.
+"""
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta, field
 
-from probetui.drive.masking import Mask
-from probetui.k8s.listeners import Endpoint
-from probetui.k8s.probe import ProbeType
-from probetui.kubelet.journal import FindingEntry, ListenersEntry, TickEntry
-from probetui.kubelet.outcome import Attempt, Result
-from probetui.kubelet.snapshot import (
+from probetui.analysis.container_history import ContainerHistory, SessionHistory
+from probetui.analysis.findings import severity_of
+from probetui.debugger.commands import BreakpointKind, Injected
+from probetui.engine.snapshot import (
     BackoffSnapshot,
     ContainerSnapshot,
-    LastExit,
     PodSnapshot,
     ProbeSnapshot,
+    QueuedTick,
     Snapshot,
-    StoppingSnapshot,
 )
-from probetui.presentation import state_schema as shape
-from probetui.presentation.api_json import container_status_to_json, pod_status_to_json
-from probetui.presentation.containers import kind
-from probetui.presentation.findings import severity_of
-from probetui.presentation.lives import ContainerPast
-from probetui.presentation.past import Past
-from probetui.presentation.probe_json import probe_to_json
-from probetui.presentation.probes import threshold
-from probetui.presentation.refusals import refusal_words
+from probetui.k8s.api.probe import PROBE
+from probetui.k8s.api.status import CONTAINER_STATUS, POD_STATUS
+from probetui.k8s.probe import ProbeKey
+from probetui.k8s.runtime import ListenerScope, SocketAddress
+from probetui.k8s.status import ContainerStatus, PodPhase, PodStatus
+from probetui.kubelet.journal import (
+    ExitCause,
+    FindingEntry,
+    LastExit,
+    ListenersEntry,
+    Skip,
+    StoppingSnapshot,
+    TickAction,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from probetui.manifest.problem import Severity
+from probetui.presentation.container.table import kind
+from probetui.presentation.probe.refusals import refusal_text
+from probetui.presentation.probe.state import threshold
+from probetui.record.format import (
+    RESULTS,
+    Instant,
+    MaskedText,
+    ProbeTypeWord,
+    ResultWord,
+)
+from probetui.record.masking import Mask
+from probetui.record.wire import SAME, At, Computed, Leaf, WireCodec, json_schema
+
+STATE_API_VERSION = "probetui.dev/v1"
+STATE_KIND = "SessionState"
 
 _MILLISECOND = timedelta(milliseconds=1)
-_WORDS: dict[ProbeType, shape.ProbeWord] = {
-    ProbeType.LIVENESS: "liveness",
-    ProbeType.READINESS: "readiness",
-    ProbeType.STARTUP: "startup",
-}
-_BELIEVED: dict[Result, shape.Believed] = {
-    Result.UNKNOWN: "Unknown",
-    Result.SUCCESS: "Success",
-    Result.FAILURE: "Failure",
-}
-_KINDS: dict[str, Literal["container", "sidecar", "init"]] = {
-    "": "container",
-    "sidecar": "sidecar",
-    "init": "init",
-}
+_RESULT_WORDS = {result: word for word, result in RESULTS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _StateContext:
+    """What a snapshot lacks: the mask, the runtime's name, what probes showed."""
+
+    mask: Mask
+    runtime_name: str
+    history: SessionHistory
+
+    def container(self, key: ProbeKey) -> ContainerHistory:
+        return self.history.container(key.pod_uid, key.container_name)
 
 
 def state_text(
-    snapshot: Snapshot, runtime_name: str, mask: Mask, past: Past | None = None
+    snapshot: Snapshot,
+    runtime_name: str,
+    mask: Mask,
+    past: SessionHistory | None = None,
 ) -> str:
-    """Return a session's state as indented JSON, ending with a newline.
+    """Return a session's state as indented JSON, secrets masked, with a newline.
 
-    The `past` knows what probes showed: why they were refused, and what is unwise.
-    A byte that is not UTF-8 is an escaped lone surrogate, as in the record.
+    The `past` has why probes were refused, and their findings. A byte that is not UTF-8
+    is an escaped lone surrogate, as in the record.
     """
-    plain = msgspec.to_builtins(session_state(snapshot, runtime_name, mask, past))
+    context = _StateContext(mask, runtime_name, past or SessionHistory(()))
+    state = _codec_of(SessionState).encode(snapshot, context)
     # Not by msgspec's own encoder: it refuses lone surrogates.
-    return json.dumps(plain, indent=2) + "\n"
+    return json.dumps(state, indent=2) + "\n"
 
 
-def session_state(
-    snapshot: Snapshot, runtime_name: str, mask: Mask, past: Past | None = None
-) -> shape.SessionState:
-    """Return a session's state, secrets masked."""
-    known = past or Past(())
-    return shape.SessionState(
-        taken_at=_instant(snapshot.taken_at),
-        started_at=_instant(snapshot.started_at),
-        runtime=runtime_name,
-        runtime_lost_since=_optional(snapshot.runtime_lost_since),
-        runtime_error=mask.text(snapshot.runtime_error),
-        paused=snapshot.is_paused,
-        restarts=snapshot.restarts,
-        faults=snapshot.faults,
-        queue=[
-            shape.Queued(
-                pod_uid=each.key.pod_uid,
-                container=each.key.container_name,
-                probe=_WORDS[each.key.probe_type],
-                at=_instant(each.at),
-            )
-            for each in snapshot.queue
-        ],
-        pods=[_pod(each, mask, known) for each in snapshot.pods],
-    )
+def _write_refusal(tick: TickEntry, context: _StateContext) -> Any:
+    look = context.container(tick.key).listeners(tick)
+    return None if look is None else _codec_of(RefusalObject).encode(look, context)
 
 
-def _pod(pod: PodSnapshot, mask: Mask, past: Past) -> shape.Pod:
-    return shape.Pod(
-        pod=pod.pod.name,
-        namespace=pod.pod.namespace,
-        pod_uid=pod.pod.uid,
-        phase=pod.status.phase,
-        worker_state=pod.state,
-        operation=mask.text(pod.operation),
-        status=_masked(pod_status_to_json(pod.status), mask),
-        containers=[
-            _container(each, mask, past.container(pod.pod.uid, each.container.name))
-            for each in pod.containers
-        ],
-    )
+def _write_refusal_text(look: ListenersEntry, context: _StateContext) -> str:
+    return context.mask.text(refusal_text(look))
 
 
-def _container(
-    container: ContainerSnapshot, mask: Mask, past: ContainerPast
-) -> shape.Container:
-    status = container.status
-    return shape.Container(
-        container=container.container.name,
-        kind=_KINDS[kind(container)],
-        status=_masked(container_status_to_json(status), mask) if status else None,
-        stopping=_stopping(container.stopping) if container.stopping else None,
-        backoff=_backoff(container.backoff) if container.backoff else None,
-        last_exit=_last_exit(container.last_exit) if container.last_exit else None,
-        frozen_since=_optional(container.frozen_since),
-        cut_off_since=_optional(container.cut_off_since),
-        break_points=sorted(container.break_points),
-        probes=[_probe(each, mask, past) for each in container.probes],
-    )
+def _write_findings(probe: ProbeSnapshot, context: _StateContext) -> Any:
+    findings = context.container(probe.key).findings
+    codec = _codec_of(FindingObject)
+    return [
+        codec.encode(entry, context) for entry in findings if entry.key == probe.key
+    ]
 
 
-def _probe(probe: ProbeSnapshot, mask: Mask, past: ContainerPast) -> shape.Probe:
-    last, last_run = probe.last_result, probe.last_run
-    return shape.Probe(
-        probe=_WORDS[probe.key.probe_type],
-        spec=probe_to_json(probe.probe, mask),
-        is_edited=probe.manifest_probe is not None,
-        worker_alive=probe.worker_alive,
-        stored=_believed(probe.believed),
-        run=shape.Run(
-            result=_believed(last) if probe.result_run else None,
-            count=probe.result_run,
-            threshold=threshold(probe, last),
-        ),
-        on_hold=probe.on_hold,
-        muted=probe.muted,
-        injections=list(probe.injections),
-        delay=probe.delay.total_seconds(),
-        in_flight_since=_optional(probe.in_flight_since),
-        next_tick_at=_optional(probe.next_tick_at),
-        next_skip=probe.upcoming_skip,
-        delay_until=_optional(probe.delay_until),
-        counts=shape.Counts(
-            ticks=probe.ticks,
-            successes=probe.successes,
-            failures=probe.failures,
-            errors=probe.errors,
-            skips=probe.skips,
-        ),
-        last_run=None if last_run is None else _last_run(last_run, mask, past),
-        findings=[
-            _finding(each, mask) for each in past.findings if each.key == probe.key
-        ],
-    )
+def _find_severity(entry: FindingEntry, _context: _StateContext) -> Severity:
+    return severity_of(entry.rule)
 
 
-def _last_run(tick: TickEntry, mask: Mask, past: ContainerPast) -> shape.LastRun:
-    look = past.listeners(tick)
-    return shape.LastRun(
-        n=tick.n,
-        started_at=_instant(tick.started_at),
-        ms=tick.duration / _MILLISECOND,
-        result=_believed(tick.result),
-        run=shape.Run(
-            result=_believed(tick.result), count=tick.run, threshold=tick.threshold
-        ),
-        action=tick.action,
-        injected=tick.injected,
-        delay=tick.delay.total_seconds(),
-        attempts=[_attempt(each, mask) for each in tick.attempts],
-        refusal=None if look is None else _refusal(look, mask),
-    )
+def _write_spec(probe: ProbeSnapshot, context: _StateContext) -> Any:
+    return PROBE.write(context.mask.probe(probe.probe))
 
 
-def _refusal(look: ListenersEntry, mask: Mask) -> shape.Refusal:
-    found = look.listeners
-    return shape.Refusal(
-        at=_instant(look.at),
-        refused=_endpoint(look.refused_at),
-        listeners=None if found is None else list(map(_endpoint, found.endpoints)),
-        extent=None if found is None else found.extent,
-        problem=mask.text(look.problem),
-        message=mask.text(refusal_words(look)),
-    )
+def _is_edited(probe: ProbeSnapshot, _context: _StateContext) -> bool:
+    return probe.manifest_probe is not None
 
 
-def _endpoint(endpoint: Endpoint) -> shape.Endpoint:
-    return shape.Endpoint(address=endpoint.address, port=endpoint.port)
+def _write_run(probe: ProbeSnapshot, _context: _StateContext) -> Any:
+    last, run = probe.last_result, probe.result_run
+    return {
+        "result": _RESULT_WORDS[last] if run else None,
+        "count": run,
+        "threshold": threshold(probe, last),
+    }
 
 
-def _finding(entry: FindingEntry, mask: Mask) -> shape.Finding:
-    return shape.Finding(
-        at=_instant(entry.at),
-        rule=entry.rule,
-        severity=severity_of(entry.rule),
-        path=entry.path,
-        place=entry.place,
-        message=mask.text(entry.message),
-    )
+def _find_kind(container: ContainerSnapshot, _context: _StateContext) -> str:
+    return kind(container) or "container"
 
 
-def _attempt(attempt: Attempt, mask: Mask) -> shape.Attempt:
-    return shape.Attempt(
-        result=attempt.result,
-        ms=attempt.duration / _MILLISECOND,
-        detail=mask.text(attempt.detail),
-        output=mask.text(attempt.output),
-        error=None if attempt.error is None else mask.text(attempt.error),
-    )
+def _write_container_status(
+    status: ContainerStatus | None, context: _StateContext
+) -> Any:
+    if status is None:
+        return None
+    return _mask_messages(CONTAINER_STATUS.write(status), context.mask)
 
 
-def _stopping(stopping: StoppingSnapshot) -> shape.Stopping:
-    return shape.Stopping(
-        since=_instant(stopping.since),
-        grace=float(stopping.grace_period_seconds),
-        grace_source=stopping.grace_source,
-        by=stopping.by,
-    )
+def _write_pod_status(status: PodStatus, context: _StateContext) -> Any:
+    return _mask_messages(POD_STATUS.write(status), context.mask)
 
 
-def _backoff(backoff: BackoffSnapshot) -> shape.Backoff:
-    return shape.Backoff(
-        window=backoff.window.total_seconds(),
-        since=_optional(backoff.since),
-        until=_optional(backoff.until),
-        next_window=backoff.next_window.total_seconds(),
-    )
+def _sort_break_points(
+    points: frozenset[BreakpointKind], _context: _StateContext
+) -> Any:
+    return sorted(points)
 
 
-def _last_exit(last_exit: LastExit) -> shape.LastExit:
-    return shape.LastExit(
-        at=_instant(last_exit.at),
-        exit_code=last_exit.exit_code,
-        by=last_exit.by,
-        reason=last_exit.reason,
-        oom=last_exit.oom_killed,
-        container_id=last_exit.container_id,
-    )
+def _find_api_version(_snapshot: Snapshot, _context: _StateContext) -> str:
+    return STATE_API_VERSION
 
 
-def _believed(result: Result | None) -> shape.Believed | None:
-    return None if result is None else _BELIEVED[result]
+def _find_state_kind(_snapshot: Snapshot, _context: _StateContext) -> str:
+    return STATE_KIND
 
 
-def _instant(at: datetime) -> str:
-    text = at.astimezone(UTC).isoformat(timespec="microseconds")
-    return text.removesuffix("+00:00") + "Z"
+def _find_runtime(_snapshot: Snapshot, context: _StateContext) -> str:
+    return context.runtime_name
 
 
-def _optional(at: datetime | None) -> str | None:
-    return None if at is None else _instant(at)
-
-
-def _masked(value: Any, mask: Mask, name: str = "") -> Any:
+def _mask_messages(value: Any, mask: Mask, name: str = "") -> Any:
     """Return an object of the API without secrets in its messages."""
     match value:
         case dict():
-            return {key: _masked(each, mask, key) for key, each in value.items()}
+            return {key: _mask_messages(item, mask, key) for key, item in value.items()}
         case list():
-            return [_masked(each, mask, name) for each in value]
+            return [_mask_messages(item, mask, name) for item in value]
         case str() if name == "message":
             return mask.text(value)
         case _:
             return value
+
+
+Seconds = Annotated[
+    float,
+    Meta(description="seconds"),
+    Leaf(lambda duration, _: duration.total_seconds()),
+]
+Milliseconds = Annotated[
+    float,
+    Meta(description="milliseconds", ge=0),
+    Leaf(lambda duration, _: duration / _MILLISECOND),
+]
+Count = Annotated[int, Meta(ge=0)]
+ApiObject = Annotated[
+    dict[str, Any], Meta(description="as the Kubernetes API writes it")
+]
+
+
+class StateObject(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename="camel",
+):
+    """A JSON object, its fields in camel case."""
+
+
+class EndpointObject(StateObject, frozen=True):
+    """An address and a port."""
+
+    address: str
+    port: int
+
+
+class RefusalObject(StateObject, frozen=True):
+    """Why a connection was refused, by where the container listened.
+
+    `listeners` is null where that cannot be seen, for which `problem` is the reason;
+    `message` has it in words.
+    """
+
+    at: Instant
+    refused: Annotated[
+        EndpointObject, Meta(description="where the probe went"), At("refused_at")
+    ]
+    listeners: Annotated[list[EndpointObject] | None, At("listeners.endpoints")]
+    extent: Annotated[
+        ListenerScope | None,
+        Meta(description="whose network it is, so whose listeners"),
+        At("listeners.extent"),
+    ]
+    problem: MaskedText
+    message: Annotated[str, Computed(_write_refusal_text)]
+
+
+class FindingObject(StateObject, frozen=True):
+    """What a probe showed to be likely not meant so.
+
+    `path` is a field of the pod, `place` where it stands in the manifest.
+    """
+
+    at: Instant
+    rule: str
+    severity: Annotated[Severity, Computed(_find_severity)]
+    path: str
+    place: str
+    message: MaskedText
+
+
+class AttemptObject(StateObject, frozen=True):
+    """One run of a handler; an `error` says why it could not run."""
+
+    result: ProbeResult
+    ms: Annotated[Milliseconds, At("duration")]
+    detail: MaskedText
+    output: MaskedText
+    error: MaskedText | None
+
+
+class RunObject(StateObject, frozen=True):
+    """Equal results in a row; the threshold is the one that applies to them."""
+
+    result: ResultWord | None
+    count: Annotated[Count, At("run")]
+    threshold: Count
+
+
+class LastRunObject(StateObject, frozen=True):
+    """The last tick that probed."""
+
+    n: Count
+    started_at: Instant
+    ms: Annotated[Milliseconds, At("duration")]
+    result: Annotated[ResultWord | None, Meta(description="null: errored")]
+    run: Annotated[RunObject, SAME]
+    action: TickAction
+    injected: bool
+    delay: Seconds
+    attempts: list[AttemptObject]
+    refusal: Annotated[
+        RefusalObject | None,
+        Meta(description="null: not refused, or why is not known"),
+        Computed(_write_refusal),
+    ]
+
+
+class CountsObject(StateObject, frozen=True):
+    """What the ticks of a probe have come to."""
+
+    ticks: Count
+    successes: Count
+    failures: Count
+    errors: Count
+    skips: Count
+
+
+class ProbeObject(StateObject, frozen=True):
+    """One probe and its worker, as they stand."""
+
+    probe: ProbeTypeWord
+    spec: Annotated[ApiObject, Meta(title="v1.Probe"), Computed(_write_spec)]
+    is_edited: Annotated[bool, Computed(_is_edited)]
+    worker_alive: bool
+    stored: Annotated[ResultWord | None, At("stored_result")]
+    run: Annotated[RunObject, Computed(_write_run)]
+    on_hold: bool
+    muted: bool
+    injections: list[Injected]
+    delay: Annotated[Seconds, Meta(description="added to every answer by a person")]
+    in_flight_since: Instant | None
+    next_tick_at: Instant | None
+    next_skip: Annotated[
+        Skip | None,
+        Meta(description="what the next tick would do; null: probe"),
+        At("upcoming_skip"),
+    ]
+    delay_until: Instant | None
+    counts: Annotated[CountsObject, SAME]
+    last_run: LastRunObject | None
+    findings: Annotated[list[FindingObject], Computed(_write_findings)]
+
+
+class StoppingObject(StateObject, frozen=True):
+    """A container that is being stopped."""
+
+    since: Instant
+    grace: Annotated[
+        float,
+        Meta(description="seconds"),
+        Leaf(lambda seconds, _: float(seconds)),
+        At("grace_period_seconds"),
+    ]
+    grace_source: str
+    by: ExitCause
+
+
+class BackoffObject(StateObject, frozen=True):
+    """What crash-loop back-off holds for a container."""
+
+    window: Seconds
+    since: Instant | None
+    until: Annotated[Instant | None, Meta(description="null: it does not wait")]
+    next_window: Seconds
+
+
+class LastExitObject(StateObject, frozen=True):
+    """How an instance ended."""
+
+    at: Instant
+    exit_code: int
+    by: ExitCause
+    reason: str
+    oom: Annotated[bool, At("oom_killed")]
+    container_id: str = field(name="containerID")
+
+
+class ContainerObject(StateObject, frozen=True):
+    """One container with its probes."""
+
+    container: Annotated[str, At("container.name")]
+    kind: Annotated[Literal["container", "sidecar", "init"], Computed(_find_kind)]
+    status: Annotated[
+        ApiObject | None,
+        Meta(title="v1.ContainerStatus"),
+        Leaf(_write_container_status),
+    ]
+    stopping: StoppingObject | None
+    backoff: BackoffObject | None
+    last_exit: LastExitObject | None
+    frozen_since: Instant | None
+    cut_off_since: Instant | None
+    break_points: Annotated[list[BreakpointKind], Leaf(_sort_break_points)]
+    probes: list[ProbeObject]
+
+
+class PodObject(StateObject, frozen=True):
+    """One pod with its containers, init containers first."""
+
+    pod: Annotated[str, At("pod.name")]
+    namespace: Annotated[str, At("pod.namespace")]
+    pod_uid: Annotated[str, At("pod.uid")] = field(name="podUID")
+    phase: Annotated[PodPhase, At("status.phase")]
+    worker_state: Annotated[PodWorkerState, At("state")]
+    operation: Annotated[MaskedText, Meta(description="what is being done for it now")]
+    status: Annotated[ApiObject, Meta(title="v1.PodStatus"), Leaf(_write_pod_status)]
+    containers: list[ContainerObject]
+
+
+class QueuedObject(StateObject, frozen=True):
+    """A tick to come."""
+
+    pod_uid: Annotated[str, At("key.pod_uid")] = field(name="podUID")
+    container: Annotated[str, At("key.container_name")]
+    probe: ProbeTypeWord
+    at: Instant
+
+
+class SessionState(StateObject, frozen=True, kw_only=True):
+    """A whole session at one instant."""
+
+    api_version: Annotated[
+        Literal[STATE_API_VERSION],  # type: ignore[valid-type]  # a constant
+        Computed(_find_api_version),
+    ] = STATE_API_VERSION
+    kind: Annotated[
+        Literal[STATE_KIND],  # type: ignore[valid-type]  # a constant
+        Computed(_find_state_kind),
+    ] = STATE_KIND
+    taken_at: Instant
+    started_at: Instant
+    runtime: Annotated[str, Computed(_find_runtime)]
+    runtime_lost_since: Instant | None
+    runtime_error: MaskedText
+    paused: Annotated[bool, At("is_paused")]
+    restarts: Count
+    faults: Count
+    queue: list[QueuedObject]
+    pods: list[PodObject]
+
+
+_KINDS: Mapping[type[msgspec.Struct], type[Any]] = {
+    AttemptObject: Attempt,
+    BackoffObject: BackoffSnapshot,
+    ContainerObject: ContainerSnapshot,
+    EndpointObject: SocketAddress,
+    FindingObject: FindingEntry,
+    LastExitObject: LastExit,
+    LastRunObject: TickEntry,
+    PodObject: PodSnapshot,
+    ProbeObject: ProbeSnapshot,
+    QueuedObject: QueuedTick,
+    RefusalObject: ListenersEntry,
+    SessionState: Snapshot,
+    StoppingObject: StoppingSnapshot,
+}
+"""What each object describes."""
+
+_SCHEMA_NAMES: Mapping[type, str] = {
+    TickAction: "Action",
+    AttemptObject: "Attempt",
+    BackoffObject: "Backoff",
+    BreakpointKind: "BreakPoint",
+    ExitCause: "By",
+    ContainerObject: "Container",
+    EndpointObject: "Endpoint",
+    FindingObject: "Finding",
+    Injected: "Injected",
+    LastExitObject: "LastExit",
+    LastRunObject: "LastRun",
+    ListenerScope: "Extent",
+    PodPhase: "PodPhase",
+    PodObject: "Pod",
+    PodWorkerState: "PodWorkerState",
+    ProbeResult: "ProbeResult",
+    ProbeObject: "Probe",
+    QueuedObject: "Queued",
+    RefusalObject: "Refusal",
+    RunObject: "Run",
+    SessionState: "SessionState",
+    Severity: "Severity",
+    Skip: "Skip",
+    StoppingObject: "Stopping",
+    CountsObject: "Counts",
+}
+
+
+def state_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a session's state."""
+    return json_schema(SessionState, "The state of a probetui session", _SCHEMA_NAMES)
+
+
+@cache
+def _codec_of(struct: type[msgspec.Struct]) -> WireCodec:
+    return WireCodec(struct, _KINDS[struct], _KINDS)

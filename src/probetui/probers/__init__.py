@@ -1,1 +1,1 @@
-"""One handler per module; they know sockets, not pods."""
+"""Probe handlers and lifecycle hooks, one handler per module."""

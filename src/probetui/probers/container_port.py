@@ -1,13 +1,15 @@
-"""The number behind a probe's port.
+"""Resolve the port of a probe or hook to a number.
 
 Source: pkg/probe/util.go, v1.32.10, ResolveContainerPort.
 """
 
 from __future__ import annotations
 
+import re
+
 from probetui.errors import GoError
 from probetui.k8s.pod import Container
-from probetui.probers.go_text import parse_integer
+from probetui.kubelet.runtime.go_format import go_quote
 
 _VALID = range(1, 1 << 16)
 
@@ -25,7 +27,27 @@ def resolve_port(port: int | str, container: Container) -> int:
 
 
 def _look_up(name: str, container: Container) -> int:
-    for each in container.ports:
-        if each.name == name:
-            return each.container_port
+    for port in container.ports:
+        if port.name == name:
+            return port.container_port
     return parse_integer(name)
+
+
+_INTEGER = re.compile(r"([+-]?)0*([0-9]+)")
+_INT64 = range(-(1 << 63), 1 << 63)
+_INT64_DIGITS = 19
+
+
+def parse_integer(text: str) -> int:
+    """Read a decimal integer of 64 bits; raises `GoError` with Go's words.
+
+    Source: strconv/atoi.go, Atoi.
+    """
+    problem = "invalid syntax"
+    if found := _INTEGER.fullmatch(text):
+        sign, digits = found.groups()
+        # Python reads at most a few thousand digits.
+        if len(digits) <= _INT64_DIGITS and (value := int(sign + digits)) in _INT64:
+            return value
+        problem = "value out of range"
+    raise GoError(f"strconv.Atoi: parsing {go_quote(text)}: {problem}")

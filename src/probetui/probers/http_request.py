@@ -15,10 +15,10 @@ import httpx
 
 from probetui.errors import GoError
 from probetui.k8s.probe import HTTPGetAction
-from probetui.kubelet.go_text import go_quote, to_bytes
-from probetui.probers import go_url
-from probetui.probers.go_address import join_host_port, to_dialled_host, to_punycode
-from probetui.probers.go_url import GoURL, UserInfo
+from probetui.kubelet.runtime.go_format import go_quote, join_host_port, to_bytes
+from probetui.probers.go import urls
+from probetui.probers.go.net import to_ascii_host, to_punycode
+from probetui.probers.go.urls import GoURL, UserInfo
 
 USER_AGENT = "kube-probe/1.32"
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -69,7 +69,7 @@ class ProbeRequest:
         It has the headers of the `first` request, and its Host header as long as the
         redirects name no scheme.
         """
-        keeps_host = not go_url.parse(location).scheme
+        keeps_host = not urls.parse_url(location).scheme
         request = replace(first, url=url, host=self.host if keeps_host else "")
         leaves_tls = (self.url.scheme, url.scheme) == ("https", "http")
         if first.header("Referer") or leaves_tls:
@@ -88,22 +88,24 @@ def build_request(
     whole, with its question mark.
     """
     try:
-        url = go_url.parse(action.path)
+        url = urls.parse_url(action.path)
     except GoError:
         url = GoURL(path=action.path)
     scheme = action.scheme.lower() or "http"
     url = replace(url, scheme=scheme, host=join_host_port(host, port))
     headers = _probe_headers(action, user_agent)
     return ProbeRequest(
-        url=go_url.parse(str(url)), headers=headers, host=headers.get("Host", ("",))[0]
+        url=urls.parse_url(str(url)),
+        headers=headers,
+        host=headers.get("Host", ("",))[0],
     )
 
 
 def _probe_headers(action: HTTPGetAction, user_agent: str) -> Headers:
     headers: Headers = {}
-    for each in action.http_headers:
-        name = canonical_name(each.name)
-        headers[name] = (*headers.get(name, ()), each.value)
+    for header in action.http_headers:
+        name = canonical_name(header.name)
+        headers[name] = (*headers.get(name, ()), header.value)
     headers.setdefault("User-Agent", (user_agent,))
     if not headers.setdefault("Accept", ("*/*",))[0]:
         # Quirk, kept: an empty first value removes the later ones too.
@@ -130,7 +132,7 @@ def to_httpx(request: ProbeRequest) -> httpx.Request:
     _check(request)
     url = request.url
     port = int(url.port or DEFAULT_PORTS[url.scheme])
-    address = (to_dialled_host(url.hostname), port)
+    address = (to_ascii_host(url.hostname), port)
     return httpx.Request(
         "GET",
         _origin(url.scheme, to_punycode(address[0]), port),

@@ -1,1 +1,1 @@
-"""Adapters behind `ports.Runtime`."""
+"""Container runtimes, behind `ports.Runtime`: Docker, CRI, plain processes."""

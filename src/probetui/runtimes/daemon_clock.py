@@ -1,11 +1,11 @@
-"""The clock of a container runtime's machine, compared with ours.
+"""Conversion of a runtime's times to the session's clock.
 
-Runtimes write instants by the wall clock of their machine, which may be another one,
+The times of a runtime are by the wall clock of its machine, which may be another one,
 or be set while a session runs. The kubelet compares them with its own wall clock; here
-every instant of a runtime is brought to the session's clock first.
+every time of a runtime is converted to the session's clock first.
 
-Difference: the kubelet takes instants of its runtime as they are. On one machine, whose
-clock nobody sets, that is the same.
+Difference: the kubelet takes the times of its runtime as they are. On one machine whose
+clock is not set, that is the same.
 """
 
 from __future__ import annotations
@@ -19,40 +19,39 @@ from datetime import datetime, timedelta
 from probetui.k8s.runtime import RuntimeContainerStatus, SandboxStatus
 from probetui.ports import Clock, LogLine
 
-TOLD_FROM = timedelta(seconds=1)
-"""From which offset on people are told of it."""
+REPORTED_FROM = timedelta(seconds=1)
+"""The offset from which on the user is informed."""
 
 GOOD_FOR = timedelta(minutes=1)
-"""When to measure again, once there is a new instant to convert."""
+"""How long a measurement is valid for new times."""
 
 PRECISION = timedelta(milliseconds=1)
-"""How far a measurement may be off besides the time that it took."""
+"""The error of a measurement besides the duration of its call."""
 
-KEPT = 10_000
-"""Of how many containers the converted instants are remembered."""
+MAX_CONTAINERS = 10_000
+"""How many containers' converted times are cached."""
 
-FARTHEST = timedelta(days=3650)
-"""No clock is further off; what says so tells no time."""
+MAX_OFFSET = timedelta(days=3650)
+"""A larger offset is not one of a clock, and is ignored."""
 
 _YEARS = range(1971, 9000)
-"""What a runtime dates otherwise has not happened."""
+"""Runtimes have times outside these years for what has not happened."""
 
 _NO_TIME = timedelta()
 
 
 class DaemonClock:
-    """Converts instants of a runtime to the session's clock.
+    """Converts times of a runtime to the session's clock.
 
-    A measurement does not give an offset but its bounds, which are as far apart as the
-    answer took. The offset stays what it is while it is within them: on one machine it
-    is exactly zero, and it does not tremble elsewhere. An instant of a container that
-    was converted once is not converted anew when the offset changes, as the start of a
-    container does not move when a clock is set.
+    A measurement gives bounds of the offset, which differ by the duration of the call.
+    The offset is kept while it is within them: on one machine it is exactly zero, and
+    elsewhere it does not jitter. A container's time that was converted once is not
+    converted again when the offset changes: its start does not move.
 
     Args:
         clock: the session's.
-        ask: returns what time it is at the runtime, None if it does not say; None
-            where it cannot be asked. May raise what a call to the runtime raises.
+        ask: returns the runtime's current time, None if it does not have one; None for
+            a runtime that cannot be asked. Raises what a call to the runtime raises.
     """
 
     def __init__(
@@ -61,8 +60,8 @@ class DaemonClock:
         self._clock = clock
         self._ask = ask
         self._offset = _NO_TIME
-        self._told = _NO_TIME
-        self._tell: Callable[[timedelta], None] = _nobody
+        self._reported = _NO_TIME
+        self._report: Callable[[timedelta], None] = _ignore
         self._measured_at: datetime | None = None
         self._measuring = asyncio.Lock()
         self._starts: OrderedDict[str, tuple[datetime, datetime]] = OrderedDict()
@@ -73,32 +72,32 @@ class DaemonClock:
         """How far the runtime's clock is ahead of ours; negative if it is behind."""
         return self._offset
 
-    def on_offset(self, tell: Callable[[timedelta], None]) -> None:
-        """Have somebody told of an offset of more than a second, and of its changes."""
-        self._tell = tell
-        self._tell_if_new()
+    def on_offset(self, report: Callable[[timedelta], None]) -> None:
+        """Call back with an offset of more than a second, and when it changes."""
+        self._report = report
+        self._report_if_new()
 
     def now(self) -> datetime:
-        """Return the instant by the session's clock."""
+        """Return the session's time."""
         return self._clock.now()
 
     def sample(self, theirs: datetime, earliest: datetime, latest: datetime) -> None:
-        """Learn that `theirs` was between two instants of ours."""
+        """Use that the runtime's time `theirs` was between two of the session's."""
         low, high = theirs - latest, theirs - earliest
-        if theirs.year not in _YEARS or max(-low, high) > FARTHEST:
+        if theirs.year not in _YEARS or max(-low, high) > MAX_OFFSET:
             return
         if not low - PRECISION <= self._offset <= high + PRECISION:
             self._offset = low + (high - low) / 2
-            self._tell_if_new()
+            self._report_if_new()
 
     def started(self, container_id: str, asked_at: datetime) -> None:
-        """Note that a container was started by a call that has just returned."""
+        """Record that a container was started by a call that has just returned."""
         self._starts[container_id] = asked_at, self._clock.now()
-        while len(self._starts) > KEPT:
+        while len(self._starts) > MAX_CONTAINERS:
             self._starts.popitem(last=False)
 
     async def container(self, found: RuntimeContainerStatus) -> RuntimeContainerStatus:
-        """Return the status of a container with its instants by the session's clock."""
+        """Return a container's status with times by the session's clock."""
         container_id = found.container_id
         is_new = found.started_at not in self._known.get(container_id, {})
         if found.started_at is not None and is_new and container_id in self._starts:
@@ -118,21 +117,21 @@ class DaemonClock:
         )
 
     async def sandbox(self, found: SandboxStatus) -> SandboxStatus:
-        """Return the status of a sandbox with its instant by the session's clock."""
+        """Return a sandbox's status with its time by the session's clock."""
         await self._measure_for(found.sandbox_id, (found.created_at,))
         created_at = self._convert(found.sandbox_id, found.created_at)
         return replace(found, created_at=created_at)
 
     def ours(self, theirs: datetime) -> datetime:
-        """Return an instant by the session's clock, as far as the offset is known."""
+        """Convert a time by the offset as far as it is known."""
         return theirs - self._offset if theirs.year in _YEARS else theirs
 
     def log_line(self, line: LogLine) -> LogLine:
-        """Return a line with its instant by the session's clock."""
+        """Return a log line with its time by the session's clock."""
         return line if line.at is None else replace(line, at=self.ours(line.at))
 
     async def measure(self) -> None:
-        """Ask the runtime what time it is, if it can be asked and that is due."""
+        """Measure the offset, unless the last measurement is still valid."""
         async with self._measuring:
             before = self._measured_at
             if before is None or self._clock.now() - before > GOOD_FOR:
@@ -149,7 +148,7 @@ class DaemonClock:
     async def _measure_for(
         self, key: str, instants: tuple[datetime | None, ...]
     ) -> None:
-        """Measure before something new is converted, if that is due or must be."""
+        """Measure before new times are converted, if that is due or must be."""
         known = self._known.get(key, {})
         fresh = [
             instant
@@ -160,7 +159,7 @@ class DaemonClock:
             return
         await self.measure()
         async with self._measuring:
-            # What has happened is not in the future: a clock was set since.
+            # A time in the future means that a clock was set.
             if self._is_future(max(fresh)):
                 await self._measure_now()
 
@@ -168,22 +167,25 @@ class DaemonClock:
         return self.ours(theirs) > self._clock.now() + PRECISION
 
     def _convert(self, key: str, theirs: datetime | None) -> datetime | None:
-        """Return an instant that is in the past; the same one for the same one."""
+        """Convert a time, never to the future; the result is cached."""
         if theirs is None:
             return None
         known = self._known.setdefault(key, {})
         self._known.move_to_end(key)
-        while len(self._known) > KEPT:
+        while len(self._known) > MAX_CONTAINERS:
             self._known.popitem(last=False)
         if theirs not in known:
             known[theirs] = min(self.ours(theirs), self._clock.now())
         return known[theirs]
 
-    def _tell_if_new(self) -> None:
-        if abs(self._offset - self._told) > TOLD_FROM and self._tell is not _nobody:
-            self._told = self._offset
-            self._tell(self._offset)
+    def _report_if_new(self) -> None:
+        if (
+            abs(self._offset - self._reported) > REPORTED_FROM
+            and self._report is not _ignore
+        ):
+            self._reported = self._offset
+            self._report(self._offset)
 
 
-def _nobody(_offset: timedelta) -> None:
-    """Stand in for who wants to be told."""
+def _ignore(_offset: timedelta) -> None:
+    """Do nothing; the callback until there is one."""

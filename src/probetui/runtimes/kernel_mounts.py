@@ -1,4 +1,4 @@
-"""mount(2) and umount2(2) of this machine's kernel."""
+"""mount(2), umount2(2) and the mount points of this machine."""
 
 from __future__ import annotations
 
@@ -13,34 +13,32 @@ _ESCAPE = re.compile(rb"\\([0-7]{3})")
 
 BIND = 4096
 DETACH = 2
-"""Unmount at once, whoever still has something open there."""
+"""MNT_DETACH: unmount even if files are open there."""
 
 NO_FOLLOW = 8
-"""Do not unmount what a symbolic link leads to."""
+"""UMOUNT_NOFOLLOW: do not follow a symbolic link."""
 
 
 def mount_file_system(kind: str, target: Path, options: str) -> None:
-    """Mount a file system that has no device; raises `OSError`."""
+    """Mount a file system without a device; raises `OSError`."""
     name = kind.encode()
     found = _libc().mount(name, os.fsencode(target), name, 0, options.encode())
     _check(found, target)
 
 
 def bind_descriptor(descriptor: int, target: Path) -> None:
-    """Let what a descriptor refers to appear at another path; raises `OSError`.
+    """Bind-mount the file of a descriptor, whatever its path is now.
 
-    The kernel takes the descriptor's file itself: what its path leads to by now does
-    not matter.
+    Raises `OSError`.
     """
     source = f"/proc/self/fd/{descriptor}".encode()
     _check(_libc().mount(source, os.fsencode(target), None, BIND, None), target)
 
 
 def mounts_at(target: Path) -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """Return the file systems that are mounted at a path, and mounts beneath it.
+    """Return the file systems mounted at a path, and the mount points beneath it.
 
-    The first are kinds, the one that is seen last; the second are mount points. Raises
-    `OSError` where the mounts are not known.
+    The first are types, the visible one last. Raises `OSError` without /proc.
     """
     kinds, beneath = [], []
     real = Path(os.path.realpath(target))
@@ -55,12 +53,12 @@ def mounts_at(target: Path) -> tuple[tuple[str, ...], tuple[Path, ...]]:
 
 
 def _unescaped(text: bytes) -> bytes:
-    """Return a path as it is, of which spaces and such are written as in C."""
+    """Decode a path whose special characters are escaped in octal."""
     return _ESCAPE.sub(lambda found: bytes([int(found[1], 8)]), text)
 
 
 def unmount(target: Path) -> bool:
-    """Unmount what is mounted last at a path; False if nothing is.
+    """Unmount the last mount at a path; False if it is no mount point.
 
     Raises `OSError`.
     """

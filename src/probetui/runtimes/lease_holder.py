@@ -1,4 +1,4 @@
-"""Who holds a lease on pods, and whether that process can still be alive."""
+"""The process that holds a lease on pods, and whether it is alive."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _PROC = Path("/proc")
 class LeaseHolder:
     """A process that runs pods.
 
-    `machine` and `pid_namespace` say where its number means something; only there can
-    its end be seen.
+    Its PID is valid in one PID namespace of one machine, and only there can its end be
+    detected.
     """
 
     user: str
@@ -35,7 +35,7 @@ class LeaseHolder:
 
     @classmethod
     def this_process(cls) -> LeaseHolder:
-        """Return the one that asks."""
+        """Return the current process."""
         me = identify(os.getpid())
         return cls(
             user_name(),
@@ -48,7 +48,7 @@ class LeaseHolder:
 
     @classmethod
     def parse(cls, text: str) -> LeaseHolder | None:
-        """Read what `text` wrote; None for anything else."""
+        """Parse what `text` returned; None for anything else."""
         try:
             fields = json.loads(text)
             found = cls(**{name: fields[name] for name in cls.__dataclass_fields__})
@@ -60,36 +60,36 @@ class LeaseHolder:
 
     @property
     def text(self) -> str:
-        """The same to be written down."""
+        """The holder as JSON."""
         return json.dumps(asdict(self))
 
     def __str__(self) -> str:
         return f"process {self.pid} of {self.user}@{self.host}"
 
     def is_alive(self) -> bool | None:
-        """Tell whether it lives, None where that cannot be seen from here."""
+        """Return whether it is alive, None if that is not visible from here."""
         here = (machine_id(), _pid_namespace())
         if not self.born or (self.machine, self.pid_namespace) != here:
             return None
         if is_alive(Process(self.pid, self.born)):
             return True
-        return False if _shows_everybody() else None
+        return False if _shows_all_users() else None
 
 
 def user_name() -> str:
-    """Return the name of the user, or the number of one who has none."""
+    """Return the name of the user, or the UID if there is none."""
     with suppress(KeyError, OSError):
         return getpass.getuser()
     return str(os.getuid())
 
 
 def host_name() -> str:
-    """Return the name of this machine, as people know it."""
+    """Return the host name of this machine."""
     return platform.node() or "localhost"
 
 
 def machine_id() -> str:
-    """Return what tells this machine, since it was started, from all others."""
+    """Return the ID of this boot of this machine."""
     with suppress(OSError):
         return (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
     return host_name()
@@ -101,16 +101,16 @@ def _pid_namespace() -> str:
     return ""
 
 
-def _shows_everybody() -> bool:
-    """Tell whether processes of other users can be seen: a machine may hide them."""
+def _shows_all_users() -> bool:
+    """Return whether processes of other users are visible (proc(5), hidepid)."""
     return sys.platform != "linux" or (_PROC / "1/stat").exists()
 
 
-def maker() -> str:
-    """Return who makes things here, for people: user and machine."""
+def user_and_host() -> str:
+    """Return `user@host` of this process, for people."""
     return f"{user_name()}@{host_name()}"
 
 
-def keys_of(pod: Pod) -> tuple[PodKey, PodKey]:
-    """Return by what a pod is taken: its name, and its uid."""
+def pod_keys(pod: Pod) -> tuple[PodKey, PodKey]:
+    """Return the keys by which a pod is leased: its name and its uid."""
     return (pod.namespace, pod.name), ("", pod.uid)

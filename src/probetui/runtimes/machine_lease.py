@@ -1,9 +1,9 @@
 """Leases on pods for an engine of this machine: one abstract unix socket for a pod.
 
-Such a socket has a name that only one process can have, takes no permission and no
-file, and ends with its process, however that ends. Who connects learns from the kernel
-whose it is. All users of the machine see it; programs in another network namespace do
-not, which is why an engine that is used from other machines keeps leases itself.
+Only one process can have a socket of that name. It needs neither a permission nor a
+file, and ends with its process in any case. Who connects learns from the kernel whose
+it is. It is visible to all users of the machine, but not in other network namespaces:
+an engine that is used from other machines keeps its leases itself.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import struct
 import sys
 from collections.abc import Collection, Mapping, Sequence
 
-from probetui.errors import ContainerRuntimeError, PodHeldError
+from probetui.errors import ContainerRuntimeError, PodInUseError
 from probetui.k8s.pod import Pod
 from probetui.ports import PodKey
-from probetui.runtimes.lease_holder import host_name, keys_of
+from probetui.runtimes.lease_holder import host_name, pod_keys
 
 _PREFIX = "\0probetui-lease-"
 _BACKLOG = 128
 _CREDENTIALS = struct.Struct("iII")
-"""Process, user and group of who listens: `struct ucred` (unix(7))."""
+"""PID, UID and GID of the listener: `struct ucred` (unix(7))."""
 
 
 class MachineLease:
     """The lease of one session, held by its sockets; an event loop must run.
 
     Args:
-        engine: what tells the engine from others of this machine.
+        engine: the ID of the engine on this machine.
     """
 
     def __init__(self, engine: str) -> None:
@@ -40,31 +40,31 @@ class MachineLease:
         self._sockets: dict[PodKey, socket.socket] = {}
 
     async def add(self, pods: Sequence[Pod]) -> None:
-        """Take more pods, all of them or none."""
+        """Acquire more pods, all or none."""
         if sys.platform != "linux":
             return  # there is no such engine: `crictl` and containerd need Linux
         taken: list[PodKey] = []
         try:
             for pod in pods:
-                for key in keys_of(pod):
+                for key in pod_keys(pod):
                     if key not in self._sockets:
-                        self._take(key, pod)
+                        self._acquire(key, pod)
                         taken.append(key)
         except BaseException:
             for key in taken:
-                self._give_up(key)
+                self._release(key)
             raise
 
     async def renew(self) -> Mapping[PodKey, str]:
-        """Do nothing: the kernel takes it from nobody who lives."""
+        """Do nothing: the lease of a living process does not expire."""
         return {}
 
     async def release(self) -> None:
-        """Give the pods up."""
+        """Release all pods."""
         for key in tuple(self._sockets):
-            self._give_up(key)
+            self._release(key)
 
-    def _take(self, key: PodKey, pod: Pod) -> None:
+    def _acquire(self, key: PodKey, pod: Pod) -> None:
         try:
             made = _listen(_address(self._engine, key))
         except OSError as error:
@@ -73,12 +73,13 @@ class MachineLease:
                     f"pod {pod.namespace}/{pod.name} cannot be leased: "
                     f"{error.strerror or error}"
                 ) from error
-            holder = _holder(self._engine, key) or "a process that just ended"
-            raise PodHeldError(pod.namespace, pod.name, holder) from None
-        asyncio.get_running_loop().add_reader(made, _turn_away, made)
+            # Bound but not listening: it has just ended, or took the name to block us.
+            holder = _holder(self._engine, key) or "a process that does not answer"
+            raise PodInUseError(pod.namespace, pod.name, holder) from None
+        asyncio.get_running_loop().add_reader(made, _refuse, made)
         self._sockets[key] = made
 
-    def _give_up(self, key: PodKey) -> None:
+    def _release(self, key: PodKey) -> None:
         made = self._sockets.pop(key)
         asyncio.get_running_loop().remove_reader(made)
         made.close()
@@ -87,10 +88,10 @@ class MachineLease:
 def machine_lease_holders(
     engine: str, keys: Collection[PodKey]
 ) -> Mapping[PodKey, str]:
-    """Return who runs pods on an engine of this machine, for people.
+    """Return who runs pods on an engine of this machine, as text for people.
 
     Raises:
-        ContainerRuntimeError: this process has no descriptor left to ask.
+        ContainerRuntimeError: this process has no free descriptor.
     """
     if sys.platform != "linux":
         return {}
@@ -99,7 +100,7 @@ def machine_lease_holders(
 
 
 def _listen(address: str) -> socket.socket:
-    """Return a socket that nobody else has; raises `OSError`."""
+    """Return a listening socket; raises `OSError` if the address is in use."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         made.settimeout(0)
@@ -112,24 +113,24 @@ def _listen(address: str) -> socket.socket:
 
 
 def _holder(engine: str, key: PodKey) -> str:
-    """Return who has a pod's socket, empty for nobody."""
+    """Return the process that has a pod's socket, empty for none."""
     try:
         return _listener(_address(engine, key))
     except OSError as error:
         raise ContainerRuntimeError(
-            f"the leases on pods cannot be looked at: {error.strerror or error}"
+            f"the leases on pods cannot be read: {error.strerror or error}"
         ) from error
 
 
 def _listener(address: str) -> str:
-    """Return who listens on a socket, empty for nobody; raises `OSError`."""
+    """Return the process that listens on a socket, empty for none."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(0)
         try:
             asking.connect(address)
         except ConnectionRefusedError:
             return ""
-        except BlockingIOError:  # it does not get round to turning people away
+        except BlockingIOError:  # its backlog is full
             return f"a process on {host_name()}"
         packed = asking.getsockopt(
             socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
@@ -142,16 +143,16 @@ def _listener(address: str) -> str:
     return f"process {pid} of {user}@{host_name()}"
 
 
-def _turn_away(made: socket.socket) -> None:
-    """Let go of who asked: the kernel has told him all there is."""
+def _refuse(made: socket.socket) -> None:
+    """Close a connection: the kernel has told the client all there is."""
     try:
         asking, _ = made.accept()
     except OSError:
-        return  # he has gone
+        return  # the client has gone
     asking.close()
 
 
 def _address(engine: str, key: PodKey) -> str:
-    """Return the name of a socket: a hash, as such names are short."""
+    """Return the name of a socket: a hash, as names are limited to 107 bytes."""
     text = "\0".join((engine, *key))
     return _PREFIX + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

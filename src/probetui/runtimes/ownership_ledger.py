@@ -1,19 +1,19 @@
-"""Proof of ownership: a note on disk of each container, sandbox and volume we made.
+"""Proof of ownership: a note on disk for each container, sandbox and volume of ours.
 
 A label proves nothing. An image keeps the labels of the container that it was committed
-from, and Docker gives them to every container of that image; a kubelet gives the labels
-of a pod to its sandbox. An ID is given once, so the ID in a note of ours is the proof:
+from, and Docker adds them to every container of that image; a kubelet gives the labels
+of a pod to its sandbox. An ID is unique, so the ID in a note of ours is the proof:
 
-    <folder>/<id>.json          something that we made, or took over on purpose
-    <folder>/<nonce>.intent     something that is about to be made
+    <folder>/<id>.json          an object that we created, or took over
+    <folder>/<nonce>.intent     an object that is about to be created
 
-The intent is written before the engine is asked, and names what is made. Should we be
-killed between the answer and the note, the thing is ours by its name and its nonce,
-which both have to hold: no image existed that could have handed on that nonce.
+The intent is written before the call, with the object's name. If this process is killed
+between the response and the note, the object is ours by its name and its nonce. Both
+must match: no image existed that could have passed on that nonce.
 
-What has our labels and is in no note was made by another user's probetui, by one with
-another state folder, by an earlier version, or is a copy. It is never stopped, removed
-or adopted, unless somebody says so (`take_over`).
+An object with our labels but no note was created by another user's probetui, by one
+with another state folder, by an earlier version, or is a copy. It is never stopped,
+removed or adopted, unless the user takes it over (`take_over`).
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ _INTENT = ".intent"
 _NONCE_BYTES = 16
 _MAX_BYTES = 64 * 1024
 _MAX_ID = 80
-"""Longer than any ID of an engine; of what comes from elsewhere nothing is known."""
+"""Longer than any ID of an engine; other text may have any length."""
 
 _NO_SUCH_NAME = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP}
 )
-"""What a name from elsewhere may lead to that none of our notes has."""
+"""Errors of file names from untrusted text: there is no such note."""
 
 
 class OwnershipLedger:
-    """The notes in one folder; any number of processes may use it at once.
+    """The notes in one folder, which any number of processes may use at once.
 
-    Raises `ContainerRuntimeError` where a note cannot be written or read: what is not
-    noted is not made.
+    Every method raises `ContainerRuntimeError` if a note cannot be written or read: no
+    object is created without a note.
 
     Args:
-        folder: where the notes are; it is made when it is needed.
+        folder: the folder, which is created when it is needed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,21 +57,21 @@ class OwnershipLedger:
         self._known: set[str] = set()
 
     def intend(self, name: str, engine: str = "") -> str:
-        """Note that something of that name is about to be made; return its nonce.
+        """Note that an object is about to be created; return its nonce.
 
         Args:
-            name: what the engine will call it.
-            engine: what tells the engine from others, empty if nothing does.
+            name: its name in the engine.
+            engine: the engine's ID, empty if it has none.
         """
         nonce = secrets.token_hex(_NONCE_BYTES)
         self._write(_intent(nonce), name, engine)
         return nonce
 
     def made(self, nonce: str, thing_id: str) -> None:
-        """Note the ID of what was intended.
+        """Note the ID of an object that was intended.
 
-        Whoever finds it in the engine's list before the engine has answered does so,
-        too: the second one changes nothing.
+        `owns` does so as well when the object is listed before the engine's response;
+        the second call changes nothing.
         """
         try:
             self._root.rename(_intent(nonce), _note(thing_id))
@@ -81,40 +81,40 @@ class OwnershipLedger:
         self._known.add(thing_id)
 
     def withdraw(self, nonce: str) -> None:
-        """Drop an intent of which nothing came."""
+        """Remove the intent of an object that was not created."""
         self._remove(_intent(nonce))
 
     def owns(self, thing_id: str, name: str, nonce: str) -> bool:
-        """Tell whether we made something. This is the one rule of ownership.
+        """Return whether an object is ours. This is the only rule of ownership.
 
         Args:
-            thing_id: the ID that the engine gave to it.
-            name: what the engine calls it.
-            nonce: the one in its labels, empty for none.
+            thing_id: its ID in the engine.
+            name: its name in the engine.
+            nonce: the nonce in its labels, empty for none.
         """
-        if not _is_given_by_engines(thing_id):
+        if not _is_valid_id(thing_id):
             return False
         if thing_id in self._known or self._is_there(_note(thing_id)):
             self._known.add(thing_id)
             return True
-        is_nonce = _is_given_by_engines(nonce)
+        is_nonce = _is_valid_id(nonce)
         if is_nonce and name and self._intended_name(nonce) == name:
             self.made(nonce, thing_id)
             return True
         return False
 
     def take_over(self, thing_id: str, name: str, engine: str = "") -> None:
-        """Have something be ours from now on because somebody said so."""
+        """Note an object as ours that the user told us to take over."""
         self._write(_note(thing_id), name, engine)
         self._known.add(thing_id)
 
     def forget(self, thing_id: str) -> None:
-        """Drop the note of what is gone."""
+        """Remove the note of an object that is gone."""
         self._known.discard(thing_id)
         self._remove(_note(thing_id))
 
     def noted(self, engine: str) -> frozenset[str]:
-        """Return the IDs of all that is noted of an engine that has a name."""
+        """Return the IDs of all noted objects of an engine with an ID."""
         try:
             names = self._root.names() if engine else []
         except OSError:
@@ -128,11 +128,11 @@ class OwnershipLedger:
     # -- files
 
     def _intended_name(self, nonce: str) -> str:
-        """Return what was to be made with a nonce, empty if nothing was."""
+        """Return the name in the intent of a nonce, empty without one."""
         return _field(self._read(_intent(nonce)), "name")
 
     def _read(self, name: str) -> bytes:
-        """Return what a note says, nothing if there is none."""
+        """Return the content of a note, empty if there is none."""
         try:
             return self._root.read_file(name, _MAX_BYTES)
         except OSError as error:
@@ -165,19 +165,52 @@ class OwnershipLedger:
 
     def _refusal(self, error: OSError) -> ContainerRuntimeError:
         return ContainerRuntimeError(
-            f"what belongs to probetui cannot be noted in {self._root.path}: "
+            f"what probetui owns cannot be noted in {self._root.path}: "
             f"{error.strerror or error}"
         )
 
 
-def _is_given_by_engines(text: str) -> bool:
-    """Tell whether it can be an ID or a nonce: labels may hold anything."""
+class EngineOwnership:
+    """The ownership of an engine's sandboxes and containers.
+
+    Args:
+        ledger: the notes about them.
+        engine: the engine's ID, empty if it has none.
+    """
+
+    def __init__(self, ledger: OwnershipLedger, engine: str) -> None:
+        self._ledger = ledger
+        self._engine = engine
+        self._has_returned_noted = False
+
+    def is_ours(self, thing_id: str, name: str, nonce: str) -> bool:
+        """Return whether an object is ours; see `OwnershipLedger.owns`."""
+        return self._ledger.owns(thing_id, name, nonce)
+
+    def take_over(self, thing_id: str, name: str) -> None:
+        """Note an object as ours that the user told us to take over."""
+        self._ledger.take_over(thing_id, name, self._engine)
+
+    def forget(self, thing_id: str) -> None:
+        """Remove the note of an object that is gone."""
+        self._ledger.forget(thing_id)
+
+    def noted_before(self) -> frozenset[str]:
+        """Return, at the first call only, the IDs that are noted of this engine."""
+        if self._has_returned_noted:
+            return frozenset()
+        self._has_returned_noted = True
+        return self._ledger.noted(self._engine)
+
+
+def _is_valid_id(text: str) -> bool:
+    """Return whether a text can be an ID or a nonce: labels may have any text."""
     return text.isascii() and 0 < len(text) <= _MAX_ID
 
 
 def _note(thing_id: str) -> str:
-    """Return the file for what has an ID; IDs may come from anywhere."""
-    # A name with a dot in front would be hidden, or another folder.
+    """Return the file name of a note; the ID is untrusted."""
+    # A name with a leading dot would be hidden, or another folder.
     return quote(thing_id, safe="").replace(".", "%2E") + _NOTE
 
 
@@ -186,7 +219,7 @@ def _intent(nonce: str) -> str:
 
 
 def _field(note: bytes, name: str) -> str:
-    """Return what a note says, empty where it does not."""
+    """Return a field of a note, empty if it is missing."""
     try:
         return str(json.loads(note)[name])
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Which process a number means: process IDs are used again, births are not."""
+"""Identity of processes: a PID is reused, a PID with its start time is not."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ START_TIME = 19
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process for good: its number and the moment it was born.
+    """A process: its PID and its start time.
 
-    `born` is the system's own writing of it, only ever compared.
+    `born` is the start time as the system writes it, only to be compared.
     """
 
     pid: int
@@ -31,46 +31,46 @@ class Process:
 
 
 def identify(pid: int) -> Process | None:
-    """Return which process has that number now, None if there is none.
+    """Return the process that has a PID now, None if there is none.
 
-    A process that has ended and waits for its parent still has its number.
+    A zombie still has its PID.
     """
-    found = _look(pid)
+    found = _read_state(pid)
     return Process(pid, found[1]) if found else None
 
 
 def is_alive(process: Process) -> bool:
-    """Tell whether a process still runs; one that waits for its parent does not."""
-    found = _look(process.pid)
+    """Return whether a process runs; a zombie does not."""
+    found = _read_state(process.pid)
     return (
         found is not None and found[0] not in ZOMBIE_STATES and found[1] == process.born
     )
 
 
 def is_stopped(process: Process) -> bool:
-    """Tell whether a process stands still because of a signal."""
-    found = _look(process.pid)
+    """Return whether a process is stopped by a signal."""
+    found = _read_state(process.pid)
     return found == (STOPPED_STATE, process.born)
 
 
-def _look(pid: int) -> tuple[str, str] | None:
-    """Return state letter and birth of the process with that number."""
-    return _look_in_proc(pid) if sys.platform == "linux" else _ask_ps(pid)
+def _read_state(pid: int) -> tuple[str, str] | None:
+    """Return the state letter and the start time of the process with a PID."""
+    return _read_proc(pid) if sys.platform == "linux" else _ask_ps(pid)
 
 
-def _look_in_proc(pid: int) -> tuple[str, str] | None:
+def _read_proc(pid: int) -> tuple[str, str] | None:
     try:
         stat = (PROC / str(pid) / "stat").read_bytes()
     except OSError:
         return None
-    # The name in brackets may hold blanks and brackets of its own.
+    # The name in parentheses may contain blanks and parentheses.
     fields = stat[stat.rindex(b")") + 2 :].split()
     return fields[0].decode(), f"{_boot()}/{fields[START_TIME].decode()}"
 
 
 @lru_cache(maxsize=1)
 def _boot() -> str:
-    """Return what sets this boot apart; births are counted from it."""
+    """Return the ID of this boot, from which start times are counted."""
     with contextlib.suppress(OSError):
         return (PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
     return ""
@@ -88,21 +88,20 @@ def _ask_ps(pid: int) -> tuple[str, str] | None:
 
 
 def kill_marked(marker: str) -> None:
-    """Kill every process that was born with `marker` (NAME=value) in its environment.
+    """Kill every process that has `marker` (NAME=value) in its initial environment.
 
-    This is the end that a PID namespace brings to all that are in it, also to those
-    that left for a process group or session of their own. Where there is no /proc
-    nothing is done.
+    As at the end of a PID namespace, that includes processes in process groups and
+    sessions of their own. Without /proc nothing is done.
     """
     killed: set[int] = set()
     while fresh := set(_kill_marked_once(marker.encode(), killed)):
-        killed |= fresh  # what they have forked meanwhile is found in the next round
+        killed |= fresh  # what they forked meanwhile is found in the next round
 
 
 def marked(marker: str) -> Iterator[int]:
-    """Yield every process that was born with `marker` (NAME=value), as it is found.
+    """Yield the PID of every process that was started with `marker` (NAME=value).
 
-    Only those whose environment may be read; none where there is no /proc.
+    Only those whose environment may be read; none without /proc.
     """
     if sys.platform == "linux":
         for name in os.listdir(PROC):  # noqa: PTH208  # hundreds of names, no paths
@@ -118,7 +117,7 @@ def _kill_marked_once(marker: bytes, killed: set[int]) -> Iterator[int]:
             with contextlib.suppress(OSError):
                 descriptor = os.pidfd_open(int(name))
                 try:
-                    # Asked again: now the number cannot come to mean another one.
+                    # Checked again: from now on the PID cannot be reused.
                     if _has(marker, name):
                         signal.pidfd_send_signal(descriptor, signal.SIGKILL)
                         yield int(name)
@@ -129,6 +128,6 @@ def _kill_marked_once(marker: bytes, killed: set[int]) -> Iterator[int]:
 def _has(marker: bytes, pid: str) -> bool:
     try:
         environ = (PROC / pid / "environ").read_bytes()
-    except OSError:  # ended, or somebody else's
+    except OSError:  # it has ended, or is another user's
         return False
     return marker in environ.split(b"\0")

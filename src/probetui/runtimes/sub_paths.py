@@ -1,12 +1,12 @@
-"""subPath: a file or directory of a volume, opened and bound without a way out of it.
+"""subPath: a file or directory of a volume, opened and mounted safely.
 
-What containers write into a volume they may replace by symbolic links, also while it
-is looked at. So links are resolved once and must stay in the volume, each component of
-the result is opened without following links, and it is the descriptor that is mounted,
-at a path that containers do not reach. The runtime gets that path:
+Containers may replace what is in their volume by symbolic links at any time. So links
+are resolved once and must stay in the volume, the components of the result are opened
+without following links, and the descriptor is bind-mounted at a path that containers
+cannot reach. The runtime gets that path:
 
-    <base>/<pod uid>/pod.json                        whose mounts these are
-    <base>/<pod uid>/<volume>/<container>/<index>    one mount; index in volumeMounts
+    <base>/<pod uid>/pod.json                        name and namespace of the pod
+    <base>/<pod uid>/<volume>/<container>/<index>    a mount; index in volumeMounts
 
 Source: pkg/volume/util/subpath/subpath_linux.go, v1.32.10, doSafeMakeDir, doSafeOpen,
 doBindSubPath, doCleanSubPaths; kubelet/kubelet_pods.go, v1.32.10, makeMounts.
@@ -29,7 +29,7 @@ from pathlib import Path, PurePath
 
 from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.pod import Container, Pod, VolumeMount
-from probetui.kubelet.go_text import go_quote
+from probetui.kubelet.runtime.go_format import go_quote
 from probetui.ports import PodVolumes
 from probetui.runtimes.kernel_mounts import bind_descriptor, unmount
 from probetui.untrusted_files import DirectoryRoot, child_path, make_own_directory
@@ -37,7 +37,7 @@ from probetui.untrusted_files import DirectoryRoot, child_path, make_own_directo
 logger = logging.getLogger(__name__)
 
 RUN = Path("/run/probetui/sub-paths")
-"""Where mounts are: nobody removes it as a tree, and it is empty after a boot."""
+"""The folder of mounts: it is never removed as a tree, and empty after a boot."""
 
 POD_FILE = "pod.json"
 OWN_MODE = 0o700
@@ -47,7 +47,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 def sub_paths_folder(state: Path) -> Path:
-    """Return where the subPaths of those are whose state is in that folder."""
+    """Return the folder of the subPaths for a state folder."""
     name = hashlib.sha256(os.fsencode(state.absolute())).hexdigest()[:16]
     return RUN / name
 
@@ -56,13 +56,13 @@ def sub_paths_folder(state: Path) -> Path:
 
 
 def open_sub_path(volume: Path, container: str, mount: VolumeMount) -> int:
-    """Open what a subPath names, and return a descriptor that the caller closes.
+    """Open a subPath and return a descriptor, which the caller closes.
 
-    Directories that are missing are made, with the mode of the volume. The events do
-    not say what is wrong, as it would tell of the host; the log does.
+    Missing directories are created with the mode of the volume. The error does not
+    have the reason, as it would reveal the host; the log has it.
 
     Raises:
-        ContainerConfigError: it cannot be made, or leads out of the volume.
+        ContainerConfigError: it cannot be created, or leads out of the volume.
     """
     root = DirectoryRoot(volume)
     _make_missing(root, container, mount)
@@ -73,9 +73,9 @@ def open_sub_path(volume: Path, container: str, mount: VolumeMount) -> int:
 
 
 def resolve_sub_path(volume: Path, container: str, mount: VolumeMount) -> Path:
-    """Return the path of what a subPath names, without links as it is now.
+    """Return the current path of a subPath, without links.
 
-    For those who do not mount it; see `open_sub_path`.
+    It is for processes, which have no mounts; see `open_sub_path`.
     """
     os.close(open_sub_path(volume, container, mount))
     try:
@@ -88,7 +88,7 @@ def resolve_sub_path(volume: Path, container: str, mount: VolumeMount) -> Path:
 def refused_sub_path(
     container: str, volume: str, reason: object, *, to_make: bool = False
 ) -> ContainerConfigError:
-    """Return the error of a subPath in the kubelet's words, and log the reason."""
+    """Return the kubelet's error for a subPath, and log the reason."""
     action = "create subPath directory" if to_make else "prepare subPath"
     text = (
         f"failed to {action} for volumeMount {go_quote(volume)} "
@@ -99,7 +99,7 @@ def refused_sub_path(
 
 
 def _make_missing(root: DirectoryRoot, container: str, mount: VolumeMount) -> None:
-    """Make the directories of a subPath that do not exist.
+    """Create the missing directories of a subPath.
 
     Source: pkg/volume/util/subpath/subpath_linux.go, v1.32.10, doSafeMakeDir.
     """
@@ -111,7 +111,7 @@ def _make_missing(root: DirectoryRoot, container: str, mount: VolumeMount) -> No
     existing, missing = _existing_prefix(root.path, PurePath(mount.sub_path))
     if missing.parts:
         try:
-            # A link in what is missing leads nowhere, and is refused.
+            # A dangling link in the missing part is refused.
             root.make_directories(root.resolve(existing) / missing, mode)
         except (OSError, ContainerRuntimeError) as error:
             raise refused_sub_path(
@@ -120,7 +120,7 @@ def _make_missing(root: DirectoryRoot, container: str, mount: VolumeMount) -> No
 
 
 def _existing_prefix(volume: Path, path: PurePath) -> tuple[PurePath, PurePath]:
-    """Return how far a path leads to something, and the rest of it."""
+    """Return the existing part of a path, and the rest."""
     for count in range(len(path.parts) + 1):
         beginning = PurePath(*path.parts[: count + 1])
         try:
@@ -128,7 +128,7 @@ def _existing_prefix(volume: Path, path: PurePath) -> tuple[PurePath, PurePath]:
         except FileNotFoundError:
             return PurePath(*path.parts[:count]), PurePath(*path.parts[count:])
         except OSError:
-            break  # what opens it says what is the matter
+            break  # opening it raises the error
     return path, PurePath()
 
 
@@ -136,16 +136,16 @@ def _existing_prefix(volume: Path, path: PurePath) -> tuple[PurePath, PurePath]:
 
 
 class UnseenMountError(OSError):
-    """The container engine sees other files, or none of our mounts."""
+    """The container engine sees other files than we do, or none of our mounts."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubPaths:
-    """The subPaths that are mounted for the containers of one runtime.
+    """The mounted subPaths of one runtime.
 
     Attributes:
-        base: the folder of all of them; see `sub_paths_folder`.
-        engine_socket: where the container engine listens, which has to see the mounts.
+        base: their folder; see `sub_paths_folder`.
+        engine_socket: the socket of the container engine, which must see the mounts.
     """
 
     base: Path
@@ -154,7 +154,7 @@ class SubPaths:
     def bind(
         self, pod: Pod, container: Container, mount: VolumeMount, volume: Path
     ) -> Path:
-        """Mount what a subPath names and return where; one that is mounted stays.
+        """Mount a subPath, unless it is mounted already, and return where.
 
         Raises:
             ContainerConfigError: it leads out of the volume, or cannot be mounted.
@@ -164,7 +164,7 @@ class SubPaths:
         try:
             self.check_view(volume)
             target = child_path(self.base, pod.uid, mount.name, container.name, index)
-            self._introduce(pod)
+            self._write_pod_file(pod)
             self._bind(descriptor, target)
         except (OSError, ContainerRuntimeError) as error:
             raise refused_sub_path(container.name, mount.name, error) from error
@@ -175,7 +175,7 @@ class SubPaths:
     def clean(self, pod_uid: str, volume_name: str) -> None:
         """Unmount the subPaths of a pod's volume.
 
-        Only mount points and empty folders are removed: never a tree.
+        Only mount points and empty folders are removed, never a tree.
 
         Raises:
             ContainerRuntimeError: the system refuses.
@@ -200,17 +200,17 @@ class SubPaths:
             )
             with contextlib.suppress(FileNotFoundError):
                 DirectoryRoot(self.base).remove_directory(folder.parent.name)
-            with contextlib.suppress(OSError):  # of other pods there is something
+            with contextlib.suppress(OSError):  # other pods have some
                 DirectoryRoot(self.base.parent).remove_directory(self.base.name)
 
     def list(self) -> tuple[PodVolumes, ...]:
-        """Return the volumes of which subPaths are mounted, by pod."""
+        """Return the volumes with mounted subPaths, by pod."""
         return tuple(filter(None, map(self._pod_volumes, _entries(self.base))))
 
     def _bind(self, descriptor: int, target: Path) -> None:
         wanted = os.fstat(descriptor)
         if _is_same(wanted, target):
-            return  # of an earlier instance of the container
+            return  # for an earlier instance of the container
         _remove_mount_point(target)
         make_own_directory(target.parent, OWN_MODE)
         place = DirectoryRoot(target.parent)
@@ -226,19 +226,23 @@ class SubPaths:
             raise
 
     def check_view(self, path: Path) -> None:
-        """Raise `OSError` unless the engine finds the same file at a path as we do.
+        """Check that the engine sees the same file at a path as we do.
 
-        It may have another root, or see none of our mounts: `UnseenMountError`.
+        It may have another root or mount namespace.
+
+        Raises:
+            UnseenMountError: it does not.
+            OSError: that cannot be checked.
         """
         real = Path(os.path.realpath(path))
         seen = Path(f"/proc/{_peer(self.engine_socket)}/root{real}")
         if not _is_same(real.stat(), seen):
             raise UnseenMountError(
-                errno.EXDEV, "the container engine does not see it as it is", str(path)
+                errno.EXDEV, "the container engine sees another file", str(path)
             )
 
-    def _introduce(self, pod: Pod) -> None:
-        """Write down whose mounts follow."""
+    def _write_pod_file(self, pod: Pod) -> None:
+        """Write the name and namespace of a pod."""
         folder = child_path(self.base, pod.uid)
         make_own_directory(folder, OWN_MODE)
         text = json.dumps({"name": pod.name, "namespace": pod.namespace})
@@ -250,14 +254,14 @@ class SubPaths:
             pod = json.loads(read)
             name, namespace = str(pod["name"]), str(pod["namespace"])
         except (OSError, ValueError, KeyError, TypeError):
-            return None  # just being made or removed
+            return None  # being created or removed
         return PodVolumes(folder.name, name, namespace, tuple(_volumes(folder)))
 
 
 def with_sub_paths(
     volumes: tuple[PodVolumes, ...], mounted: tuple[PodVolumes, ...]
 ) -> tuple[PodVolumes, ...]:
-    """Return all volumes, and those of which only subPaths are left, by pod."""
+    """Return volumes, and those of which only mounted subPaths are left, by pod."""
     found = {pod.pod_uid: pod for pod in (*mounted, *volumes)}
     for one in mounted:
         pod = found[one.pod_uid]
@@ -269,7 +273,7 @@ def with_sub_paths(
 
 
 def _peer(engine_socket: Path) -> int:
-    """Return the process that listens on a socket; raises `OSError`."""
+    """Return the PID of the process that listens on a socket; raises `OSError`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(PEER_SECONDS)
         connection.connect(str(engine_socket))
@@ -285,7 +289,7 @@ def _peer(engine_socket: Path) -> int:
 
 
 def _remove_mount_point(target: Path) -> None:
-    """Unmount all that is mounted at a path of ours and remove what is below."""
+    """Unmount everything at a path of ours, and remove the mount point."""
     try:
         while unmount(target):
             pass

@@ -1,8 +1,8 @@
-"""Volumes as folders of this machine, for runtimes whose containers live on it.
+"""Volumes as folders of this machine, for runtimes whose containers run on it.
 
-    <base>/<pod uid>/pod.json             whose volumes these are
-    <base>/<pod uid>/<volume>/            what containers see
-    <base>/<pod uid>/<volume>/..data      leads to the files there are now
+    <base>/<pod uid>/pod.json             name and namespace of the pod
+    <base>/<pod uid>/<volume>/            the volume
+    <base>/<pod uid>/<volume>/..data      a link to the folder with the current files
 
 Source: pkg/volume/emptydir/empty_dir.go, pkg/volume/hostpath/host_path.go,
 pkg/volume/util/atomic_writer.go, v1.32.10.
@@ -36,10 +36,10 @@ DATA_NEXT = "..data_tmp"
 
 UNKNOWN_NAME = "half-removed-"
 UNKNOWN_NAMESPACE = "default"
-"""What a pod is called of which nothing says any more what it was."""
+"""The name of a pod whose record is lost."""
 
 _UID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""The uids that pods get which have none, and those of a cluster."""
+"""The uids that probetui generates, and those of a cluster."""
 
 OWN_MODE = 0o700
 VOLUME_MODE = 0o777
@@ -49,7 +49,7 @@ POD_FILE_MODE = 0o600
 POD_FILE_BYTES = 64 * 1024
 
 _VERSION = re.compile(r"\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\.\w+")
-"""A directory with the files as they were at one time."""
+"""A directory with one version of the files."""
 
 _WANTED = {
     "Directory": (stat.S_ISDIR, "a directory"),
@@ -63,10 +63,10 @@ _WANTED = {
 
 
 class VolumeFolders:
-    """The volumes below one folder, which may not be there yet.
+    """The volumes below one folder, which may not exist yet.
 
-    What is in them is as containers left it: no link in them is followed, and none of
-    it is removed beyond a mount. Raises `OSError` for what the system refuses.
+    Their content is untrusted: no link in them is followed, and nothing is removed
+    beyond a mount point. Every method raises `OSError` if the system refuses.
     """
 
     def __init__(self, base: Path) -> None:
@@ -74,7 +74,7 @@ class VolumeFolders:
         self._root = DirectoryRoot(base)
 
     def mount(self, operation: MountVolume) -> None:
-        """Make a volume ready; one that is there keeps what is in it.
+        """Create a volume, unless it exists, and write its files.
 
         Raises:
             ContainerRuntimeError: a path of the host is not of its type.
@@ -85,19 +85,19 @@ class VolumeFolders:
             return
         folder = _beneath(pod.uid, volume.name)
         if not self._root.exists(folder):
-            self._introduce(pod)
+            self._write_pod_file(pod)
             self._root.make_directories(folder, VOLUME_MODE)
         if isinstance(volume.source, Projected):
             files = DirectoryRoot(self.path(pod, volume))
             _write_files(files, operation.files, operation.at)
 
     def unmount(self, operation: UnmountVolume) -> None:
-        """Remove a volume with what is in it; a path of the host stays as it is.
+        """Remove a volume with its content; a path of the host is not touched.
 
-        It may take long: on an event loop it belongs into a thread.
+        It may take long and must not be called on an event loop.
 
         Raises:
-            LeftBehindError: something of it could not be removed.
+            IncompleteRemovalError: something could not be removed.
         """
         folder = _beneath(operation.pod_uid)
         if not self._root.exists(folder):
@@ -106,15 +106,15 @@ class VolumeFolders:
         self.remove_empty(operation.pod_uid)
 
     def remove_empty(self, pod_uid: str) -> None:
-        """Remove what is left of a pod that has no volume any more."""
+        """Remove the folder of a pod that has no volumes any more."""
         folder = _beneath(pod_uid)
         if self._root.exists(folder) and not self._volumes(pod_uid):
             self._root.remove_tree(folder)
 
     def list(self) -> tuple[PodVolumes, ...]:
-        """Return all volumes there are, by pod.
+        """Return all volumes by pod.
 
-        Whose they are may not be known any more, if a removal was interrupted.
+        After an interrupted removal the pod's name may be unknown.
         """
         try:
             uids = self._root.names()
@@ -123,13 +123,13 @@ class VolumeFolders:
         return tuple(filter(None, map(self._pod_volumes, uids)))
 
     def path(self, pod: Pod, volume: Volume) -> Path:
-        """Return where a volume is."""
+        """Return the path of a volume."""
         if isinstance(volume.source, HostPath):
             return Path("/", volume.source.path)
         return child_path(self._base, pod.uid, volume.name)
 
-    def _introduce(self, pod: Pod) -> None:
-        """Write down whose volumes follow."""
+    def _write_pod_file(self, pod: Pod) -> None:
+        """Write the name and namespace of a pod."""
         make_own_directory(self._base, OWN_MODE)
         self._root.make_directories(_beneath(pod.uid), OWN_MODE)
         text = json.dumps({"name": pod.name, "namespace": pod.namespace})
@@ -144,12 +144,12 @@ class VolumeFolders:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             if not _UID.fullmatch(uid):
                 return None  # not ours
-            # A removal that was interrupted has got that far, or it is damaged.
+            # A removal was interrupted, or the file is damaged.
             name, namespace = f"{UNKNOWN_NAME}{uid}", UNKNOWN_NAMESPACE
         try:
             return PodVolumes(uid, name, namespace, self._volumes(uid))
         except (OSError, ContainerRuntimeError):
-            return None  # no folder, or just gone
+            return None  # not a folder, or just removed
 
     def _volumes(self, uid: str) -> tuple[str, ...]:
         names = self._root.names(_beneath(uid))
@@ -159,12 +159,12 @@ class VolumeFolders:
 
 
 def _beneath(*names: str) -> Path:
-    """Return a path beneath the base, of names that may come from anywhere."""
+    """Return a path beneath the base for untrusted names."""
     return child_path(Path(), *names)
 
 
 def _check_host_path(source: HostPath) -> None:
-    """Refuse a path that is not of its type; make it if that is asked for."""
+    """Check the type of a host path, and create it for the types `...OrCreate`."""
     path = Path("/", source.path)
     if not source.type:
         return
@@ -183,9 +183,9 @@ def _check_host_path(source: HostPath) -> None:
 def _write_files(
     volume: DirectoryRoot, files: Iterable[VolumeFile], at: datetime
 ) -> None:
-    """Let files appear in a volume, or change, as one.
+    """Add or replace all files of a volume atomically.
 
-    What containers have put there themselves stays, and is never written through.
+    Files of containers stay, and their links are not followed.
     """
     files = tuple(files)
     fresh = f"..{at:%Y_%m_%d_%H_%M_%S}.{secrets.token_hex(4)}"
@@ -197,14 +197,14 @@ def _write_files(
     volume.remove_tree(DATA_NEXT)
     volume.symlink(DATA_NEXT, fresh)
     volume.rename(DATA_NEXT, DATA)
-    _show(volume, {file.path.split("/")[0] for file in files})
+    _update_links(volume, {file.path.split("/")[0] for file in files})
     for name in volume.names():
         if _VERSION.fullmatch(name) and name != fresh:
             volume.remove_tree(name)
 
 
-def _show(volume: DirectoryRoot, names: set[str]) -> None:
-    """Have links to these files and to no others."""
+def _update_links(volume: DirectoryRoot, names: set[str]) -> None:
+    """Create links to these files, and remove links to others."""
     for name in volume.names():
         if name not in names and volume.read_link(name) == f"{DATA}/{name}":
             volume.unlink(name)

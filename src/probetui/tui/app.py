@@ -2,71 +2,102 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.binding import BindingType
+from textual.command import Provider
+from textual.drivers.linux_driver import LinuxDriver
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
-from probetui.drive.masking import Mask
 from probetui.drive.session import Session
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
-from probetui.presentation.spans import line
-from probetui.tui.acting import is_offered, perform
-from probetui.tui.action import Where
-from probetui.tui.actions import BY_ID, bindings
-from probetui.tui.brake import Brake
-from probetui.tui.command_words import Typed
-from probetui.tui.container_keys import ContainerKey
-from probetui.tui.inks import INK_CLASSES
-from probetui.tui.key_labels import active_labels
+from probetui.presentation.text.spans import line, strong
+from probetui.record.masking import Mask
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.command_parser import TypedCommand
+from probetui.tui.actions.container_names import ContainerKey, objects
+from probetui.tui.actions.dispatch import is_available, perform
+from probetui.tui.actions.key_labels import active_labels
+from probetui.tui.actions.table import ACTIONS_BY_ID, bindings
+from probetui.tui.host_services import HostServices
 from probetui.tui.messages import (
-    CommandGiven,
-    CopyWanted,
+    BackgroundDetected,
+    CommandRequested,
+    CopyRequested,
     KeyClicked,
+    ManifestCopyRequested,
     SnapshotPublished,
-    TickWanted,
-    WhyWanted,
+    TickRequested,
+    WhyRequested,
 )
-from probetui.tui.objects import objects
 from probetui.tui.options import ScreenOptions
-from probetui.tui.outside import Outside
-from probetui.tui.palette import Actions
-from probetui.tui.played_app import PlayedApp
-from probetui.tui.role_colours import role_variables
-from probetui.tui.screens.catalogue import SCREENS
-from probetui.tui.screens.pods import PodsScreen
-from probetui.tui.sight import Onlooker, countdown_step, is_counting
-from probetui.tui.stage import Stage, StagedScreen, is_allowed
-from probetui.tui.themes import OWN_THEMES
+from probetui.tui.screens.main import MainScreen
+from probetui.tui.screens.registry import (
+    SCREEN_FACTORIES,
+    late,
+    open_command_line,
+    open_help,
+)
+from probetui.tui.services.terminal import BackgroundQueryDriver, TerminalBackpressure
+from probetui.tui.state import StatefulApp, StatefulScreen, UiState, is_allowed
+from probetui.tui.styled_text import STYLE_CLASSES
+from probetui.tui.themes import OWN_THEMES, role_variables, theme_for_background
+from probetui.tui.view_model import SessionObserver, countdown_step, is_counting
 
+SECONDS_TO_QUIT = 2.0
+
+_copy = late("services.clipboard", "copy")
 _STYLES = Path(__file__).parent / "styles"
 
 
-class ProbetuiApp(PlayedApp, inherit_bindings=False):
+def _load_action_provider() -> type[Provider]:
+    from probetui.tui.actions.palette import ActionProvider  # noqa: PLC0415  # for the palette only
+
+    return ActionProvider
+
+
+class ProbetuiApp(StatefulApp, inherit_bindings=False):
     """Shows a session and hands it what a person asks for; decides nothing.
 
     Args:
         session: what is looked at; the app neither starts nor ends it.
         options: how the screen looks and what its keys may do.
         mask: what is secret apart from the pods' own values.
-        outside: what the program around the screen can do for it.
+        host: what the program around the screen can do for it.
     """
 
     # That of the first screen too: later it would be read for itself, with all the rest
     # again.
     CSS_PATH: ClassVar[list[str | PurePath]] = [
         _STYLES / "app.tcss",
-        _STYLES / "pods.tcss",
+        _STYLES / "main.tcss",
     ]
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(INK_CLASSES)
-    PLACES: ClassVar[tuple[Where, ...]] = (Where.PROGRAM,)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
-    COMMANDS = {Actions}  # noqa: RUF012  # annotated by the framework
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(STYLE_CLASSES)
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PROGRAM,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+    COMMANDS = {_load_action_provider}  # noqa: RUF012  # annotated by the framework
+
+    action_pause = late("services.playback", "pause_probes")
+    action_resume = late("services.playback", "resume_probes")
+    action_step_back = late("services.playback", "step_back")
+    action_change_pace = late("services.playback", "change_pace")
+    action_seek = late("services.playback", "seek")
+    action_turn_page = late("services.playback", "change_lesson")
+    action_save = late("services.exports", "save_record")
+    action_export = late("services.exports", "save_state")
+    action_save_picture = late("services.exports", "save_picture")
+    action_copy_menu = late("services.exports", "choose_copy")
+    action_reload = late("services.manifests", "reload_manifests")
+    action_write_manifest = late("services.manifests", "write_manifest")
+    action_shell = late("services.shell", "open_container_shell")
+    action_mouse = late("services.terminal", "toggle_mouse")
 
     def __init__(
         self,
@@ -74,27 +105,32 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
         *,
         options: ScreenOptions,
         mask: Mask | None = None,
-        outside: Outside | None = None,
+        host: HostServices | None = None,
     ) -> None:
-        super().__init__(session)
+        super().__init__()
+        self.session = session
+        self._theme_of_terminal = ""
         self.title = options.title
         for theme in (*OWN_THEMES, *options.themes):
             self.register_theme(theme)
         self.set_keymap(options.keymap)
         if options.theme is not None:
             self.theme = options.theme
-        if options.follows_terminal:
-            self.follow_terminal()
+        # Another driver was chosen by a variable of Textual's.
+        if options.follows_terminal and self.driver_class is LinuxDriver:
+            self.driver_class = BackgroundQueryDriver
+            self._theme_of_terminal = self.theme
         if not options.motion:
             self.animation_level = "none"
         self._options = options
-        self._onlooker = Onlooker(session, options, mask)
-        self.stage = Stage(self._onlooker.look(), options, outside or Outside())
-        self._main = PodsScreen(self.stage)
+        self._observer = SessionObserver(session, options, mask)
+        self.ui_state = UiState(self._observer.look(), options, host or HostServices())
+        self._main = MainScreen(self.ui_state)
         self._unsubscribe: Callable[[], None] = _nothing
         self.has_mouse = options.mouse
         self._history: list[str] = []
-        self._brake = Brake(self)
+        self._is_quit_asked = False
+        self._backpressure = TerminalBackpressure(self)
 
     async def on_mount(self) -> None:
         await self.push_screen(self._main)
@@ -124,83 +160,134 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
         focused = self.focused
         name = focused.id if focused is not None and focused.id else "everywhere"
         labels = active_labels(self.screen.active_bindings)
-        marks = self.stage.sight.view.marks
+        marks = self.ui_state.view_model.view.marks
         is_ascii = self._options.ascii
-        # Late, as all that is not to be seen at the start.
-        from probetui.tui.screens.help import HelpScreen  # noqa: PLC0415
-
-        screen = HelpScreen(name, labels, marks, is_ascii=is_ascii)
+        screen = open_help(name, labels, marks, is_ascii=is_ascii)
         self.push_screen(screen, self._try_key)
 
     def action_give(self, name: str, *words: str) -> None:
         """Give the engine the command of an action; ask first if that is to be."""
-        action, now = BY_ID[name], self.stage.now
-        if action.gives is None:
+        action, now = ACTIONS_BY_ID[name], self.ui_state.context
+        if action.build_command is None:
             return
         try:
-            command = action.gives(now, words)
+            command = action.build_command(now, words)
         except UsageError as error:
             self.notify(str(error), severity="error", markup=False)
             return
-        if action.asks is None:
+        if action.confirmation is None:
             self.session.send(command)
         else:
-            self.ask([line(action.asks(now))], partial(self.session.send, command))
+            self.ask(
+                [line(action.confirmation(now))], partial(self.session.send, command)
+            )
 
     def action_command_line(self, begun: str = "") -> None:
         """Let an action be typed; `begun` stands there already."""
         screen = self.screen
 
-        def do(typed: Typed | None) -> None:
+        def do(typed: TypedCommand | None) -> None:
             if typed is not None:
                 self.call_later(self._do, screen, typed)
 
-        # Late, as all that is not to be seen at the start.
-        from probetui.tui.screens.command_line import CommandLine  # noqa: PLC0415
-
-        self.push_screen(CommandLine(self.stage, self._history, begun), do)
+        self.push_screen(open_command_line(self.ui_state, self._history, begun), do)
 
     def action_go(self, name: str, kind: str = "") -> None:
         """Choose a container by its name, and perhaps one of its probes."""
         probe = ProbeType(kind.capitalize()) if kind else None
-        self.choose(objects(self.stage.now)[name], probe)
+        self.choose(objects(self.ui_state.context)[name], probe)
+
+    def action_set_theme(self, name: str) -> None:
+        self.theme = name
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy a text in the first way that works, and notify of the result."""
+        self._clipboard = text  # what is pasted into fields of this program
+        self._write_clipboard(text)
+
+    @work(exclusive=True, group="copy")
+    async def _write_clipboard(self, text: str) -> None:
+        driver = self._driver
+        write = None if driver is None or self.is_headless else driver.write
+        result = await _copy(text, os.environ, write)
+        severity: SeverityLevel = "error" if result.is_refused else "information"
+        self.notify(result.words, severity=severity)
+
+    def action_copy_or_quit(self) -> None:
+        """Copy the selected text; without any, quit if asked twice in two seconds."""
+        if text := self.screen.get_selected_text():
+            self.copy_to_clipboard(text)
+        elif self._is_quit_asked:
+            self.exit()
+        else:
+            self._is_quit_asked = True
+            self.set_timer(SECONDS_TO_QUIT, self._forget_quit)
+            self.notify("Press ^c again to quit.", timeout=SECONDS_TO_QUIT)
+
+    def _forget_quit(self) -> None:
+        self._is_quit_asked = False
+
+    def action_leave(self) -> None:
+        """Quit; ask first if pods would remain."""
+        remaining_pods = self.ui_state.host.remaining_pods
+        names = remaining_pods() if remaining_pods is not None else ()
+        if not names:
+            self.exit()
+            return
+        question = line(
+            "Quit? These pods keep running: ",
+            strong(", ".join(names)),
+            ". `probetui down` removes them.",
+        )
+        self.ask([question], self.exit)
 
     def choose(self, key: ContainerKey, probe: ProbeType | None = None) -> None:
         self._main.choose(key, probe)
 
     def action_show_screen(self, name: str, *words: str) -> None:
         """Put another screen before this one; typed words say more about it."""
-        self.push_screen(SCREENS[name](self.stage, *words))
+        self.push_screen(SCREEN_FACTORIES[name](self.ui_state, *words))
 
     def action_time_format(self) -> None:
-        self._onlooker.time_format = self._onlooker.time_format.following
+        self._observer.time_format = self._observer.time_format.following
         self._announce()
 
     @on(SnapshotPublished)
     def _show(self) -> None:
-        self._brake.check()
-        sight = self.stage.sight = self._onlooker.look()
+        self._backpressure.check()
+        view_model = self.ui_state.view_model = self._observer.look()
         for screen in self.screen_stack:
-            if isinstance(screen, StagedScreen):
-                screen.show(sight)
+            if isinstance(screen, StatefulScreen):
+                screen.show(view_model)
 
-    @on(CommandGiven)
-    def _send(self, message: CommandGiven) -> None:
+    @on(BackgroundDetected)
+    def _fit_theme(self, message: BackgroundDetected) -> None:
+        # Somebody may have chosen another theme meanwhile.
+        if self.theme == self._theme_of_terminal:
+            self.theme = theme_for_background(is_light=message.background.is_light)
+            self._theme_of_terminal = self.theme
+
+    @on(ManifestCopyRequested)
+    def _write_manifest(self, message: ManifestCopyRequested) -> None:
+        self.action_write_manifest(message.timings)
+
+    @on(CommandRequested)
+    def _send(self, message: CommandRequested) -> None:
         self.session.send(message.command)
 
-    @on(CopyWanted)
-    def _copy(self, message: CopyWanted) -> None:
+    @on(CopyRequested)
+    def _copy(self, message: CopyRequested) -> None:
         self.copy_to_clipboard(message.text)
 
-    @on(TickWanted)
-    def _go_to_tick(self, message: TickWanted) -> None:
+    @on(TickRequested)
+    def _go_to_tick(self, message: TickRequested) -> None:
         tick = message.tick
         self.choose(message.key, None if tick is None else tick.key.probe_type)
-        if tick is not None and self.stage.look_at(tick):
+        if tick is not None and self.ui_state.look_at(tick):
             self._main.show_subject()
 
-    @on(WhyWanted)
-    def _answer(self, message: WhyWanted) -> None:
+    @on(WhyRequested)
+    def _answer(self, message: WhyRequested) -> None:
         self._go_to_tick(message)
         self.action_show_screen("why")
 
@@ -212,10 +299,10 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
         if key is not None:
             self.call_later(self.simulate_key, key)
 
-    async def _do(self, screen: Screen[Any], typed: Typed) -> None:
+    async def _do(self, screen: Screen[Any], typed: TypedCommand) -> None:
         if typed.target is not None:
             self.choose(typed.target.container, typed.target.probe)
-        if is_offered(screen, typed.action):
+        if is_available(screen, typed.action):
             await perform(screen, typed.action, typed.words)
         else:
             name = typed.action.name
@@ -225,7 +312,7 @@ class ProbetuiApp(PlayedApp, inherit_bindings=False):
         self.post_message(SnapshotPublished())
 
     def _count_down(self) -> None:
-        if is_counting(self.stage.sight.snapshot):
+        if is_counting(self.ui_state.view_model.snapshot):
             self._announce()
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from textual.message import Message
 
+from probetui.engine.inputs import Command
 from probetui.k8s.probe import ProbeType
-from probetui.kubelet.inputs import Command
 from probetui.kubelet.journal import TickEntry
-from probetui.tui.background import Background
-from probetui.tui.container_keys import ContainerKey
+from probetui.tui.actions.container_names import ContainerKey
+from probetui.tui.host_services import Timings
+from probetui.tui.services.terminal_background import TerminalBackground
 
 
 class SnapshotPublished(Message):
@@ -19,7 +20,7 @@ class SnapshotPublished(Message):
         return isinstance(message, SnapshotPublished)
 
 
-class CommandGiven(Message):
+class CommandRequested(Message):
     """A person wants the engine to do something."""
 
     def __init__(self, command: Command) -> None:
@@ -27,15 +28,23 @@ class CommandGiven(Message):
         self.command = command
 
 
-class ReadOn(Message):
+class ListViewChanged(Message):
     """A person reads something else of a list, or less of it."""
 
     def can_replace(self, message: Message) -> bool:
         """Swallow an older one that has not been handled."""
-        return isinstance(message, ReadOn)
+        return isinstance(message, ListViewChanged)
 
 
-class CopyWanted(Message):
+class ManifestCopyRequested(Message):
+    """Write a copy of the selected pod's manifest, with these timings too."""
+
+    def __init__(self, timings: Timings) -> None:
+        super().__init__()
+        self.timings = timings
+
+
+class CopyRequested(Message):
     """A text is to be copied; it is harmless and without secrets."""
 
     def __init__(self, text: str) -> None:
@@ -43,7 +52,7 @@ class CopyWanted(Message):
         self.text = text
 
 
-class TickWanted(Message):
+class TickRequested(Message):
     """A container is to be chosen and, if there is one, a tick of it looked at."""
 
     def __init__(self, key: ContainerKey, tick: TickEntry | None) -> None:
@@ -52,11 +61,11 @@ class TickWanted(Message):
         self.tick = tick
 
 
-class WhyWanted(TickWanted):
+class WhyRequested(TickRequested):
     """The same, and it is to be told why things came to it."""
 
 
-class ProbeWanted(Message):
+class ProbeRequested(Message):
     """Another probe of the container is to be shown."""
 
     def __init__(self, probe_type: ProbeType) -> None:
@@ -64,15 +73,15 @@ class ProbeWanted(Message):
         self.probe_type = probe_type
 
 
-class LogGrown(Message):
+class LogUpdated(Message):
     """A container has printed something; whoever shows it looks then."""
 
     def can_replace(self, message: Message) -> bool:
         """Swallow an older one that has not been handled."""
-        return isinstance(message, LogGrown)
+        return isinstance(message, LogUpdated)
 
 
-class StripEndWanted(Message):
+class StripEndRequested(Message):
     """The first tick of the session is to be looked at, or the newest."""
 
     def __init__(self, *, is_first: bool) -> None:
@@ -80,7 +89,7 @@ class StripEndWanted(Message):
         self.is_first = is_first
 
 
-class RowPicked(Message):
+class MenuRowPicked(Message):
     """A row of a menu was picked."""
 
     def __init__(self, name: str) -> None:
@@ -100,9 +109,9 @@ class KeyClicked(Message):
         self.key = key
 
 
-class BackgroundTold(Message):
+class BackgroundDetected(Message):
     """The terminal has told what colour is behind its text."""
 
-    def __init__(self, background: Background) -> None:
+    def __init__(self, background: TerminalBackground) -> None:
         super().__init__()
         self.background = background

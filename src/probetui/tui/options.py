@@ -9,8 +9,8 @@ from pathlib import Path
 
 from textual.theme import Theme
 
-from probetui.presentation.header import About
-from probetui.presentation.reach import AT_HAND, Reach
+from probetui.analysis.reproduce import LOCAL_REACH, CommandLineReach
+from probetui.presentation.header import SessionInfo
 
 Keymap = Mapping[str, str]
 """Keys as Textual names them, with commas, by the ids of actions."""
@@ -43,11 +43,11 @@ class ScreenOptions:
     title: str = "probetui"
     screenshot_folder: Path = Path()
     zone: tzinfo | None = None
-    reach: Reach = AT_HAND
+    reach: CommandLineReach = LOCAL_REACH
     sources: Sequence[str] = ()
     record: str = ""
 
     @property
-    def about(self) -> About:
+    def about(self) -> SessionInfo:
         """What the header says of the session besides its snapshots."""
-        return About(self.sources, self.record, self.read_only)
+        return SessionInfo(self.sources, self.record, self.read_only)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any
 
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
-from probetui.tui.role_colours import ROLES
+from probetui.suggestions import nearest_hint
+from probetui.tui.services.terminal_background import luminance
 
 # Blue stands for what is well and orange for what is not, which nearly everybody can
 # tell apart; the hues are those that Okabe and Ito proposed for such eyes.
@@ -82,16 +82,16 @@ _STYLES = frozenset(
     {"none", "not", "bold", "b", "italic", "i", "underline", "u", "reverse", "r", "dim"}
 )
 _PERCENTAGE = re.compile(r"\d{1,3}%")
-_FIELDS = tuple(each.name for each in fields(Theme))
+_FIELDS = tuple(field.name for field in fields(Theme))
 
 
 def theme_names(others: Iterable[Theme] = ()) -> tuple[str, ...]:
     """Return the names of all themes, in order; `others` are those of the user."""
     named = (*OWN_THEMES, *others)
-    return tuple(sorted({*BUILTIN_THEMES, *(each.name for each in named)}))
+    return tuple(sorted({*BUILTIN_THEMES, *(theme.name for theme in named)}))
 
 
-def theme_on(*, is_light: bool) -> str:
+def theme_for_background(*, is_light: bool) -> str:
     """Return the theme for a terminal with that background."""
     return LIGHT if is_light else DARK
 
@@ -115,10 +115,8 @@ def _problems(values: Mapping[Any, Any]) -> Iterable[str]:
         yield "has no primary"
     for field, value in values.items():
         if field not in _FIELDS:
-            near = get_close_matches(str(field), _FIELDS, 1, 0.5)
-            yield f'"{field}" is not a colour' + (
-                f" (nearest: {near[0]})" if near else ""
-            )
+            hint = nearest_hint(str(field), _FIELDS)
+            yield f'"{field}" is not a colour{hint}'
         elif field in _COLORS and not _is_color(value):
             yield f'{field}: "{value}" is not a colour; write #rrggbb'
         elif field in _TRUTHS and not isinstance(value, bool):
@@ -139,8 +137,7 @@ def _problems_of_variables(values: object) -> Iterable[str]:
     known = [*Theme("", primary="red").to_color_system().generate(), *ROLES]
     for name, value in values.items():
         if name not in known:
-            near = get_close_matches(str(name), known, 1, 0.5)
-            hint = f" (nearest: {near[0]})" if near else ""
+            hint = nearest_hint(str(name), known)
             yield f'variables: "{name}" is not a variable{hint}'
         elif name.endswith(_OF_STYLES):
             if not set(str(value).split()) <= _STYLES:
@@ -166,3 +163,62 @@ def _is_color(value: object) -> bool:
     except ColorParseError:
         return False
     return True
+
+
+LEAST_CONTRAST = 4.5
+"""What WCAG 2 asks for text."""
+
+_SOURCES = {
+    "plain": "foreground",
+    "success": "text-success",
+    "warning": "text-warning",
+    "error": "text-error",
+    "accent": "text-accent",
+    "key": "text-primary",
+}
+ROLES = tuple(f"role-{name}" for name in _SOURCES)
+"""Variables that a theme may have of its own."""
+
+_MUTED_BLEND = 0.6
+_CURSOR_BLEND = 0.25
+_BLEND_STEPS = 10
+
+
+def role_variables(theme: Mapping[str, str]) -> dict[str, str]:
+    """Return style sheet variables, `role-success` and so on, for a theme's own.
+
+    A theme may have colours for roles among its own variables. One of the terminal's
+    own colours keeps them: nobody knows what they are.
+    """
+    background = Color.parse(theme["background"])
+    if background.ansi is not None:
+        own = {f"role-{name}": theme[source] for name, source in _SOURCES.items()}
+        return {**own, "role-muted": "ansi_default", "role-cursor": "ansi_default"}
+    foreground = Color.parse(theme["foreground"])
+    cursor = background.blend(Color.parse(theme["primary"]), _CURSOR_BLEND)
+    others = (Color.parse(theme[name]) for name in ("panel", "surface"))
+    behind = (background, cursor, *others, background + Color.parse(theme["boost"]))
+    wanted = {
+        name: Color.parse(theme.get(f"role-{name}", theme[source]))
+        for name, source in _SOURCES.items()
+    }
+    wanted["muted"] = background.blend(foreground, _MUTED_BLEND)
+    readable = {
+        f"role-{name}": _readable(color, behind).hex for name, color in wanted.items()
+    }
+    return {**readable, "role-cursor": cursor.hex}
+
+
+def contrast(one: Color, other: Color) -> float:
+    """Return the contrast ratio of two colours as WCAG 2 defines it, 1 to 21."""
+    darker, lighter = sorted(luminance(*color.normalized) for color in (one, other))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _readable(color: Color, behind: Sequence[Color]) -> Color:
+    extreme = behind[0].get_contrast_text(1.0)
+    for step in range(_BLEND_STEPS):
+        candidate = color.blend(extreme, step / _BLEND_STEPS)
+        if all(contrast(candidate, backdrop) >= LEAST_CONTRAST for backdrop in behind):
+            return candidate
+    return extreme

@@ -39,9 +39,9 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         return started[-1]
 
     yield run
-    for each in started:
-        each.kill()
-        each.wait()
+    for popen in started:
+        popen.kill()
+        popen.wait()
 
 
 @pytest.fixture

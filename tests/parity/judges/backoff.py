@@ -14,13 +14,13 @@ from probetui.k8s.runtime import (
     RuntimePodStatus,
     RuntimeState,
 )
-from probetui.kubelet.backoff import (
+from probetui.kubelet.kuberuntime.backoff import (
     CRASH_LOOP_BACK_OFF,
-    Backoff,
     BackoffDecision,
     do_back_off,
 )
-from probetui.kubelet.container_hash import stable_key
+from probetui.kubelet.kuberuntime.container_hash import stable_key
+from probetui.kubelet.runtime.backoff import Backoff
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

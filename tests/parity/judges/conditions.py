@@ -6,7 +6,7 @@ from typing import Any
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodCondition, PodPhase
-from probetui.kubelet.conditions import (
+from probetui.kubelet.status.conditions import (
     containers_ready,
     initialized,
     pod_ready,
@@ -22,12 +22,12 @@ def judge(case: dict[str, Any]) -> None:
 
     assert [
         {
-            "type": each.type,
-            "status": each.status,
-            "reason": each.reason,
-            "message": each.message,
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
         }
-        for each in answer
+        for condition in answer
     ] == case["expect"]
 
 

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from probetui.k8s.status import PodPhase
-from probetui.kubelet.pod_config import (
+from probetui.kubelet.pod_source import CONFIG_SEEN, CONFIG_SOURCE
+from probetui.kubelet.pod_workers.pod_config import (
     FAILED_VALIDATION,
     PodConfig,
     PodOperation,
-    PodUpdate,
     SourcedPod,
+    SourceUpdate,
 )
-from probetui.kubelet.pod_source import CONFIG_SEEN, CONFIG_SOURCE
 from tests.parity import api_json
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -26,24 +26,24 @@ def judge(case: dict[str, Any]) -> None:
             SourcedPod(api_json.pod(each), api_json.pod_status(each.get("status")))
             for each in step["pods"]
         )
-        update = PodUpdate(PodOperation(step["op"]), step["source"], pods)
+        update = SourceUpdate(PodOperation(step["op"]), step["source"], pods)
 
         merged = config.merge(update, NOW)
 
         assert {
-            "updates": [_update(each) for each in merged.updates],
+            "updates": [_update(pod_update) for pod_update in merged.updates],
             "events": [
                 {
                     "type": "Warning",
                     "reason": FAILED_VALIDATION,
-                    "message": each.message,
+                    "message": pod.message,
                 }
-                for each in merged.refused
+                for pod in merged.refused
             ],
         } == step["expect"], step
 
 
-def _update(update: PodUpdate) -> dict[str, Any]:
+def _update(update: SourceUpdate) -> dict[str, Any]:
     return {
         "op": update.operation,
         "source": update.source,

@@ -10,11 +10,11 @@ from probetui.k8s.pod import EnvVar
 from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.go_text import to_bytes
 from probetui.kubelet.outcome import Attempt
-from probetui.kubelet.prober import judge_outcome
+from probetui.kubelet.prober.prober import judge_outcome
+from probetui.kubelet.runtime.go_format import to_bytes
 from probetui.ports import ExecResult
-from probetui.probers.exec_ import probe_exec
+from probetui.probers.exec_probe import probe_exec
 from tests.builders import a_container, a_pod
 from tests.parity.prober_cases import blob, digest
 from tests.probers.dispatching import a_dispatch
@@ -86,7 +86,7 @@ async def judge(case: dict[str, Any]) -> None:
     outcome = await a_dispatch(exec_=handler).probe(effect)
 
     judged = judge_outcome(ProbeType.LIVENESS, outcome)
-    assert [_calls(case["layer"], *each) for each in runtime.calls] == out["calls"]
+    assert [_calls(case["layer"], *call) for call in runtime.calls] == out["calls"]
     compare = _compare_bare_timeout if _is_bare_timeout(case) else _compare_attempt
     for attempt, expected in zip(outcome.attempts, out["attempts"], strict=True):
         compare(attempt, expected)

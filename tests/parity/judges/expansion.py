@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import ChainMap
 from typing import Any
 
-from probetui.k8s.expansion import expand
-from probetui.kubelet.expansion import expand_command
-from probetui.kubelet.go_text import to_bytes, to_text
+from probetui.k8s.environment import expand
+from probetui.kubelet.kuberuntime.expansion import expand_command
+from probetui.kubelet.runtime.go_format import to_bytes, to_text
 from tests.parity.prober_cases import a_container, blob
 
 

@@ -6,7 +6,11 @@ from typing import Any
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
-from probetui.kubelet.container_hash import container_hash, has_changed, stable_key
+from probetui.kubelet.kuberuntime.container_hash import (
+    container_hash,
+    has_changed,
+    stable_key,
+)
 from tests.parity import api_json
 
 

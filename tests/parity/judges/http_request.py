@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from probetui.errors import GoError
+from probetui.kubelet.runtime.go_format import join_host_port
 from probetui.probers.container_port import resolve_port
-from probetui.probers.go_address import join_host_port
-from probetui.probers.http import probe_http
+from probetui.probers.go.http_transport import OneShotTransport
+from probetui.probers.http_probe import probe_http
 from probetui.probers.http_request import ProbeRequest, build_request
-from probetui.probers.http_transport import OneShotTransport
 from tests.parity.prober_cases import a_container, http_get
 from tests.probers.client_hello import ClientHello, read_client_hello
 from tests.probers.peers import Peer, TLSPeer, server_context

@@ -8,12 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 from probetui.k8s.pod import Container
-from probetui.kubelet.go_text import to_bytes
 from probetui.kubelet.outcome import Attempt
+from probetui.kubelet.runtime.go_format import to_bytes
 from probetui.probers.container_port import resolve_port
-from probetui.probers.http import probe_http
+from probetui.probers.go.http_transport import OneShotTransport
+from probetui.probers.http_probe import probe_http
 from probetui.probers.http_request import build_request
-from probetui.probers.http_transport import OneShotTransport
 from tests.parity.elapsed import took_as_long
 from tests.parity.prober_cases import digest, http_get
 from tests.probers.scripted_server import Listeners, listening
@@ -67,11 +67,11 @@ def _compare_texts(attempt: Attempt, out: dict[str, Any], listeners: Listeners) 
 def _compare_requests(listeners: Listeners, out: dict[str, Any]) -> None:
     seen = [
         {
-            "listener": each["listener"],
-            "requestLine": each["requestLine"],
-            "headers": [listeners.unfill(line) for line in each["headers"]],
+            "listener": request["listener"],
+            "requestLine": request["requestLine"],
+            "headers": [listeners.unfill(line) for line in request["headers"]],
         }
-        for each in listeners.requests
+        for request in listeners.requests
     ]
     assert seen == (out.get("requests") or [])
 

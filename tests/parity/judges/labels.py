@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from probetui.k8s.pod import Container, Pod
-from probetui.kubelet.expansion import expand_command
-from probetui.kubelet.labels import (
+from probetui.kubelet.kuberuntime.expansion import expand_command
+from probetui.kubelet.kuberuntime.labels import (
     container_annotations,
     container_labels,
     container_log_path,
@@ -43,12 +43,12 @@ def _sandbox(pod: Pod, case: dict[str, Any]) -> dict[str, Any]:
         "logDirectory": sandbox_log_directory(pod),
         "portMappings": [
             {
-                "protocol": each.protocol,
-                "containerPort": each.container_port,
-                "hostPort": each.host_port,
-                "hostIP": each.host_ip,
+                "protocol": mapping.protocol,
+                "containerPort": mapping.container_port,
+                "hostPort": mapping.host_port,
+                "hostIP": mapping.host_ip,
             }
-            for each in port_mappings(pod)
+            for mapping in port_mappings(pod)
         ],
         "namespaceOptions": {
             "network": "NODE" if pod.host_network else "POD",

@@ -19,10 +19,10 @@ from probetui.k8s.status import (
 )
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.inputs import ProbeFinished
+from probetui.kubelet.facts import ProbeFinished
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
-from probetui.kubelet.probe_manager import ORDER, ProbeManager
-from probetui.kubelet.turn import Ledger
+from probetui.kubelet.prober.prober_manager import ORDER, ProbeManager
+from probetui.kubelet.runtime.turn import TurnBuilder
 
 START = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 LOOK_AFTER_MS = 40
@@ -48,15 +48,15 @@ def judge_status(given: dict[str, Any], expected: dict[str, Any]) -> None:
     for gone in given.get("workersGone", ()):
         loop = manager.worker(_key(gone))
         assert loop is not None
-        manager._leave(loop)
-    for believed in given.get("results", ()):
-        manager.results[ProbeType(believed["probeType"])].set(
-            parse_container_id(believed["containerID"]),
-            Result[believed["result"].upper()],
+        manager.scheduler._leave(loop)
+    for stored_result in given.get("results", ()):
+        manager.results[ProbeType(stored_result["probeType"])].set(
+            parse_container_id(stored_result["containerID"]),
+            Result[stored_result["result"].upper()],
             pod.uid,
         )
     for pending in given.get("pendingTriggers", ()):
-        assert manager.trigger(_key(pending))
+        assert manager.scheduler.trigger(_key(pending))
     given_status = given.get("status", {})
     status = PodStatus(
         container_statuses=_statuses(given_status.get("containerStatuses")),
@@ -71,7 +71,9 @@ def judge_status(given: dict[str, Any], expected: dict[str, Any]) -> None:
         "initContainerStatuses": _flags(updated.init_container_statuses),
         "workers": _workers(manager),
         "triggered": _sorted(
-            each.worker.key for each in manager.workers() if each.trigger is not None
+            worker.worker.key
+            for worker in manager.scheduler.loops.values()
+            if worker.trigger is not None
         ),
     } == {
         "containerStatuses": expected["containerStatuses"],
@@ -99,12 +101,12 @@ def judge_lifecycle(operations: list[dict[str, Any]]) -> None:
             case "podPhase":
                 uid = operation["podUID"]
                 statuses[uid] = PodStatus(PodPhase(operation["phase"]))
-                for loop in manager.workers():
+                for loop in manager.scheduler.loops.values():
                     if loop.worker.key.pod_uid == uid:
-                        manager.trigger(loop.worker.key)
+                        manager.scheduler.trigger(loop.worker.key)
             case other:
                 raise AssertionError(other)
-        manager.run_due(now)
+        manager.scheduler.run_due(now)
         assert _workers(manager) == operation["workers"], number
 
 
@@ -114,14 +116,14 @@ def judge_timeline(given: dict[str, Any], operations: list[dict[str, Any]]) -> N
         PodPhase(given["phase"]),
         container_statuses=_statuses(given["containerStatuses"]),
     )
-    ledger = Ledger()
+    ledger = TurnBuilder()
     manager = ProbeManager(
-        KubeletConfig(), START, status_of=lambda _uid: status, ledger=ledger
+        KubeletConfig(), START, status_of=lambda _uid: status, turn=ledger
     )
     flights: list[tuple[int, RunProbe]] = []
     updates: list[str] = []
-    looks = {each["atMs"] + LOOK_AFTER_MS: each for each in operations}
-    acts = {each["atMs"]: each for each in operations}
+    looks = {operation["atMs"] + LOOK_AFTER_MS: operation for operation in operations}
+    acts = {operation["atMs"]: operation for operation in operations}
     for ms in range(max(looks) + 1):
         now = START + timedelta(milliseconds=ms)
         match acts.get(ms, {}).get("op"):
@@ -133,19 +135,19 @@ def judge_timeline(given: dict[str, Any], operations: list[dict[str, Any]]) -> N
                 pass
             case other:
                 raise AssertionError(other)
-        manager.run_due(now)
-        for effect in ledger.take().effects:
+        manager.scheduler.run_due(now)
+        for effect in ledger.finish().effects:
             assert isinstance(effect, RunProbe)
             flights.append((ms + given["probeLastsMs"], effect))
-        for due in [each for each in flights if each[0] <= ms]:
+        for due in [flight for flight in flights if flight[0] <= ms]:
             flights.remove(due)
             outcome = ProbeOutcome((Attempt(ProbeResult.SUCCESS),), started_at=now)
-            manager.finish(ProbeFinished(due[1].probe_id, outcome), now)
-        manager.run_due(now)
+            manager.scheduler.finish(ProbeFinished(due[1].probe_id, outcome), now)
+        manager.scheduler.run_due(now)
         for probe_type in ORDER:
             updates += [
-                f"{probe_type} {each.container_id}={each.result}"
-                for each in manager.results[probe_type].take_updates()
+                f"{probe_type} {update.container_id}={update.result}"
+                for update in manager.results[probe_type].take_updates()
             ]
         if ms in looks:
             assert _workers(manager) == looks[ms]["workers"], ms
@@ -182,13 +184,13 @@ def _container(container: dict[str, Any]) -> Container:
 def _statuses(statuses: list[dict[str, Any]] | None) -> tuple[ContainerStatus, ...]:
     return tuple(
         ContainerStatus(
-            each["name"],
-            each.get("containerID", ""),
-            _state(each.get("state") or {}),
-            ready=each.get("ready", False),
-            started=each.get("started"),
+            status["name"],
+            status.get("containerID", ""),
+            _state(status.get("state") or {}),
+            ready=status.get("ready", False),
+            started=status.get("started"),
         )
-        for each in statuses or ()
+        for status in statuses or ()
     )
 
 
@@ -205,8 +207,8 @@ def _state(state: dict[str, Any]) -> ContainerState | None:
 
 def _flags(statuses: tuple[ContainerStatus, ...] | None) -> list[dict[str, Any]]:
     return [
-        {"name": each.name, "started": each.started, "ready": each.ready}
-        for each in statuses or ()
+        {"name": status.name, "started": status.started, "ready": status.ready}
+        for status in statuses or ()
     ]
 
 
@@ -217,7 +219,7 @@ def _key(worker: dict[str, str]) -> ProbeKey:
 
 
 def _workers(manager: ProbeManager) -> list[dict[str, str]]:
-    return _sorted(each.worker.key for each in manager.workers())
+    return _sorted(worker.worker.key for worker in manager.scheduler.loops.values())
 
 
 def _sorted(keys: Any) -> list[dict[str, str]]:

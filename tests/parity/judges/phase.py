@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from probetui.kubelet.phase import pod_phase
 from probetui.kubelet.pod_source import CONFIG_SOURCE
+from probetui.kubelet.status.phase import pod_phase
 from tests.parity import api_json
 
 

@@ -12,7 +12,7 @@ from probetui.k8s.runtime import (
     RuntimeState,
     SandboxStatus,
 )
-from probetui.kubelet.pleg import Pleg, PodCache
+from probetui.kubelet.pleg.pleg import Pleg, PodCache
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 UID = "uid1"
@@ -28,8 +28,8 @@ def judge(case: dict[str, Any]) -> None:
 
         assert {
             "events": [
-                {"type": each.change, "containerID": each.container_id}
-                for each in events
+                {"type": event.change, "containerID": event.container_id}
+                for event in events
             ]
         } == step["expect"], step
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from probetui.kubelet.pod_actions import compute_pod_actions
+from probetui.kubelet.kuberuntime.pod_actions import compute_pod_actions
 from tests.parity import api_json
 
 
@@ -28,18 +28,20 @@ def judge(case: dict[str, Any]) -> None:
         "nextInitContainerToStart": None if upcoming is None else upcoming.name,
         "initContainersToStart": list(inits),
         "initContainersToStartNames": [
-            pod.init_containers[each].name for each in inits
+            pod.init_containers[init].name for init in inits
         ],
         "containersToStart": list(regular),
         "containersToStartNames": [pod.containers[each].name for each in regular],
         "ephemeralContainersToStart": list(actions.ephemeral_containers_to_start),
         "containersToKill": [
             {
-                "containerID": each.container_id,
-                "name": each.container.name,
-                "message": each.message,
-                "reason": each.reason,
+                "containerID": container.container_id,
+                "name": container.container.name,
+                "message": container.message,
+                "reason": container.reason,
             }
-            for each in sorted(actions.containers_to_kill, key=lambda e: e.container_id)
+            for container in sorted(
+                actions.containers_to_kill, key=lambda e: e.container_id
+            )
         ],
     } == case["expect"]

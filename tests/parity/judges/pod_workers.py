@@ -9,15 +9,15 @@ from typing import Any
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodPhase
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.pod_update import (
-    Call,
-    CallKind,
-    CallResult,
-    PodUpdate,
+from probetui.kubelet.pod_workers.pod_update import (
+    PodWorkerState,
+    SyncCall,
+    SyncCallKind,
+    SyncCallResult,
+    UpdatePodOptions,
     UpdateType,
 )
-from probetui.kubelet.pod_worker import PodWorkers
-from probetui.kubelet.snapshot import PodWorkerState
+from probetui.kubelet.pod_workers.pod_workers import PodWorkers
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -29,16 +29,16 @@ DELAYS = {
 }
 
 RESULTS = {
-    "ok": CallResult.OK,
-    "terminal": CallResult.TERMINAL,
-    "error": CallResult.ERROR,
-    "canceled": CallResult.ERROR,
-    "networkNotReady": CallResult.NETWORK_NOT_READY,
+    "ok": SyncCallResult.OK,
+    "terminal": SyncCallResult.TERMINAL,
+    "error": SyncCallResult.ERROR,
+    "canceled": SyncCallResult.ERROR,
+    "networkNotReady": SyncCallResult.NETWORK_NOT_READY,
 }
 
 
 def judge(case: dict[str, Any]) -> None:
-    bench = Bench(set(case["runtimeReadySandboxFor"]))
+    bench = Bench(set(case.get("runtimeReadySandboxFor") or ()))
     for number, step in enumerate(case["steps"]):
         known = bench.act(step)
         expected = step["expect"]
@@ -60,14 +60,14 @@ class Bench:
     """Pod workers whose calls are noted and ended by the script."""
 
     def __init__(self, with_sandbox: set[str]) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[SyncCall] = []
         self.seen: list[str] = []
         self.queued: dict[str, datetime] = {}
         self.workers = PodWorkers(
             KubeletConfig(),
             Random(1),
-            begin=lambda call, _now: self.calls.append(call),
-            is_fresh=lambda _uid, _since: True,
+            start_call=lambda call, _now: self.calls.append(call),
+            has_fresh_status=lambda _uid, _since: True,
             is_idle=lambda uid: uid not in with_sandbox,
         )
 
@@ -93,17 +93,17 @@ class Bench:
         return None
 
     def taken_calls(self) -> list[dict[str, Any]]:
-        calls = [self._call(each) for each in self.calls]
+        calls = [self._call(call) for call in self.calls]
         self.calls.clear()
         return calls
 
-    def _call(self, call: Call) -> dict[str, Any]:
+    def _call(self, call: SyncCall) -> dict[str, Any]:
         noted: dict[str, Any] = {"call": call.kind.value, "uid": call.pod.uid}
         if not call.update.is_runtime_only:
             noted["version"] = call.pod.labels["version"]
-        if call.kind is CallKind.SYNC:
+        if call.kind is SyncCallKind.SYNC:
             noted["updateType"] = call.update.update_type.value
-        if call.kind is CallKind.TERMINATING:
+        if call.kind is SyncCallKind.TERMINATING:
             noted["gracePeriod"] = call.grace_period_seconds
         return noted
 
@@ -141,12 +141,13 @@ class Bench:
         return sorted(queued)
 
 
-def decode_update(update: dict[str, Any]) -> PodUpdate:
-    running = update.get("runningPodOnly")
+def decode_update(update: dict[str, Any]) -> UpdatePodOptions:
+    # A pod that the runtime alone knows; with a definition beside it, that counts.
+    running = update.get("runningPodOnly") if not update.get("pod") else None
     given = running if isinstance(running, dict) else update.get("pod") or {}
     options = update.get("killPodOptions") or {}
     phase = given.get("phase")
-    return PodUpdate(
+    return UpdatePodOptions(
         UpdateType(update["updateType"]),
         Pod(
             update["uid"],

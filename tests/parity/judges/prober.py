@@ -12,12 +12,12 @@ from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.kubelet.prober import Judged, judge_outcome
-from probetui.probers.connection import Route
-from probetui.probers.dispatch import Dispatch
+from probetui.kubelet.outcome import Attempt
+from probetui.kubelet.prober.prober import JudgedOutcome, judge_outcome
+from probetui.probers.go.dial import Route
 from probetui.probers.http_request import ProbeRequest
-from tests.parity.prober_cases import a_container, a_probe
+from probetui.probers.prober import ProbeDispatcher
+from tests.parity.prober_cases import a_container, a_probe, handler_result
 from tests.probers.dispatching import a_dispatch
 
 
@@ -28,7 +28,7 @@ class Recorder:
         self.calls: list[dict[str, Any]] = []
         self._answers = list(answers)
 
-    def dispatch(self) -> Dispatch:
+    def dispatch(self) -> ProbeDispatcher:
         return a_dispatch(
             exec_=self._exec,
             http_get=self._http_get,
@@ -40,9 +40,11 @@ class Recorder:
         self.calls.append({"handler": handler, "timeoutSeconds": seconds, **call})
         answer = self._answers[0]
         del self._answers[: len(self._answers) - 1 and 1]
-        # The kubelet takes a result that it does not know for a failure, as unknown.
-        result = ProbeResult(answer["result"] or "unknown")
-        return Attempt(result, answer.get("output", ""), answer.get("error"))
+        return Attempt(
+            handler_result(answer.get("result", "")),
+            answer.get("output", ""),
+            answer.get("error"),
+        )
 
     async def _exec(
         self, container_id: ContainerID, command: tuple[str, ...], seconds: int
@@ -141,7 +143,9 @@ def _effect(
     )
 
 
-def _events(judged: Judged, pod: Pod, container: Container) -> list[dict[str, str]]:
+def _events(
+    judged: JudgedOutcome, pod: Pod, container: Container
+) -> list[dict[str, str]]:
     if judged.reason is None:
         return []
     event = {

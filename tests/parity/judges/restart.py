@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
-from probetui.kubelet.restart import (
+from probetui.kubelet.kuberuntime.restart import (
     is_init_container_failed,
     should_container_be_restarted,
     should_restart_on_failure,

@@ -7,7 +7,7 @@ from typing import Any
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import parse_container_id
 from probetui.kubelet.outcome import Result
-from probetui.kubelet.results import ResultsManager, Update
+from probetui.kubelet.prober.results_manager import ResultsManager, ResultUpdate
 
 CAPACITY = 20
 """Of the kubelet's channel: a set beyond it waits until somebody reads."""
@@ -15,7 +15,7 @@ CAPACITY = 20
 
 def judge(case: dict[str, Any]) -> None:
     manager = ResultsManager(ProbeType.LIVENESS)
-    waiting: list[Update] = []
+    waiting: list[ResultUpdate] = []
     for operation in case["ops"]:
         expected = operation.get("out", {})
         match operation["op"]:
@@ -39,11 +39,11 @@ def judge(case: dict[str, Any]) -> None:
             case "drain":
                 assert [
                     {
-                        "containerID": each.container_id,
-                        "result": str(each.result),
-                        "podUID": each.pod_uid,
+                        "containerID": update.container_id,
+                        "result": str(update.result),
+                        "podUID": update.pod_uid,
                     }
-                    for each in waiting
+                    for update in waiting
                 ] == [
                     {"podUID": "", **each} for each in expected.get("updates") or []
                 ], operation

@@ -5,26 +5,27 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from probetui.k8s.api.codec import format_time
+from probetui.k8s.api.status import POD_STATUS
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
-from probetui.kubelet.api_status import (
-    DEADLINE_EXCEEDED,
-    DEADLINE_MESSAGE,
-    generate_api_pod_status,
-    past_active_deadline,
-)
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.labels import parse_container_annotations
-from probetui.kubelet.probe_manager import ProbeManager
-from probetui.kubelet.reason_cache import ReasonCache, StartFailure
-from probetui.kubelet.termination_message import (
+from probetui.kubelet.kuberuntime.labels import parse_container_annotations
+from probetui.kubelet.kuberuntime.reason_cache import ReasonCache, StartFailure
+from probetui.kubelet.kuberuntime.termination_message import (
     end_of_file,
     end_of_log,
     termination_message,
     wants_log,
 )
-from probetui.presentation.api_json import api_time, pod_status_to_json
+from probetui.kubelet.prober.prober_manager import ProbeManager
+from probetui.kubelet.status.generate import (
+    DEADLINE_EXCEEDED,
+    DEADLINE_MESSAGE,
+    generate_api_pod_status,
+    past_active_deadline,
+)
 from tests.parity import api_json
 
 NOW = datetime(2024, 1, 1, 1, tzinfo=UTC)
@@ -63,7 +64,7 @@ def _judge_pod_status(case: dict[str, Any]) -> None:
         is_past_deadline=is_past_deadline,
     )
 
-    assert pod_status_to_json(status) == case["expect"]
+    assert POD_STATUS.write(status) == case["expect"]
     assert _deadline_events(is_past_deadline) == case.get("expectEvents", [])
 
 
@@ -149,7 +150,7 @@ def _printed(status: RuntimeContainerStatus) -> dict[str, Any]:
         "id": status.container_id,
         "name": status.name,
         "state": status.state,
-        "createdAt": api_time(status.created_at),
+        "createdAt": format_time(status.created_at),
         "restartCount": status.restart_count,
         "hash": str(status.hash),
         "image": status.image,
@@ -159,8 +160,8 @@ def _printed(status: RuntimeContainerStatus) -> dict[str, Any]:
         "message": status.message,
     }
     if status.started_at is not None:
-        printed["startedAt"] = api_time(status.started_at)
+        printed["startedAt"] = format_time(status.started_at)
     if status.state is RuntimeState.EXITED:
-        printed["finishedAt"] = api_time(status.finished_at)
+        printed["finishedAt"] = format_time(status.finished_at)
         printed["exitCode"] = status.exit_code
     return printed

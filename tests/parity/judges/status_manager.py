@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from probetui.k8s.api.status import POD_STATUS
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import PodPhase, PodStatus
-from probetui.kubelet.status_manager import StatusManager, merge_pod_status
-from probetui.presentation.api_json import pod_status_to_json
+from probetui.kubelet.status.status_manager import StatusManager, merge_pod_status
 from tests.parity import api_json
 
 NOW = datetime(2024, 1, 1, 1, tzinfo=UTC)
@@ -96,7 +96,7 @@ def _after_termination(case: dict[str, Any]) -> PodStatus | None:
 def _printed(status: PodStatus | None) -> dict[str, Any]:
     """The status without the times that publishing adds."""
     assert status is not None
-    printed = pod_status_to_json(status)
+    printed = POD_STATUS.write(status)
     printed.pop("startTime", None)
     for condition in printed.get("conditions", ()):
         condition.pop("lastTransitionTime", None)

@@ -12,14 +12,13 @@ from typing import Any
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, RuntimeState
-from probetui.kubelet.backoff import Backoff
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.images import ImageManager
-from probetui.kubelet.killing import Killer
-from probetui.kubelet.lifetimes import Lifetimes
+from probetui.kubelet.images.image_manager import ImageManager
+from probetui.kubelet.kuberuntime.container_lifecycle import ContainerLifecycle
+from probetui.kubelet.kuberuntime.killing import Killer
+from probetui.kubelet.kuberuntime.sync_pod import PodSyncer, PodSyncResult
 from probetui.kubelet.outcome import Result
-from probetui.kubelet.sync_pod import PodSyncer
-from probetui.kubelet.sync_result import PodSyncResult
+from probetui.kubelet.runtime.backoff import Backoff
 from tests.parity import api_json
 from tests.parity.fake_cri import START, FakeCRI
 
@@ -62,7 +61,7 @@ class Bench:
         config = KubeletConfig()
         windows = (config.backoff_initial, config.backoff_max, config.backoff_expiry)
         ledger = self.cri.ledger
-        lifetimes = Lifetimes(ledger)
+        lifetimes = ContainerLifecycle(ledger)
         self.syncer = PodSyncer(
             ledger,
             Killer(ledger, lifetimes),
@@ -88,12 +87,12 @@ class Bench:
     def containers(self) -> list[dict[str, Any]]:
         return _sorted(
             {
-                "attempt": each.restart_count,
-                "id": each.container_id.rpartition("://")[2],
-                "name": each.name,
-                "state": STATES[each.state],
+                "attempt": container.restart_count,
+                "id": container.container_id.rpartition("://")[2],
+                "name": container.name,
+                "state": STATES[container.state],
             }
-            for each in self.cri.containers
+            for container in self.cri.containers
         )
 
     def act(  # noqa: C901, PLR0912  # one arm per kind of step
@@ -130,15 +129,17 @@ class Bench:
                 )
             case "sandboxDies":
                 cri.sandboxes = [
-                    replace(each, is_ready=False) for each in cri.sandboxes
+                    replace(sandbox, is_ready=False) for sandbox in cri.sandboxes
                 ]
-                for each in cri.containers:
-                    if each.state is RuntimeState.RUNNING:
-                        cri.exit(each.container_id, 137, "Error")
+                for container in cri.containers:
+                    if container.state is RuntimeState.RUNNING:
+                        cri.exit(container.container_id, 137, "Error")
             case "removeContainer":
                 newest = self._newest(step["container"])
                 cri.containers = [
-                    each for each in cri.containers if each.container_id != newest
+                    container
+                    for container in cri.containers
+                    if container.container_id != newest
                 ]
             case "setDeletionTimestamp":
                 self.pod = replace(self.pod, deletion_requested_at=cri.now)
@@ -147,17 +148,17 @@ class Bench:
 
     def _newest(self, name: str, state: RuntimeState | None = None) -> ContainerID:
         return next(
-            each.container_id
-            for each in self.cri.containers
-            if each.name == name and state in {None, each.state}
+            container.container_id
+            for container in self.cri.containers
+            if container.name == name and state in {None, container.state}
         )
 
     def _with_image(self, containers: Any, step: dict[str, Any]) -> Any:
         return tuple(
-            replace(each, image=step["image"])
-            if each.name == step["container"]
-            else each
-            for each in containers
+            replace(container, image=step["image"])
+            if container.name == step["container"]
+            else container
+            for container in containers
         )
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from probetui.probers.tcp import probe_tcp
+from probetui.probers.tcp_probe import probe_tcp
 from tests.parity.elapsed import took_as_long
+from tests.parity.prober_cases import dialled_port, with_placeholder
 from tests.probers.peers import Peer
 from tests.probers.servers import (
     LOOPBACK,
@@ -30,10 +31,10 @@ async def judge(case: dict[str, Any]) -> None:
     if given["host"] == IPV6 and not _has_ipv6():
         pytest.skip("this machine has no IPv6")
     async with _listening(case["server"]["kind"], given["host"], saw) as port:
-        dialled = port if given["port"] == "{PORT}" else given["port"]
+        dialled = dialled_port(given, port)
         limit = timedelta(milliseconds=given["timeoutMs"])
 
-        with took_as_long(out["elapsedMs"]):
+        with took_as_long(out.get("elapsedMs", 0)):
             attempt = await probe_tcp(given["host"], dialled, limit)
 
         for expected in out.get("serverSaw") or ():
@@ -43,7 +44,7 @@ async def judge(case: dict[str, Any]) -> None:
     results += [each["result"] for each in out.get("otherOutcomesSeen", ())]
     assert attempt.result in results
     if "portability" not in case:
-        assert attempt.output.replace(f":{port}", ":{PORT}") == out["output"]
+        assert with_placeholder(attempt.output, given, port) == out["output"]
 
 
 def _has_ipv6() -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, Probe
-from probetui.kubelet.grace_period import (
+from probetui.kubelet.kuberuntime.grace_period import (
     KillReason,
     effective_grace_period,
     termination_grace_period,

@@ -14,9 +14,9 @@ from probetui.k8s.runtime import (
     RuntimeState,
     SandboxStatus,
 )
-from probetui.kubelet.grace_period import KillReason
-from probetui.kubelet.killing import Kill, Killer
-from probetui.kubelet.lifetimes import Lifetimes
+from probetui.kubelet.kuberuntime.container_lifecycle import ContainerLifecycle
+from probetui.kubelet.kuberuntime.grace_period import KillReason
+from probetui.kubelet.kuberuntime.killing import Kill, Killer
 from tests.parity import api_json
 from tests.parity.fake_cri import FakeCRI
 
@@ -43,7 +43,8 @@ def judge_container(case: dict[str, Any]) -> None:
         pod = replace(
             pod,
             containers=tuple(
-                replace(each, pre_stop=TCPSocketAction(0)) for each in pod.containers
+                replace(container, pre_stop=TCPSocketAction(0))
+                for container in pod.containers
             ),
         )
     if not case["podSpecAvailable"]:
@@ -55,7 +56,7 @@ def judge_container(case: dict[str, Any]) -> None:
         cri.exec_errors["bye"] = case["preStopError"]
     if case["stopError"]:
         cri.errors["StopContainer"] = case["stopError"]
-    killer = Killer(cri.ledger, Lifetimes(cri.ledger))
+    killer = Killer(cri.ledger, ContainerLifecycle(cri.ledger))
     instance = RuntimeContainerStatus(
         ContainerID(case["containerID"]), name, RuntimeState.RUNNING
     )
@@ -87,7 +88,7 @@ def judge_pod(case: dict[str, Any]) -> None:
         )
         for name in case["running"]
     ]
-    killer = Killer(cri.ledger, Lifetimes(cri.ledger))
+    killer = Killer(cri.ledger, ContainerLifecycle(cri.ledger))
     override = case["gracePeriodOverride"]
 
     killed = cri.run(
@@ -107,8 +108,8 @@ def _as_restored_from_labels(pod: Pod) -> Pod:
     return replace(
         pod,
         containers=tuple(
-            replace(each, liveness_probe=None, startup_probe=None)
-            for each in pod.containers
+            replace(container, liveness_probe=None, startup_probe=None)
+            for container in pod.containers
         ),
     )
 

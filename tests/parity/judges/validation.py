@@ -6,11 +6,13 @@ from typing import Any
 
 from lightkube.models import core_v1, meta_v1
 
-from probetui.manifest import api_warnings, defaults, objects, validate
+from probetui.manifest import defaults, workloads
 from probetui.manifest.decode import Decoded, decode
-from probetui.manifest.field_error import FieldError
-from probetui.manifest.nodes import Document
-from probetui.manifest.parse import Source, parse
+from probetui.manifest.validation import pod as pod_validation
+from probetui.manifest.validation import warnings
+from probetui.manifest.validation.field_error import FieldError
+from probetui.manifest.yaml.nodes import YamlDocument
+from probetui.manifest.yaml.parser import SourceFile, parse_yaml
 
 _NODE = "node1"
 _POD_FIELDS = (
@@ -49,44 +51,44 @@ def judge(case: dict[str, Any]) -> None:
     pod = decoded.value
     defaults.set_defaults(pod)
     strict_errors = _strict_errors(document, decoded)
-    errors = list(validate.validate_pod(pod))
-    strict_names = list(validate.validate_pod(pod, strict_env_names=True))
+    errors = list(pod_validation.validate_pod(pod))
+    strict_names = list(pod_validation.validate_pod(pod, strict_env_names=True))
 
     assert expect["gvk"] == f"/{pod.apiVersion}, Kind={pod.kind}"
     assert strict_errors == expect["strictErrors"]
-    assert [_plain(each) for each in errors] == expect["errors"]
-    assert [_plain(each) for each in strict_names] == expect.get(
+    assert [_plain(error) for error in errors] == expect["errors"]
+    assert [_plain(name) for name in strict_names] == expect.get(
         "errorsKubeletOptions", expect["errors"]
     )
     assert expect["valid"] == (not errors and not strict_errors)
     assert _static_pod(pod) == _without_words(expect["staticPodFile"])
     if not errors:
         assert _same(_defaults(pod), expect["defaults"])
-        assert [f"{path}: {text}" for path, text in api_warnings.warnings_for(pod)] == (
-            expect["warnings"]
-        )
+        assert [
+            f"{path}: {text}" for path, text in warnings.find_api_warnings(pod)
+        ] == (expect["warnings"])
 
 
-def _read(text: str) -> tuple[Document | None, Decoded[core_v1.Pod] | None]:
+def _read(text: str) -> tuple[YamlDocument | None, Decoded[core_v1.Pod] | None]:
     """Return document and pod; without a pod there was a decoding error."""
-    parsed = parse(Source("case.yaml", text))
+    parsed = parse_yaml(SourceFile("case.yaml", text))
     if parsed.problems or not parsed.documents:
         return None, None
     document = parsed.documents[0]
-    found = objects.classify(document.root)
-    if not isinstance(found, objects.PodObject) or found.workload.kind != "Pod":
+    found = workloads.classify_object(document.root)
+    if not isinstance(found, workloads.WorkloadObject) or found.workload.kind != "Pod":
         return document, None
     decoded = decode(document.root, core_v1.Pod)
     return document, None if decoded.problems else decoded
 
 
-def _strict_errors(document: Document, decoded: Decoded[core_v1.Pod]) -> list[str]:
+def _strict_errors(document: YamlDocument, decoded: Decoded[core_v1.Pod]) -> list[str]:
     doubled = [
-        f'  line {each.value.line}: key "{each.key}" already set in map'
-        for each in document.duplicates
+        f'  line {duplicate.value.line}: key "{duplicate.key}" already set in map'
+        for duplicate in document.duplicates
     ]
     found = ["\n".join(["yaml: unmarshal errors:", *doubled])] if doubled else []
-    return found + [f'unknown field "{each.path}"' for each in decoded.unknown]
+    return found + [f'unknown field "{field.path}"' for field in decoded.unknown]
 
 
 def _plain(error: FieldError) -> dict[str, object]:
@@ -115,7 +117,8 @@ def _static_pod(pod: core_v1.Pod) -> dict[str, object]:
         spec=pod.spec,
     )
     messages = [
-        each.message for each in validate.validate_pod(renamed, strict_env_names=True)
+        field_error.message
+        for field_error in pod_validation.validate_pod(renamed, strict_env_names=True)
     ]
     if messages:
         return {"accepted": False, "errors": f"invalid pod: [{' '.join(messages)}]"}

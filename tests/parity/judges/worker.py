@@ -19,9 +19,9 @@ from probetui.k8s.status import (
 )
 from probetui.kubelet.journal import Exit
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
-from probetui.kubelet.prober import judge_outcome
-from probetui.kubelet.results import ResultsManager
-from probetui.kubelet.worker import Decision, Run, Worker
+from probetui.kubelet.prober.prober import judge_outcome
+from probetui.kubelet.prober.results_manager import ResultsManager
+from probetui.kubelet.prober.worker import Decision, ProbeNow, Worker
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
@@ -102,30 +102,30 @@ class Bench:
         decision = self.worker.decide(status, self.results, NOW)
         calls, events = self._probe(decision, world["outcome"])
         updates = self.results.take_updates()
-        self.seen |= {each.container_id for each in updates}
+        self.seen |= {update.container_id for update in updates}
         self.seen.add(self.worker.container_id)
         return {
             "keepGoing": not isinstance(decision, Exit),
             "proberCalls": calls,
             **self.state(),
             "results": {
-                each: str(believed)
+                each: str(stored_result)
                 for each in sorted(self.seen)
-                if (believed := self.results.get(each)) is not None  # type: ignore[arg-type]  # IDs are their texts
+                if (stored_result := self.results.get(each)) is not None  # type: ignore[arg-type]  # IDs are their texts
             },
             "updates": [
                 {
-                    "containerID": each.container_id,
-                    "result": str(each.result),
-                    "podUID": each.pod_uid,
+                    "containerID": update.container_id,
+                    "result": str(update.result),
+                    "podUID": update.pod_uid,
                 }
-                for each in updates
+                for update in updates
             ],
             "events": events,
         }
 
     def _probe(self, decision: Decision, outcome: str) -> tuple[int, list[list[str]]]:
-        if not isinstance(decision, Run):
+        if not isinstance(decision, ProbeNow):
             return 0, []
         if outcome == "panic":
             # A handler of ours cannot raise into the engine: nothing comes back.
@@ -155,7 +155,7 @@ def decode_status(status: dict[str, Any] | None) -> PodStatus | None:
     if status is None:
         return None
     phase = status.get("phase", "")
-    known = {each.value for each in PodPhase}
+    known = {pod_phase.value for pod_phase in PodPhase}
     return PodStatus(
         # Any other text passes the gate, as Unknown does.
         phase=PodPhase(phase) if phase in known else PodPhase.UNKNOWN,
@@ -169,12 +169,12 @@ def _decode_containers(
 ) -> tuple[ContainerStatus, ...]:
     return tuple(
         ContainerStatus(
-            each["name"],
-            container_id=each.get("containerID", ""),
-            state=_decode_state(each.get("state") or {}),
-            started=each.get("started"),
+            status["name"],
+            container_id=status.get("containerID", ""),
+            state=_decode_state(status.get("state") or {}),
+            started=status.get("started"),
         )
-        for each in statuses or ()
+        for status in statuses or ()
     )
 
 

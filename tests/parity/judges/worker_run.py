@@ -11,10 +11,11 @@ from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
 from probetui.k8s.status import ContainerStatus, PodPhase, PodStatus, Running
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.inputs import ProbeFinished
+from probetui.kubelet.facts import ProbeFinished
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
-from probetui.kubelet.probe_manager import ProbeManager
-from probetui.kubelet.turn import Ledger
+from probetui.kubelet.prober.prober_manager import ProbeManager
+from probetui.kubelet.runtime.turn import TurnBuilder
+from tests.parity.prober_cases import handler_result
 
 START = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 TOLERANCE_MS = 60
@@ -88,12 +89,12 @@ class Bench:
         self.pod = Pod("u1", "p", containers=(container,))
         self.key = ProbeKey("u1", "c", self.probe_type)
         self.status: PodStatus | None = self._status("containerd://a1")
-        self.ledger = Ledger()
+        self.ledger = TurnBuilder()
         config = KubeletConfig(
             seed=seed, age=timedelta(seconds=case["managerAgeSeconds"])
         )
         self.manager = ProbeManager(
-            config, START, status_of=lambda _uid: self.status, ledger=self.ledger
+            config, START, status_of=lambda _uid: self.status, turn=self.ledger
         )
         self.answers: list[tuple[int, RunProbe, Attempt]] = []
         self.calls: list[int] = []
@@ -109,21 +110,21 @@ class Bench:
                 self._act(actions[ms])
             self._advance(ms)
         results = self.manager.results[self.probe_type]
-        loops = list(self.manager.workers())
-        seen = {each.partition("=")[0] for each in self.updates}
+        loops = list(self.manager.scheduler.loops.values())
+        seen = {update.partition("=")[0] for update in self.updates}
         return {
             "callsMs": self.calls,
             "exitMs": self.exit_ms,
             "triggerTaken": self.taken,
             "resultsAtEnd": {
-                each: str(believed)
+                each: str(stored_result)
                 for each in sorted(seen)
-                if (believed := results.get(each)) is not None  # type: ignore[arg-type]  # IDs are their texts
+                if (stored_result := results.get(each)) is not None  # type: ignore[arg-type]  # IDs are their texts
             },
             "workersAtEnd": len(loops),
             # One series per result label seen, and one for the durations of successes.
             "metricSeriesAtEnd": sum(
-                2 * (each.successes > 0) + (each.failures > 0) for each in loops
+                2 * (loop.successes > 0) + (loop.failures > 0) for loop in loops
             ),
             "updates": self.updates,
         }
@@ -133,12 +134,12 @@ class Bench:
         progress = True
         while progress:
             progress = False
-            self.manager.run_due(now)
-            for effect in self.ledger.take().effects:
+            self.manager.scheduler.run_due(now)
+            for effect in self.ledger.finish().effects:
                 assert isinstance(effect, RunProbe)
                 self._ask(effect, ms)
-            due = [each for each in self.answers if each[0] <= ms]
-            self.answers = [each for each in self.answers if each[0] > ms]
+            due = [answer for answer in self.answers if answer[0] <= ms]
+            self.answers = [answer for answer in self.answers if answer[0] > ms]
             for _, effect, attempt in due:
                 progress = True
                 if self._retries(attempt):
@@ -146,9 +147,11 @@ class Bench:
                     continue
                 self.attempts = 0
                 outcome = ProbeOutcome((attempt,), started_at=now)
-                self.manager.finish(ProbeFinished(effect.probe_id, outcome), now)
-        for each in self.manager.results[self.probe_type].take_updates():
-            self.updates.append(f"{each.container_id}={each.result}")
+                self.manager.scheduler.finish(
+                    ProbeFinished(effect.probe_id, outcome), now
+                )
+        for update in self.manager.results[self.probe_type].take_updates():
+            self.updates.append(f"{update.container_id}={update.result}")
         if self.exit_ms is None and self.manager.worker(self.key) is None:
             self.exit_ms = ms
 
@@ -166,13 +169,13 @@ class Bench:
         if outcome in {"error", "panic"}:
             attempt = Attempt(ProbeResult.UNKNOWN, error=outcome)
         else:
-            attempt = Attempt(ProbeResult(outcome))
+            attempt = Attempt(handler_result(outcome))
         self.answers.append((ms + answer["lastsMs"], effect, attempt))
 
     def _act(self, action: dict[str, Any]) -> None:
         match action["op"]:
             case "trigger":
-                self.taken.append(self.manager.trigger(self.key))
+                self.taken.append(self.manager.scheduler.trigger(self.key))
             case "stop":
                 self.manager.remove_pod(self.pod)
             case "newContainer":

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from probetui.drive.clocks import SystemClock
-from probetui.kubelet.effects import CreateContainer, Disruption, RunPodSandbox
+from probetui.kubelet.effects import CreateContainer, Fault, RunPodSandbox
 from probetui.runtimes.process.runtime import ProcessRuntime
 from tests.builders import a_pod, a_script
 
@@ -23,7 +23,7 @@ async def main(base: Path, script: str, *, freezes: bool) -> None:
     )
     await runtime.start_container(container_id)
     if freezes:
-        await runtime.disrupt(container_id, Disruption.FREEZE)
+        await runtime.inject_fault(container_id, Fault.FREEZE)
     sys.stdout.write(f"{container_id}\n")
     sys.stdout.flush()
     with contextlib.suppress(ValueError):

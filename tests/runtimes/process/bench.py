@@ -32,11 +32,11 @@ class ProcessBench(Bench):
     def another(self) -> Runtime:
         return ProcessRuntime(self.base, SystemClock())
 
-    async def add_foreign(self) -> None:
+    async def add_unmanaged(self) -> None:
         (self.base / "theirs").mkdir(parents=True)
         (self.base / "theirs/sandbox.json").write_text("[]")
 
-    async def foreign_lives(self) -> bool:
+    async def unmanaged_is_running(self) -> bool:
         return (self.base / "theirs/sandbox.json").exists()
 
     def home(self, container_id: ContainerID) -> Path:

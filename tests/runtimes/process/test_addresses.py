@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probetui.runtimes.process.addresses import LOCALHOST, free_address, is_local
+from probetui.runtimes.process.sandbox import free_address, is_local
+from probetui.runtimes.translation import LOCALHOST
 
 linux_only = pytest.mark.skipif(
     sys.platform != "linux", reason="elsewhere 127.0.0.1 is all there is"

@@ -65,7 +65,7 @@ async def test_what_a_crashed_probetui_left_is_adopted(
 
     pod = await bench.pod()
     assert (pod.name, pod.sandboxes[0].is_ready) == ("other", True)
-    assert [each.state for each in pod.containers] == [RuntimeState.RUNNING]
+    assert [container.state for container in pod.containers] == [RuntimeState.RUNNING]
     assert (await bench.sh(other.container_id, IS_READY)).exit_code == 0
     assert runs(pid)
 
@@ -130,7 +130,7 @@ async def test_pods_of_a_probetui_that_runs_are_left_to_it(
         await bench.sh(other.container_id, IS_READY)
 
     pod = await bench.pod()
-    assert [each.container_id for each in pod.containers] == [ours]
+    assert [container.container_id for container in pod.containers] == [ours]
     assert runs(pid)
 
 
@@ -143,7 +143,9 @@ async def test_who_sees_all_sees_the_pods_of_a_probetui_that_runs(
     (pod,) = await observer.relist()
     await observer.remove_pod_sandbox(pod.sandboxes[0].sandbox_id)
 
-    assert [each.container_id for each in pod.containers] == [other.container_id]
+    assert [container.container_id for container in pod.containers] == [
+        other.container_id
+    ]
     assert not runs(pid)
     assert list(bench.base.iterdir()) == []
 

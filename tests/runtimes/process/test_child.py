@@ -15,12 +15,12 @@ import pytest
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.process.child import (
     kill_group,
+    reaches_pid_1,
     reap,
-    send,
+    send_signal,
     spawn,
     watch_descriptor,
     watch_polling,
-    would_reach_first,
 )
 from probetui.runtimes.process_identity import Process
 
@@ -138,9 +138,9 @@ async def test_no_signal_goes_to_a_process_that_only_has_the_number(
 ) -> None:
     process = run("exec sleep 300", nowhere)
 
-    send(Process(process.pid, "another birth"), signal.SIGKILL)
+    send_signal(Process(process.pid, "another birth"), signal.SIGKILL)
     assert reap(process) is None
-    send(process, signal.SIGKILL)
+    send_signal(process, signal.SIGKILL)
 
     assert wait(process) == -9
 
@@ -183,7 +183,7 @@ async def test_only_what_a_program_wants_would_reach_it_as_a_first_process(
     prepare: str, rest: str, *, reaches: bool | None
 ) -> None:
     with prepared(prepare, rest) as process:
-        assert would_reach_first(process, signal.SIGTERM) is reaches
+        assert reaches_pid_1(process, signal.SIGTERM) is reaches
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
@@ -191,7 +191,7 @@ async def test_what_a_program_waits_for_would_reach_it_as_a_first_process() -> N
     with prepared(BLOCK, "signal.sigwait({signal.SIGTERM})") as process:
         reaches = None
         while reaches is None:  # blocked until it waits, a moment after it says so
-            reaches = would_reach_first(process, signal.SIGTERM)
+            reaches = reaches_pid_1(process, signal.SIGTERM)
 
     assert reaches is True
 
@@ -224,7 +224,7 @@ async def test_where_it_cannot_be_seen_every_signal_would_reach_a_first_process(
     process = run("exit 0", nowhere)
     wait(process)
 
-    assert would_reach_first(process, signal.SIGTERM)
+    assert reaches_pid_1(process, signal.SIGTERM)
 
 
 async def test_a_child_has_a_session_of_its_own(nowhere: int) -> None:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.ports import ExecResult
-from probetui.runtimes.process.command import KEPT_BYTES, Command, Stream
+from probetui.runtimes.process.child import KEPT_BYTES, OutputPipe, RunningCommand
 from probetui.runtimes.process_identity import identify, is_alive
 
 
-def run(script: str, cwd: Path) -> Command:
-    return Command(
+def run(script: str, cwd: Path) -> RunningCommand:
+    return RunningCommand(
         ("/bin/sh", "-c", script),
         {"PATH": os.environ["PATH"]},
         cwd,
@@ -72,7 +72,7 @@ async def test_output_beyond_the_limit_is_read_and_dropped(tmp_path: Path) -> No
 
 
 async def test_what_is_in_the_pipe_at_the_end_is_not_lost() -> None:
-    stream = Stream()
+    stream = OutputPipe()
     os.write(stream.write_end, b"last words")
     os.close(stream.write_end)
 
@@ -109,7 +109,7 @@ async def test_a_background_program_that_never_stops_printing_is_left_alone(
 async def test_past_its_limit_a_command_is_killed_with_its_children(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(TimeoutError):
+    with pytest.raises(ExecTimeoutError):
         await run("sleep 300 & echo $! > pid; wait", tmp_path).wait(1)
 
     assert number(tmp_path / "pid")
@@ -138,7 +138,7 @@ async def test_commands_leave_no_files_open(tmp_path: Path) -> None:
     for _ in range(5):
         await run("exit 0", tmp_path).wait(10)
     with pytest.raises(ContainerRuntimeError):
-        Command(("/no/such/program",), {}, tmp_path, lambda _command: None)
+        RunningCommand(("/no/such/program",), {}, tmp_path, lambda _command: None)
 
     assert open_files() == before
 

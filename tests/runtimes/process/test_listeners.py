@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from probetui.k8s.listeners import Extent
-from probetui.k8s.runtime import ContainerID
+from probetui.k8s.runtime import ContainerID, ListenerScope
 from probetui.ports import ListenerSource
 from probetui.runtimes.process.runtime import ProcessRuntime
 from tests.runtimes.bench import Bench
@@ -29,7 +28,7 @@ LISTEN = (
 class TestProcessListeners(ListenerContract):
     """Processes have no network of their own: their sockets are looked for."""
 
-    extent = Extent.CONTAINER
+    extent = ListenerScope.CONTAINER
 
     @pytest.fixture
     def server(self) -> Server:
@@ -47,8 +46,8 @@ class TestProcessListeners(ListenerContract):
         assert isinstance(bench.runtime, ProcessRuntime)
         process = bench.runtime._container(container_id).record.process
         assert process is not None
-        foreign = bench.runtime.foreign()
+        unmanaged = bench.runtime.unmanaged()
         found = ContainerID(f"process://{process.pid}")
-        await foreign.list()
-        await foreign.look(found)
-        return foreign, found
+        await unmanaged.list()
+        await unmanaged.inspect(found)
+        return unmanaged, found

@@ -13,7 +13,7 @@ from probetui.k8s.volume import HostPath, Volume
 from probetui.kubelet.effects import MountVolume
 from probetui.runtimes.process.mounts import (
     ProcessMounts,
-    inside,
+    home_path,
     is_mounted,
     read_message_file,
 )
@@ -29,9 +29,9 @@ def volumes(tmp_path: Path) -> VolumeFolders:
 
 
 def have(volumes: VolumeFolders, *names: str) -> Pod:
-    pod = a_pod(volumes=tuple(Volume(each) for each in names))
-    for each in pod.volumes:
-        volumes.mount(MountVolume(pod, each, (), START))
+    pod = a_pod(volumes=tuple(Volume(name) for name in names))
+    for volume in pod.volumes:
+        volumes.mount(MountVolume(pod, volume, (), START))
     return pod
 
 
@@ -46,7 +46,7 @@ def mount_volumes(
 
 def mounting(*mounts: tuple[str, str], **fields: Any) -> Container:
     return a_container(
-        volume_mounts=tuple(VolumeMount(*each) for each in mounts), **fields
+        volume_mounts=tuple(VolumeMount(*mount) for mount in mounts), **fields
     )
 
 
@@ -61,7 +61,7 @@ def mounting(*mounts: tuple[str, str], **fields: Any) -> Container:
     ],
 )
 def test_a_path_is_below_the_home(path: str, found: str) -> None:
-    assert inside(HOME, path) == Path(found)
+    assert home_path(HOME, path) == Path(found)
 
 
 @pytest.mark.parametrize(

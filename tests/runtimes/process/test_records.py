@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from probetui.runtimes.process import records
-from probetui.runtimes.process.records import ContainerRecord, SandboxRecord
+from probetui.runtimes.process.records import (
+    ProcessContainerRecord,
+    ProcessSandboxRecord,
+)
 from probetui.runtimes.process_identity import Process
 from tests.builders import at
 
-SANDBOX = SandboxRecord(
+SANDBOX = ProcessSandboxRecord(
     sandbox_id="5a5a",
     pod_uid="../uid",
     pod_name="web",
@@ -26,7 +29,7 @@ SANDBOX = SandboxRecord(
     created_at=at(1.5),
     owner=Process(17, "boot/4711"),
 )
-CREATED = ContainerRecord(
+CREATED = ProcessContainerRecord(
     container_id="c0c0",
     name="app",
     image="busybox",
@@ -63,7 +66,7 @@ def test_a_sandbox_is_read_as_it_was_written(tmp_path: Path) -> None:
     [pytest.param(CREATED, id="created"), pytest.param(EXITED, id="exited")],
 )
 def test_a_container_is_read_as_it_was_written(
-    tmp_path: Path, record: ContainerRecord
+    tmp_path: Path, record: ProcessContainerRecord
 ) -> None:
     file = tmp_path / record.container_id / "container.json"
     file.parent.mkdir()
@@ -119,7 +122,7 @@ def test_folders_have_names_of_their_own_and_are_the_users(tmp_path: Path) -> No
     folders = {records.new_folder(tmp_path) for _ in range(20)}
 
     assert len(folders) == 20
-    assert {stat.S_IMODE(each.stat().st_mode) for each in folders} == {0o700}
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
 
 
 def test_records_are_plain_json(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import signal
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from probetui.ports import EventSource
 from probetui.runtimes.process import container, logs
 from probetui.runtimes.process.runtime import ProcessRuntime
 from tests.builders import a_pod
-from tests.runtimes.bench import FAILS, NOWHERE, POLITE, SLOW, STUBBORN
+from tests.runtimes.bench import FAILS, MISSING_PROGRAM, POLITE, SLOW, STUBBORN
 from tests.runtimes.process.bench import ProcessBench, runs
 
 UNTIL_END = "touch ready; while ! test -e end; do sleep 0.02; done"
@@ -96,6 +97,25 @@ async def test_the_end_of_the_main_process_is_the_end_of_all(
 
     assert (await bench.ended(container_id)).exit_code == 0
     await bench.until_dead(pid)
+
+
+async def test_the_search_for_what_is_left_does_not_hold_up_the_loop(
+    bench: ProcessBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With many processes on the machine it takes as long as a probe may."""
+    searched_by: list[threading.Thread] = []
+
+    def kill_numbered(*_: object, **__: object) -> tuple[()]:
+        searched_by.append(threading.current_thread())
+        return ()
+
+    monkeypatch.setattr(container, "kill_numbered", kill_numbered)
+
+    status = await bench.ended(await bench.run("exit 3"))
+
+    assert status.exit_code == 3
+    assert searched_by
+    assert threading.main_thread() not in searched_by
 
 
 async def test_what_a_command_leaves_running_ends_with_the_container(
@@ -196,14 +216,14 @@ async def test_a_pod_keeps_its_address_and_shares_it_with_nobody(
     await bench.sandbox(a_pod(name="one"), attempt=1)
 
     one, two = await bench.runtime.relist()
-    assert {each.ip for each in one.sandboxes} == set(one.ips)
+    assert {sandbox.ip for sandbox in one.sandboxes} == set(one.ips)
     assert one.ips != two.ips
 
 
 async def test_a_container_that_cannot_be_started_says_why_and_stays_so(
     bench: ProcessBench,
 ) -> None:
-    nowhere = replace(bench.container(""), command=(NOWHERE,))
+    nowhere = replace(bench.container(""), command=(MISSING_PROGRAM,))
     container_id = await bench.create(nowhere)
 
     for _ in range(2):
@@ -212,7 +232,7 @@ async def test_a_container_that_cannot_be_started_says_why_and_stays_so(
 
     status = await bench.ended(container_id)
     assert (status.exit_code, status.reason) == (128, "StartError")
-    assert NOWHERE in status.message
+    assert MISSING_PROGRAM in status.message
     assert status.started_at is None
 
 
@@ -326,8 +346,8 @@ async def test_a_folder_that_was_removed_by_hand_is_a_pod_that_is_gone(
     container_id = await bench.create(bench.container(POLITE), sandbox_id=sandbox_id)
     home = bench.home(container_id)
 
-    for each in (home, home.with_name("tmp")):
-        shutil.rmtree(each)  # noqa: TID251  # the test's own
+    for path in (home, home.with_name("tmp")):
+        shutil.rmtree(path)  # noqa: TID251  # the test's own
     for file in ("container.json", "../sandbox.json"):
         (home.parent / file).unlink()
 

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from probetui.errors import ContainerRuntimeError
-from probetui.k8s.node import Node
 from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
-from probetui.runtimes.process.records import ContainerRecord
+from probetui.runtimes.process.records import ProcessContainerRecord
 from probetui.runtimes.process.translate import (
     container_record,
     hostname,
-    memory_bytes,
-    node_of,
     sandbox_record,
 )
 from probetui.runtimes.process_identity import Process
+from probetui.runtimes.translation import host_memory_bytes
 from tests.builders import START, a_container, a_pod, a_script
 
 FOLDER = Path("/base/5a5a/c0c0")
 ME = Process(1, "")
 
 
-def record(container: Container, pod: Pod | None = None) -> ContainerRecord:
+def record(container: Container, pod: Pod | None = None) -> ProcessContainerRecord:
     pod = pod or a_pod(container)
     sandbox = sandbox_record(RunPodSandbox(pod, 0), "5a5a", "127.3.2.1", ME, START)
     return container_record(
@@ -116,16 +113,9 @@ def test_the_host_name_is_the_pods(pod: Pod, expected: str) -> None:
     assert hostname(pod) == expected
 
 
-def test_this_machine_is_told_to_pods() -> None:
-    assert node_of("Big-Box", 4, 1024) == Node(
-        "big-box", "127.0.0.1", {"cpu": Decimal(4), "memory": Decimal(1024)}
-    )
-    assert node_of("", None, 0) == Node("localhost", "127.0.0.1", {})
-
-
 def test_a_system_may_not_tell_how_much_memory_there_is() -> None:
     def refuse(name: str) -> int:
         raise ValueError(name)
 
-    assert memory_bytes({"SC_PAGE_SIZE": 4, "SC_PHYS_PAGES": 5}.__getitem__) == 20
-    assert memory_bytes(refuse) == 0
+    assert host_memory_bytes({"SC_PAGE_SIZE": 4, "SC_PHYS_PAGES": 5}.__getitem__) == 20
+    assert host_memory_bytes(refuse) == 0

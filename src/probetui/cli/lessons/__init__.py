@@ -1,4 +1,4 @@
-"""The built-in lessons: pods as YAML, each with what there is to watch.
+"""The built-in lessons of `demo`: pods as YAML, each with what there is to watch.
 
 A lesson is a file in this folder. It needs a shell and hardly anything else, so that
 it runs on plain processes as well as in any busybox image. The script beside it
@@ -7,14 +7,16 @@ it runs on plain processes as well as in any busybox image. The script beside it
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from importlib.resources import files
 
 import yaml
 
-from probetui.cli.parameters import nearest
+from probetui.cli.printing import print_line, print_text
 from probetui.errors import UsageError
-from probetui.manifest.parse import LOADER, Source
+from probetui.manifest.yaml.parser import YAML_LOADER, SourceFile
+from probetui.suggestions import nearest_hint
 
 DEFAULT = "liveness"
 
@@ -34,6 +36,8 @@ _ORDER = (
 )
 """What comes first is what the others build on."""
 
+_WIDTH = 78
+
 _TEXT = "probetui/lesson"
 """The annotation that says what to watch."""
 
@@ -51,12 +55,12 @@ class Lesson:
     name: str
     text: str
     exercise: str
-    source: Source
-    script: Source
+    source: SourceFile
+    script: SourceFile
 
 
 @dataclass(slots=True)
-class Page:
+class OpenLesson:
     """A lesson that is open; who turns the page notes by how many lessons."""
 
     lesson: Lesson
@@ -83,6 +87,15 @@ def lesson_names() -> list[str]:
     return list(_ORDER)
 
 
+def print_lessons() -> int:
+    """Print the name and the text of each lesson; the exit status is 0."""
+    for name in _ORDER:
+        text = textwrap.fill(load_lesson(name).text, _WIDTH - 2)
+        print_line(name)
+        print_text(f"{textwrap.indent(text, '  ')}\n")
+    return 0
+
+
 def load_lesson(name: str) -> Lesson:
     """Return a lesson by its name.
 
@@ -91,13 +104,13 @@ def load_lesson(name: str) -> Lesson:
     """
     if name not in _ORDER:
         known = ", ".join(_ORDER)
-        raise UsageError(f'"{name}" is not one of {known}{nearest(name, _ORDER)}')
+        raise UsageError(f'"{name}" is not one of {known}{nearest_hint(name, _ORDER)}')
     folder = files(__package__)
     data = folder.joinpath(f"{name}.yaml").read_bytes()
     script = folder.joinpath(f"{name}.sim.yaml").read_bytes()
-    annotations = yaml.load(data, LOADER)["metadata"]["annotations"]  # noqa: S506  # a safe one, in C
-    text, exercise = (
-        " ".join(annotations[each].split()) for each in (_TEXT, _EXERCISE)
+    annotations = yaml.load(data, YAML_LOADER)["metadata"]["annotations"]  # noqa: S506  # a safe one, in C
+    text, exercise = (" ".join(annotations[key].split()) for key in (_TEXT, _EXERCISE))
+    manifest = SourceFile(f"demo {name}", data)
+    return Lesson(
+        name, text, exercise, manifest, SourceFile(f"script of {name}", script)
     )
-    manifest = Source(f"demo {name}", data)
-    return Lesson(name, text, exercise, manifest, Source(f"script of {name}", script))

@@ -1,6 +1,6 @@
-"""Probes and hooks at the address of their own container.
+"""Send probes and hooks to the IP of their own container.
 
-The containers of a pod share an address; those that Compose made, say, have one each.
+Containers of a pod share an IP; those of Docker Compose have one each.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from probetui.ports import HookResult, HookRunner, Prober
 AddressOf = Callable[[ContainerID], str]
 
 
-class ProbesAtOwnAddress:
-    """A prober that looks for each container where it really is."""
+class ContainerAddressProber:
+    """A prober that replaces the pod IP by the IP of the container."""
 
     def __init__(self, prober: Prober, address_of: AddressOf) -> None:
         self._prober = prober
         self._address_of = address_of
 
     async def probe(self, effect: RunProbe) -> ProbeOutcome:
-        """Return what a probe came to."""
+        """Run a probe at the IP of its container."""
         address = self._address_of(effect.container_id)
         there = RunProbe(
             effect.probe_id,
@@ -38,7 +38,7 @@ class ProbesAtOwnAddress:
         return await self._prober.probe(there)
 
 
-class HooksAtOwnAddress:
+class ContainerAddressHookRunner:
     """The same for lifecycle hooks."""
 
     def __init__(self, hooks: HookRunner, address_of: AddressOf) -> None:

@@ -1,4 +1,4 @@
-"""Which container of somebody else's stands for which container of a pod."""
+"""Match unmanaged containers with the containers of a pod."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from probetui.errors import UsageError
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.labels import CONTAINER_NAME, POD_NAME, POD_NAMESPACE
-from probetui.ports import ForeignContainer
+from probetui.kubelet.kuberuntime.labels import CONTAINER_NAME, POD_NAME, POD_NAMESPACE
+from probetui.ports import UnmanagedContainer
 
 PROJECTS = ("com.docker.compose.project", "io.podman.compose.project")
 SERVICES = ("com.docker.compose.service", "io.podman.compose.service")
-"""The labels by which Compose knows its containers again."""
+"""The labels of Compose projects and services."""
 
 SHORTEST_PREFIX = 4
 LONG_ID = 12
-"""IDs shorter than this are numbers of processes, of which a part means nothing."""
+"""Shorter IDs are PIDs, which are not matched by prefix."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A container of a pod, and what was said of where to find it.
+class AttachTarget:
+    """A container of a pod, and how to find what stands for it.
 
-    `wanted` is a name, an ID, `KEY=VALUE` of a label or a Compose service; empty leaves
-    it to what the names and labels suggest.
+    `wanted` is a name, an ID, `KEY=VALUE` of a label or a Compose service; empty
+    matches by labels and names.
     """
 
     pod: Pod
@@ -34,24 +34,23 @@ class Target:
 
     @property
     def label(self) -> str:
-        """`pod/container`, for people."""
+        """`pod/container`."""
         return f"{self.pod.name}/{self.container.name}"
 
 
-Rule = Callable[[ForeignContainer], bool]
+Rule = Callable[[UnmanagedContainer], bool]
 
 
-def make_targets(pods: Sequence[Pod], words: Sequence[str]) -> tuple[Target, ...]:
-    """Return a target for each container, after the words on the command line.
+def make_targets(pods: Sequence[Pod], words: Sequence[str]) -> tuple[AttachTarget, ...]:
+    """Return a target for each container, with the mappings of the command line.
 
-    A word is `CONTAINER=WANTED` or `POD/CONTAINER=WANTED`.
+    A mapping is `CONTAINER=WANTED` or `POD/CONTAINER=WANTED`.
 
     Raises:
-        UsageError: a word is none, or names a container that no pod has, or several
-            have.
+        UsageError: a mapping is malformed, or its container is in no or several pods.
     """
     targets = {
-        (pod.uid, container.name): Target(pod, container)
+        (pod.uid, container.name): AttachTarget(pod, container)
         for pod in pods
         for container in pod.all_containers()
     }
@@ -62,59 +61,62 @@ def make_targets(pods: Sequence[Pod], words: Sequence[str]) -> tuple[Target, ...
                 f'"{word}" is not CONTAINER=NAME_OR_ID, as in web=shop-web-1'
             )
         target = _named(name, list(targets.values()))
-        targets[target.pod.uid, target.container.name] = Target(
+        targets[target.pod.uid, target.container.name] = AttachTarget(
             target.pod, target.container, wanted
         )
     return tuple(targets.values())
 
 
-def _named(name: str, targets: Sequence[Target]) -> Target:
-    found = [each for each in targets if name in {each.label, each.container.name}]
+def _named(name: str, targets: Sequence[AttachTarget]) -> AttachTarget:
+    found = [
+        target for target in targets if name in {target.label, target.container.name}
+    ]
     if len(found) == 1:
         return found[0]
-    has = ", ".join(each.label if found else each.container.name for each in targets)
+    has = ", ".join(
+        target.label if found else target.container.name for target in targets
+    )
     if found:
         raise UsageError(f'several pods have a container "{name}": say one of {has}')
     raise UsageError(f'no container is called "{name}" (has: {has})')
 
 
-def candidates(
-    target: Target, everything: Iterable[ForeignContainer]
-) -> tuple[ForeignContainer, ...]:
-    """Return what may be meant, by the first rule that finds something.
+def find_candidates(
+    target: AttachTarget, everything: Iterable[UnmanagedContainer]
+) -> tuple[UnmanagedContainer, ...]:
+    """Return the matches of the first rule that has any.
 
-    What runs comes first, then what is newer.
+    Running containers come first, then newer ones.
     """
     everything = tuple(everything)
-    rules = _rules_of(target.wanted) if target.wanted else _rules_for(target)
+    rules = (
+        _rules_for_word(target.wanted) if target.wanted else _rules_for_target(target)
+    )
     for rule in rules:
-        if found := [each for each in everything if rule(each)]:
+        if found := [container for container in everything if rule(container)]:
             return tuple(sorted(found, key=_rank))
     return ()
 
 
-def choose(
-    found: Sequence[ForeignContainer], current: ContainerID
-) -> ForeignContainer | None:
-    """Return which one to watch: the one that is watched already, unless it is over.
-
-    One that has ended gives way to one that runs.
-    """
+def choose_candidate(
+    found: Sequence[UnmanagedContainer], current: ContainerID
+) -> UnmanagedContainer | None:
+    """Return the container to use: the current one, unless only another one runs."""
     if not found:
         return None
-    kept = [each for each in found if each.container_id == current]
+    kept = [container for container in found if container.container_id == current]
     if kept and (kept[0].is_running or not found[0].is_running):
         return kept[0]
     return found[0]
 
 
-def _rank(container: ForeignContainer) -> tuple[bool, float, str]:
+def _rank(container: UnmanagedContainer) -> tuple[bool, float, str]:
     at = container.created_at.timestamp() if container.created_at else 0.0
     return not container.is_running, -at, container.container_id
 
 
-def _rules_of(wanted: str) -> Iterator[Rule]:
-    """Yield what a person may mean by a word: name, ID, label, service."""
+def _rules_for_word(wanted: str) -> Iterator[Rule]:
+    """Yield the rules for a given word: name, ID, label, service."""
     key, equals, value = wanted.partition("=")
     yield lambda it: wanted in it.names
     yield lambda it: _is_id(wanted, it.container_id)
@@ -123,8 +125,8 @@ def _rules_of(wanted: str) -> Iterator[Rule]:
     yield lambda it: wanted in {_service(it), f"{_project(it)}/{_service(it)}"}
 
 
-def _rules_for(target: Target) -> Iterator[Rule]:
-    """Yield what tells a container without being told: labels, then names."""
+def _rules_for_target(target: AttachTarget) -> Iterator[Rule]:
+    """Yield the rules without a given word: labels, then names."""
     pod, name = target.pod, target.container.name
     of_the_pod = {
         POD_NAMESPACE: pod.namespace,
@@ -145,14 +147,14 @@ def _is_id(wanted: str, container_id: ContainerID) -> bool:
     return wanted in {number, container_id} or (is_prefix and number.startswith(wanted))
 
 
-def _service(container: ForeignContainer) -> str:
+def _service(container: UnmanagedContainer) -> str:
     return _first_label(container, SERVICES)
 
 
-def _project(container: ForeignContainer) -> str:
+def _project(container: UnmanagedContainer) -> str:
     return _first_label(container, PROJECTS)
 
 
-def _first_label(container: ForeignContainer, keys: Sequence[str]) -> str:
+def _first_label(container: UnmanagedContainer, keys: Sequence[str]) -> str:
     found = (container.labels.get(key, "") for key in keys)
-    return next((each for each in found if each), "")
+    return next(filter(None, found), "")

@@ -1,4 +1,4 @@
-"""The calls of the CRI over a unix socket; the only module that has a channel."""
+"""A gRPC client of the CRI over a Unix socket; the only module with a channel."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from google.protobuf.message import Message
 
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.faults import NoAnswerError, runtime_error
+from probetui.runtimes.cri.errors import CriTimeoutError, to_runtime_error
 
 Q = TypeVar("Q", bound=Message)
 A = TypeVar("A", bound=Message)
 
 REQUEST_LIMIT = timedelta(minutes=2)
-"""How long a runtime may take for a call; the kubelet's runtimeRequestTimeout."""
+"""The time limit of a call; the kubelet's runtimeRequestTimeout."""
 
 RUNTIME_SERVICE = "runtime.v1.RuntimeService"
 IMAGE_SERVICE = "runtime.v1.ImageService"
@@ -28,12 +28,12 @@ IMAGE_SERVICE = "runtime.v1.ImageService"
 _LONGEST_MESSAGE_BYTES = 16 * 1024 * 1024
 _OPTIONS = (
     ("grpc.max_receive_message_length", _LONGEST_MESSAGE_BYTES),
-    # Of a path, which some servers refuse.
+    # The default would be the socket's path, which some servers refuse.
     ("grpc.default_authority", "localhost"),
     ("grpc.enable_http_proxy", 0),
-    # Else clients of one process would share a connection and its pauses.
+    # Otherwise clients of one process share a connection and its reconnect pauses.
     ("grpc.use_local_subchannel_pool", 1),
-    # A relist comes every second, and should not find a pause that is longer.
+    # A relist comes every second: no reconnect pause should be longer.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
@@ -41,8 +41,8 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Method(Generic[Q, A]):
-    """One call of the CRI: where it goes, what it takes and what it answers."""
+class CriMethod(Generic[Q, A]):
+    """An RPC of the CRI: its service, name, request type and response type."""
 
     service: str
     name: str
@@ -51,16 +51,16 @@ class Method(Generic[Q, A]):
 
     @property
     def path(self) -> str:
-        """What gRPC calls it."""
+        """The full method name of gRPC."""
         return f"/{self.service}/{self.name}"
 
 
-def _runtime(name: str, request: type[Q], answer: type[A]) -> Method[Q, A]:
-    return Method(RUNTIME_SERVICE, name, request, answer)
+def _runtime(name: str, request: type[Q], answer: type[A]) -> CriMethod[Q, A]:
+    return CriMethod(RUNTIME_SERVICE, name, request, answer)
 
 
-def _image(name: str, request: type[Q], answer: type[A]) -> Method[Q, A]:
-    return Method(IMAGE_SERVICE, name, request, answer)
+def _image(name: str, request: type[Q], answer: type[A]) -> CriMethod[Q, A]:
+    return CriMethod(IMAGE_SERVICE, name, request, answer)
 
 
 VERSION = _runtime("Version", cri.VersionRequest, cri.VersionResponse)
@@ -112,15 +112,15 @@ REMOVE_IMAGE = _image("RemoveImage", cri.RemoveImageRequest, cri.RemoveImageResp
 IMAGE_FS_INFO = _image("ImageFsInfo", cri.ImageFsInfoRequest, cri.ImageFsInfoResponse)
 
 
-class Client:
-    """The CRI for coroutines; an event loop must run.
+class CriClient:
+    """An asynchronous client of the CRI.
 
-    Every call may be cancelled, and is then given up by the runtime too. A runtime that
-    went away is connected to again by itself, within a second of its return.
+    Cancelling a call cancels it in the runtime too. The channel reconnects within a
+    second after a runtime is back.
 
     Args:
         socket: the path of the runtime's socket.
-        image_socket: that of its image service, if it is another one.
+        image_socket: the path of the image service's socket, empty for the same one.
     """
 
     def __init__(self, socket: str, image_socket: str = "") -> None:
@@ -134,22 +134,22 @@ class Client:
 
     async def call(
         self,
-        method: Method[Q, A],
+        method: CriMethod[Q, A],
         request: Q,
         *,
         limit: timedelta | None = REQUEST_LIMIT,
     ) -> A:
-        """Make a call and return its answer.
+        """Make a call and return its response.
 
         Args:
-            method: which one.
-            request: what it is told.
-            limit: how long to wait for the answer; None for ever.
+            method: the RPC.
+            request: its request message.
+            limit: how long to wait for the response; None waits forever.
 
         Raises:
             RefusedError: the runtime says no.
             NoAnswerError: it says nothing in time.
-            ContainerRuntimeError: it cannot be reached.
+            ContainerRuntimeError: the runtime cannot be reached.
         """
         call = self._calls.get(method.path) or self._prepare(method)
         try:
@@ -158,15 +158,15 @@ class Client:
             ):
                 answer: A = await call(request)
         except grpc.aio.AioRpcError as error:
-            raise runtime_error(error) from error
+            raise to_runtime_error(error) from error
         except grpc.aio.UsageError as error:
             raise ContainerRuntimeError("the client is closed") from error
         except TimeoutError as error:
-            raise NoAnswerError(method.name, limit or timedelta()) from error
+            raise CriTimeoutError(method.name, limit or timedelta()) from error
         return answer
 
-    async def follow(self, method: Method[Q, A], request: Q) -> AsyncGenerator[A]:
-        """Yield the answers of a call that has many, until it ends or breaks."""
+    async def follow(self, method: CriMethod[Q, A], request: Q) -> AsyncGenerator[A]:
+        """Yield the responses of a streaming RPC until it ends; raises if it breaks."""
         call = self._channels[method.service].unary_stream(
             method.path,
             request_serializer=method.request.SerializeToString,
@@ -174,15 +174,15 @@ class Client:
         )
         answers = call(request)
         try:
-            async for each in answers:
-                yield each
+            async for answer in answers:
+                yield answer
         except grpc.aio.AioRpcError as error:
-            raise runtime_error(error) from error
+            raise to_runtime_error(error) from error
         finally:
             answers.cancel()
 
-    async def knows(self, path: str) -> bool:
-        """Tell whether the runtime has a method, whatever it says to an empty call."""
+    async def has_method(self, path: str) -> bool:
+        """Return whether the runtime implements a method, by an empty call."""
         channel = self._channels[RUNTIME_SERVICE]
         try:
             async with asyncio.timeout(REQUEST_LIMIT.total_seconds()):
@@ -192,11 +192,11 @@ class Client:
         return True
 
     async def close(self) -> None:
-        """Close the connections; what is under way is given up."""
-        for each in set(self._channels.values()):
-            await each.close()
+        """Close the channels; calls in flight are cancelled."""
+        for channel in set(self._channels.values()):
+            await channel.close()
 
-    def _prepare(self, method: Method[Q, A]) -> Any:
+    def _prepare(self, method: CriMethod[Q, A]) -> Any:
         call = self._channels[method.service].unary_unary(
             method.path,
             request_serializer=method.request.SerializeToString,

@@ -1,4 +1,7 @@
-"""Finding a CRI runtime that can run pods, and saying what came of each place."""
+"""Find a CRI runtime that can run pods, and say why the others cannot.
+
+Endpoints are looked up as crictl does.
+"""
 
 from __future__ import annotations
 
@@ -7,80 +10,188 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import grpc
+import yaml
 
 from probetui.errors import ContainerRuntimeError, RuntimeUnavailableError
 from probetui.ports import Clock
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.client import Client
-from probetui.runtimes.cri.endpoints import Endpoint, endpoints, socket_path
-from probetui.runtimes.cri.faults import (
+from probetui.runtimes.cri.client import CriClient
+from probetui.runtimes.cri.errors import (
     CHECK_ADDRESS,
     HAS_NO_CRI,
     HAS_NO_IMAGES,
     IS_TOO_OLD,
     MAKE_NETWORK,
     START_RUNTIME,
-    Diagnosis,
-    RefusedError,
+    CriDiagnosis,
+    CriStatusError,
     diagnose_call,
     diagnose_socket,
 )
-from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, Engine
+from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, CriVersion
+from probetui.untrusted_files import read_regular
+
+CRICTL_CONFIG = Path("/etc/crictl.yaml")
+
+ENDPOINT_VARIABLE = "CONTAINER_RUNTIME_ENDPOINT"
+IMAGE_VARIABLE = "IMAGE_SERVICE_ENDPOINT"
+CONFIG_VARIABLE = "CRI_CONFIG_FILE"
+
+KNOWN_SOCKETS = (
+    ("unix:///run/containerd/containerd.sock", "containerd"),
+    ("unix:///run/crio/crio.sock", "CRI-O"),
+    ("unix:///var/run/cri-dockerd.sock", "cri-dockerd"),
+)
+
+_SCHEME = "unix://"
+
+
+@dataclass(frozen=True, slots=True)
+class CriEndpoint:
+    """A runtime's address and where it was configured.
+
+    `image_url` is the address of the image service, empty for the same one.
+    """
+
+    url: str
+    source: str
+    image_url: str = ""
+    image_source: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.url} ({self.source})"
+
+
+def socket_path(url: str) -> str | None:
+    """Return the socket of a `unix://` URL or a path, None for any other kind.
+
+    The runtime must be on this machine: logs and volumes are files.
+    """
+    path = url.removeprefix(_SCHEME)
+    return path if path.startswith("/") else None
+
+
+def list_endpoints(
+    option: str | None, environ: Mapping[str, str] = os.environ
+) -> tuple[CriEndpoint, ...]:
+    """Return the endpoints to try, in order.
+
+    A configured endpoint is the only one: the option, then
+    `CONTAINER_RUNTIME_ENDPOINT`, then crictl's configuration. Without any, the known
+    sockets.
+
+    Raises `RuntimeUnavailableError` for a configuration that cannot be read.
+    """
+    config_file, config = _crictl_config(environ)
+    image_url, image_source = _first_set(
+        (environ.get(IMAGE_VARIABLE), IMAGE_VARIABLE),
+        (config.get("image-endpoint"), config_file),
+    )
+    url, source = _first_set(
+        (option, "option --runtime-endpoint"),
+        (environ.get(ENDPOINT_VARIABLE), ENDPOINT_VARIABLE),
+        (config.get("runtime-endpoint"), config_file),
+    )
+    if url:
+        return (CriEndpoint(url, source, image_url, image_source),)
+    return tuple(
+        CriEndpoint(known, name, image_url, image_source)
+        for known, name in KNOWN_SOCKETS
+    )
+
+
+def _first_set(*choices: tuple[Any, str]) -> tuple[str, str]:
+    """Return the first value that is set, and its source."""
+    for value, source in choices:
+        if value:
+            return str(value), source
+    return "", ""
+
+
+def _crictl_config(environ: Mapping[str, str]) -> tuple[str, Mapping[str, Any]]:
+    """Return the path of crictl's configuration and its settings, empty if none."""
+    named = environ.get(CONFIG_VARIABLE)
+    file = Path(named) if named else CRICTL_CONFIG
+    try:
+        found = yaml.safe_load(read_regular(file).decode())
+    except FileNotFoundError as error:
+        if named:
+            raise _unreadable(file, "there is no such file") from error
+        return str(file), {}
+    except OSError as error:
+        raise _unreadable(file, error.strerror or str(error)) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise _unreadable(file, "it is not YAML") from error
+    if not isinstance(found, dict | None):
+        raise _unreadable(file, "it holds no settings")
+    return str(file), found or {}
+
+
+def _unreadable(file: Path, reason: str) -> RuntimeUnavailableError:
+    message = f"crictl's configuration {file} cannot be read: {reason}"
+    return RuntimeUnavailableError(message)
+
 
 PING_LIMIT = timedelta(seconds=10)
-"""How long a runtime may take to answer the first time."""
+"""The time limit of the first calls."""
 
 OLD_VERSION = "/runtime.v1alpha2.RuntimeService/Version"
 NO_IMAGE = "probetui.invalid/none"
 NO_SOCKET = diagnose_socket(FileNotFoundError())
-NOT_LOCAL = Diagnosis("is not a unix socket, which is what is needed", CHECK_ADDRESS)
+NOT_LOCAL = CriDiagnosis("is not a unix socket, which is what is needed", CHECK_ADDRESS)
 
 NETWORK_READY = "NetworkReady"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A runtime that answered and can run pods."""
+class UsableRuntime:
+    """A runtime that answers and can run pods."""
 
-    client: Client
-    engine: Engine
+    client: CriClient
+    engine: CriVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """What came of trying an endpoint."""
+class CriConnectionAttempt:
+    """An endpoint and the result of trying it."""
 
-    endpoint: Endpoint
-    result: Found | Diagnosis
+    endpoint: CriEndpoint
+    result: UsableRuntime | CriDiagnosis
 
     @property
     def outcome(self) -> str:
-        """The same in words."""
+        """The result as text."""
         match self.result:
-            case Found(engine=engine):
+            case UsableRuntime(engine=engine):
                 return f"answers, {engine.name} {engine.version}"
-            case Diagnosis(outcome):
+            case CriDiagnosis(outcome):
                 return outcome
 
 
-async def attempts(places: tuple[Endpoint, ...]) -> AsyncIterator[Attempt]:
-    """Yield what comes of each endpoint, in order, up to the first that will do."""
+async def try_endpoints(
+    places: tuple[CriEndpoint, ...],
+) -> AsyncIterator[CriConnectionAttempt]:
+    """Try endpoints in order up to the first usable one; yield every attempt."""
     for endpoint in places:
-        attempt = Attempt(endpoint, await _try(endpoint))
+        attempt = CriConnectionAttempt(endpoint, await _try_endpoint(endpoint))
         yield attempt
-        if isinstance(attempt.result, Found):
+        if isinstance(attempt.result, UsableRuntime):
             return
 
 
-def unavailable(tried: list[Attempt]) -> RuntimeUnavailableError:
-    """Return the error that says what was tried and what to do."""
-    lines = [f"{each.endpoint}: {each.outcome}" for each in tried]
-    problems = [each.result for each in tried if isinstance(each.result, Diagnosis)]
-    # A runtime that is there and cannot be used says more than a place that is empty.
-    telling = [each for each in problems if each != NO_SOCKET] or problems
+def unavailable_error(tried: list[CriConnectionAttempt]) -> RuntimeUnavailableError:
+    """Return the error that lists the attempts and what to do."""
+    lines = [f"{attempt.endpoint}: {attempt.outcome}" for attempt in tried]
+    problems = [
+        attempt.result for attempt in tried if isinstance(attempt.result, CriDiagnosis)
+    ]
+    # An unusable runtime is more informative than a missing socket.
+    telling = [problem for problem in problems if problem != NO_SOCKET] or problems
     advice = telling[0].advice if telling else START_RUNTIME
     return RuntimeUnavailableError(
         f"no CRI runtime can be used: {'; '.join(lines)}; {advice}", tried=lines
@@ -94,61 +205,61 @@ async def connect(
     endpoint: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> CriRuntime:
-    """Return a runtime on the first endpoint that will do.
+    """Return a runtime on the first usable endpoint.
 
     Args:
-        clock: the session's.
+        clock: the session's clock.
         options: how pods are run.
-        endpoint: the one that the user named.
-        environ: where `CONTAINER_RUNTIME_ENDPOINT` and the like are looked up.
+        endpoint: the option --runtime-endpoint.
+        environ: the environment, with `CONTAINER_RUNTIME_ENDPOINT` and the like.
 
-    Raises `RuntimeUnavailableError`, which says what was tried and what to do.
+    Raises `RuntimeUnavailableError`, which lists the attempts and what to do.
     """
     tried = []
-    async for attempt in attempts(endpoints(endpoint, environ)):
-        if isinstance(attempt.result, Found):
+    async for attempt in try_endpoints(list_endpoints(endpoint, environ)):
+        if isinstance(attempt.result, UsableRuntime):
             found = attempt.result
             return CriRuntime(found.client, found.engine, clock, options)
         tried.append(attempt)
-    raise unavailable(tried)
+    raise unavailable_error(tried)
 
 
-async def describe(
+async def describe_endpoints(
     *, endpoint: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[tuple[str, str], ...]:
-    """Return the endpoints that `connect` would try, each with what comes of it."""
+    """Return the endpoints that `connect` would try, each with its outcome."""
     found = []
     try:
-        async for attempt in attempts(endpoints(endpoint, environ)):
+        async for attempt in try_endpoints(list_endpoints(endpoint, environ)):
             found.append((str(attempt.endpoint), attempt.outcome))
-            if isinstance(attempt.result, Found):
+            if isinstance(attempt.result, UsableRuntime):
                 await attempt.result.client.close()
     except RuntimeUnavailableError as error:
         return (("cri", str(error)),)
     return tuple(found)
 
 
-async def _try(endpoint: Endpoint) -> Found | Diagnosis:
-    problem = await _knock(endpoint.url)
+async def _try_endpoint(endpoint: CriEndpoint) -> UsableRuntime | CriDiagnosis:
+    problem = await _check_socket(endpoint.url)
     if problem is not None:
         return problem
     if endpoint.image_url:
-        problem = await _knock(endpoint.image_url)
+        problem = await _check_socket(endpoint.image_url)
         if problem is not None:
             where = f"{endpoint.image_url} ({endpoint.image_source})"
             outcome = f"its image service at {where}: {problem.outcome}"
-            return Diagnosis(outcome, problem.advice)
-    client = Client(
+            return CriDiagnosis(outcome, problem.advice)
+    client = CriClient(
         socket_path(endpoint.url) or "", socket_path(endpoint.image_url) or ""
     )
-    result = await _examine(client)
-    if not isinstance(result, Found):
+    result = await _check_runtime(client)
+    if not isinstance(result, UsableRuntime):
         await client.close()
     return result
 
 
-async def _knock(url: str) -> Diagnosis | None:
-    """Tell why a socket cannot be connected to; gRPC does so in words only."""
+async def _check_socket(url: str) -> CriDiagnosis | None:
+    """Return why a socket cannot be connected to; gRPC says so as text only."""
     path = socket_path(url)
     if path is None:
         return NOT_LOCAL
@@ -160,45 +271,47 @@ async def _knock(url: str) -> Diagnosis | None:
     return None
 
 
-async def _examine(client: Client) -> Found | Diagnosis:
-    """Ask a runtime whether it can run pods."""
+async def _check_runtime(client: CriClient) -> UsableRuntime | CriDiagnosis:
+    """Check that a runtime speaks CRI v1, is ready, and has an image service."""
     try:
         version = await client.call(
             calls.VERSION, cri.VersionRequest(), limit=PING_LIMIT
         )
         status = await client.call(calls.STATUS, cri.StatusRequest(), limit=PING_LIMIT)
-        if problem := _not_ready(status.status, version.runtime_name):
+        if problem := _find_unready_condition(status.status, version.runtime_name):
             return problem
         if not await _has_images(client):
             return HAS_NO_IMAGES
     except ContainerRuntimeError as error:
         problem = diagnose_call(error)
-        if problem == HAS_NO_CRI and await client.knows(OLD_VERSION):
+        if problem == HAS_NO_CRI and await client.has_method(OLD_VERSION):
             return IS_TOO_OLD
         return problem
-    return Found(
+    return UsableRuntime(
         client,
-        Engine(
+        CriVersion(
             version.runtime_name, version.runtime_version, version.runtime_api_version
         ),
     )
 
 
-def _not_ready(status: cri.RuntimeStatus, name: str) -> Diagnosis | None:
-    for each in status.conditions:
-        if each.type in {"RuntimeReady", NETWORK_READY} and not each.status:
-            words = ": ".join(filter(None, (each.reason, each.message)))
-            advice = "look into its log"
-            if each.type == NETWORK_READY:
+def _find_unready_condition(
+    status: cri.RuntimeStatus, name: str
+) -> CriDiagnosis | None:
+    for condition in status.conditions:
+        if condition.type in {"RuntimeReady", NETWORK_READY} and not condition.status:
+            words = ": ".join(filter(None, (condition.reason, condition.message)))
+            advice = "see its log"
+            if condition.type == NETWORK_READY:
                 advice = MAKE_NETWORK
-            return Diagnosis(f"{name} is not ready: {words}", advice)
+            return CriDiagnosis(f"{name} is not ready: {words}", advice)
     return None
 
 
-async def _has_images(client: Client) -> bool:
+async def _has_images(client: CriClient) -> bool:
     request = cri.ImageStatusRequest(image=cri.ImageSpec(image=NO_IMAGE))
     try:
         await client.call(calls.IMAGE_STATUS, request, limit=PING_LIMIT)
-    except RefusedError as error:
+    except CriStatusError as error:
         return error.code is not grpc.StatusCode.UNIMPLEMENTED
     return True

@@ -1,10 +1,10 @@
-"""What a kubelet keeps beside the runtime on the machine: files, logs and volumes.
+"""Files of pods that the kubelet keeps itself: hosts files, logs, volumes.
 
 <folder>/volumes/<pod uid>/…                       what containers mount
-/run/probetui/sub-paths/<hash of folder>/…         their subPaths, as mounts
-<folder>/pods/<pod uid>/etc-hosts                  names of the pod
-<folder>/pods/<pod uid>/containers/<name>/<hex>    last words, one file an instance
-/var/log/pods/<namespace>_<name>_<pod uid>/…       what containers print
+/run/probetui/sub-paths/<hash of folder>/…         mounts of their subPaths
+<folder>/pods/<pod uid>/etc-hosts                  the pod's `/etc/hosts`
+<folder>/pods/<pod uid>/containers/<name>/<hex>    termination message of an instance
+/var/log/pods/<namespace>_<name>_<pod uid>/…       container logs
 """
 
 from __future__ import annotations
@@ -19,32 +19,34 @@ from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.volume import MEMORY, EmptyDir, HostPath
 from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
-from probetui.kubelet.labels import (
+from probetui.kubelet.kuberuntime.labels import (
     POD_LOGS,
     sandbox_log_directory,
 )
-from probetui.kubelet.termination_message import MAX_FILE_BYTES
+from probetui.kubelet.kuberuntime.termination_message import MAX_FILE_BYTES
 from probetui.ports import PodVolumes
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.bodies import hostname
-from probetui.runtimes.cri.faults import system_refusals
-from probetui.runtimes.cri.memory import mount_memory, unmount_memory
-from probetui.runtimes.cri.mounts import (
+from probetui.runtimes.cri.configs import hostname
+from probetui.runtimes.cri.dns import (
+    ResolvConf,
+    format_hosts_file,
+    parse_resolv_conf,
+    pod_resolv_conf,
+)
+from probetui.runtimes.cri.errors import wrap_os_errors
+from probetui.runtimes.cri.log_rotation import list_rotated
+from probetui.runtimes.cri.translate import CriContainer
+from probetui.runtimes.cri.volumes import (
     ETC_HOSTS,
     file_mount,
-    mounts_hosts_itself,
+    give_to_group,
+    mount_tmpfs,
+    mounts_etc_hosts,
+    unmount_tmpfs,
     volume_mounts,
 )
-from probetui.runtimes.cri.names import (
-    NameServers,
-    hosts_file,
-    parse_resolv_conf,
-    pod_name_servers,
-)
-from probetui.runtimes.cri.rotation import set_aside
-from probetui.runtimes.cri.translate import PodName, SeenContainer
-from probetui.runtimes.cri.volume_ownership import give_to_group
 from probetui.runtimes.sub_paths import SubPaths, sub_paths_folder, with_sub_paths
+from probetui.runtimes.translation import PodName
 from probetui.runtimes.volume_folders import (
     UNKNOWN_NAME,
     UNKNOWN_NAMESPACE,
@@ -60,11 +62,11 @@ MESSAGE_MODE = 0o666
 
 
 class PodFiles:
-    """The files of pods; every method refuses with `ContainerRuntimeError`.
+    """The files of pods; methods raise `ContainerRuntimeError`.
 
     Args:
-        folder: where all but logs are; it is made when it is needed.
-        engine_socket: where the runtime listens.
+        folder: the folder for everything but logs; created when needed.
+        engine_socket: the runtime's socket.
     """
 
     def __init__(self, folder: Path, engine_socket: Path) -> None:
@@ -75,36 +77,36 @@ class PodFiles:
 
     # -- sandboxes and containers
 
-    def name_servers(self, pod: Pod) -> NameServers:
-        """Return how a pod resolves names."""
-        return pod_name_servers(pod, parse_resolv_conf(_text(RESOLV_CONF)))
+    def resolv_conf(self, pod: Pod) -> ResolvConf:
+        """Return the name resolution of a pod."""
+        return pod_resolv_conf(pod, parse_resolv_conf(_text(RESOLV_CONF)))
 
     def make_log_folder(self, pod: Pod) -> None:
-        """Make the folder for all that a pod's containers print."""
+        """Create the log folder of a pod."""
         _make_log_folder(_log_folder(pod))
 
     def remove_empty_log_folder(self, pod: Pod) -> None:
-        """Remove that folder again if nothing has come of it."""
+        """Remove the log folder of a pod if it is empty."""
         with contextlib.suppress(OSError):
             _logs().remove_directory(_log_folder(pod).name)
 
     def mounts(self, operation: CreateContainer, ip: str) -> list[cri.Mount]:
-        """Make what a container needs, and return what it mounts.
+        """Create the files of a container and return its mounts.
 
         Source: kuberuntime/kuberuntime_container.go, v1.32.10, makeMounts.
         """
         pod, container = operation.pod, operation.container
         _make_log_folder(child_path(_log_folder(pod), container.name))
-        with system_refusals():
+        with wrap_os_errors():
             mounts = list(volume_mounts(pod, container, self._volumes, self._sub_paths))
-            if not mounts_hosts_itself(container):
+            if not mounts_etc_hosts(container):
                 mounts.append(file_mount(self._write_hosts(pod, ip), ETC_HOSTS))
             if path := container.termination_message_path:
                 mounts.append(file_mount(self._make_message_file(operation), path))
         return mounts
 
-    def last_words(self, container: SeenContainer) -> bytes | None:
-        """Return the end of what a container left, None if it has no file."""
+    def read_termination_message(self, container: CriContainer) -> bytes | None:
+        """Return the end of a termination message file, None if there is none."""
         if not container.message_file:
             return None
         file = Path(container.message_file)
@@ -113,52 +115,52 @@ class PodFiles:
         except FileNotFoundError:
             return None
         except OSError as error:
-            # The kubelet's words, with Go's name of the error's place.
+            # As the kubelet writes it, with Python's text of the error.
             return (
                 f"Error on reading termination log {error.filename}: {error}".encode()
             )
 
-    def forget_container(self, container: SeenContainer) -> None:
-        """Remove the log and the last words of a container that is gone.
+    def remove_container_files(self, container: CriContainer) -> None:
+        """Remove the log and the termination message of a removed container.
 
-        Only what is where files of ours are is removed, whatever the runtime says.
+        Only below our own folders, whatever paths the runtime reports.
         """
         log = Path(container.log_file)
-        with system_refusals():
+        with wrap_os_errors():
             for file, root in (
                 (Path(container.message_file), self._pods),
-                *((it, _logs()) for it in (log, *set_aside(log))),
+                *((it, _logs()) for it in (log, *list_rotated(log))),
             ):
                 if file.is_relative_to(root.path) and ".." not in file.parts:
                     root.unlink(file.relative_to(root.path), missing_ok=True)
 
-    def forget_pod(self, pod: PodName) -> None:
-        """Remove all but the volumes of a pod that has no sandbox any more."""
+    def remove_pod_files(self, pod: PodName) -> None:
+        """Remove everything but the volumes of a pod without sandboxes."""
         if not pod.uid:
             return
         logs = _log_folder(Pod(pod.uid, pod.name, pod.namespace))
-        with system_refusals():
+        with wrap_os_errors():
             self._pods.remove_tree(child_path(Path(), pod.uid))
             _logs().remove_tree(logs.name)
 
-    def list_remains(self) -> tuple[PodName, ...]:
-        """Return the pods of which there are files."""
-        with system_refusals():
+    def list_leftover_files(self) -> tuple[PodName, ...]:
+        """Return the pods that have files here."""
+        with wrap_os_errors():
             uids = _names(self._pods)
             logs = _names(_logs())
         return tuple(_pod_of_logs(uid, logs) for uid in uids)
 
     def remove_empty_volumes(self, pod_uid: str) -> None:
-        """Remove what says whose the volumes were that are gone."""
-        with system_refusals():
+        """Remove the record of a pod that has no volume left."""
+        with wrap_os_errors():
             self._volumes.remove_empty(pod_uid)
 
     def _write_hosts(self, pod: Pod, ip: str) -> Path:
-        text = hosts_file(pod, hostname(pod), ip, _text(Path(ETC_HOSTS)))
+        text = format_hosts_file(pod, hostname(pod), ip, _text(Path(ETC_HOSTS)))
         file = child_path(Path(), pod.uid, "etc-hosts")
         self._make_folder(file.parent)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        # It is written anew, not replaced: containers have mounted it.
+        # Written in place: containers have mounted this file.
         descriptor = self._pods.open_file(file, flags, HOSTS_MODE)
         with os.fdopen(descriptor, "w", encoding="utf-8") as hosts:
             hosts.write(text)
@@ -179,14 +181,14 @@ class PodFiles:
     # -- volumes
 
     def mount_volume(self, operation: MountVolume) -> None:
-        """Make a volume ready; one that is there keeps what is in it."""
+        """Create a volume; an existing one keeps its contents."""
         pod, volume = operation.pod, operation.volume
         group = pod.security_context.fs_group
-        with system_refusals():
+        with wrap_os_errors():
             self._volumes.mount(operation)
             match volume.source:
                 case EmptyDir(medium, size_limit) if medium == MEMORY:
-                    mount_memory(self._volumes.path(pod, volume), size_limit)
+                    mount_tmpfs(self._volumes.path(pod, volume), size_limit)
             if group is not None and not isinstance(volume.source, HostPath):
                 give_to_group(
                     self._volumes.path(pod, volume),
@@ -195,18 +197,18 @@ class PodFiles:
                 )
 
     def unmount_volume(self, operation: UnmountVolume) -> None:
-        """Remove a volume with what is in it; a path of the host stays as it is."""
+        """Remove a volume with its contents; a hostPath is left alone."""
         folder = child_path(
             self._volumes_folder, operation.pod_uid, operation.volume_name
         )
-        with system_refusals():
+        with wrap_os_errors():
             self._sub_paths.clean(operation.pod_uid, operation.volume_name)
-            unmount_memory(folder)
+            unmount_tmpfs(folder)
             self._volumes.unmount(operation)
 
     def list_volumes(self) -> tuple[PodVolumes, ...]:
-        """Return all volumes there are, by pod."""
-        with system_refusals():
+        """Return all existing volumes, by pod."""
+        with wrap_os_errors():
             return with_sub_paths(self._volumes.list(), self._sub_paths.list())
 
 
@@ -218,9 +220,9 @@ def _names(root: DirectoryRoot) -> list[str]:
 
 
 def _pod_of_logs(uid: str, logs: Iterable[str]) -> PodName:
-    """Return whose files these are, by the name of the folder with the pod's logs."""
+    """Return the pod of a UID, by the name of its log folder."""
     for name in logs:
-        # Names of Kubernetes objects hold no underscore.
+        # Names of Kubernetes objects have no underscore.
         match name.split("_", 2):
             case [namespace, pod, found] if found == uid:
                 return PodName(namespace, pod, uid)
@@ -230,12 +232,12 @@ def _pod_of_logs(uid: str, logs: Iterable[str]) -> PodName:
 
 
 def _logs() -> DirectoryRoot:
-    """Return the folder for the logs of all pods."""
+    """Return the folder of all pod logs."""
     return DirectoryRoot(Path(POD_LOGS))
 
 
 def _log_folder(pod: Pod) -> Path:
-    """Return where a pod's logs are: in the folder for logs, and nowhere else."""
+    """Return the log folder of a pod, which is always below the folder of all logs."""
     name = sandbox_log_directory(pod).removeprefix(f"{POD_LOGS}/")
     return child_path(_logs().path, name)
 
@@ -247,8 +249,8 @@ def _make_log_folder(folder: Path) -> None:
         logs.make_directories(folder.relative_to(logs.path), FOLDER_MODE)
     except OSError as error:
         raise ContainerRuntimeError(
-            f"the folder for logs {folder} cannot be made: {error.strerror}; "
-            "CRI runtimes write them there, which takes root"
+            f"the log folder {folder} cannot be created: {error.strerror}; "
+            "CRI runtimes write container logs there, which needs root"
         ) from error
 
 

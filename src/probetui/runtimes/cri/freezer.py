@@ -1,4 +1,4 @@
-"""Containers that stand still, by the kernel's means: the CRI has no word for it."""
+"""Freeze a container by the kernel's means; the CRI has no call for it."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from pathlib import Path
 from typing import Protocol
 
 from probetui.runtimes.cri.local_processes import (
-    groups,
     is_stopped,
-    processes_of,
-    send,
+    list_cgroups,
+    list_pids,
+    send_signal,
 )
 
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 LOOKS = 200
 PAUSE_SECONDS = 0.01
-"""How often and how soon it is seen whether all processes stand still."""
+"""How often, and at what interval, a cgroup is asked whether all of it is frozen."""
 
 LOOKS_BEFORE_A_THAW = 10
-"""After how many looks in vain it is begun anew.
+"""After how many polls freezing starts again.
 
-A program that is just being replaced waits for its threads, which stand still already:
-the first kind of groups never comes to the end of that.
+A process in execve(2) waits for its threads, which are frozen already: a freezer of
+cgroup v1 never ends that wait.
 """
 
 
-class Standstill(Protocol):
-    """A way to have a container stand still."""
+class ContainerFreezer(Protocol):
+    """Freezes and thaws a container."""
 
     def is_frozen(self) -> bool:
-        """Tell whether it stands still already, whoever did that."""
+        """Return whether it is frozen already, by anyone."""
 
-    async def begin(self) -> bool:
-        """Have it stand still; False if it did so already. Raises `OSError`."""
+    async def freeze(self) -> bool:
+        """Freeze it; return False if it was frozen already. Raises `OSError`."""
 
-    def end(self) -> None:
-        """Let it go on; one that does, or is gone, is fine. Raises `OSError`."""
+    def thaw(self) -> None:
+        """Thaw it; one that runs or is gone is fine. Raises `OSError`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Switch:
-    """The file of a control group that freezes it, and what is written to it.
+class _FreezerFile:
+    """The file that freezes a cgroup, and what to write to it.
 
-    `frozen` is what another file, or the same, says once all stand still.
+    `frozen` is a file and the line it has once all processes are frozen.
     """
 
     file: Path
@@ -58,49 +58,49 @@ class _Switch:
     frozen: tuple[Path, str]
 
 
-class GroupStandstill:
-    """The control group of a container is frozen: what `runc pause` does.
+class CgroupFreezer:
+    """Freezes the cgroup of a container, as `runc pause` does.
 
-    Nothing in it notices. Runtimes see it, and refuse commands in such a container; to
-    kill it they thaw it.
+    Its processes do not notice. Runtimes do: they refuse commands in a frozen container
+    and thaw it to kill it.
     """
 
-    def __init__(self, switch: _Switch) -> None:
+    def __init__(self, switch: _FreezerFile) -> None:
         self._switch = switch
 
     def is_frozen(self) -> bool:
-        """Tell whether the group is frozen, or about to be."""
+        """Return whether the cgroup is frozen or freezing."""
         return _read(self._switch.file) == self._switch.freeze
 
-    async def begin(self) -> bool:
-        """Freeze the group."""
+    async def freeze(self) -> bool:
+        """Freeze the cgroup."""
         switch = self._switch
         if self.is_frozen():
             return False
-        for look in range(LOOKS):
-            if look % LOOKS_BEFORE_A_THAW == LOOKS_BEFORE_A_THAW - 1:
-                self.end()
+        for inspect in range(LOOKS):
+            if inspect % LOOKS_BEFORE_A_THAW == LOOKS_BEFORE_A_THAW - 1:
+                self.thaw()
                 await asyncio.sleep(PAUSE_SECONDS)
             switch.file.write_text(switch.freeze)
             file, word = switch.frozen
             if word in _read(file).splitlines():
                 return True
             await asyncio.sleep(PAUSE_SECONDS)
-        # Runtimes wait for ever for a group that is half frozen.
-        self.end()
-        raise OSError(errno.EBUSY, "its processes do not come to a stand")
+        # A runtime would wait forever for a cgroup that stays half frozen.
+        self.thaw()
+        raise OSError(errno.EBUSY, "its processes do not freeze")
 
-    def end(self) -> None:
-        """Thaw the group."""
+    def thaw(self) -> None:
+        """Thaw the cgroup."""
         with contextlib.suppress(FileNotFoundError):
             self._switch.file.write_text(self._switch.thaw)
 
 
-class SignalStandstill:
-    """Every process of a container is stopped by a signal.
+class SignalFreezer:
+    """Stops every process of a container with SIGSTOP.
 
-    That is for where control groups cannot be written to. Commands that are run in the
-    container afterwards go on, and programs may notice.
+    For cgroups that cannot be written. Commands started in the container afterwards
+    run, and programs may notice.
     """
 
     def __init__(self, cri_id: str) -> None:
@@ -108,57 +108,59 @@ class SignalStandstill:
         self._stopped: set[int] = set()
 
     def is_frozen(self) -> bool:
-        """Tell whether all of them are stopped."""
-        return all(map(is_stopped, processes_of(self._cri_id)))
+        """Return whether all processes are stopped."""
+        return all(map(is_stopped, list_pids(self._cri_id)))
 
-    async def begin(self) -> bool:
-        """Stop them, those too that are forked meanwhile."""
+    async def freeze(self) -> bool:
+        """Stop the processes, including those forked meanwhile."""
         while fresh := [
-            each
-            for each in processes_of(self._cri_id)
-            if each not in self._stopped and not is_stopped(each)
+            process
+            for process in list_pids(self._cri_id)
+            if process not in self._stopped and not is_stopped(process)
         ]:
             for pid in fresh:
-                send(pid, self._cri_id, signal.SIGSTOP)
+                send_signal(pid, self._cri_id, signal.SIGSTOP)
             self._stopped.update(fresh)
         return bool(self._stopped)
 
-    def end(self) -> None:
-        """Let those go on that were stopped here; any, if it was not done here."""
-        pids: Sequence[int] = tuple(self._stopped or processes_of(self._cri_id))
+    def thaw(self) -> None:
+        """Continue the processes stopped here, or all if none were."""
+        pids: Sequence[int] = tuple(self._stopped or list_pids(self._cri_id))
         for pid in pids:
-            send(pid, self._cri_id, signal.SIGCONT)
+            send_signal(pid, self._cri_id, signal.SIGCONT)
         self._stopped.clear()
 
 
-def standstill(pid: int, cri_id: str, root: Path = CONTROL_GROUPS) -> Standstill:
-    """Return the way to freeze a container, known by a process of it.
+def choose_freezer(
+    pid: int, cri_id: str, root: Path = CONTROL_GROUPS
+) -> ContainerFreezer:
+    """Return the freezer for the container that has a process.
 
-    The group is the one that is named after the container, though the process may be
-    in a group below it.
+    Its cgroup is the one named after the container; the process may be in a child of
+    that.
     """
-    for switch in _switches(pid, cri_id, root):
+    for switch in _find_switches(pid, cri_id, root):
         if os.access(switch.file, os.W_OK):
-            return GroupStandstill(switch)
-    return SignalStandstill(cri_id)
+            return CgroupFreezer(switch)
+    return SignalFreezer(cri_id)
 
 
-def _switches(pid: int, cri_id: str, root: Path) -> Iterator[_Switch]:
-    """Yield the switches of a container's groups, that which runc would use first.
+def _find_switches(pid: int, cri_id: str, root: Path) -> Iterator[_FreezerFile]:
+    """Yield the freezer files of a container's cgroups, the one of runc first.
 
-    Where both kinds of groups are mounted it is that of the first kind.
+    Where both versions are mounted, runc uses cgroup v1.
     """
-    found = dict(groups(pid))
-    if path := _upto(found.get("freezer", ""), cri_id):
+    found = dict(list_cgroups(pid))
+    if path := _path_up_to(found.get("freezer", ""), cri_id):
         file = root / "freezer" / path / "freezer.state"
-        yield _Switch(file, "FROZEN", "THAWED", (file, "FROZEN"))
-    if path := _upto(found.get("", ""), cri_id):
+        yield _FreezerFile(file, "FROZEN", "THAWED", (file, "FROZEN"))
+    if path := _path_up_to(found.get("", ""), cri_id):
         for folder in (root / path, root / "unified" / path):
             events = folder / "cgroup.events"
-            yield _Switch(folder / "cgroup.freeze", "1", "0", (events, "frozen 1"))
+            yield _FreezerFile(folder / "cgroup.freeze", "1", "0", (events, "frozen 1"))
 
 
-def _upto(path: str, cri_id: str) -> Path | None:
+def _path_up_to(path: str, cri_id: str) -> Path | None:
     """Return a path as far as the part that bears an ID; None if none does.
 
     One that leads out of what is mounted here is of no use either.
@@ -166,8 +168,8 @@ def _upto(path: str, cri_id: str) -> Path | None:
     parts = Path(path.lstrip("/")).parts
     if ".." in parts:
         return None
-    for index, each in enumerate(parts, start=1):
-        if cri_id in each:
+    for index, part in enumerate(parts, start=1):
+        if cri_id in part:
             return Path(*parts[:index])
     return None
 

@@ -1,106 +1,134 @@
-"""Images of a CRI runtime: whether one is here, how it comes and goes."""
+"""Images of a CRI runtime: status, pull, list, remove."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import warnings
 
 import grpc
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
-from probetui.k8s.image import ImageFilesystem, StoredImage
+from probetui.k8s.runtime import ImageFilesystem, StoredImage
 from probetui.kubelet.effects import PulledImage
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.client import Client
-from probetui.runtimes.cri.faults import RefusedError
-from probetui.runtimes.cri.translate import image_user, stored_images
+from probetui.runtimes.cri.client import CriClient
+from probetui.runtimes.cri.errors import CriStatusError
+from probetui.runtimes.cri.translate import image_user, to_stored_images
 
 
-class Images:
-    """The images of a runtime, by name or by ID."""
+class CriImages:
+    """The image service of a runtime; images are named by name or ID."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: CriClient) -> None:
         self._client = client
 
     async def image_id(self, name: str) -> str | None:
-        """Return the ID of an image, None if it is not here."""
-        found = await self._look(name)
+        """Return the ID of an image, None if it is not present."""
+        found = await self._image_status(name)
         return None if found is None else found.id
 
     async def user(self, name: str) -> str:
-        """Return the user that an image runs as, empty where it does not say."""
-        found = await self._look(name)
+        """Return the user of an image's config, empty where it sets none."""
+        found = await self._image_status(name)
         if found is None:
             raise ImageNotFoundError(f"no such image: {name}")
         return image_user(found)
 
     async def pull(self, name: str, sandbox: cri.PodSandboxConfig) -> PulledImage:
-        """Pull an image for a pod, for as long as it takes.
+        """Pull an image for a pod, without a time limit.
 
-        A runtime says nothing of it before the end. Raises `ImageNotFoundError` where
-        the registry does not know it.
+        The CRI reports no progress. Raises `ImageNotFoundError` where the registry does
+        not have it.
         """
         request = cri.PullImageRequest(
             image=cri.ImageSpec(image=name),
-            auth=await _credentials(name),
+            auth=await asyncio.to_thread(registry_credentials, name),
             sandbox_config=sandbox,
         )
         try:
             pulled = await self._client.call(calls.PULL_IMAGE, request, limit=None)
-        except RefusedError as error:
+        except CriStatusError as error:
             if error.code is grpc.StatusCode.NOT_FOUND:
                 raise ImageNotFoundError(str(error)) from error
             raise
-        found = await self._look(pulled.image_ref)
+        found = await self._image_status(pulled.image_ref)
         return PulledImage(pulled.image_ref, 0 if found is None else found.size)
 
     async def list(self) -> tuple[StoredImage, ...]:
-        """Return every image that is here, with who has it."""
+        """Return every image with the containers that use it."""
         images = await self._client.call(calls.LIST_IMAGES, cri.ListImagesRequest())
         containers = await self._client.call(
             calls.LIST_CONTAINERS, cri.ListContainersRequest()
         )
-        return stored_images(images.images, containers.containers)
+        return to_stored_images(images.images, containers.containers)
 
     async def remove(self, image_id: str) -> None:
-        """Remove an image with all its names; refused while containers have it.
+        """Remove an image with all its names; refused while a container uses it.
 
-        Runtimes do not all refuse that by themselves.
+        Not every runtime refuses that itself.
         """
-        for each in await self.list():
-            if each.image_id == image_id and each.used_by:
+        for image in await self.list():
+            if image.image_id == image_id and image.used_by:
                 raise ContainerRuntimeError(
-                    f"unable to remove {image_id}: in use by {', '.join(each.used_by)}"
+                    f"unable to remove {image_id}: in use by {', '.join(image.used_by)}"
                 )
         request = cri.RemoveImageRequest(image=cri.ImageSpec(image=image_id))
         await self._client.call(calls.REMOVE_IMAGE, request)
 
     async def filesystem(self) -> ImageFilesystem:
-        """Measure the disk that images are on."""
+        """Return size and free bytes of the file system that holds the images."""
         answer = await self._client.call(calls.IMAGE_FS_INFO, cri.ImageFsInfoRequest())
-        places = [each.fs_id.mountpoint for each in answer.image_filesystems]
+        places = [
+            filesystem.fs_id.mountpoint for filesystem in answer.image_filesystems
+        ]
         if not places:
-            raise ContainerRuntimeError("the runtime does not say where images are")
+            raise ContainerRuntimeError(
+                "the runtime does not report an image file system"
+            )
         try:
             found = os.statvfs(places[0])
         except OSError as error:
             raise ContainerRuntimeError(
-                f"the disk with the images cannot be measured: {places[0]}: "
+                f"the image file system cannot be measured: {places[0]}: "
                 f"{error.strerror}"
             ) from error
         return ImageFilesystem(
             found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
         )
 
-    async def _look(self, name: str) -> cri.Image | None:
+    async def _image_status(self, name: str) -> cri.Image | None:
         request = cri.ImageStatusRequest(image=cri.ImageSpec(image=name))
         answer = await self._client.call(calls.IMAGE_STATUS, request)
         return answer.image if answer.HasField("image") else None
 
 
-async def _credentials(name: str) -> cri.AuthConfig | None:
-    # Late: who has all images pays nothing for Docker's library.
-    from probetui.runtimes.cri.credentials import credentials  # noqa: PLC0415
+def registry_credentials(image: str) -> cri.AuthConfig | None:
+    """Return the credentials for an image's registry, None without any.
 
-    return await asyncio.to_thread(credentials, name)
+    They are those of Docker's own configuration, which a kubelet reads too, beside the
+    pull secrets of a cluster. Blocks: a credential helper is a program. Raises
+    `ContainerRuntimeError` if the configuration or the name is invalid.
+    """
+    # Imported late: a session that pulls nothing does without Docker's library.
+    import docker.auth  # noqa: PLC0415
+    import docker.errors  # noqa: PLC0415
+
+    try:
+        registry, _ = docker.auth.resolve_repository_name(image)
+        with warnings.catch_warnings():
+            # A missing helper warns on standard error, and raises all the same.
+            warnings.simplefilter("ignore")
+            found = docker.auth.load_config().resolve_authconfig(registry)
+    except docker.errors.DockerException as error:
+        raise ContainerRuntimeError(f"no credentials for {image}: {error}") from error
+    if not found:
+        return None
+    # Credential helpers answer with capitalized names.
+    known = {name.lower(): value for name, value in found.items()}
+    return cri.AuthConfig(
+        username=known.get("username"),
+        password=known.get("password"),
+        identity_token=known.get("identitytoken"),
+    )

@@ -1,4 +1,4 @@
-"""What is there, cheaply: two lists, and a look only at what has changed its state."""
+"""List sandboxes and containers; ask for a status only when a state has changed."""
 
 from __future__ import annotations
 
@@ -11,56 +11,60 @@ import grpc
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import RuntimeState
-from probetui.kubelet.labels import POD_UID
-from probetui.kubelet.termination_message import (
+from probetui.kubelet.kuberuntime.labels import POD_UID
+from probetui.kubelet.kuberuntime.termination_message import (
     end_of_file,
     termination_message,
     wants_log,
 )
+from probetui.ports import UnownedPod, UnownedReason
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.client import Client
-from probetui.runtimes.cri.faults import RefusedError
+from probetui.runtimes.cri.client import CriClient
+from probetui.runtimes.cri.errors import CriStatusError
 from probetui.runtimes.cri.files import PodFiles
-from probetui.runtimes.cri.logs import last_output
+from probetui.runtimes.cri.logs import read_last_output
 from probetui.runtimes.cri.ownership import CriOwnership, list_labelled
 from probetui.runtimes.cri.translate import (
-    OWNER,
-    SeenContainer,
-    SeenSandbox,
-    seen_container,
-    seen_sandbox,
+    CriContainer,
+    CriSandbox,
+    pod_statuses,
+    to_container,
+    to_cri_id,
+    to_sandbox,
 )
 from probetui.runtimes.daemon_clock import DaemonClock
+from probetui.runtimes.translation import OWNER, PodName
 
-S = TypeVar("S", SeenSandbox, SeenContainer)
+S = TypeVar("S", CriSandbox, CriContainer)
+_UnownedKey = tuple[PodName, UnownedReason]
 
-REMOVALS_LOOKED_FOR = 20
+REMOVAL_POLLS = 20
 REMOVAL_PAUSE_SECONDS = 0.1
-"""How often and how soon it is seen whether somebody else has removed something."""
+"""How often, and at what interval, a removal by somebody else is waited for."""
 
-LOOKS_AT_ONCE = 16
-"""How many looks may be under way; a runtime has other things to do."""
+MAX_STATUS_CALLS = 16
+"""How many status calls may run at once."""
 
 
-class Listing:
-    """All sandboxes and containers of one owner, with what the last looks showed.
+class CriListing:
+    """The sandboxes and containers of one owner, with cached statuses.
 
-    A sandbox or a container of the CRI goes through its states once and never back, so
-    that one in the state of the last look has not changed since.
+    Sandboxes and containers of the CRI never go back to an earlier state, so a status
+    is valid as long as the state in the list is the same.
 
     Args:
         client: the connection to the runtime.
-        runtime_name: its word in container IDs.
-        owner: the value of our own label.
-        files: where containers leave their last words.
+        runtime_name: the prefix of its container IDs.
+        owner: the value of the owner label.
+        files: has the termination messages of containers.
         daemon_clock: converts the runtime's instants.
-        ownership: says which of those that have the label are ours.
+        ownership: decides which of the labelled ones are ours.
     """
 
     def __init__(
         self,
-        client: Client,
+        client: CriClient,
         runtime_name: str,
         owner: str,
         files: PodFiles,
@@ -73,12 +77,12 @@ class Listing:
         self._files = files
         self._daemon_clock = daemon_clock
         self._ownership = ownership
-        self._sandboxes: dict[str, tuple[int, SeenSandbox]] = {}
-        self._containers: dict[str, tuple[int, SeenContainer]] = {}
-        self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
+        self._sandboxes: dict[str, tuple[int, CriSandbox]] = {}
+        self._containers: dict[str, tuple[int, CriContainer]] = {}
+        self._looks = asyncio.Semaphore(MAX_STATUS_CALLS)
 
-    async def everything(self) -> tuple[list[SeenSandbox], list[SeenContainer]]:
-        """Return all that is ours, dead or alive."""
+    async def list_ours(self) -> tuple[list[CriSandbox], list[CriContainer]]:
+        """Return our sandboxes and containers, exited ones included."""
         sandboxes, containers = await self._labelled()
         return (
             await self._current(
@@ -93,86 +97,92 @@ class Listing:
             ),
         )
 
-    async def not_ours(self) -> tuple[list[SeenSandbox], list[SeenContainer]]:
-        """Return what has our label and is in no note of ours."""
+    async def list_unowned(self) -> tuple[list[CriSandbox], list[CriContainer]]:
+        """Return those with our label that the ownership ledger does not have."""
         sandboxes, containers = await self._labelled()
         is_sandbox_ours = self._ownership.is_sandbox_ours
         is_container_ours = self._ownership.is_container_ours
         seen_sandboxes = await asyncio.gather(
-            *(self.sandbox(each.id) for each in sandboxes if not is_sandbox_ours(each))
+            *(
+                self.sandbox(sandbox.id)
+                for sandbox in sandboxes
+                if not is_sandbox_ours(sandbox)
+            )
         )
         seen_containers = await asyncio.gather(
             *(
-                self.container(each.id)
-                for each in containers
-                if not is_container_ours(each)
+                self.container(container.id)
+                for container in containers
+                if not is_container_ours(container)
             )
         )
         return (
-            [each for each in seen_sandboxes if each is not None],
-            [each for each in seen_containers if each is not None],
+            [sandbox for sandbox in seen_sandboxes if sandbox is not None],
+            [container for container in seen_containers if container is not None],
         )
 
     async def _labelled(self) -> tuple[list[cri.PodSandbox], list[cri.Container]]:
-        """Return the lists of what has our label, whoever made it."""
+        """Return the lists of everything with our label."""
         noted = self._ownership.noted_before()
         found = await list_labelled(self._client, OWNER, self._owner)
-        for cri_id in noted - {each.id for part in found for each in part}:
+        for cri_id in noted - {listed.id for part in found for listed in part}:
             looks = (await self.sandbox(cri_id), await self.container(cri_id))
             if looks == (None, None):
                 self._ownership.forget(cri_id)
         return found
 
-    async def sandbox(self, sandbox_id: str) -> SeenSandbox | None:
-        """Return a sandbox, of whomever, as it is now; None if it is gone."""
+    async def sandbox(self, sandbox_id: str) -> CriSandbox | None:
+        """Return the current status of any sandbox, None if it is gone."""
         request = cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox_id)
         try:
             answer = await self._client.call(calls.POD_SANDBOX_STATUS, request)
-        except RefusedError as error:
+        except CriStatusError as error:
             if error.code is grpc.StatusCode.NOT_FOUND:
                 return None
             raise
-        seen = seen_sandbox(answer.status)
+        seen = to_sandbox(answer.status)
         return replace(seen, status=await self._daemon_clock.sandbox(seen.status))
 
-    async def container(self, container_id: str) -> SeenContainer | None:
-        """Return a container, of whomever, as it is now; None if it is gone."""
+    async def container(self, container_id: str) -> CriContainer | None:
+        """Return the current status of any container, None if it is gone."""
         request = cri.ContainerStatusRequest(container_id=container_id)
         try:
             answer = await self._client.call(calls.CONTAINER_STATUS, request)
-        except RefusedError as error:
+        except CriStatusError as error:
             if error.code is grpc.StatusCode.NOT_FOUND:
                 return None
             raise
-        found = seen_container(answer.status, self._runtime_name)
+        found = to_container(answer.status, self._runtime_name)
         found = replace(found, status=await self._daemon_clock.container(found.status))
         is_ours = self._ownership.is_ours(container_id, found.name, found.nonce)
-        return self._with_last_words(found) if is_ours else found
+        return self._with_termination_message(found) if is_ours else found
 
-    async def our_sandbox(self, sandbox_id: str) -> SeenSandbox | None:
-        """Return a sandbox of ours; None if it is gone; refuse other people's."""
+    async def our_sandbox(self, sandbox_id: str) -> CriSandbox | None:
+        """Return one of our sandboxes, None if it is gone; raise for any other."""
         kept = self._sandboxes.get(sandbox_id)
         found = kept[1] if kept else await self.sandbox(sandbox_id)
-        return self._checked(found, "sandbox", sandbox_id)
+        return self._check_owned(found, "sandbox", sandbox_id)
 
-    async def our_container(self, container_id: str) -> SeenContainer | None:
-        """Return a container of ours; None if it is gone; refuse other people's."""
+    async def our_container(self, container_id: str) -> CriContainer | None:
+        """Return one of our containers, None if it is gone; raise for any other."""
         kept = self._containers.get(container_id)
         found = kept[1] if kept else await self.container(container_id)
-        return self._checked(found, "container", container_id)
+        return self._check_owned(found, "container", container_id)
 
-    async def ids_inside(self, sandbox_id: str) -> tuple[str, ...]:
-        """Return the IDs of the containers in a sandbox, whoever made them."""
+    async def container_ids_in(self, sandbox_id: str) -> tuple[str, ...]:
+        """Return the IDs of all containers in a sandbox."""
         wanted = cri.ContainerFilter(pod_sandbox_id=sandbox_id)
         answer = await self._client.call(
             calls.LIST_CONTAINERS, cri.ListContainersRequest(filter=wanted)
         )
         return tuple(
-            each.id for each in answer.containers if each.pod_sandbox_id == sandbox_id
+            container.id
+            for container in answer.containers
+            if container.pod_sandbox_id == sandbox_id
         )
 
     async def has_sandboxes(self, pod_uid: str) -> bool:
-        """Tell whether any sandbox is of a pod with that uid, whoever made it."""
+        """Return whether a pod UID has any sandbox, whoever created it."""
         labels = {POD_UID: pod_uid}
         answer = await self._client.call(
             calls.LIST_POD_SANDBOX,
@@ -180,25 +190,25 @@ class Listing:
                 filter=cri.PodSandboxFilter(label_selector=labels)
             ),
         )
-        # Not every runtime knows about filters.
-        return any(each.labels.get(POD_UID) == pod_uid for each in answer.items)
+        # Not every runtime filters.
+        return any(item.labels.get(POD_UID) == pod_uid for item in answer.items)
 
-    async def is_gone_soon(
-        self, look: Callable[[str], Awaitable[object]], cri_id: str
+    async def wait_until_gone(
+        self, inspect: Callable[[str], Awaitable[object]], cri_id: str
     ) -> bool:
-        """Tell whether something is gone, or just being removed by somebody else."""
-        for _ in range(REMOVALS_LOOKED_FOR):
-            if await look(cri_id) is None:
+        """Wait for a removal by somebody else; return whether it has happened."""
+        for _ in range(REMOVAL_POLLS):
+            if await inspect(cri_id) is None:
                 return True
             await asyncio.sleep(REMOVAL_PAUSE_SECONDS)
         return False
 
     def forget(self, cri_id: str) -> None:
-        """Look at a sandbox or container again next time."""
+        """Drop the cached status of a sandbox or container."""
         self._sandboxes.pop(cri_id, None)
         self._containers.pop(cri_id, None)
 
-    def _checked(self, found: S | None, kind: str, cri_id: str) -> S | None:
+    def _check_owned(self, found: S | None, kind: str, cri_id: str) -> S | None:
         if found is not None and not self._ownership.is_ours(
             cri_id, found.name, found.nonce
         ):
@@ -211,20 +221,20 @@ class Listing:
         self,
         listed: Iterable[Any],
         kept: dict[str, tuple[int, S]],
-        look: Callable[[str], Any],
+        inspect: Callable[[str], Any],
     ) -> list[S]:
-        states = {each.id: each.state for each in listed}
+        states = {it.id: it.state for it in listed}
         for gone in kept.keys() - states:
             del kept[gone]
         changed = [
-            each
-            for each, state in states.items()
-            if each not in kept or kept[each][0] != state
+            cri_id
+            for cri_id, state in states.items()
+            if cri_id not in kept or kept[cri_id][0] != state
         ]
 
         async def look_again(cri_id: str) -> None:
             async with self._looks:
-                found = await look(cri_id)
+                found = await inspect(cri_id)
             if found is None:
                 kept.pop(cri_id, None)
             else:
@@ -232,15 +242,56 @@ class Listing:
 
         if changed:
             await asyncio.gather(*map(look_again, changed))
-        return [kept[each][1] for each in states if each in kept]
+        return [kept[cri_id][1] for cri_id in states if cri_id in kept]
 
-    def _with_last_words(self, found: SeenContainer) -> SeenContainer:
-        """Return a container with what it left to say, once it has ended."""
+    def _with_termination_message(self, found: CriContainer) -> CriContainer:
+        """Return a container, with its termination message if it has exited."""
         status = found.status
         if status.state is not RuntimeState.EXITED:
             return found
-        own = self._files.last_words(found)
+        own = self._files.read_termination_message(found)
         if wants_log(found.message_policy, status.exit_code, status.reason, own):
-            own = last_output(found.log_file)
+            own = read_last_output(found.log_file)
         message = termination_message(status.message, end_of_file(own or b""))
         return replace(found, status=replace(status, message=message))
+
+
+def unowned_pods(
+    sandboxes: Iterable[CriSandbox], containers: Iterable[CriContainer]
+) -> tuple[UnownedPod, ...]:
+    """Group sandboxes and containers by pod and by why they are not ours.
+
+    Args:
+        sandboxes: those with our label that the ownership ledger does not have.
+        containers: likewise.
+    """
+    parts: dict[_UnownedKey, tuple[list[CriSandbox], list[CriContainer]]] = {}
+    for sandbox in sandboxes:
+        if sandbox.is_as_we_make_it:
+            parts.setdefault(_unowned_key(sandbox), ([], []))[0].append(sandbox)
+    for container in containers:
+        parts.setdefault(_unowned_key(container), ([], []))[1].append(container)
+    return tuple(
+        _unowned_pod(claim, *parts[pod, claim]) for pod, claim in sorted(parts)
+    )
+
+
+def _unowned_pod(
+    claim: UnownedReason, sandboxes: list[CriSandbox], containers: list[CriContainer]
+) -> UnownedPod:
+    (status,) = pod_statuses(sandboxes, containers)
+    makers = [sandbox.made_by for sandbox in sandboxes]
+    makers += [container.made_by for container in containers]
+    return UnownedPod(
+        status,
+        claim,
+        next(filter(None, makers), ""),
+        (
+            *(sandbox.status.sandbox_id for sandbox in sandboxes),
+            *(to_cri_id(container.status.container_id) for container in containers),
+        ),
+    )
+
+
+def _unowned_key(seen: CriSandbox | CriContainer) -> _UnownedKey:
+    return seen.pod, UnownedReason.ANOTHERS if seen.nonce else UnownedReason.UNVERIFIED

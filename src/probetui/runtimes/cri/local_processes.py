@@ -1,9 +1,8 @@
-"""The processes of a container, where its runtime is on this machine.
+"""The processes of a container whose runtime is on this machine.
 
-A runtime says the number of a container's main process to who asks for verbose answers.
-It is the number on the runtime's machine, which need not be this one, though its socket
-is here. So a process counts only if its control group bears the container's ID: the
-runtimes name the groups after the containers.
+A verbose response has the PID of a container's main process on the runtime's machine,
+which need not be this one, though its socket is here. So a process counts only if the
+name of its cgroup contains the container's ID, as all runtimes name them.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ STOPPED = b"T"
 
 
 def verbose(info: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return what a runtime tells besides; containerd and CRI-O do it in one JSON."""
+    """Return the verbose part of a response, empty if it is not JSON."""
     try:
         found = json.loads(info.get("info", ""))
     except ValueError:
@@ -32,15 +31,15 @@ def verbose(info: Mapping[str, str]) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def main_process(info: Mapping[str, str], cri_id: str) -> int:
-    """Return the number of the main process of a container, or of a sandbox.
+def main_pid(info: Mapping[str, str], cri_id: str) -> int:
+    """Return the PID of the main process of a container or sandbox.
 
-    Raises `ContainerRuntimeError` where it is not known, or not on this machine.
+    Raises `ContainerRuntimeError` if it is unknown or not on this machine.
     """
     pid = verbose(info).get("pid")
     if not isinstance(pid, int) or pid <= 0:
-        raise ContainerRuntimeError("the runtime does not say which process it is")
-    if not belongs(pid, cri_id):
+        raise ContainerRuntimeError("the runtime does not report the PID")
+    if not is_in_container(pid, cri_id):
         raise ContainerRuntimeError(
             f"process {pid} of this machine is not the container's: the runtime seems "
             "to run on another machine"
@@ -48,48 +47,48 @@ def main_process(info: Mapping[str, str], cri_id: str) -> int:
     return pid
 
 
-def groups(pid: int) -> Iterator[tuple[str, str]]:
-    """Yield the control groups of a process: controllers, empty for all, and path."""
+def list_cgroups(pid: int) -> Iterator[tuple[str, str]]:
+    """Yield the cgroups of a process: controllers (empty for v2) and path."""
     with contextlib.suppress(OSError):
         for line in (PROC / str(pid) / "cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
             yield controllers, path
 
 
-def belongs(pid: int, cri_id: str) -> bool:
-    """Tell whether a process is one of a container's."""
-    return any(cri_id in path for _, path in groups(pid))
+def is_in_container(pid: int, cri_id: str) -> bool:
+    """Return whether a process is in a container."""
+    return any(cri_id in path for _, path in list_cgroups(pid))
 
 
-def processes_of(cri_id: str) -> Iterator[int]:
-    """Yield the processes of a container, those too that others forked in it."""
+def list_pids(cri_id: str) -> Iterator[int]:
+    """Yield the PIDs of a container, those of exec sessions included."""
     for name in os.listdir(PROC):  # noqa: PTH208  # hundreds of names, no paths
-        if name.isdecimal() and belongs(int(name), cri_id):
+        if name.isdecimal() and is_in_container(int(name), cri_id):
             yield int(name)
 
 
 def is_stopped(pid: int) -> bool:
-    """Tell whether a process stands still already; one that is gone does."""
+    """Return whether a process is stopped or gone."""
     try:
         stat = (PROC / str(pid) / "stat").read_bytes()
     except OSError:
         return True
-    # The name in brackets may hold blanks and brackets of its own.
+    # The name in parentheses may contain spaces and parentheses.
     return stat[stat.rindex(b")") + 2 :].startswith(STOPPED)
 
 
-def send(pid: int, cri_id: str, number: signal.Signals) -> bool:
-    """Send a signal to a process of a container; False if that has ended.
+def send_signal(pid: int, cri_id: str, number: signal.Signals) -> bool:
+    """Send a signal to a process of a container; return False if it has ended.
 
-    Raises `OSError` where it is not allowed.
+    Raises `OSError` if that is not permitted.
     """
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
         return False
     try:
-        # Asked again: now the number cannot come to mean another one.
-        if not belongs(pid, cri_id):
+        # Checked again: with the descriptor open, the PID cannot be reused.
+        if not is_in_container(pid, cri_id):
             return False
         signal.pidfd_send_signal(descriptor, number)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""What containers print, as CRI runtimes write it to files.
+"""Read container logs in the format of CRI runtimes.
 
     2016-10-06T00:17:09.669794202Z stdout F a line
     2016-10-06T00:17:09.669794203Z stderr P the beginning of a longer one
@@ -18,23 +18,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from probetui.kubelet.termination_message import MAX_LOG_LINES, end_of_log
+from probetui.kubelet.kuberuntime.termination_message import MAX_LOG_LINES, end_of_log
 from probetui.ports import LogLine
 from probetui.untrusted_files import DirectoryRoot
 
 BLOCK_BYTES = 64 * 1024
 READ_BYTES = 1024 * 1024
-"""So much is read at once of what is new, before anything else has its turn."""
+"""How much new output is read before other tasks run."""
 
 TAIL_BYTES = 10 * 1024 * 1024
-"""Of what is old, the end is looked at, which is as much as a log may hold."""
+"""How much of the end of a log is read for its last lines; a log has no more."""
 
 LONGEST_LINE_BYTES = 64 * 1024
-"""A longer line of a container is told in several."""
+"""A longer line of output is split."""
 
 POLL_SECONDS = 0.1
-POLLS_PER_LOOK = 5
-"""How many times a file is read before the runtime is asked whether more can come."""
+POLLS_PER_STATUS = 5
+"""How many reads of a file come between two questions whether the container runs."""
 
 _FIELDS = 4
 _PARTIAL = b"P"
@@ -42,8 +42,8 @@ _STDERR = b"stderr"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of a log file; `is_whole` says that the container's line ends here."""
+class LogEntry:
+    """One line of a log file; `is_whole` is False for a partial line (tag P)."""
 
     at: datetime | None
     text: bytes
@@ -51,8 +51,8 @@ class Entry:
     is_whole: bool
 
 
-def parse_entry(line: bytes) -> Entry | None:
-    """Read one line of a log file, its end cut off; None if it is none."""
+def parse_entry(line: bytes) -> LogEntry | None:
+    """Parse a line of a log file without its line end, None if it is malformed."""
     fields = line.split(b" ", _FIELDS - 1)
     if len(fields) == _FIELDS - 1:
         fields.append(b"")
@@ -60,28 +60,28 @@ def parse_entry(line: bytes) -> Entry | None:
         return None
     at, stream, tags, text = fields
     is_whole = tags.split(b":")[0] != _PARTIAL
-    return Entry(
+    return LogEntry(
         _instant(at.decode("ascii", "replace")), text, stream == _STDERR, is_whole
     )
 
 
-class Lines:
-    """Puts the lines of a container together from those of its log file.
+class LineJoiner:
+    """Joins the partial lines of a log file into lines of output.
 
-    A container may never end its line: what has become too long is told as it is.
+    A line that gets too long is split.
     """
 
     def __init__(self) -> None:
-        self._begun: dict[bool, Entry] = {}
+        self._begun: dict[bool, LogEntry] = {}
 
     def feed(self, line: bytes) -> LogLine | None:
-        """Take a line of the file; return a line of the container if it is whole."""
+        """Add a line of the file; return the line of output it completes, if any."""
         entry = parse_entry(line)
         if entry is None:
             return None
         begun = self._begun.pop(entry.is_stderr, None)
         if begun is not None:
-            entry = Entry(
+            entry = LogEntry(
                 begun.at, begun.text + entry.text, entry.is_stderr, entry.is_whole
             )
         if entry.is_whole or len(entry.text) >= LONGEST_LINE_BYTES:
@@ -90,13 +90,13 @@ class Lines:
         return None
 
     def rest(self) -> Iterator[LogLine]:
-        """Yield what was printed without an end of its line."""
+        """Yield the output after the last line end of each stream."""
         yield from map(_line, self._begun.values())
         self._begun.clear()
 
 
-def last_output(path: str) -> bytes:
-    """Return the end of what a container printed, empty if that is not known.
+def read_last_output(path: str) -> bytes:
+    """Return the end of a container's output, empty if it cannot be read.
 
     Source: kuberuntime/kuberuntime_container.go, v1.32.10,
     readLastStringFromContainerLogs.
@@ -107,22 +107,22 @@ def last_output(path: str) -> bytes:
     except OSError:
         return b""
     entries = filter(None, map(parse_entry, lines))
-    return end_of_log([each.text + b"\n" * each.is_whole for each in entries])
+    return end_of_log([entry.text + b"\n" * entry.is_whole for entry in entries])
 
 
-async def follow(
+async def follow_log(
     path: str, *, tail: int, has_ended: Callable[[], Awaitable[bool]] | None
 ) -> AsyncGenerator[LogLine]:
-    """Yield the last `tail` lines, then those to come until the container has ended.
+    """Yield the last `tail` lines, then new ones until the container has ended.
 
-    With `has_ended` None it does not wait for more. A container that was not started
-    yet has no file. Raises `OSError` for a file that cannot be read.
+    With `has_ended` None it stops after the last lines. Waits for the file of a
+    container that has not started. Raises `OSError` for a file that cannot be read.
     """
     file = await _open(path, has_ended)
     if file is None:
         return
-    with contextlib.closing(_Reader(path, file)) as reader:
-        lines = Lines()
+    with contextlib.closing(_LogReader(path, file)) as reader:
+        lines = LineJoiner()
         last, rest = _tail_of_container(file, tail)
         for line in last:
             if (whole := lines.feed(line)) is not None:
@@ -131,8 +131,8 @@ async def follow(
         polls = 0
         while not is_over:
             polls += 1
-            # Asked before reading: what was printed before the end is in the file then.
-            is_over = polls % POLLS_PER_LOOK == 1 and await _answer(has_ended)
+            # Asked before reading: then all output is in the file.
+            is_over = polls % POLLS_PER_STATUS == 1 and await _is_over(has_ended)
             while fresh := reader.read():
                 *ended, rest = _split(rest + fresh)
                 for line in ended:
@@ -141,24 +141,24 @@ async def follow(
                 await asyncio.sleep(0)
             if not is_over:
                 await asyncio.sleep(POLL_SECONDS)
-        for each in lines.rest():
-            yield each
+        for log_line in lines.rest():
+            yield log_line
 
 
-class _Reader:
-    """Reads on in a log file, and in the one that takes its place."""
+class _LogReader:
+    """Reads a log file that grows and is rotated."""
 
     def __init__(self, path: str, file: BinaryIO) -> None:
         self._path = path
         self._file = file
 
     def read(self) -> bytes:
-        """Return what was written since, or the first part of it."""
+        """Return new output, at most 1 MiB."""
         if fresh := self._file.read(READ_BYTES):
             return fresh
         if self._is_current() or (successor := _open_if_there(self._path)) is None:
             return b""
-        # What was written to the old one before its name went.
+        # What was written to the old file before it was renamed.
         if fresh := self._file.read(READ_BYTES):
             successor.close()
             return fresh
@@ -179,9 +179,9 @@ class _Reader:
 async def _open(
     path: str, has_ended: Callable[[], Awaitable[bool]] | None
 ) -> BinaryIO | None:
-    """Open a log file, or wait for it; None if there will not be one."""
+    """Open a log file, waiting for it; None if the container ends without one."""
     while True:
-        is_over = await _answer(has_ended)
+        is_over = await _is_over(has_ended)
         if (file := _open_if_there(path)) is not None or is_over:
             return file
         await asyncio.sleep(POLL_SECONDS)
@@ -195,20 +195,20 @@ def _open_if_there(path: str) -> BinaryIO | None:
 
 
 def _open_log(path: str) -> BinaryIO:
-    """Open a regular file, whatever the runtime says where a log is."""
+    """Open a regular file; the path comes from the runtime."""
     file = Path(path)
     return os.fdopen(DirectoryRoot(file.parent).open_file(file.name), "rb")
 
 
-async def _answer(has_ended: Callable[[], Awaitable[bool]] | None) -> bool:
+async def _is_over(has_ended: Callable[[], Awaitable[bool]] | None) -> bool:
     return True if has_ended is None else await has_ended()
 
 
 def _tail_of_container(file: BinaryIO, count: int) -> tuple[list[bytes], bytes]:
-    """Return those lines of a file that make up the last ones of the container.
+    """Return the lines of a file that make up the last `count` lines of output.
 
-    The second value is a line that is being written. Long lines of a container are
-    several in the file, so that enough of these are looked at.
+    The second value is a line that is still being written. A long line of output has
+    several lines in the file.
     """
     wanted = count
     while True:
@@ -226,9 +226,9 @@ def _tail_of_container(file: BinaryIO, count: int) -> tuple[list[bytes], bytes]:
 
 
 def _tail(file: BinaryIO, count: int) -> tuple[list[bytes], bytes]:
-    """Return the last lines of a file, and what is behind its last line end.
+    """Return the last lines of a file, and what follows the last line end.
 
-    Afterwards the file goes on where this ended.
+    Leaves the file position at the end of what was read.
     """
     end = start = file.seek(0, os.SEEK_END)
     blocks: list[bytes] = []
@@ -237,7 +237,7 @@ def _tail(file: BinaryIO, count: int) -> tuple[list[bytes], bytes]:
         size = min(BLOCK_BYTES, start)
         start -= size
         file.seek(start)
-        # What was written meanwhile is read later.
+        # What is written meanwhile is read later.
         block = file.read(size)
         blocks.append(block)
         found += block.count(b"\n")
@@ -249,18 +249,18 @@ def _tail(file: BinaryIO, count: int) -> tuple[list[bytes], bytes]:
 
 
 def _split(text: bytes) -> list[bytes]:
-    """Return the lines of some bytes; the last one goes on, unless it is too long."""
+    """Split bytes into lines; the last is incomplete, unless it is too long."""
     lines = text.split(b"\n")
     return [*lines, b""] if len(lines[-1]) > 2 * LONGEST_LINE_BYTES else lines
 
 
-def _line(entry: Entry) -> LogLine:
+def _line(entry: LogEntry) -> LogLine:
     text = entry.text.decode("utf-8", "surrogateescape").removesuffix("\r")
     return LogLine(entry.at, text, entry.is_stderr)
 
 
 def _instant(text: str) -> datetime | None:
-    """Return an instant in microseconds; what is finer is cut off."""
+    """Parse an instant of RFC 3339; digits below microseconds are dropped."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:

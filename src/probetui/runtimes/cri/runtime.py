@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import socket
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -14,19 +15,20 @@ from pathlib import Path
 import grpc
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
-from probetui.k8s.image import ImageFilesystem, StoredImage
-from probetui.k8s.listeners import Listeners
-from probetui.k8s.node import Node
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     ContainerID,
+    ImageFilesystem,
+    Listeners,
+    Node,
     RuntimePodStatus,
     RuntimeState,
     SandboxStatus,
+    StoredImage,
 )
 from probetui.kubelet.effects import (
     CreateContainer,
-    Disruption,
+    Fault,
     MountVolume,
     PulledImage,
     PullImage,
@@ -43,39 +45,53 @@ from probetui.ports import (
     UnownedPod,
 )
 from probetui.runtimes.cri import client as calls
-from probetui.runtimes.cri import logs, machine
+from probetui.runtimes.cri import logs
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.bodies import NO_LABELS, container_config, sandbox_config
-from probetui.runtimes.cri.client import REQUEST_LIMIT, Client
-from probetui.runtimes.cri.disruptions import Disruptions, why_not
-from probetui.runtimes.cri.events import happenings
-from probetui.runtimes.cri.execution import exec_sync
-from probetui.runtimes.cri.faults import RefusedError, system_refusals, text_refusals
+from probetui.runtimes.cri.client import REQUEST_LIMIT, CriClient
+from probetui.runtimes.cri.configs import NO_LABELS, container_config, sandbox_config
+from probetui.runtimes.cri.container_calls import (
+    container_listeners,
+    exec_sync,
+    stop_container,
+    watch_events,
+)
+from probetui.runtimes.cri.errors import (
+    CriStatusError,
+    wrap_encoding_errors,
+    wrap_os_errors,
+)
+from probetui.runtimes.cri.fault_injection import CriFaultInjector, fault_refusal
 from probetui.runtimes.cri.files import PodFiles
-from probetui.runtimes.cri.foreign import ForeignCri, stop_container
-from probetui.runtimes.cri.images import Images
-from probetui.runtimes.cri.listeners import container_listeners
-from probetui.runtimes.cri.listing import Listing
+from probetui.runtimes.cri.images import CriImages
+from probetui.runtimes.cri.listing import CriListing, unowned_pods
+from probetui.runtimes.cri.log_rotation import LogRotation
 from probetui.runtimes.cri.ownership import CriOwnership
-from probetui.runtimes.cri.rotation import LogRotation
 from probetui.runtimes.cri.translate import (
-    PodName,
     container_name,
     is_of_owner,
-    node_of,
     pod_statuses,
     sandbox_name,
     to_container_id,
     to_cri_id,
 )
-from probetui.runtimes.cri.unowned import unowned_pods
+from probetui.runtimes.cri.unmanaged import UnmanagedCriContainers
 from probetui.runtimes.daemon_clock import DaemonClock
-from probetui.runtimes.disruption_notes import DisruptionNotes
+from probetui.runtimes.fault_notes import FaultNotes
 from probetui.runtimes.machine_lease import MachineLease, machine_lease_holders
 from probetui.runtimes.ownership_ledger import OwnershipLedger
+from probetui.runtimes.translation import (
+    LOCALHOST,
+    PodName,
+    build_node,
+    host_memory_bytes,
+)
 
 SANDBOX_LIMIT = 2 * REQUEST_LIMIT
 """How long making a sandbox may take; its image may have to come first."""
+
+
+_TEST_NET = ("192.0.2.1", 9)
+"""An address that belongs to nobody (RFC 5737); nothing is sent there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +99,9 @@ class CriOptions:
     """How pods are run.
 
     Attributes:
-        folder: where files and volumes of pods are, and the notes of what is ours.
-        owner: the value of our own label; what another owner made is not ours.
-        exec_patience: for how long an answer is waited for after an exec's limit; the
+        folder: the folder of pod files, volumes and the ownership ledger.
+        owner: the value of the owner label; other owners' pods are not ours.
+        exec_patience: how long to wait for a response after an exec's timeout; the
             kubelet's is the limit of every call.
     """
 
@@ -95,8 +111,8 @@ class CriOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
-    """What a runtime says of itself; `name` is its word in container IDs."""
+class CriVersion:
+    """The version of a runtime; `name` is the prefix of its container IDs."""
 
     name: str
     version: str
@@ -117,7 +133,7 @@ class CriRuntime:
     """
 
     def __init__(
-        self, client: Client, engine: Engine, clock: Clock, options: CriOptions
+        self, client: CriClient, engine: CriVersion, clock: Clock, options: CriOptions
     ) -> None:
         self._client = client
         self._engine = engine
@@ -131,7 +147,7 @@ class CriRuntime:
         )
         # The CRI does not say what time it is; that containers were started, it does.
         self._daemon_clock = DaemonClock(clock)
-        self._listing = Listing(
+        self._listing = CriListing(
             client,
             engine.name,
             options.owner,
@@ -139,16 +155,16 @@ class CriRuntime:
             self._daemon_clock,
             self._ownership,
         )
-        self._images = Images(client)
+        self._images = CriImages(client)
         self._rotation = LogRotation(client)
-        self._disruptions = Disruptions(
+        self._fault_injector = CriFaultInjector(
             client,
-            DisruptionNotes(options.folder / "disruptions", self._engine_key),
+            FaultNotes(options.folder / "disruptions", self._engine_key),
         )
 
     @property
     def name(self) -> str:
-        """The runtime's word in container IDs: containerd, cri-o."""
+        """The prefix of container IDs: containerd, cri-o."""
         return self._engine.name
 
     def on_clock_offset(self, tell: Callable[[timedelta], None]) -> None:
@@ -156,7 +172,7 @@ class CriRuntime:
         self._daemon_clock.on_offset(tell)
 
     async def version(self) -> str:
-        """Return name and version for people; raises when nobody answers."""
+        """Return name and version as text; raises if the runtime does not answer."""
         found = await self._client.call(calls.VERSION, cri.VersionRequest())
         return (
             f"{found.runtime_name} {found.runtime_version} "
@@ -164,15 +180,18 @@ class CriRuntime:
         )
 
     async def node(self) -> Node:
-        """Return what pods may be told of this machine."""
-        return node_of(
-            platform.node(), machine.address(), os.cpu_count(), machine.memory_bytes()
+        """Return this machine as a node, for the downward API."""
+        return build_node(
+            platform.node(),
+            host_address(),
+            os.cpu_count(),
+            host_memory_bytes(),
         )
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
-        """Return every pod of ours, dead containers too, each list newest first."""
-        sandboxes, containers = await self._listing.everything()
-        await self._rotation.look(containers)
+        """Return all our pods, exited containers included, newest first."""
+        sandboxes, containers = await self._listing.list_ours()
+        await self._rotation.rotate_long_logs(containers)
         return pod_statuses(sandboxes, containers)
 
     # -- sandboxes
@@ -204,50 +223,52 @@ class CriRuntime:
         return found.status
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
-        """Stop a sandbox; containers still running in it are killed."""
+        """Stop a sandbox; running containers in it are killed."""
         if await self._listing.our_sandbox(sandbox_id) is None:
             return
         request = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox_id)
         try:
             await self._client.call(calls.STOP_POD_SANDBOX, request)
-        except RefusedError as error:
+        except CriStatusError as error:
             if error.code is not grpc.StatusCode.NOT_FOUND:
                 raise
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
-        """Remove a sandbox, with containers that are left in it."""
+        """Remove a sandbox with its remaining containers."""
         found = await self._listing.our_sandbox(sandbox_id)
         if found is None:
             return
-        inside = await self._listing.ids_inside(sandbox_id)
+        inside = await self._listing.container_ids_in(sandbox_id)
         request = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id)
         try:
             await self._client.call(calls.REMOVE_POD_SANDBOX, request)
-        except RefusedError:
-            if not await self._listing.is_gone_soon(self._listing.sandbox, sandbox_id):
+        except CriStatusError:
+            if not await self._listing.wait_until_gone(
+                self._listing.sandbox, sandbox_id
+            ):
                 raise
         for gone in (sandbox_id, *inside):
             self._listing.forget(gone)
             self._ownership.forget(gone)
         if not await self._listing.has_sandboxes(found.pod.uid):
-            await asyncio.to_thread(self._files.forget_pod, found.pod)
+            await asyncio.to_thread(self._files.remove_pod_files, found.pod)
 
     def _sandbox_config(
         self, pod: Pod, attempt: int, proof: Mapping[str, str] = NO_LABELS
     ) -> cri.PodSandboxConfig:
-        with text_refusals():
+        with wrap_encoding_errors():
             return sandbox_config(
-                pod, attempt, self._options.owner, self._files.name_servers(pod), proof
+                pod, attempt, self._options.owner, self._files.resolv_conf(pod), proof
             )
 
     # -- images
 
     async def image_status(self, image: str) -> str | None:
-        """Return the ID of an image, None if it is not here."""
+        """Return the ID of an image, None if it is not present."""
         return await self._images.image_id(image)
 
     async def image_user(self, image: str) -> str:
-        """Return the user as the image has it, empty where it says nothing."""
+        """Return the user of the image's config, empty if it sets none."""
         return await self._images.user(image)
 
     async def pull_image(
@@ -260,15 +281,15 @@ class CriRuntime:
         return await self._images.pull(operation.image, config)
 
     async def image_store_id(self) -> str:
-        """Return nothing: the CRI has no name for a store.
+        """Return an empty ID: the CRI does not identify an image store.
 
-        Nor does it say when an image came, so that one which somebody else has pulled
-        again could not be told from ours. So none is noted as ours, and none collected.
+        Nor does it report when an image was pulled, so an image that somebody else
+        pulled again looks like ours. So no image counts as ours, and none is collected.
         """
         return ""
 
     async def list_images(self) -> tuple[StoredImage, ...]:
-        """Return every image that is here, whoever brought it."""
+        """Return all images."""
         return await self._images.list()
 
     async def image_copy(self, image_id: str) -> str | None:
@@ -280,7 +301,7 @@ class CriRuntime:
         await self._images.remove(image_id)
 
     async def image_filesystem(self) -> ImageFilesystem:
-        """Measure the disk that images are on."""
+        """Return size and free bytes of the image file system."""
         return await self._images.filesystem()
 
     # -- containers
@@ -295,7 +316,7 @@ class CriRuntime:
         own = operation.container
 
         async def make(proof: Mapping[str, str]) -> str:
-            with text_refusals():
+            with wrap_encoding_errors():
                 config = container_config(operation, self._options.owner, mounts, proof)
             request = cri.CreateContainerRequest(
                 pod_sandbox_id=operation.sandbox_id,
@@ -308,7 +329,7 @@ class CriRuntime:
         name = container_name(operation.pod.uid, own.name, operation.attempt)
         try:
             cri_id = await self._ownership.create(name, make)
-        except RefusedError as error:
+        except CriStatusError as error:
             image = operation.image_id or own.image
             if await self._images.image_id(image) is None:
                 raise ImageNotFoundError(str(error)) from error
@@ -344,12 +365,12 @@ class CriRuntime:
             await self._client.call(
                 calls.REMOVE_CONTAINER, cri.RemoveContainerRequest(container_id=cri_id)
             )
-        except RefusedError:
-            if not await self._listing.is_gone_soon(self._listing.container, cri_id):
+        except CriStatusError:
+            if not await self._listing.wait_until_gone(self._listing.container, cri_id):
                 raise
         self._listing.forget(cri_id)
         self._ownership.forget(cri_id)
-        await asyncio.to_thread(self._files.forget_container, found)
+        await asyncio.to_thread(self._files.remove_container_files, found)
 
     async def exec_sync(
         self,
@@ -372,7 +393,7 @@ class CriRuntime:
         What was frozen or cut off here goes on.
         """
         try:
-            await self._disruptions.undo()
+            await self._fault_injector.undo()
         finally:
             await self._client.close()
 
@@ -400,14 +421,14 @@ class CriRuntime:
 
     async def unowned_pods(self) -> tuple[UnownedPod, ...]:
         """Return the pods that other probetuis seem to have made."""
-        return unowned_pods(*await self._listing.not_ours())
+        return unowned_pods(*await self._listing.list_unowned())
 
     async def take_over(self, pod: UnownedPod) -> None:
         """Have a pod be ours from now on, because somebody said so.
 
         Its volumes and files are where its probetui has them, and stay there.
         """
-        sandboxes, containers = await self._listing.not_ours()
+        sandboxes, containers = await self._listing.list_unowned()
         for sandbox in sandboxes:
             if sandbox.status.sandbox_id in pod.things:
                 self._ownership.take_over(sandbox.status.sandbox_id, sandbox.name)
@@ -416,62 +437,62 @@ class CriRuntime:
             if cri_id in pod.things:
                 self._ownership.take_over(cri_id, container.name)
 
-    async def list_remains(self) -> tuple[RuntimePodStatus, ...]:
+    async def list_leftover_files(self) -> tuple[RuntimePodStatus, ...]:
         """Return the pods of ours of which there are files."""
         return tuple(
             RuntimePodStatus(pod.uid, pod.name, pod.namespace)
-            for pod in await asyncio.to_thread(self._files.list_remains)
+            for pod in await asyncio.to_thread(self._files.list_leftover_files)
         )
 
-    async def remove_remains(self, pod: RuntimePodStatus) -> None:
+    async def remove_leftover_files(self, pod: RuntimePodStatus) -> None:
         """Remove the files of a pod that has neither a sandbox nor volumes."""
         if not await self._listing.has_sandboxes(pod.pod_uid):
             name = PodName(pod.namespace, pod.name, pod.pod_uid)
-            await asyncio.to_thread(self._files.forget_pod, name)
+            await asyncio.to_thread(self._files.remove_pod_files, name)
             await asyncio.to_thread(self._files.remove_empty_volumes, pod.pod_uid)
 
-    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
-        """Freeze, signal or cut off a container, by the kernel of this machine."""
+    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
+        """Inject a fault, by the kernel of this machine."""
         cri_id = to_cri_id(container_id)
         if await self._listing.our_container(cri_id) is None:
             raise ContainerRuntimeError(f"no such container: {container_id}")
-        await self._disruptions.disrupt(cri_id, disruption)
+        await self._fault_injector.inject_fault(cri_id, fault)
 
-    async def undo_left_disruptions(self) -> list[str]:
+    async def undo_leftover_faults(self) -> list[str]:
         """Undo what a session left in force that was killed; return what was done."""
-        return await self._disruptions.undo_left()
+        return await self._fault_injector.undo_leftovers()
 
-    def why_not(self, pod: Pod, disruption: Disruption) -> str:
+    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
         """Return why it cannot be done to a pod, empty where it may be tried."""
-        return why_not(pod, disruption)
+        return fault_refusal(pod, fault)
 
     async def listeners(self, container_id: ContainerID) -> Listeners:
         """Return where the network of a container's pod is listened."""
         return await container_listeners(self._client, to_cri_id(container_id))
 
     async def watch(self) -> AsyncIterator[None]:
-        """Yield once per happening to us; raises when the connection breaks."""
+        """Yield once per event of our pods; raises when the stream breaks."""
         owner = self._options.owner
-        told = happenings(self._client, lambda event: is_of_owner(event, owner))
+        told = watch_events(self._client, lambda event: is_of_owner(event, owner))
         async with aclosing(told):
             async for _ in told:
                 yield
 
-    def foreign(self) -> ForeignCri:
+    def unmanaged(self) -> UnmanagedCriContainers:
         """Return the containers that others made."""
-        return ForeignCri(
+        return UnmanagedCriContainers(
             self._client,
             self._listing,
             self.name,
             self._options.exec_patience,
-            self._disruptions,
+            self._fault_injector,
             self._daemon_clock,
         )
 
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncIterator[LogLine]:
-        """Yield the last `tail` lines, then, if asked, what comes."""
+        """Yield the last `tail` lines of a log, then new ones if `follow` is set."""
         cri_id = to_cri_id(container_id)
         found = await self._listing.container(cri_id)
         if found is None:
@@ -481,10 +502,20 @@ class CriRuntime:
             now = await self._listing.container(cri_id)
             return now is None or now.status.state is RuntimeState.EXITED
 
-        lines = logs.follow(
+        lines = logs.follow_log(
             found.log_file, tail=tail, has_ended=has_ended if follow else None
         )
-        with system_refusals():
+        with wrap_os_errors():
             async with aclosing(lines):
                 async for line in lines:
                     yield self._daemon_clock.log_line(line)
+
+
+def host_address() -> str:
+    """Return the IP of this machine that connections to other machines come from."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(_TEST_NET)
+        except OSError:
+            return LOCALHOST
+        return str(probe.getsockname()[0])

@@ -4,37 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
-from typing import NamedTuple
+from datetime import datetime, timedelta
 
-from probetui.k8s.image import StoredImage
-from probetui.k8s.node import Node
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
     SandboxStatus,
+    StoredImage,
 )
-from probetui.kubelet.labels import (
+from probetui.kubelet.kuberuntime.labels import (
     CONTAINER_NAME,
     POD_NAME,
-    POD_NAMESPACE,
-    POD_UID,
     parse_container_annotations,
 )
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.translation import (
+    EPOCH,
+    IMAGE,
+    MADE_BY,
+    NONCE,
+    OWNER,
+    VERSION,
+    PodName,
+    build_pod_status,
+    pod_name_from_labels,
+)
 
-OWNER = "dev.probetui.owner"
-VERSION = "dev.probetui.version"
-IMAGE = "dev.probetui.image"
-NONCE = "dev.probetui.nonce"
-MADE_BY = "dev.probetui.made-by"
-"""What sets a sandbox or container apart from all others, and who asked for it: whose
-it is, the other labels do not say, as a kubelet hands on those of a manifest."""
-
-EPOCH = datetime.fromtimestamp(0, UTC)
 OUT_OF_MEMORY = "OOMKilled"
 
 _STATES: Mapping[int, RuntimeState] = {
@@ -44,16 +41,8 @@ _STATES: Mapping[int, RuntimeState] = {
 }
 
 
-class PodName(NamedTuple):
-    """What names a pod, as labels have it."""
-
-    namespace: str
-    name: str
-    uid: str
-
-
 @dataclass(frozen=True, slots=True)
-class SeenSandbox:
+class CriSandbox:
     """A sandbox as the runtime showed it; `owner` is empty for other people's.
 
     It is as we make it if its labels say the same as its metadata, and which version of
@@ -74,7 +63,7 @@ class SeenSandbox:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenContainer:
+class CriContainer:
     """A container as the runtime showed it.
 
     `message_file` is where on this machine it leaves its last words, empty for
@@ -112,21 +101,12 @@ def to_cri_id(container_id: str) -> str:
     return container_id.rpartition("://")[2]
 
 
-def instant(nanoseconds: int) -> datetime:
+def to_instant(nanoseconds: int) -> datetime:
     """Return an instant in microseconds; what never happened is in 1970, as in Go."""
     return EPOCH + timedelta(microseconds=nanoseconds // 1000)
 
 
-def pod_name(labels: Mapping[str, str]) -> PodName:
-    """Return what the labels of a sandbox or container say of its pod."""
-    return PodName(
-        labels.get(POD_NAMESPACE, ""),
-        labels.get(POD_NAME, ""),
-        labels.get(POD_UID, ""),
-    )
-
-
-def seen_sandbox(found: cri.PodSandboxStatus) -> SeenSandbox:
+def to_sandbox(found: cri.PodSandboxStatus) -> CriSandbox:
     """Return a sandbox; its address counts only while it is ready.
 
     Source: kuberuntime/kuberuntime_sandbox.go, v1.32.10, determinePodSandboxIPs.
@@ -141,12 +121,12 @@ def seen_sandbox(found: cri.PodSandboxStatus) -> SeenSandbox:
         found.id,
         is_ready,
         attempt=found.metadata.attempt,
-        created_at=instant(found.created_at),
+        created_at=to_instant(found.created_at),
         host_network=host_network,
         ip=ip,
     )
-    pod, own = pod_name(found.labels), found.metadata
-    return SeenSandbox(
+    pod, own = pod_name_from_labels(found.labels), found.metadata
+    return CriSandbox(
         found.labels.get(OWNER, ""),
         pod,
         status,
@@ -156,7 +136,7 @@ def seen_sandbox(found: cri.PodSandboxStatus) -> SeenSandbox:
     )
 
 
-def seen_container(found: cri.ContainerStatus, runtime_name: str) -> SeenContainer:
+def to_container(found: cri.ContainerStatus, runtime_name: str) -> CriContainer:
     """Return a container, its last words left out.
 
     Source: kuberuntime/kuberuntime_container.go, v1.32.10, toKubeContainerStatus,
@@ -165,12 +145,12 @@ def seen_container(found: cri.ContainerStatus, runtime_name: str) -> SeenContain
     annotations = parse_container_annotations(found.annotations)
     message_path = annotations.termination_message_path
     files = (
-        each.host_path
-        for each in found.mounts
-        if message_path and each.container_path == message_path
+        mount.host_path
+        for mount in found.mounts
+        if message_path and mount.container_path == message_path
     )
-    pod = pod_name(found.labels)
-    return SeenContainer(
+    pod = pod_name_from_labels(found.labels)
+    return CriContainer(
         found.labels.get(OWNER, ""),
         pod,
         container_status(found, runtime_name),
@@ -197,7 +177,7 @@ def container_status(
         to_container_id(runtime_name, found.id),
         found.labels.get(CONTAINER_NAME) or found.metadata.name,
         _STATES.get(found.state, RuntimeState.UNKNOWN),
-        created_at=instant(found.created_at),
+        created_at=to_instant(found.created_at),
         image=found.annotations.get(IMAGE) or found.image.image,
         image_ref=found.image_ref,
         image_id=found.image_id or found.image_ref,
@@ -205,15 +185,15 @@ def container_status(
         hash=annotations.hash,
     )
     if status.state is not RuntimeState.CREATED:
-        status = replace(status, started_at=instant(found.started_at))
+        status = replace(status, started_at=to_instant(found.started_at))
     if status.state is not RuntimeState.EXITED:
         return status
     usual_reason = "Error" if found.exit_code else "Completed"
     return replace(
         status,
         # A runtime notes a start after it happened, and a quick end before that.
-        started_at=instant(min(found.started_at, found.finished_at)),
-        finished_at=instant(found.finished_at),
+        started_at=to_instant(min(found.started_at, found.finished_at)),
+        finished_at=to_instant(found.finished_at),
         exit_code=found.exit_code,
         reason=found.reason or usual_reason,
         message=found.message,
@@ -222,7 +202,7 @@ def container_status(
 
 
 def pod_statuses(
-    sandboxes: Iterable[SeenSandbox], containers: Iterable[SeenContainer]
+    sandboxes: Iterable[CriSandbox], containers: Iterable[CriContainer]
 ) -> tuple[RuntimePodStatus, ...]:
     """Return the pods, by name, that sandboxes and containers belong to."""
     by_pod: dict[PodName, tuple[list[SandboxStatus], list[RuntimeContainerStatus]]] = {}
@@ -230,29 +210,7 @@ def pod_statuses(
         by_pod.setdefault(sandbox.pod, ([], []))[0].append(sandbox.status)
     for container in containers:
         by_pod.setdefault(container.pod, ([], []))[1].append(container.status)
-    return tuple(_pod_status(pod, *by_pod[pod]) for pod in sorted(by_pod))
-
-
-def _pod_status(
-    pod: PodName,
-    sandboxes: list[SandboxStatus],
-    containers: list[RuntimeContainerStatus],
-) -> RuntimePodStatus:
-    sandboxes.sort(key=lambda each: (_order(each), each.attempt), reverse=True)
-    containers.sort(key=lambda each: (_order(each), each.restart_count), reverse=True)
-    newest = sandboxes[0] if sandboxes else None
-    return RuntimePodStatus(
-        pod.uid,
-        pod.name,
-        pod.namespace,
-        tuple(sandboxes),
-        tuple(containers),
-        ips=(newest.ip,) if newest and newest.is_ready and newest.ip else (),
-    )
-
-
-def _order(part: SandboxStatus | RuntimeContainerStatus) -> datetime:
-    return part.created_at or EPOCH
+    return tuple(build_pod_status(pod, *by_pod[pod]) for pod in sorted(by_pod))
 
 
 def is_of_owner(event: cri.ContainerEventResponse, owner: str) -> bool:
@@ -267,15 +225,19 @@ def image_user(image: cri.Image) -> str:
     return str(image.uid.value) if image.HasField("uid") else image.username
 
 
-def stored_images(
+def to_stored_images(
     images: Iterable[cri.Image], containers: Iterable[cri.Container]
 ) -> tuple[StoredImage, ...]:
     """Return the images that are here, with the containers that have them."""
     users: dict[str, list[str]] = {}
-    for each in containers:
-        for reference in {each.image_id, each.image_ref, each.image.image} - {""}:
-            users.setdefault(reference, []).append(_user_name(each))
-    return tuple(_stored_image(each, users) for each in images)
+    for container in containers:
+        for reference in {
+            container.image_id,
+            container.image_ref,
+            container.image.image,
+        } - {""}:
+            users.setdefault(reference, []).append(_user_name(container))
+    return tuple(_stored_image(image, users) for image in images)
 
 
 def _user_name(container: cri.Container) -> str:
@@ -285,17 +247,7 @@ def _user_name(container: cri.Container) -> str:
 
 def _stored_image(image: cri.Image, users: Mapping[str, list[str]]) -> StoredImage:
     names = (*image.repo_tags, *image.repo_digests)
-    found = (name for each in (image.id, *names) for name in users.get(each, ()))
+    found = (user for name in (image.id, *names) for user in users.get(name, ()))
     return StoredImage(
         image.id, names, image.size, tuple(sorted(set(found))), is_pinned=image.pinned
-    )
-
-
-def node_of(name: str, ip: str, cpus: int | None, memory_bytes: int) -> Node:
-    """Return this machine; what is not known of it is 0 or None."""
-    known = {"cpu": cpus, "memory": memory_bytes}
-    return Node(
-        name.lower() or "localhost",
-        ip,
-        {each: Decimal(amount) for each, amount in known.items() if amount},
     )

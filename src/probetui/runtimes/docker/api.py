@@ -1,4 +1,4 @@
-"""The SDK's client, with the few calls that it offers only in part."""
+"""The SDK's low-level client, with the calls that it lacks or offers only in part."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ import requests
 import requests.adapters
 from docker.utils.json_stream import json_stream
 
-from probetui.runtimes.docker.transport import SocketAdapter
+from probetui.runtimes.docker.transport import UnixSocketAdapter
 
 OLDEST_API_VERSION = "1.32"
-"""The first in which a sandbox may share its IPC namespace (Docker 17.09)."""
+"""The first one in which a sandbox may share its IPC namespace (Docker 17.09)."""
 
 SOCKET_SCHEME = "http+unix://"
 
 PIECE_BYTES = 64 * 1024
 
 NOT_KEPT = {"Connection": "close"}
-"""For answers that are closed from another thread while they are being read: such a
-connection must not go back to the pool, where the next call would find it closed.
-"""
+"""For responses that another thread closes while they are read: their connection must
+not return to the pool, where the next call would find it closed."""
 
 
-class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
+class DockerApi(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
     """The low-level client; every call blocks, and may be made from any thread.
 
     Args:
@@ -43,7 +42,7 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
     def __init__(
         self, url: str, *, tls: Any = None, timeout_seconds: int, connections: int
     ) -> None:
-        # With a version given, the SDK does not call before its transport is replaced.
+        # Given a version, the SDK makes no call before its transport is replaced.
         super().__init__(
             base_url=url,
             tls=tls or False,
@@ -58,12 +57,12 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
             raise
 
     def _replace_transport(self, url: str, connections: int) -> None:
-        """Keep as many connections open as there may be calls."""
+        """Keep a connection open for each call that may be made at the same time."""
         address = str(docker.utils.parse_host(url))
         if address.startswith(SOCKET_SCHEME):
             path = "/" + address.removeprefix(SOCKET_SCHEME).lstrip("/")
-            self.mount("http+docker://", SocketAdapter(path, connections))
-            # A socket has neither proxies nor a line in ~/.netrc to look up each time.
+            self.mount("http+docker://", UnixSocketAdapter(path, connections))
+            # A socket needs neither proxies nor ~/.netrc, which are read for each call.
             self.trust_env = False
         elif address.startswith(("http://", "https://")):
             adapter = requests.adapters.HTTPAdapter(pool_maxsize=connections)
@@ -76,17 +75,17 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
         command: tuple[str, ...],
         environment: Mapping[str, str],
     ) -> str:
-        """Prepare a command and return the ID of its exec."""
+        """Create an exec and return its ID."""
         created = self.exec_create(
             container_id, list(command), environment=dict(environment)
         )
         return str(created["Id"])
 
-    def begin_exec(self, exec_id: str) -> requests.Response:
-        """Start a prepared command and return what its output comes on.
+    def start_exec(self, exec_id: str) -> requests.Response:
+        """Start an exec and return the response that its output follows.
 
-        The SDK's own `exec_start` gives the socket below the response and thereby
-        drops what was already read behind the response's head.
+        The SDK's own `exec_start` returns the socket below the response, without what
+        was already read after the response's head.
         """
         response: requests.Response = self._post_json(
             self._url("/exec/{0}/start", exec_id),
@@ -100,9 +99,9 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
     def open_logs(
         self, container_id: str, *, tail: int, follow: bool
     ) -> docker.types.CancellableStream:
-        """Return a log's bytes as they come, both streams still in one.
+        """Return the log's bytes as they arrive, both streams multiplexed.
 
-        The SDK's own `logs` drops which of the two a line came from.
+        The SDK's own `logs` loses which stream a line came from.
         """
         parameters = {
             "stdout": 1,
@@ -121,9 +120,9 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
         return self._cancellable(response, _pieces(response))
 
     def path_stat(self, container_id: str, path: str) -> dict[str, Any] | None:
-        """Return what is known of a file in a container, None if there is none.
+        """Return the stat of a file in a container, None if there is none.
 
-        The SDK's own `get_archive` would bring the file as well.
+        The SDK's own `get_archive` would transfer the file as well.
         """
         response = self.head(
             self._url("/containers/{0}/archive", container_id),
@@ -139,9 +138,9 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
         return found
 
     def open_pull(self, image: str) -> docker.types.CancellableStream:
-        """Pull an image and return what the daemon says of it, as dictionaries.
+        """Pull an image and return the daemon's messages, as dictionaries.
 
-        The SDK's own `pull` gives a stream that cannot be cancelled.
+        The SDK's own `pull` returns a stream that cannot be cancelled.
         """
         repository, tag = docker.utils.parse_repository_tag(image)
         registry, _ = docker.auth.resolve_repository_name(repository)
@@ -157,7 +156,7 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
         return self._cancellable(response, json_stream(_pieces(response)))
 
     def _raise_for_status(self, response: requests.Response) -> None:
-        """Raise the SDK's error also for what only answers somewhat like Docker."""
+        """Raise the SDK's error also for servers that only resemble Docker."""
         try:
             super()._raise_for_status(response)
         except (KeyError, TypeError) as error:
@@ -173,6 +172,6 @@ class Api(docker.APIClient):  # type: ignore[misc]  # the SDK has no type hints
 
 
 def _pieces(response: requests.Response) -> Iterator[bytes]:
-    """Yield a body as it comes, without waiting for a piece to be full."""
+    """Yield a body as it arrives, without waiting for a full piece."""
     pieces: Iterator[bytes] = response.raw.stream(PIECE_BYTES, decode_content=False)
     return pieces

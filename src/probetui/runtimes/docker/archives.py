@@ -1,4 +1,4 @@
-"""Tar archives, which is how files get into and out of what Docker keeps.
+"""Tar archives, with which files are copied into and out of containers.
 
 Source: pkg/volume/util/atomic_writer.go, pkg/volume/volume_linux.go, v1.32.10, Write,
 SetVolumeOwnership.
@@ -23,22 +23,22 @@ GROUP_MAY_READ = 0o440
 GROUP_MAY_ENTER = 0o110
 
 DATA = "..data"
-"""The link that leads to the files there are now."""
+"""The link to the folder with the current files."""
 
 CHUNK_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
-    """A folder; one that is there gets this mode."""
+class ArchiveFolder:
+    """A folder; an existing one gets this mode."""
 
     path: str
     mode: int = FOLDER_MODE
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A file, which takes the place of another one."""
+class ArchiveFile:
+    """A file, which replaces an existing one."""
 
     path: str
     content: bytes
@@ -46,18 +46,18 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A symbolic link, which takes the place of another one."""
+class ArchiveLink:
+    """A symbolic link, which replaces an existing one."""
 
     path: str
     target: str
 
 
-Entry = Folder | File | Link
+ArchiveEntry = ArchiveFolder | ArchiveFile | ArchiveLink
 
 
-def pack(entries: Iterable[Entry], at: datetime, group: int = 0) -> bytes:
-    """Return an archive of entries that belong to root and a group."""
+def pack(entries: Iterable[ArchiveEntry], at: datetime, group: int = 0) -> bytes:
+    """Return an archive of entries owned by root and a group."""
     packed = BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for entry in entries:
@@ -65,56 +65,58 @@ def pack(entries: Iterable[Entry], at: datetime, group: int = 0) -> bytes:
             member.mtime = int(at.timestamp())
             member.gid = group
             match entry:
-                case Folder(mode=mode):
+                case ArchiveFolder(mode=mode):
                     member.type, member.mode = tarfile.DIRTYPE, mode
                     archive.addfile(member)
-                case Link(target=target):
+                case ArchiveLink(target=target):
                     member.type, member.mode = tarfile.SYMTYPE, LINK_MODE
                     member.linkname = target
                     archive.addfile(member)
-                case File(content=content, mode=mode):
+                case ArchiveFile(content=content, mode=mode):
                     member.size, member.mode = len(content), mode
                     archive.addfile(member, BytesIO(content))
     return packed.getvalue()
 
 
-def volume_root(root: str, group: int | None) -> Folder:
-    """Return the folder that is a volume; everybody may write in it."""
-    return Folder(root, VOLUME_MODE | (SET_GROUP if group is not None else 0))
+def volume_root(root: str, group: int | None) -> ArchiveFolder:
+    """Return the folder of a volume; everybody may write to it."""
+    return ArchiveFolder(root, VOLUME_MODE | (SET_GROUP if group is not None else 0))
 
 
 def volume_entries(
     root: str, files: Iterable[VolumeFile], stamp: str, group: int | None
-) -> list[Entry]:
-    """Return what makes files appear in a volume, or change, as one.
+) -> list[ArchiveEntry]:
+    """Return the entries that add or replace all files of a volume atomically.
 
-    The files are in a folder that is called `stamp`, to which `..data` leads; what
-    containers see are links through it.
+    The files are in a folder named `stamp`, to which the link `..data` points;
+    containers see links through it.
     """
     files = tuple(files)
     for_group = 0 if group is None else GROUP_MAY_READ
     folder_mode = FOLDER_MODE
     if group is not None:
         folder_mode |= SET_GROUP | GROUP_MAY_ENTER
-    folders = dict.fromkeys(parent for each in files for parent in _parents(each.path))
+    folders = dict.fromkeys(parent for file in files for parent in _parents(file.path))
     return [
         volume_root(root, group),
-        Folder(f"{root}/{stamp}", folder_mode),
-        *(Folder(f"{root}/{stamp}/{each}", folder_mode) for each in folders),
+        ArchiveFolder(f"{root}/{stamp}", folder_mode),
+        *(ArchiveFolder(f"{root}/{stamp}/{folder}", folder_mode) for folder in folders),
         *(
-            File(f"{root}/{stamp}/{each.path}", each.content, each.mode | for_group)
-            for each in files
+            ArchiveFile(
+                f"{root}/{stamp}/{file.path}", file.content, file.mode | for_group
+            )
+            for file in files
         ),
-        Link(f"{root}/{DATA}", stamp),
+        ArchiveLink(f"{root}/{DATA}", stamp),
         *(
-            Link(f"{root}/{name}", f"{DATA}/{name}")
-            for name in dict.fromkeys(each.path.split("/")[0] for each in files)
+            ArchiveLink(f"{root}/{name}", f"{DATA}/{name}")
+            for name in dict.fromkeys(file.path.split("/")[0] for file in files)
         ),
     ]
 
 
 def last_bytes(pieces: Iterable[bytes], limit: int) -> bytes:
-    """Return the end of the only file in an archive, however long that is."""
+    """Return the last `limit` bytes of the only file in an archive."""
     with tarfile.open(fileobj=BufferedReader(_Pieces(pieces)), mode="r|") as archive:
         for member in archive:
             content = archive.extractfile(member)
@@ -134,7 +136,7 @@ def _parents(path: str) -> Iterator[str]:
 
 
 class _Pieces(RawIOBase):
-    """A file to read from, made of pieces as they come."""
+    """A readable file made of the pieces of a stream."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)

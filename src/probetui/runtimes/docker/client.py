@@ -1,4 +1,4 @@
-"""The SDK's blocking calls, made in threads; the only module that has threads."""
+"""A client for coroutines that makes the SDK's blocking calls in threads."""
 
 from __future__ import annotations
 
@@ -6,47 +6,52 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from probetui.errors import ContainerRuntimeError
-from probetui.runtimes.docker.api import Api
-from probetui.runtimes.docker.faults import FOREIGN_ERRORS, runtime_error
+from probetui.runtimes.docker.api import DockerApi
+from probetui.runtimes.docker.errors import (
+    NOT_FOUND,
+    SDK_ERRORS,
+    DockerStatusError,
+    to_runtime_error,
+)
 
 T = TypeVar("T")
 
 SHORT_CALLS = 32
-"""Calls that the daemon answers soon; what is more waits for its turn."""
+"""The limit of concurrent calls that the daemon answers soon; others wait."""
 
 LONG_CALLS = 512
-"""Calls that may last: stopping with a grace period, pulling, following."""
+"""The limit of concurrent long calls: stopping with a grace period, pulls, streams."""
 
 PIECES_AHEAD = 256
-"""How far a stream may run ahead of its reader before its thread waits."""
+"""How many pieces of a stream are buffered before its thread waits."""
 
 
-class Stream(Protocol):
-    """What a blocking call may return to be followed; `close` wakes its reader."""
+class ClosableStream(Protocol):
+    """A blocking stream; `close` unblocks the thread that reads it."""
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the pieces as they come."""
+        """Yield the pieces as they arrive."""
 
     def close(self) -> None:
-        """End it from another thread."""
+        """End the stream, from another thread."""
 
 
-class Threads:
+class DaemonThreads:
     """Daemon threads for blocking calls, started when needed, at most `limit`.
 
-    The standard library's pool is not used because the interpreter waits for its
-    threads at exit, and a call to a daemon that hangs may last for minutes.
+    `ThreadPoolExecutor` is not used: the interpreter joins its threads at exit, and a
+    call to a daemon that hangs may last for minutes.
 
     Args:
         limit: how many calls run at the same time.
-        name: a prefix for the names of the threads.
-        time: returns seconds; differences tell how long a call waited.
+        name: a prefix of the threads' names.
+        time: returns seconds, for measuring how long calls wait.
     """
 
     def __init__(self, limit: int, name: str, time: Callable[[], float]) -> None:
@@ -62,7 +67,7 @@ class Threads:
 
     @property
     def wait(self) -> timedelta:
-        """How long calls wait for a thread at the moment."""
+        """How long calls currently wait for a thread."""
         with self._changed:
             waited = self._last_wait
             if self._waiting:
@@ -70,7 +75,7 @@ class Threads:
         return timedelta(seconds=waited)
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Let a thread do some work as soon as one is free."""
+        """Run a function in the next free thread."""
         future: Future[T] = Future()
 
         def job() -> None:
@@ -78,7 +83,7 @@ class Threads:
                 return
             try:
                 result = work()
-            except BaseException as error:  # noqa: BLE001  # the waiting task gets it
+            except BaseException as error:  # noqa: BLE001  # raised in the task
                 future.set_exception(error)
             else:
                 future.set_result(result)
@@ -97,7 +102,7 @@ class Threads:
         return future
 
     def close(self) -> None:
-        """Take no more work; threads end when what they do is done."""
+        """Accept no more work; threads end after their current call."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -105,7 +110,7 @@ class Threads:
     def _serve(self) -> None:
         while (job := self._next()) is not None:
             job()
-            # Not to keep a result alive until the next call.
+            # Otherwise the result stays alive until the next call.
             del job
 
     def _next(self) -> Callable[[], None] | None:
@@ -122,64 +127,72 @@ class Threads:
             return job
 
 
-class Client:
+class DockerClient:
     """Docker's API for coroutines.
 
-    Every method may be cancelled; a call that is already on its way then ends
-    unheard. Raises `ContainerRuntimeError`, as `RefusedError` where there is an HTTP
-    status.
+    Every method may be cancelled: a call that was sent then goes on without a waiter.
+    Raises `ContainerRuntimeError`; where there is an HTTP status, `DockerStatusError`.
 
     Args:
         api: the SDK's client; it is closed together with this.
         short_calls: how many short calls run at the same time.
     """
 
-    def __init__(self, api: Api, *, short_calls: int = SHORT_CALLS) -> None:
+    def __init__(self, api: DockerApi, *, short_calls: int = SHORT_CALLS) -> None:
         time = asyncio.get_running_loop().time
         self._api = api
-        self._short = Threads(short_calls, "docker", time)
-        self._long = Threads(LONG_CALLS, "docker-long", time)
+        self._short = DaemonThreads(short_calls, "docker", time)
+        self._long = DaemonThreads(LONG_CALLS, "docker-long", time)
 
     @property
     def pool_wait(self) -> timedelta:
-        """How long short calls, those of probes among them, wait for a thread."""
+        """How long short calls, including those of probes, wait for a thread."""
         return self._short.wait
 
     async def call(
         self,
-        work: Callable[[Api], T],
+        work: Callable[[DockerApi], T],
         *,
-        unheard: Callable[[T], None] = lambda _: None,
+        discard: Callable[[T], None] = lambda _: None,
     ) -> T:
         """Make a call that the daemon answers soon.
 
         Args:
-            work: what to do with the SDK's client.
-            unheard: gets a result that nobody waits for any more.
+            work: makes the call with the SDK's client.
+            discard: gets the result if the caller was cancelled.
         """
-        return await self._in_thread(self._short, work, unheard)
+        return await self._in_thread(self._short, work, discard)
 
     async def call_long(
         self,
-        work: Callable[[Api], T],
+        work: Callable[[DockerApi], T],
         *,
-        unheard: Callable[[T], None] = lambda _: None,
+        discard: Callable[[T], None] = lambda _: None,
     ) -> T:
-        """Make a call that may last; it takes no thread from short ones."""
-        return await self._in_thread(self._long, work, unheard)
+        """Make a call that may take long; short calls do not wait for it."""
+        return await self._in_thread(self._long, work, discard)
+
+    async def call_or_none(self, work: Callable[[DockerApi], T]) -> T | None:
+        """Make a call that the daemon answers soon; None if it answers 404."""
+        try:
+            return await self.call(work)
+        except DockerStatusError as error:
+            if error.status != NOT_FOUND:
+                raise
+            return None
 
     async def follow(
-        self, opened_by: Callable[[Api], Stream]
+        self, opened_by: Callable[[DockerApi], ClosableStream]
     ) -> AsyncGenerator[Any, None]:
-        """Yield the pieces of a stream as they come, until it ends or breaks."""
-        stream = await self.call_long(opened_by, unheard=_close)
+        """Yield the pieces of a stream as they arrive, until it ends or fails."""
+        stream = await self.call_long(opened_by, discard=_close)
         loop = asyncio.get_running_loop()
         pieces: asyncio.Queue[tuple[Any, bool]] = asyncio.Queue()
         room = threading.Semaphore(PIECES_AHEAD)
         left = threading.Event()
 
         def hand_over(piece: Any, *, last: bool = False) -> None:
-            # The loop may be gone when a stream ends long after its reader.
+            # The loop may be closed when a stream ends long after its reader.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(pieces.put_nowait, (piece, last))
 
@@ -191,8 +204,8 @@ class Client:
                     if left.is_set():
                         break
                     hand_over(piece)
-            except FOREIGN_ERRORS as foreign:
-                error = runtime_error(foreign)
+            except SDK_ERRORS as sdk_error:
+                error = to_runtime_error(sdk_error)
             finally:
                 hand_over(error, last=True)
 
@@ -211,50 +224,62 @@ class Client:
             room.release()
             _close(stream)
 
+    async def events(
+        self, filters: Mapping[str, list[str]]
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Yield the daemon's events that match filters; raises when the stream ends."""
+        events = self.follow(lambda api: api.events(filters=filters, decode=True))
+        async with contextlib.aclosing(events):
+            async for event in events:
+                yield event
+        raise ContainerRuntimeError(
+            "the event stream was interrupted", unreachable=True
+        )
+
     async def close(self) -> None:
-        """Close the connections that are not in use and let the threads end."""
+        """Close idle connections and let the threads end."""
         self._short.close()
         self._long.close()
         self._api.close()
 
     async def _in_thread(
         self,
-        threads: Threads,
-        work: Callable[[Api], T],
-        unheard: Callable[[T], None],
+        threads: DaemonThreads,
+        work: Callable[[DockerApi], T],
+        discard: Callable[[T], None],
     ) -> T:
         def guarded() -> T:
             try:
                 return work(self._api)
-            except FOREIGN_ERRORS as foreign:
-                raise runtime_error(foreign) from foreign
+            except SDK_ERRORS as sdk_error:
+                raise to_runtime_error(sdk_error) from sdk_error
 
         future = threads.submit(guarded)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            future.add_done_callback(lambda done: _hand_back(done, unheard))
+            future.add_done_callback(lambda done: _hand_back(done, discard))
             raise
 
 
-async def run_apart(work: Callable[[], T]) -> T:
-    """Do something that blocks before there is a client, in a thread of its own.
+async def run_in_own_thread(work: Callable[[], T]) -> T:
+    """Run a blocking function in a thread of its own, before there is a client.
 
-    Foreign errors are left as they are. One who is cancelled does not wait.
+    Errors of the SDK are not converted. Cancelling does not wait for the thread.
     """
-    threads = Threads(1, "docker-connect", asyncio.get_running_loop().time)
+    threads = DaemonThreads(1, "docker-connect", asyncio.get_running_loop().time)
     try:
         return await asyncio.wrap_future(threads.submit(work))
     finally:
         threads.close()
 
 
-def _hand_back(done: Future[T], unheard: Callable[[T], None]) -> None:
+def _hand_back(done: Future[T], discard: Callable[[T], None]) -> None:
     if not done.cancelled() and done.exception() is None:
-        unheard(done.result())
+        discard(done.result())
 
 
-def _close(stream: Stream) -> None:
-    """End a stream; one that has ended already, or cannot be ended, is left."""
-    with contextlib.suppress(*FOREIGN_ERRORS):
+def _close(stream: ClosableStream) -> None:
+    """Close a stream; errors mean that it has ended already."""
+    with contextlib.suppress(*SDK_ERRORS):
         stream.close()

@@ -1,4 +1,4 @@
-"""Finding a Docker daemon: where it is looked for, in order, and what came of it."""
+"""Connecting to a Docker daemon: the endpoints to try, and the first that answers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from docker.context.config import get_current_context_name, get_meta_dir
 
 from probetui.errors import RuntimeUnavailableError
 from probetui.ports import Clock
-from probetui.runtimes.docker.api import OLDEST_API_VERSION, Api
-from probetui.runtimes.docker.client import LONG_CALLS, SHORT_CALLS, run_apart
-from probetui.runtimes.docker.faults import FOREIGN_ERRORS, diagnose
-from probetui.runtimes.docker.reach import Daemon
+from probetui.runtimes.docker.api import OLDEST_API_VERSION, DockerApi
+from probetui.runtimes.docker.client import LONG_CALLS, SHORT_CALLS, run_in_own_thread
+from probetui.runtimes.docker.errors import SDK_ERRORS, diagnose
+from probetui.runtimes.docker.port_publishing import DockerDaemon
 from probetui.runtimes.docker.runtime import DockerOptions, DockerRuntime
 
 REQUEST_SECONDS = 120
 """How long a daemon may take to answer; the kubelet's runtimeRequestTimeout."""
 
 PING_SECONDS = 10
-"""How long it may take to answer the first time."""
+"""How long it may take to answer the first request."""
 
 NAME_ENDPOINT = "name one as in unix:///var/run/docker.sock or tcp://HOST:2375"
 FORWARD_SOCKET = (
@@ -41,10 +41,13 @@ DEFAULT_SOCKET = "unix:///var/run/docker.sock"
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a daemon may be, and who says so.
+class DockerEndpoint:
+    """An endpoint of a daemon.
 
-    `url` is as Docker writes it: `unix://`, `tcp://` or `ssh://`.
+    Attributes:
+        url: as Docker writes it: `unix://`, `tcp://` or `ssh://`.
+        source: the option, variable or default that it comes from.
+        tls: the SDK's `TLSConfig`, None for none.
     """
 
     url: str
@@ -56,56 +59,59 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """What came of trying an endpoint; `api` is there if it answered."""
+class DockerConnectionAttempt:
+    """The outcome of trying an endpoint; `api` is set if it answered."""
 
-    endpoint: Endpoint
+    endpoint: DockerEndpoint
     outcome: str
     advice: str = ""
-    api: Api | None = None
+    api: DockerApi | None = None
 
 
-def endpoints(
+def list_endpoints(
     host: str | None, context: str | None, environ: Mapping[str, str]
-) -> tuple[Endpoint, ...]:
-    """Return where to look, in order.
+) -> tuple[DockerEndpoint, ...]:
+    """Return the endpoints to try, in order.
 
-    An endpoint that somebody named is the only one: the option, then `DOCKER_HOST`,
-    then `DOCKER_CONTEXT`, then the current context, as in Docker's own client.
-    Otherwise the default socket comes first and the other known ones follow.
+    A named endpoint is the only one: the options, then `DOCKER_HOST`, then
+    `DOCKER_CONTEXT`, then the current context, as in Docker's own client. Otherwise it
+    is the default socket, followed by those of other engines that exist.
 
-    Raises `RuntimeUnavailableError` for a context that is not there or broken.
+    Raises:
+        RuntimeUnavailableError: a context does not exist or cannot be read.
     """
     if host:
-        return (Endpoint(host, "option --host", _tls(environ)),)
+        return (DockerEndpoint(host, "option --host", _tls(environ)),)
     if context:
         return (_of_context(context, "option --context"),)
     if named := environ.get("DOCKER_HOST"):
-        return (Endpoint(named, "DOCKER_HOST", _tls(environ)),)
+        return (DockerEndpoint(named, "DOCKER_HOST", _tls(environ)),)
     if name := environ.get("DOCKER_CONTEXT"):
         return (_of_context(name, "DOCKER_CONTEXT"),)
     current = str(_read_contexts(get_current_context_name))
     if current != "default":
         return (_of_context(current, "current context"),)
     return (
-        Endpoint(DEFAULT_SOCKET, "default"),
+        DockerEndpoint(DEFAULT_SOCKET, "default"),
         *(_known_sockets(environ)),
     )
 
 
-def attempts(found: tuple[Endpoint, ...]) -> Iterator[Attempt]:
-    """Yield what comes of each endpoint, in order, up to the first that answers."""
+def try_endpoints(
+    found: tuple[DockerEndpoint, ...],
+) -> Iterator[DockerConnectionAttempt]:
+    """Yield the outcome for each endpoint, up to the first that answers."""
     for endpoint in found:
-        attempt = _try(endpoint)
+        attempt = _try_endpoint(endpoint)
         yield attempt
         if attempt.api is not None:
             return
 
 
-def unavailable(tried: list[Attempt]) -> RuntimeUnavailableError:
-    """Return the error that says what was tried and what to do."""
-    lines = [f"{each.endpoint}: {each.outcome}" for each in tried]
-    # What is known of the first place is worth more than that others are empty.
+def unavailable_error(tried: list[DockerConnectionAttempt]) -> RuntimeUnavailableError:
+    """Return the error that names every endpoint tried, and what to do."""
+    lines = [f"{attempt.endpoint}: {attempt.outcome}" for attempt in tried]
+    # The first endpoint is the most likely one; others may not even exist.
     advice = tried[0].advice
     return RuntimeUnavailableError(
         f"no Docker daemon answers: {'; '.join(lines)}; {advice}", tried=lines
@@ -125,82 +131,89 @@ async def connect(
     Args:
         clock: the session's.
         options: how pods are run.
-        host: the endpoint that the user named, as Docker writes it.
-        context: the Docker context that the user named.
-        environ: where `DOCKER_HOST` and the like are looked up.
+        host: the endpoint of `--host`, as Docker writes it.
+        context: the Docker context of `--context`.
+        environ: the environment, for `DOCKER_HOST` and the like.
 
-    Raises `RuntimeUnavailableError`, which says what was tried and what to do.
+    Raises:
+        RuntimeUnavailableError: none answers; it says what was tried and what to do.
     """
 
-    def find() -> tuple[Api, Daemon]:
-        tried = list(attempts(endpoints(host, context, environ)))
+    def find_daemon() -> tuple[DockerApi, DockerDaemon]:
+        tried = list(try_endpoints(list_endpoints(host, context, environ)))
         found = tried[-1]
         if found.api is None:
-            raise unavailable(tried)
+            raise unavailable_error(tried)
         try:
             api = found.api
-            return api, Daemon.of(found.endpoint.url, api.info(), api.version())
-        except FOREIGN_ERRORS as error:
+            return api, DockerDaemon.of(found.endpoint.url, api.info(), api.version())
+        except SDK_ERRORS as error:
             found.api.close()
-            raise unavailable([*tried[:-1], _failed(found.endpoint, error)]) from error
+            raise unavailable_error(
+                [*tried[:-1], _failed(found.endpoint, error)]
+            ) from error
 
-    api, daemon = await run_apart(find)
+    api, daemon = await run_in_own_thread(find_daemon)
     return DockerRuntime(api, daemon, clock, options)
 
 
-async def describe(
+async def describe_endpoints(
     *,
     host: str | None = None,
     context: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[tuple[str, str], ...]:
-    """Return the endpoints that `connect` would try, each with what comes of it."""
+    """Return the endpoints that `connect` would try, each with its outcome."""
 
-    def look() -> tuple[tuple[str, str], ...]:
+    def try_all() -> tuple[tuple[str, str], ...]:
         try:
             found = []
-            for each in attempts(endpoints(host, context, environ)):
-                found.append((str(each.endpoint), each.outcome))
-                if each.api is not None:
-                    each.api.close()
+            for attempt in try_endpoints(list_endpoints(host, context, environ)):
+                found.append((str(attempt.endpoint), attempt.outcome))
+                if attempt.api is not None:
+                    attempt.api.close()
         except RuntimeUnavailableError as error:
             return (("docker", str(error)),)
         return tuple(found)
 
-    return await run_apart(look)
+    return await run_in_own_thread(try_all)
 
 
-def _try(endpoint: Endpoint) -> Attempt:
+def _try_endpoint(endpoint: DockerEndpoint) -> DockerConnectionAttempt:
     if endpoint.url.startswith("ssh://"):
-        # The SDK's streams over SSH can neither be cancelled nor waited for.
-        return Attempt(endpoint, "ssh:// is not supported", FORWARD_SOCKET)
+        # The SDK's streams over SSH cannot be cancelled.
+        return DockerConnectionAttempt(
+            endpoint, "ssh:// is not supported", FORWARD_SOCKET
+        )
     try:
-        api = Api(
+        api = DockerApi(
             endpoint.url,
             tls=endpoint.tls,
             timeout_seconds=PING_SECONDS,
             connections=SHORT_CALLS + LONG_CALLS,
         )
-    except FOREIGN_ERRORS as error:
+    except SDK_ERRORS as error:
         return _failed(endpoint, error)
-    except ValueError as error:  # the SDK takes the text apart with urllib
-        return Attempt(endpoint, f"is not a Docker endpoint: {error}", NAME_ENDPOINT)
+    except ValueError as error:  # the SDK parses the URL with urllib
+        return DockerConnectionAttempt(
+            endpoint, f"is not a Docker endpoint: {error}", NAME_ENDPOINT
+        )
     if docker.utils.version_lt(api.api_version, OLDEST_API_VERSION):
         api.close()
         outcome = f"its API {api.api_version} is older than {OLDEST_API_VERSION}"
-        return Attempt(endpoint, outcome, "upgrade Docker")
+        return DockerConnectionAttempt(endpoint, outcome, "upgrade Docker")
     api.timeout = REQUEST_SECONDS
-    return Attempt(endpoint, f"answers, API {api.api_version}", api=api)
+    return DockerConnectionAttempt(endpoint, f"answers, API {api.api_version}", api=api)
 
 
-def _failed(endpoint: Endpoint, error: Exception) -> Attempt:
+def _failed(endpoint: DockerEndpoint, error: Exception) -> DockerConnectionAttempt:
     found = diagnose(error)
-    return Attempt(endpoint, found.outcome, found.advice)
+    return DockerConnectionAttempt(endpoint, found.outcome, found.advice)
 
 
 def _tls(environ: Mapping[str, str]) -> Any:
-    """Return the certificates that the environment names, if any."""
-    # Without any variable the SDK would look at the real environment.
+    """Return the TLS configuration of the environment, None for none."""
+    # Given an empty mapping, the SDK would read the process's environment.
     try:
         return docker.utils.kwargs_from_env({"": "", **environ}).get("tls")
     except docker.errors.TLSParameterError as error:
@@ -210,7 +223,7 @@ def _tls(environ: Mapping[str, str]) -> Any:
         ) from error
 
 
-def _of_context(name: str, source: str) -> Endpoint:
+def _of_context(name: str, source: str) -> DockerEndpoint:
     label = f"{source} {name}"
     found = _read_contexts(lambda: ContextAPI.get_context(name))
     if found is None:
@@ -219,17 +232,17 @@ def _of_context(name: str, source: str) -> Endpoint:
             f'Docker has no context "{name}" ({source}); it has: {known}',
             tried=[f"{label}: no such context"],
         )
-    return Endpoint(found.Host or DEFAULT_SOCKET, label, found.TLSConfig)
+    return DockerEndpoint(found.Host or DEFAULT_SOCKET, label, found.TLSConfig)
 
 
 def _context_names() -> list[str]:
-    """Return the contexts there are; the SDK's own list leaves files open."""
+    """Return the names of all contexts; the SDK's own list leaks open files."""
     files = Path(get_meta_dir()).glob("*/meta.json")
-    return ["default", *sorted(json.loads(each.read_text())["Name"] for each in files)]
+    return ["default", *sorted(json.loads(file.read_text())["Name"] for file in files)]
 
 
 def _read_contexts(read: Callable[[], Any]) -> Any:
-    """Return what the SDK reads from Docker's configuration folder."""
+    """Read Docker's configuration folder; raises `RuntimeUnavailableError`."""
     try:
         return read()
     except Exception as error:  # the SDK raises a bare Exception
@@ -239,10 +252,10 @@ def _read_contexts(read: Callable[[], Any]) -> Any:
         ) from error
 
 
-def _known_sockets(environ: Mapping[str, str]) -> Iterator[Endpoint]:
-    """Yield where other engines with Docker's API listen, if a file is there.
+def _known_sockets(environ: Mapping[str, str]) -> Iterator[DockerEndpoint]:
+    """Yield the sockets of other engines with Docker's API, if they exist.
 
-    What is not there is not worth a line in an error.
+    One that does not exist is not worth a line in an error message.
     """
     home = Path(environ.get("HOME") or Path.home())
     run = Path(environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
@@ -258,4 +271,4 @@ def _known_sockets(environ: Mapping[str, str]) -> Iterator[Endpoint]:
     )
     for path, source in places:
         if path.exists():
-            yield Endpoint(f"unix://{path}", source)
+            yield DockerEndpoint(f"unix://{path}", source)

@@ -1,4 +1,4 @@
-"""Docker containers made and unmade, and never one that is not ours."""
+"""Sandboxes and containers on Docker: created, stopped and removed, only ours."""
 
 from __future__ import annotations
 
@@ -6,93 +6,99 @@ import secrets
 from typing import Any
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
-from probetui.runtimes.docker.api import Api
-from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.faults import (
+from probetui.runtimes.docker.api import DockerApi
+from probetui.runtimes.docker.client import DockerClient
+from probetui.runtimes.docker.errors import (
     CONFLICT,
     NOT_FOUND,
     SERVER_ERROR,
-    RefusedError,
+    DockerStatusError,
+    ignore_status,
 )
-from probetui.runtimes.docker.listing import Listing
+from probetui.runtimes.docker.listing import DockerListing
 from probetui.runtimes.docker.ownership import DockerOwnership, claim_of
-from probetui.runtimes.docker.translate import Seen, inside
+from probetui.runtimes.docker.translate import InspectedContainer, inside
 
 ENDED_STATES = frozenset({"exited", "dead"})
 
 
-class Containers:
-    """Sandboxes and containers alike, by Docker's IDs.
+class DockerContainers:
+    """Creates, stops and removes sandboxes and containers, by Docker's IDs.
 
     Args:
         client: the connection to the daemon.
-        listing: what is known of containers; told about what changes.
-        owner: the value of our own label.
-        ownership: has noted what is made, and says what is ours.
+        listing: caches inspections; told which containers change.
+        owner: the value of our owner label.
+        ownership: notes what is created, and knows what is ours.
     """
 
     def __init__(
-        self, client: Client, listing: Listing, owner: str, ownership: DockerOwnership
+        self,
+        client: DockerClient,
+        listing: DockerListing,
+        owner: str,
+        ownership: DockerOwnership,
     ) -> None:
         self._client = client
         self._listing = listing
         self._owner = owner
         self._ownership = ownership
 
-    async def look(self, docker_id: str) -> Seen:
-        """Return what a container, of whomever, is like; raises if it is gone."""
-        found = await self._listing.look(docker_id)
+    async def inspect(self, docker_id: str) -> InspectedContainer:
+        """Return the inspection of any container; raises if it is gone."""
+        found = await self._listing.inspect(docker_id)
         if found is None:
             raise ContainerRuntimeError(f"no such container: {docker_id}")
         return found
 
-    async def look_at_ours(self, docker_id: str) -> Seen:
-        """Return what a container of a pod of ours is like; raises for any other."""
-        found = await self.look(docker_id)
+    async def inspect_ours(self, docker_id: str) -> InspectedContainer:
+        """Return the inspection of a container of ours; raises for any other."""
+        found = await self.inspect(docker_id)
         is_ours = self._ownership.is_ours(docker_id, found.name, found.nonce)
         if not is_ours or found.container is None:
             raise _not_ours(docker_id)
         return found
 
     async def check_sandbox_runs(self, docker_id: str) -> None:
-        """Raise `ContainerRuntimeError` for a container in a sandbox that ended."""
-        found = await self.look(docker_id)
-        sandbox = (await self.look(found.sandbox_id)).sandbox
+        """Raise `ContainerRuntimeError` if a container's sandbox has ended."""
+        found = await self.inspect(docker_id)
+        sandbox = (await self.inspect(found.sandbox_id)).sandbox
         if sandbox is None or not sandbox.is_ready:
             raise ContainerRuntimeError(f"sandbox {found.sandbox_id[:12]} is not ready")
 
-    async def inside(self, sandbox_id: str, *, also_dead: bool) -> list[str]:
+    async def list_in(self, sandbox_id: str, *, also_dead: bool) -> list[str]:
         """Return our containers in a sandbox."""
         filters = inside(sandbox_id, self._owner)
         listed = await self._client.call(
             lambda api: api.containers(all=also_dead, filters=filters)
         )
-        return [
-            each["Id"] for each in listed if self._ownership.is_listed_as_ours(each)
-        ]
+        return [it["Id"] for it in listed if self._ownership.is_listed_as_ours(it)]
 
     async def create(self, name: str, request: dict[str, Any]) -> str:
         """Create a container and return its ID.
 
-        Names are for people: one that is taken is got around if it is ours. Raises
-        `ImageNotFoundError` where the image is not here.
+        Names are for people: if the name is taken, another one is used.
+
+        Raises:
+            ImageNotFoundError: its image is not here.
+            ContainerRuntimeError: a container that is not probetui's has the name.
         """
         try:
             return await self._ownership.create(name, request)
-        except RefusedError as error:
+        except DockerStatusError as error:
             if error.status == NOT_FOUND:
                 raise ImageNotFoundError(str(error)) from error
-            # Podman has no status of its own for a name that is taken.
+            # Podman has no distinct status for a name that is taken.
             if error.status not in {CONFLICT, SERVER_ERROR}:
                 raise
             free = await self._free_name(name)
             if free is None and error.status != CONFLICT:
                 raise
-        # Whoever had it is gone, but there may be more who are after it.
-        return await self._ownership.create(free or _with_ending(name), request)
+        # The name is free now, but another session may take it again.
+        return await self._ownership.create(free or _with_suffix(name), request)
 
     async def stop(self, docker_id: str, grace_period_seconds: int) -> None:
-        """Stop a container of ours; one that is gone, or does not run, is fine."""
+        """Stop a container of ours, unless it is gone or does not run."""
         if not await self._is_there_and_ours(docker_id):
             return
         try:
@@ -101,27 +107,25 @@ class Containers:
             self._listing.forget(docker_id)
 
     async def remove(self, docker_id: str) -> None:
-        """Remove a container of ours, killing it if it runs; return when it is gone."""
+        """Kill and remove a container of ours; return when it is gone."""
         if not await self._is_there_and_ours(docker_id):
             return
 
-        def remove(api: Api) -> None:
+        def remove(api: DockerApi) -> None:
             api.remove_container(docker_id, v=True, force=True)
 
-        def wait_until_gone(api: Api) -> None:
+        def wait_until_gone(api: DockerApi) -> None:
             api.wait(docker_id, condition="removed", timeout=api.timeout)
 
         try:
-            try:
-                await self._client.call_long(remove)
-            except RefusedError as error:
-                # Somebody else is at it.
-                if error.status != CONFLICT:
-                    raise
-                await self._client.call_long(wait_until_gone)
-        except RefusedError as error:
-            if error.status != NOT_FOUND:
-                raise
+            with ignore_status(NOT_FOUND):
+                try:
+                    await self._client.call_long(remove)
+                except DockerStatusError as error:
+                    # Another client is removing it.
+                    if error.status != CONFLICT:
+                        raise
+                    await self._client.call_long(wait_until_gone)
         finally:
             self._listing.forget(docker_id)
         self._ownership.forget(docker_id)
@@ -129,27 +133,27 @@ class Containers:
     async def _free_name(self, name: str) -> str | None:
         """Return a name to use instead of one that is taken, None if it is not.
 
-        A dead leftover of ours makes room. Next to what lives, or is another owner's,
-        the name gets an ending, as dockershim did it.
+        An ended container of ours is removed. Beside any other one the name gets a
+        random suffix, as dockershim did it.
         """
         found = await self._client.call(
             lambda api: api.containers(all=True, filters={"name": [f"^/?{name}$"]})
         )
-        for each in found:
-            is_ours = self._ownership.is_listed_as_ours(each)
-            if not is_ours and claim_of(each) is None:
+        for other in found:
+            is_ours = self._ownership.is_listed_as_ours(other)
+            if not is_ours and claim_of(other) is None:
                 raise ContainerRuntimeError(
-                    f"the name {name} is taken by container {each['Id'][:12]}, "
+                    f"the name {name} is taken by container {other['Id'][:12]}, "
                     "which probetui did not make"
                 )
-            if not is_ours or each["State"] not in ENDED_STATES:
-                return _with_ending(name)
-            await self.remove(each["Id"])
+            if not is_ours or other["State"] not in ENDED_STATES:
+                return _with_suffix(name)
+            await self.remove(other["Id"])
             return name
         return None
 
     async def _is_there_and_ours(self, docker_id: str) -> bool:
-        """Tell whether there is something to act on; raises for what is not ours."""
+        """Return whether a container exists; raises if it is not ours."""
         is_ours = await self._listing.is_ours(docker_id)
         if is_ours is False:
             raise _not_ours(docker_id)
@@ -157,31 +161,32 @@ class Containers:
 
 
 async def stop_container(
-    client: Client, docker_id: str, grace_period_seconds: int
+    client: DockerClient, docker_id: str, grace_period_seconds: int
 ) -> None:
-    """Stop a container of whomever; one that is gone, or does not run, is fine.
+    """Stop any container, unless it is gone or does not run.
 
-    One that is paused is woken for it: Docker does that by itself, Podman refuses.
+    A paused one is unpaused first: Docker does that itself, Podman refuses.
     """
 
-    def stop(api: Api) -> None:
+    def stop(api: DockerApi) -> None:
         api.stop(docker_id, timeout=grace_period_seconds)
 
-    try:
+    with ignore_status(NOT_FOUND):
         try:
             await client.call_long(stop)
-        except RefusedError:
-            inspected = await client.call(lambda api: api.inspect_container(docker_id))
+        except DockerStatusError:
+            inspected = await client.call_or_none(
+                lambda api: api.inspect_container(docker_id)
+            )
+            if inspected is None:
+                return
             if not inspected["State"].get("Paused"):
                 raise
             await client.call(lambda api: api.unpause(docker_id))
             await client.call_long(stop)
-    except RefusedError as error:
-        if error.status != NOT_FOUND:
-            raise
 
 
-def _with_ending(name: str) -> str:
+def _with_suffix(name: str) -> str:
     return f"{name}_{secrets.token_hex(4)}"
 
 

@@ -1,43 +1,50 @@
-"""Running a command in a container, with the time limit that Docker lacks."""
+"""Commands in containers, with the time limit that Docker lacks; others' commands."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from typing import Any, Literal, NamedTuple
 
 import requests
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
-from probetui.ports import ExecResult
-from probetui.runtimes.docker.api import Api
-from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.execs import OwnExecs
-from probetui.runtimes.docker.faults import refuse_undecodable
-from probetui.runtimes.docker.hijack import HijackedStream
+from probetui.ports import ExecResult, StartedExec
+from probetui.runtimes.docker.api import DockerApi
+from probetui.runtimes.docker.client import DockerClient
+from probetui.runtimes.docker.errors import refuse_undecodable
 from probetui.runtimes.docker.processes import HostProcesses
-from probetui.runtimes.docker.streams import Outputs
-from probetui.runtimes.missing import is_missing, refused_command
+from probetui.runtimes.docker.streams import ExecOutput
+from probetui.runtimes.docker.translate import to_container_id
+from probetui.runtimes.docker.transport import HijackedStream
+from probetui.runtimes.missing_executable import command_error, is_missing
 
-State = dict[str, Any]
-"""What Docker says of an exec: Running, ExitCode, Pid."""
+ExecState = dict[str, Any]
+"""Docker's inspection of an exec: Running, ExitCode, Pid."""
 
 ExecErrors = Literal["cri", "docker"]
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
-"""How much of each stream is kept; the kubelet looks at 10 KiB."""
+"""How much of each stream is kept; the kubelet reads 10 KiB."""
 
 KILL_LIMIT_SECONDS = 5
-"""How long killing may hold up the news that a command timed out."""
+"""How long killing a command may delay the report of its time-out."""
 
 FIRST_LOOK_SECONDS = 0.005
 LAST_LOOK_SECONDS = 0.5
-"""How soon and how rarely is looked whether a silent command has ended."""
+"""The first and the longest interval of polling whether a command has ended."""
 
 NEVER_RAN = frozenset({126, 127})
 """The exit codes of commands that could not be started."""
+
+STARTED = "exec_start"
+"""The event's type; without a command after a colon it matches all of them."""
+
+REMEMBERED = 4096
+"""How many of our execs may be started before the event of the first arrives."""
 
 MARK = "PROBETUI_EXEC"
 
@@ -51,45 +58,43 @@ done
 """
 
 
-class Started(NamedTuple):
-    """An exec on its way; `at` is the event loop's time."""
+class RunningExec(NamedTuple):
+    """An exec that was started; `at` is when, by the event loop's clock."""
 
     exec_id: str
     response: requests.Response
     at: float
 
 
-class Executor:
+class DockerExecutor:
     """Runs commands in containers.
 
-    Three calls make up an exec: create, start, and a look at what became of it. No
-    thread waits for the command itself.
+    An exec takes three calls: create, start, inspect. No thread waits for the command.
 
     Args:
         client: the connection to the daemon.
-        processes: this machine's, where the daemon's containers may show; None if
-            they cannot.
-        exec_errors: `cri` takes a command that cannot be started for an error, as
-            CRI runtimes do; `docker` for a result with exit code 126 or 127.
-        own: is told of every exec before it is started.
+        processes: those of this machine, None if the daemon runs on another one.
+        exec_errors: whether a command that cannot be started is an error, as in CRI
+            runtimes (`cri`), or a result with exit code 126 or 127 (`docker`).
+        own: records every exec before it is started.
         keeps_numbers: the number of a process is known when it has ended. Where it is
             not, a command that ends with 126 or 127 counts as one that never ran.
     """
 
     def __init__(
         self,
-        client: Client,
+        client: DockerClient,
         processes: HostProcesses | None,
         exec_errors: ExecErrors = "cri",
         own: OwnExecs | None = None,
         *,
-        keeps_numbers: bool = True,
+        keeps_exec_pids: bool = True,
     ) -> None:
         self._client = client
         self._processes = processes
         self._exec_errors = exec_errors
         self._own = own or OwnExecs()
-        self._keeps_numbers = keeps_numbers
+        self._keeps_exec_pids = keeps_exec_pids
         self._sees_processes: bool | None = None if processes else False
 
     async def run(
@@ -97,26 +102,25 @@ class Executor:
     ) -> ExecResult:
         """Run a command; 0 seconds is no limit.
 
-        The limit begins when the command is started: the wait for a thread is ours,
-        not the container's. A command that is cancelled or too slow is killed.
+        The time limit begins when the command is started, not while the call waits for
+        a thread. On time-out and on cancellation the command is killed.
         """
         refuse_undecodable(command)
         mark = await self._mark(container_id)
-        started = await self._begin_surely(container_id, command, mark)
+        started = await self._start(container_id, command, mark)
         stream = HijackedStream(started.response)
         limit = started.at + timeout_seconds if timeout_seconds else None
         try:
             async with asyncio.timeout_at(limit):
                 outputs = await _drain(stream)
-            # Outside the limit: what this waits for, a thread, is not the command.
+            # Outside the limit: this waits for a thread, not for the command.
             state = await self._inspect(started.exec_id)
             if state["Running"]:
                 async with asyncio.timeout_at(limit):
                     state = await self._ended(started.exec_id)
         except TimeoutError:
             killed = await self._kill(container_id, started.exec_id, mark)
-            words = " ".join(command)
-            message = f'command "{words}" timed out'
+            message = f'command "{" ".join(command)}" timed out'
             raise ExecTimeoutError(message, killed=killed) from None
         except asyncio.CancelledError:
             await self._kill(container_id, started.exec_id, mark)
@@ -125,87 +129,89 @@ class Executor:
             stream.close()
         return self._result(state, outputs)
 
-    async def _begin_surely(
+    async def _start(
         self, container_id: str, command: tuple[str, ...], mark: str
-    ) -> Started:
-        """Start a command; if cancelled meanwhile, kill what may have started."""
-        beginning = asyncio.ensure_future(self._begin(container_id, command, mark))
+    ) -> RunningExec:
+        """Start a command; kill it if this is cancelled meanwhile."""
+        starting = asyncio.ensure_future(self._start_exec(container_id, command, mark))
         try:
-            return await asyncio.shield(beginning)
+            return await asyncio.shield(starting)
         except asyncio.CancelledError:
             with contextlib.suppress(TimeoutError, ContainerRuntimeError):
                 async with asyncio.timeout(KILL_LIMIT_SECONDS):
-                    started = await beginning
+                    started = await starting
                     started.response.close()
                     await self._kill(container_id, started.exec_id, mark)
             raise
 
-    async def _begin(
+    async def _start_exec(
         self, container_id: str, command: tuple[str, ...], mark: str
-    ) -> Started:
+    ) -> RunningExec:
         time = asyncio.get_running_loop().time
         environment = {MARK: mark} if mark else {}
 
-        def begin(api: Api) -> Started:
+        def start(api: DockerApi) -> RunningExec:
             exec_id = api.create_exec(container_id, command, environment)
             self._own.add(exec_id)
             at = time()
-            return Started(exec_id, api.begin_exec(exec_id), at)
+            return RunningExec(exec_id, api.start_exec(exec_id), at)
 
         return await self._client.call(
-            begin, unheard=lambda started: started.response.close()
+            start, discard=lambda started: started.response.close()
         )
 
-    async def _ended(self, exec_id: str) -> State:
-        """Return what became of an exec; it may have closed its output long before."""
-        async for _ in _looks():
+    async def _ended(self, exec_id: str) -> ExecState:
+        """Poll until a command has ended, which may be long after its output."""
+        async for _ in _poll():
             state = await self._inspect(exec_id)
             if not state["Running"]:
                 return state
-        raise AssertionError("it is looked for ever")
+        raise AssertionError("polling never ends")
 
-    async def _inspect(self, exec_id: str) -> State:
-        state: State = await self._client.call(lambda api: api.exec_inspect(exec_id))
+    async def _inspect(self, exec_id: str) -> ExecState:
+        state: ExecState = await self._client.call(
+            lambda api: api.exec_inspect(exec_id)
+        )
         return state
 
-    def _result(self, state: State, outputs: Outputs) -> ExecResult:
-        # A process that ran had a number. A failed start answers with exit code 126 or
-        # 127 and its reason as output, as a command could do by itself.
+    def _result(self, state: ExecState, outputs: ExecOutput) -> ExecResult:
+        # A process that ran had a PID. A failed start has exit code 126 or 127 and its
+        # reason as output, as a command may have, too.
         code, stdout, stderr = state["ExitCode"] or 0, outputs.stdout, outputs.stderr
-        if has_run(state, keeps_numbers=self._keeps_numbers):
+        if has_run(state, keeps_exec_pids=self._keeps_exec_pids):
             return ExecResult(code, stdout, stderr)
         reason = (stdout + stderr).decode(errors="replace").strip()
         if self._exec_errors == "cri":
-            raise refused_command(reason or "the command could not be started")
+            raise command_error(reason or "the command could not be started")
         return ExecResult(code, stdout, stderr, is_missing=is_missing(reason))
 
     # -- killing
 
     async def _mark(self, container_id: str) -> str:
-        """Return what to find a command by where its process cannot be seen.
+        """Return a mark for the environment of a command whose process is not visible.
 
-        Difference: such a command has one variable more, by which it can be killed
-        when it takes too long; a kubelet's runtime knows its processes, and sets none.
+        Difference: such a command has one more variable, by which it can be killed
+        after a time-out; a kubelet's runtime knows its processes and sets none.
         """
         if self._sees_processes is None:
-            self._sees_processes = await self._look_for_processes(container_id)
+            self._sees_processes = await self._shows_processes(container_id)
         return "" if self._sees_processes else secrets.token_hex(8)
 
-    async def _look_for_processes(self, container_id: str) -> bool | None:
-        """Tell whether a container's processes show here; None if it has none."""
+    async def _shows_processes(self, container_id: str) -> bool | None:
+        """Return whether a container's processes are visible; None if it has none."""
         processes = self._processes
         if processes is None:
             return False
 
-        def look(api: Api) -> bool | None:
+        def check(api: DockerApi) -> bool | None:
             found = api.inspect_container(container_id)
             process_id = found["State"]["Pid"]
             return processes.shows(process_id, found["Id"]) if process_id else None
 
-        return await self._client.call(look)
+        return await self._client.call(check)
 
     async def _kill(self, container_id: str, exec_id: str, mark: str) -> bool:
-        """Kill a command, by whatever way is open; True once it is gone."""
+        """Kill a command by one of the ways; return whether it has ended."""
         try:
             async with asyncio.timeout(KILL_LIMIT_SECONDS):
                 process_id = await self._process_id(exec_id)
@@ -221,38 +227,38 @@ class Executor:
         return True
 
     async def _process_id(self, exec_id: str) -> int:
-        """Return the daemon's number of a command's process, 0 if it never ran.
+        """Return the PID of a command on the daemon's machine, 0 if it never ran.
 
-        A command that was only just started has no number yet. One that has ended
-        keeps it, and may have left children.
+        A command that was just started has none yet. One that has ended keeps it, and
+        may have left children.
         """
-        async for _ in _looks():
+        async for _ in _poll():
             state = await self._inspect(exec_id)
             if state["Pid"] or not state["Running"]:
                 return int(state["Pid"])
-        raise AssertionError("it is looked for ever")
+        raise AssertionError("polling never ends")
 
     async def _kill_tree(self, container_id: str, process_id: int) -> None:
-        """Kill what is left of a command, from here if that is permitted."""
+        """Kill a command's process tree, from here as far as that is permitted."""
         processes = self._processes
         if processes is None:
             return
 
-        def kill(_api: Api) -> tuple[int, ...]:
-            """Return, by their numbers in the container, those that still live."""
+        def kill(_api: DockerApi) -> tuple[int, ...]:
+            """Return the survivors' PIDs in the container."""
             alive = processes.kill_tree(process_id, container_id)
             return tuple(filter(None, map(processes.inner_id, alive)))
 
-        async for _ in _looks():
+        async for _ in _poll():
             alive = await self._client.call(kill)
             if not alive:
                 return
             await self._kill_inside(container_id, KILL_BY_NUMBER, *map(str, alive))
 
     async def _kill_inside(self, container_id: str, script: str, *words: str) -> None:
-        """Let a shell in the container do it, if it has one."""
+        """Kill by a shell in the container, if it has one."""
         command = ("sh", "-c", script, "kill", *words)
-        started = await self._begin(container_id, command, mark="")
+        started = await self._start_exec(container_id, command, mark="")
         stream = HijackedStream(started.response)
         try:
             await _drain(stream)
@@ -260,15 +266,15 @@ class Executor:
             stream.close()
 
 
-def has_run(state: State, *, keeps_numbers: bool) -> bool:
-    """Tell by what became of an exec whether its command was started at all."""
-    if keeps_numbers or state["Pid"]:
+def has_run(state: ExecState, *, keeps_exec_pids: bool) -> bool:
+    """Return whether the command of an exec that has ended was ever started."""
+    if keeps_exec_pids or state["Pid"]:
         return bool(state["Pid"])
     return state["ExitCode"] not in NEVER_RAN
 
 
-async def _looks() -> AsyncIterator[None]:
-    """Yield now, then after ever longer pauses, until nobody asks any more."""
+async def _poll() -> AsyncIterator[None]:
+    """Yield at once, then after pauses of growing length."""
     delay = FIRST_LOOK_SECONDS
     while True:
         yield
@@ -276,8 +282,52 @@ async def _looks() -> AsyncIterator[None]:
         delay = min(2 * delay, LAST_LOOK_SECONDS)
 
 
-async def _drain(stream: HijackedStream) -> Outputs:
-    outputs = Outputs(OUTPUT_LIMIT_BYTES)
+async def _drain(stream: HijackedStream) -> ExecOutput:
+    outputs = ExecOutput(OUTPUT_LIMIT_BYTES)
     while data := await stream.read():
         outputs.feed(data)
     return outputs
+
+
+class OwnExecs:
+    """The IDs of execs that are ours.
+
+    An ID is recorded before its exec is started, and so before its event. It is written
+    by the threads that make the calls and read by the event loop, each in one atomic
+    operation of a dictionary, which needs no lock.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[str, None] = {}
+
+    def add(self, exec_id: str) -> None:
+        """Record an exec that is about to be started."""
+        self._ids[exec_id] = None
+        while len(self._ids) > REMEMBERED:
+            self._ids.pop(next(iter(self._ids)), None)
+
+    def discard(self, exec_id: str) -> bool:
+        """Forget an exec that was started; return whether it was ours."""
+        return self._ids.pop(exec_id, self) is None
+
+
+async def execs_of_others(
+    client: DockerClient, own: OwnExecs, filters: Mapping[str, list[str]]
+) -> AsyncGenerator[StartedExec]:
+    """Yield each command that another client starts, Docker's health checks included.
+
+    If the engine's events have no exec IDs, none is yielded, as they might be ours.
+    `filters` selects the containers. Raises when the stream breaks.
+    """
+    wanted = {**filters, "type": ["container"], "event": [STARTED]}
+    async with aclosing(client.events(wanted)) as events:
+        async for event in events:
+            exec_id = event["Actor"]["Attributes"].get("execID")
+            if exec_id and not own.discard(exec_id):
+                yield started_exec(event)
+
+
+def started_exec(event: Mapping[str, Any]) -> StartedExec:
+    """Parse an event, as `exec_start: sh -c date`."""
+    command = str(event["Action"]).partition(":")[2].strip()
+    return StartedExec(to_container_id(event["Actor"]["ID"]), command)

@@ -1,14 +1,14 @@
-"""Leases on pods that are kept in the daemon: all who can reach it see who runs what.
+"""Leases on pods, kept in the daemon: every client of it sees which session runs what.
 
-A lease of a session is a volume: it needs no image, has the daemon's own time of birth,
-and is there for every user and every machine. Labels cannot be changed, so that a
-renewal is another volume, after which the one before is removed. The name has a number
-that nobody else has, so that nobody ever removes another session's.
+A session's lease is a volume: it needs no image, has a creation time by the daemon's
+clock, and is visible to every user on every machine. As labels cannot be changed, a
+renewal creates another volume and then removes the one before. The name contains the
+session's random ID, so that no session removes another's lease.
 
-To take pods a session first writes down that it wants them, and looks at all leases
-then. Of two that look at the same time at least one sees the other. Who sees that a pod
-is held gives up, and so does who sees a claim with a lower number; who sees one with a
-higher number waits until that one has decided.
+To acquire pods a session first writes its claim and then reads all leases. Of two
+sessions that do so at the same time, at least one sees the other. A session that sees
+the pod held, or claimed by a session with a lower ID, gives up; one that sees a claim
+with a higher ID waits until that session has decided.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from probetui.errors import PodHeldError
+from probetui.errors import PodInUseError
 from probetui.k8s.pod import Pod
 from probetui.ports import PodKey
-from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
-from probetui.runtimes.docker.instants import instant
+from probetui.runtimes.docker.client import DockerClient
+from probetui.runtimes.docker.errors import NOT_FOUND, ignore_status
 from probetui.runtimes.docker.ownership import create_volume
-from probetui.runtimes.docker.translate import NONCE
-from probetui.runtimes.lease_holder import LeaseHolder, keys_of
+from probetui.runtimes.docker.translate import parse_docker_time
+from probetui.runtimes.lease_holder import LeaseHolder, pod_keys
 from probetui.runtimes.ownership_ledger import OwnershipLedger
+from probetui.runtimes.translation import NONCE
 
 LEASE = "dev.probetui.lease"
 SESSION = "dev.probetui.session"
@@ -39,16 +39,16 @@ HELD = "dev.probetui.held-pods"
 CLAIMED = "dev.probetui.claimed-pods"
 
 VALID = timedelta(seconds=60)
-"""For how long a lease holds whose holder's end cannot be seen, since its renewal."""
+"""How long after its renewal a lease is valid whose holder cannot be checked."""
 
 LOOKS = 50
 PAUSE_SECONDS = 0.2
-"""How often and how soon it is seen what became of a claim at the same time."""
+"""How often and at which interval to check a concurrent claim."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
-    """One session's lease as the daemon has it."""
+class SessionLease:
+    """A session's lease as read from the daemon."""
 
     volume: str
     session: str
@@ -60,14 +60,14 @@ class Lease:
     nonce: str
 
     def is_held(self, now: datetime | None) -> bool:
-        """Tell whether its holder may be alive.
+        """Return whether its holder may be alive.
 
         Args:
             now: by the daemon's clock, None if that is not known.
         """
-        seen = None if self.holder is None else self.holder.is_alive()
-        if seen is not None:
-            return seen
+        is_alive = None if self.holder is None else self.holder.is_alive()
+        if is_alive is not None:
+            return is_alive
         if now is None or self.renewed_at is None:
             return True
         return now - self.renewed_at < VALID
@@ -78,22 +78,24 @@ class Lease:
         return str(self.holder) if self.holder else "somebody"
 
 
-class Leases:
+class DockerLeases:
     """The leases of one owner's sessions on a daemon.
 
     Args:
         client: the connection to the daemon.
-        owner: the value of our own label.
+        owner: the value of our owner label.
         ledger: the notes about volumes.
     """
 
-    def __init__(self, client: Client, owner: str, ledger: OwnershipLedger) -> None:
+    def __init__(
+        self, client: DockerClient, owner: str, ledger: OwnershipLedger
+    ) -> None:
         self._client = client
         self._owner = owner
         self._ledger = ledger
 
     async def new(self) -> DockerLease:
-        """Return a lease without pods, what sessions of ours left behind removed."""
+        """Return a lease without pods; leases of our ended sessions are removed."""
         for lease in await self._all():
             is_over = lease.holder is not None and lease.holder.is_alive() is False
             if is_over and self._ledger.owns(lease.nonce, lease.volume, lease.nonce):
@@ -104,9 +106,9 @@ class Leases:
         """Return who runs which pods."""
         return {key: lease.who for lease in await self.valid() for key in lease.held}
 
-    async def valid(self) -> list[Lease]:
+    async def valid(self) -> list[SessionLease]:
         """Return the newest lease of each session whose holder may be alive."""
-        newest: dict[str, Lease] = {}
+        newest: dict[str, SessionLease] = {}
         for lease in await self._all():
             before = newest.get(lease.session)
             if before is None or before.generation < lease.generation:
@@ -124,7 +126,7 @@ class Leases:
         held: Collection[PodKey],
         claimed: Collection[PodKey],
     ) -> tuple[str, str]:
-        """Write a lease down and return the name of its volume, and its nonce."""
+        """Create the volume of a lease and return its name and nonce."""
         name = f"{self._owner}_session_{session}_{generation}"
         labels = {
             LEASE: self._owner,
@@ -138,27 +140,24 @@ class Leases:
 
     async def remove(self, volume: str, nonce: str) -> None:
         """Remove a lease of ours."""
-        try:
+        with ignore_status(NOT_FOUND):
             await self._client.call(lambda api: api.remove_volume(volume))
-        except RefusedError as error:
-            if error.status != NOT_FOUND:
-                raise
         self._ledger.forget(nonce)
 
-    async def _all(self) -> list[Lease]:
+    async def _all(self) -> list[SessionLease]:
         filters = {"label": [f"{LEASE}={self._owner}"]}
         found = await self._client.call(lambda api: api.volumes(filters=filters))
         leases = (self._lease(volume) for volume in found["Volumes"] or ())
         return [lease for lease in leases if lease is not None]
 
-    def _lease(self, volume: Mapping[str, Any]) -> Lease | None:
-        """Read a lease; None for a volume that only has such labels."""
+    def _lease(self, volume: Mapping[str, Any]) -> SessionLease | None:
+        """Parse a lease; None for a volume that only has its labels."""
         labels: Mapping[str, str] = volume["Labels"] or {}
         session, _, generation = labels.get(SESSION, "").rpartition("_")
         usual = f"{self._owner}_session_{session}_{generation}"
         if volume["Name"] != usual or not generation.isdecimal():
             return None
-        return Lease(
+        return SessionLease(
             usual,
             session,
             int(generation),
@@ -175,22 +174,22 @@ class DockerLease:
 
     Args:
         leases: those of the daemon.
-        session: the number of this session.
+        session: the ID of this session.
     """
 
-    def __init__(self, leases: Leases, session: str) -> None:
+    def __init__(self, leases: DockerLeases, session: str) -> None:
         self._leases = leases
         self._session = session
         self._generation = 0
         self._written: tuple[str, str] | None = None
         self._held: frozenset[PodKey] = frozenset()
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def add(self, pods: Sequence[Pod]) -> None:
-        """Take more pods, all of them or none."""
-        by_key = {key: pod for pod in pods for key in keys_of(pod)}
+        """Acquire more pods, all or none."""
+        by_key = {key: pod for pod in pods for key in pod_keys(pod)}
         wanted = frozenset(by_key) - self._held
-        async with self._one_at_a_time:
+        async with self._lock:
             await self._write(self._held, wanted)
             try:
                 await self._decide(wanted, by_key)
@@ -201,8 +200,8 @@ class DockerLease:
             await self._write(self._held, ())
 
     async def renew(self) -> Mapping[PodKey, str]:
-        """Renew it; return whoever took pods meanwhile, when it was not renewed."""
-        async with self._one_at_a_time:
+        """Renew it; return who has acquired its pods after it had expired."""
+        async with self._lock:
             await self._write(self._held, ())
         return {
             key: lease.who
@@ -212,8 +211,8 @@ class DockerLease:
         }
 
     async def release(self) -> None:
-        """Give the pods up."""
-        async with self._one_at_a_time:
+        """Release all pods."""
+        async with self._lock:
             if self._written is not None:
                 await self._leases.remove(*self._written)
                 self._written = None
@@ -221,8 +220,8 @@ class DockerLease:
     async def _decide(
         self, wanted: frozenset[PodKey], by_key: Mapping[PodKey, Pod]
     ) -> None:
-        """Return when nobody else holds or claims what is wanted."""
-        rivals: list[Lease] = []
+        """Return once no other session holds or claims the wanted pods."""
+        rivals: list[SessionLease] = []
         for _ in range(LOOKS):
             valid = await self._leases.valid()
             others = [other for other in valid if other.session != self._session]
@@ -251,14 +250,14 @@ class DockerLease:
 
 
 def _held(
-    by_key: Mapping[PodKey, Pod], taken: Iterable[PodKey], lease: Lease
-) -> PodHeldError:
+    by_key: Mapping[PodKey, Pod], taken: Iterable[PodKey], lease: SessionLease
+) -> PodInUseError:
     pod = by_key[min(taken)]
-    return PodHeldError(pod.namespace, pod.name, lease.who)
+    return PodInUseError(pod.namespace, pod.name, lease.who)
 
 
 def _keys(text: str) -> frozenset[PodKey]:
-    """Read what pods a lease is about; whatever is no such list is about none."""
+    """Parse the pods of a lease; an invalid list has none."""
     try:
         found = json.loads(text)
         return frozenset((str(namespace), str(name)) for namespace, name in found)
@@ -267,4 +266,4 @@ def _keys(text: str) -> frozenset[PodKey]:
 
 
 def _time(text: object) -> datetime | None:
-    return instant(text) if isinstance(text, str) and text else None
+    return parse_docker_time(text) if isinstance(text, str) and text else None

@@ -1,4 +1,4 @@
-"""What is there, cheaply: one list, and a look only at what may have changed."""
+"""A cached listing: containers are inspected only when they may have changed."""
 
 from __future__ import annotations
 
@@ -7,42 +7,54 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from probetui.k8s.runtime import RuntimePodStatus
+from probetui.ports import UnownedPod, UnownedReason
 from probetui.runtimes.daemon_clock import DaemonClock
-from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.faults import NOT_FOUND, RefusedError
-from probetui.runtimes.docker.ownership import DockerOwnership, Listed
-from probetui.runtimes.docker.translate import Seen, owned_by, seen
+from probetui.runtimes.docker.client import DockerClient
+from probetui.runtimes.docker.ownership import (
+    DockerOwnership,
+    ListedContainer,
+    claim_of,
+)
+from probetui.runtimes.docker.translate import (
+    InspectedContainer,
+    owner_filter,
+    pod_statuses,
+    to_inspected_container,
+)
+from probetui.runtimes.docker.volumes import DockerVolumes, UnownedVolume
+from probetui.runtimes.translation import MADE_BY, PodName
 
-LOOKS_AT_ONCE = 8
-"""Of the threads that calls share, as many as looking around may take."""
+CONCURRENT_INSPECTIONS = 8
+"""How many inspections may run at the same time, of the client's short calls."""
 
 GOOD_FOR_SECONDS = 60
-"""When to look again at what seems unchanged.
+"""When to inspect a container again that seems unchanged.
 
-Docker's list does not show that a container was restarted by hand between two lists.
-The event stream does; this is for when nobody follows it.
+Docker's list does not show that a container was restarted between two lists. Its events
+do; this is for when nobody reads them.
 """
 
 
-class _Kept(NamedTuple):
+class _CachedInspection(NamedTuple):
     state: str
     at: float
-    seen: Seen
+    found: InspectedContainer
 
 
-class Listing:
-    """All containers of one owner, with what the last looks showed.
+class DockerListing:
+    """All containers of one owner, with their last inspections.
 
     Args:
         client: the connection to the daemon.
-        owner: the value of our own label.
+        owner: the value of our owner label.
         daemon_clock: converts the daemon's instants.
-        ownership: says which of those that have the label are ours.
+        ownership: knows which containers with the label are ours.
     """
 
     def __init__(
         self,
-        client: Client,
+        client: DockerClient,
         owner: str,
         daemon_clock: DaemonClock,
         ownership: DockerOwnership,
@@ -51,56 +63,52 @@ class Listing:
         self._daemon_clock = daemon_clock
         self._owner = owner
         self._ownership = ownership
-        self._kept: dict[str, _Kept] = {}
-        self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
+        self._kept: dict[str, _CachedInspection] = {}
+        self._limit = asyncio.Semaphore(CONCURRENT_INSPECTIONS)
 
-    async def everything(self) -> list[Seen]:
-        """Return all that is ours, dead or alive."""
+    async def list_ours(self) -> list[InspectedContainer]:
+        """Return all sandboxes and containers of ours, running or not."""
         listed = await self._labelled()
-        ours = [each for each in listed if self._ownership.is_listed_as_ours(each)]
+        ours = [it for it in listed if self._ownership.is_listed_as_ours(it)]
         found = await asyncio.gather(*map(self._current, ours))
-        here = {each["Id"] for each in ours}
-        for docker_id in self._kept.keys() - here:
+        for docker_id in self._kept.keys() - {it["Id"] for it in ours}:
             self.forget(docker_id)
-        return [each for each in found if each is not None]
+        return [inspected for inspected in found if inspected is not None]
 
-    async def not_ours(self) -> list[tuple[Listed, Seen]]:
-        """Return what has our label and is in no note of ours."""
+    async def list_unowned(self) -> list[tuple[ListedContainer, InspectedContainer]]:
+        """Return the containers that have our label and are not noted as ours."""
         listed = [
-            each
-            for each in await self._labelled()
-            if not self._ownership.is_listed_as_ours(each)
+            it
+            for it in await self._labelled()
+            if not self._ownership.is_listed_as_ours(it)
         ]
-        looks = await asyncio.gather(*(self.look(each["Id"]) for each in listed))
+        inspected = await asyncio.gather(*(self.inspect(it["Id"]) for it in listed))
         return [
-            (each, found)
-            for each, found in zip(listed, looks, strict=True)
+            (it, found)
+            for it, found in zip(listed, inspected, strict=True)
             if found is not None
         ]
 
     async def _labelled(self) -> list[dict[str, Any]]:
-        """Return the list of what has our label, whoever made it."""
-        filters = owned_by(self._owner)
+        """Return Docker's list of containers with our label, whoever created them."""
+        filters = owner_filter(self._owner)
         noted = self._ownership.noted_before()
         listed: list[dict[str, Any]] = await self._client.call(
             lambda api: api.containers(all=True, filters=filters)
         )
-        for docker_id in noted - {each["Id"] for each in listed}:
-            if await self.look(docker_id) is None:
+        for docker_id in noted - {it["Id"] for it in listed}:
+            if await self.inspect(docker_id) is None:
                 self._ownership.forget(docker_id)
         return listed
 
-    async def look(self, docker_id: str) -> Seen | None:
-        """Return what a container, of whomever, is like now; None if it is gone."""
-        try:
-            inspected = await self._client.call(
-                lambda api: api.inspect_container(docker_id)
-            )
-        except RefusedError as error:
-            if error.status == NOT_FOUND:
-                return None
-            raise
-        found = seen(inspected)
+    async def inspect(self, docker_id: str) -> InspectedContainer | None:
+        """Inspect any container; None if it is gone."""
+        inspected = await self._client.call_or_none(
+            lambda api: api.inspect_container(docker_id)
+        )
+        if inspected is None:
+            return None
+        found = to_inspected_container(inspected)
         sandbox, container = found.sandbox, found.container
         if sandbox is not None:
             sandbox = await self._daemon_clock.sandbox(sandbox)
@@ -109,28 +117,94 @@ class Listing:
         return replace(found, sandbox=sandbox, container=container)
 
     async def is_ours(self, docker_id: str) -> bool | None:
-        """Tell whether we made a container; None if it is gone."""
+        """Return whether a container is ours; None if it is gone."""
         if docker_id in self._kept:
             return True
-        found = await self.look(docker_id)
+        found = await self.inspect(docker_id)
         if found is None:
             self._ownership.forget(docker_id)
             return None
         return self._ownership.is_ours(docker_id, found.name, found.nonce)
 
     def forget(self, docker_id: str) -> None:
-        """Look at a container again next time."""
+        """Drop the cached inspection of a container."""
         self._kept.pop(docker_id, None)
 
-    async def _current(self, listed: Mapping[str, Any]) -> Seen | None:
+    async def _current(self, listed: Mapping[str, Any]) -> InspectedContainer | None:
         docker_id, state = listed["Id"], listed["State"]
         now = asyncio.get_running_loop().time()
         kept = self._kept.get(docker_id)
         if kept and kept.state == state and now - kept.at < GOOD_FOR_SECONDS:
-            return kept.seen
-        async with self._looks:
-            found = await self.look(docker_id)
-        # One that could not be started is listed as created too.
+            return kept.found
+        async with self._limit:
+            found = await self.inspect(docker_id)
+        # A container that could not be started is listed as created, too.
         if found is not None and state != "created":
-            self._kept[docker_id] = _Kept(state, now, found)
+            self._kept[docker_id] = _CachedInspection(state, now, found)
         return found
+
+
+Key = tuple[PodName, UnownedReason]
+
+
+class UnownedDockerPods:
+    """Pods with our label that are not noted as ours, without copies.
+
+    Args:
+        listing: lists containers.
+        volumes: lists volumes.
+        ownership: notes what is taken over.
+    """
+
+    def __init__(
+        self, listing: DockerListing, volumes: DockerVolumes, ownership: DockerOwnership
+    ) -> None:
+        self._listing = listing
+        self._volumes = volumes
+        self._ownership = ownership
+
+    async def pods(self) -> tuple[UnownedPod, ...]:
+        """Return the pods; the parts of a pod with different reasons are separate."""
+        parts: dict[Key, list[InspectedContainer]] = {}
+        made_by: dict[Key, str] = {}
+        for listed, found in await self._listing.list_unowned():
+            if (claim := claim_of(listed)) is not None:
+                parts.setdefault((found.pod, claim), []).append(found)
+                labels = listed["Labels"] or {}
+                made_by.setdefault((found.pod, claim), labels.get(MADE_BY, ""))
+        for volume in await self._volumes.list_unowned():
+            parts.setdefault(_key(volume), [])
+            made_by.setdefault(_key(volume), volume.made_by or "")
+        return tuple(
+            UnownedPod(
+                _status(pod, parts[pod, claim]),
+                claim,
+                made_by[pod, claim],
+                tuple(part.docker_id for part in parts[pod, claim]),
+            )
+            for pod, claim in sorted(parts)
+        )
+
+    async def take_over(self, pod: UnownedPod) -> None:
+        """Note all containers and volumes of a pod as ours, unless they changed."""
+        status = pod.status
+        name = PodName(status.namespace, status.name, status.pod_uid)
+        for listed, found in await self._listing.list_unowned():
+            if found.docker_id in pod.things and claim_of(listed) is pod.claim:
+                self._ownership.take_over(found.docker_id, found.name)
+        for volume in await self._volumes.list_unowned():
+            if _key(volume) == (name, pod.claim):
+                self._volumes.take_over(volume)
+
+
+def _key(volume: UnownedVolume) -> Key:
+    return (
+        volume.pod,
+        UnownedReason.ANOTHERS if volume.nonce else UnownedReason.UNVERIFIED,
+    )
+
+
+def _status(pod: PodName, parts: list[InspectedContainer]) -> RuntimePodStatus:
+    if statuses := pod_statuses(parts):
+        return statuses[0]
+    return RuntimePodStatus(pod.uid, pod.name, pod.namespace)

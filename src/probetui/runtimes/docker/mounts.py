@@ -1,4 +1,4 @@
-"""How volumes appear in containers, in Docker's terms and without I/O."""
+"""Mounts of volumes as Docker's API describes them; pure."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from typing import Any
 import probetui
 from probetui.k8s.pod import Container, Pod, VolumeMount
 from probetui.k8s.volume import MEMORY, EmptyDir, HostPath, Projected, Volume
-from probetui.kubelet.labels import POD_NAME, POD_NAMESPACE, POD_UID
-from probetui.kubelet.volumes import mounted_names
+from probetui.kubelet.kuberuntime.labels import POD_NAME, POD_NAMESPACE, POD_UID
+from probetui.kubelet.volumes.volume_manager import mounted_names
 from probetui.runtimes.docker.archives import volume_root
-from probetui.runtimes.docker.translate import OWNER, VERSION
+from probetui.runtimes.translation import OWNER, VERSION
 
 VOLUME = "dev.probetui.volume"
-"""The label with a volume's name in its pod."""
+"""The label with the volume's name in its pod."""
 
 FILES_FOLDER = "/probetui"
-"""Where a sandbox has the files that its containers get, one each."""
+"""The folder of a sandbox with the termination message files of its containers."""
 
 _PROPAGATION = {"HostToContainer": "rslave", "Bidirectional": "rshared"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a volume of Docker's is; `path` is on the daemon's machine."""
+class VolumeLocation:
+    """A volume of Docker, and its path on the daemon's machine."""
 
     volume: str
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class Mounts:
-    """What goes into the two lists that Docker has for mounts."""
+class DockerMounts:
+    """The two lists of mounts that Docker's API has."""
 
     mounts: tuple[Mapping[str, Any], ...] = ()
     binds: tuple[str, ...] = ()
 
-    def __add__(self, other: Mounts) -> Mounts:
-        return Mounts(self.mounts + other.mounts, self.binds + other.binds)
+    def __add__(self, other: DockerMounts) -> DockerMounts:
+        return DockerMounts(self.mounts + other.mounts, self.binds + other.binds)
 
     def body(self) -> dict[str, Any]:
-        """Return them as a part of `HostConfig`."""
+        """Return their part of `HostConfig`."""
         return {"Mounts": [*self.mounts], "Binds": [*self.binds]}
 
 
-NO_MOUNTS = Mounts()
+NO_MOUNTS = DockerMounts()
 
 
 def volume_name(owner: str, pod_uid: str, name: str) -> str:
-    """Return what a pod's volume is called at the daemon."""
+    """Return the name that a pod's volume has in Docker."""
     return f"{owner}_{pod_uid}_{name}"
 
 
@@ -67,7 +67,7 @@ def volume_labels(pod: Pod, volume: Volume, owner: str) -> dict[str, str]:
 
 
 def driver_options(pod: Pod, volume: Volume) -> dict[str, str]:
-    """Return what makes a volume live in memory; nothing for one on disk."""
+    """Return the driver options of a volume in memory, empty for one on disk."""
     match volume.source:
         case EmptyDir(medium, size_limit) if medium == MEMORY:
             group = pod.security_context.fs_group
@@ -81,9 +81,9 @@ def driver_options(pod: Pod, volume: Volume) -> dict[str, str]:
             return {}
 
 
-def whole(name: str, target: str, *, read_only: bool = False) -> Mounts:
-    """Mount a volume as it is, without what the image has at that place."""
-    return Mounts((
+def mount_volume(name: str, target: str, *, read_only: bool = False) -> DockerMounts:
+    """Mount a whole volume; files of the image at that path are not copied."""
+    return DockerMounts((
         {
             "Type": "volume",
             "Source": name,
@@ -94,37 +94,44 @@ def whole(name: str, target: str, *, read_only: bool = False) -> Mounts:
     ))  # fmt: skip
 
 
-def part(
-    place: Place, sub_path: str, target: str, *, read_only: bool, knows_parts: bool
-) -> Mounts:
+def mount_sub_path(
+    place: VolumeLocation,
+    sub_path: str,
+    target: str,
+    *,
+    read_only: bool,
+    supports_subpath: bool,
+) -> DockerMounts:
     """Mount a file or folder of a volume.
 
-    A daemon that does not know parts of volumes takes the path on its machine.
+    A daemon without support for sub-paths gets the path on its machine.
     """
-    if not knows_parts:
+    if not supports_subpath:
         mode = "ro,z" if read_only else "z"
-        return Mounts(binds=(f"{place.path}/{sub_path}:{target}:{mode}",))
-    (mount,) = whole(place.volume, target, read_only=read_only).mounts
+        return DockerMounts(binds=(f"{place.path}/{sub_path}:{target}:{mode}",))
+    (mount,) = mount_volume(place.volume, target, read_only=read_only).mounts
     options = {**mount["VolumeOptions"], "Subpath": sub_path}
-    return Mounts(({**mount, "VolumeOptions": options},))
+    return DockerMounts(({**mount, "VolumeOptions": options},))
 
 
-def bind(source: HostPath, mount: VolumeMount) -> Mounts:
-    """Mount a path of the daemon's machine; a missing one becomes a folder."""
+def bind_host_path(source: HostPath, mount: VolumeMount) -> DockerMounts:
+    """Mount a path of the daemon's machine; if missing, it is created as a folder."""
     path = _absolute(source.path)
     if ":" in path:
-        # A colon would end the path in the short form, which can make folders.
-        return bind_existing(path, mount, read_only=mount.read_only)
+        # The short form, which creates folders, has a colon after the path.
+        return bind_existing_path(path, mount, read_only=mount.read_only)
     target = _absolute(mount.mount_path)
     propagation = _PROPAGATION.get(mount.mount_propagation, "")
     words = ["ro" if mount.read_only else "rw", *filter(None, [propagation])]
-    return Mounts(binds=(f"{path}:{target}:{','.join(words)}",))
+    return DockerMounts(binds=(f"{path}:{target}:{','.join(words)}",))
 
 
-def bind_existing(path: str, mount: VolumeMount, *, read_only: bool) -> Mounts:
-    """Mount a path of the daemon's machine that has to exist."""
+def bind_existing_path(
+    path: str, mount: VolumeMount, *, read_only: bool
+) -> DockerMounts:
+    """Mount an existing path of the daemon's machine."""
     propagation = _PROPAGATION.get(mount.mount_propagation, "")
-    return Mounts((
+    return DockerMounts((
         {
             "Type": "bind",
             "Source": path,
@@ -137,15 +144,15 @@ def bind_existing(path: str, mount: VolumeMount, *, read_only: bool) -> Mounts:
 
 def container_mounts(
     pod: Pod, container: Container, owner: str, sources: Mapping[VolumeMount, str]
-) -> Mounts:
+) -> DockerMounts:
     """Return the mounts of a container.
 
     Args:
         pod: its pod.
-        container: it, with paths in volumes that have no references any more.
-        owner: the value of our own label.
-        sources: what subPaths were resolved to on the daemon's machine; those that
-            are not there are resolved by the daemon.
+        container: the container, with subPathExpr expanded to subPath.
+        owner: the value of our owner label.
+        sources: paths of the daemon's machine that subPaths were resolved to; others
+            are resolved by the daemon.
     """
     found = NO_MOUNTS
     for mount in container.volume_mounts:
@@ -156,31 +163,35 @@ def container_mounts(
         read_only = mount.read_only or isinstance(volume.source, Projected)
         name = volume_name(owner, pod.uid, mount.name)
         if mount in sources:
-            found += bind_existing(sources[mount], mount, read_only=read_only)
+            found += bind_existing_path(sources[mount], mount, read_only=read_only)
         elif isinstance(volume.source, HostPath):
-            found += bind(volume.source, mount)
+            found += bind_host_path(volume.source, mount)
         elif mount.sub_path:
-            place = Place(name, "")
-            found += part(
-                place, mount.sub_path, target, read_only=read_only, knows_parts=True
+            place = VolumeLocation(name, "")
+            found += mount_sub_path(
+                place,
+                mount.sub_path,
+                target,
+                read_only=read_only,
+                supports_subpath=True,
             )
         else:
-            found += whole(name, target, read_only=read_only)
+            found += mount_volume(name, target, read_only=read_only)
     return found
 
 
-def sandbox_mounts(pod: Pod, owner: str) -> Mounts:
+def sandbox_mounts(pod: Pod, owner: str) -> DockerMounts:
     """Return the mounts of a sandbox.
 
-    It has a volume of its own for the files of its containers, which goes with it. And
-    it holds on to what is in memory, which is gone once nobody mounts it.
+    It has an anonymous volume for the files of its containers. It also mounts the
+    volumes in memory, whose content is lost once nothing mounts them.
     """
     names = mounted_names(pod)
-    found = Mounts(({"Type": "volume", "Target": FILES_FOLDER},))
+    found = DockerMounts(({"Type": "volume", "Target": FILES_FOLDER},))
     for volume in pod.volumes:
         if volume.name in names and driver_options(pod, volume):
             name = volume_name(owner, pod.uid, volume.name)
-            found += whole(name, f"{FILES_FOLDER}-{volume.name}")
+            found += mount_volume(name, f"{FILES_FOLDER}-{volume.name}")
     return found
 
 

@@ -1,11 +1,12 @@
-"""Which of Docker's containers are ours, and which only look like it.
+"""Which of Docker's containers are ours, and whose are others with our label.
 
-Ours is what is in the ledger, whatever its labels say. Of the rest with our label:
+Ours is what is in the ledger, whatever its labels are. Of the rest with our label:
 
-- what has the name that its own labels have was made by another user's probetui, or by
-  one with another state folder;
-- what has no such label, but the name that an earlier version gave, may be that one's;
-- everything else has its labels from an image, and is nobody's concern here.
+- a container whose name equals the one in its labels was created by another user's
+  probetui, or by one with another state folder;
+- one without such a label, but with a name as an earlier version gave, may be that
+  version's;
+- any other one has its labels from an image, and is ignored.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from probetui.kubelet.labels import (
+from probetui.kubelet.kuberuntime.labels import (
     CONTAINER_NAME,
     DOCKER_NAME_PREFIX,
     DOCKER_SANDBOX_ID,
@@ -24,27 +25,21 @@ from probetui.kubelet.labels import (
     RESTART_COUNT,
     annotations_of_docker_labels,
 )
-from probetui.ports import Claim
-from probetui.runtimes.docker.api import Api
-from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.faults import NOT_FOUND, SERVER_ERROR, RefusedError
-from probetui.runtimes.docker.translate import (
-    ATTEMPT,
-    MADE_BY,
-    NAME,
-    NONCE,
-    OF_ANOTHER,
-    pod_name,
-)
-from probetui.runtimes.lease_holder import maker
-from probetui.runtimes.ownership_ledger import OwnershipLedger
+from probetui.ports import UnownedReason
+from probetui.runtimes.docker.api import DockerApi
+from probetui.runtimes.docker.client import DockerClient
+from probetui.runtimes.docker.errors import SERVER_ERROR, DockerStatusError
+from probetui.runtimes.docker.translate import ATTEMPT, NAME, OF_ANOTHER
+from probetui.runtimes.lease_holder import user_and_host
+from probetui.runtimes.ownership_ledger import EngineOwnership, OwnershipLedger
+from probetui.runtimes.translation import MADE_BY, NONCE, pod_name_from_labels
 
-Listed = Mapping[str, Any]
-"""A container as Docker's list has it."""
+ListedContainer = Mapping[str, Any]
+"""A container in Docker's list."""
 
 
-class DockerOwnership:
-    """Says what is ours, and has everything noted that is made.
+class DockerOwnership(EngineOwnership):
+    """Says which containers are ours, and notes every container that is made.
 
     Args:
         client: the connection to the daemon.
@@ -52,85 +47,71 @@ class DockerOwnership:
         engine_id: what tells the daemon from others, empty if nothing does.
     """
 
-    def __init__(self, client: Client, ledger: OwnershipLedger, engine_id: str) -> None:
+    def __init__(
+        self, client: DockerClient, ledger: OwnershipLedger, engine_id: str
+    ) -> None:
+        super().__init__(ledger, engine_id)
         self._client = client
-        self._ledger = ledger
-        self._engine_id = engine_id
-        self._has_looked_back = False
 
     async def create(self, name: str, request: Mapping[str, Any]) -> str:
-        """Create a container that is ours, also if we are killed meanwhile."""
-        nonce = self._ledger.intend(name, self._engine_id)
-        labels = {**request["Labels"], NONCE: nonce, NAME: name, MADE_BY: maker()}
+        """Create a container; it is ours even if this process is killed meanwhile."""
+        nonce = self._ledger.intend(name, self._engine)
+        labels = {
+            **request["Labels"],
+            NONCE: nonce,
+            NAME: name,
+            MADE_BY: user_and_host(),
+        }
         body = {**request, "Labels": labels}
 
-        def create(api: Api) -> str:
+        def create(api: DockerApi) -> str:
             return str(api.create_container_from_config(body, name)["Id"])
 
         try:
             docker_id = await self._client.call(
-                create, unheard=lambda made: self._ledger.made(nonce, made)
+                create, discard=lambda made: self._ledger.made(nonce, made)
             )
-        except RefusedError as error:
+        except DockerStatusError as error:
             if error.status < SERVER_ERROR:
                 self._ledger.withdraw(nonce)
             raise
         self._ledger.made(nonce, docker_id)
         return docker_id
 
-    def is_ours(self, docker_id: str, name: str, nonce: str) -> bool:
-        """Tell whether we made a container."""
-        return self._ledger.owns(docker_id, name, nonce)
-
-    def is_listed_as_ours(self, listed: Listed) -> bool:
-        """Tell the same of a container in Docker's list."""
+    def is_listed_as_ours(self, listed: ListedContainer) -> bool:
+        """Return whether a container in Docker's list is ours."""
         nonce = (listed["Labels"] or {}).get(NONCE, "")
         return self._ledger.owns(listed["Id"], listed_name(listed), nonce)
 
-    def take_over(self, docker_id: str, name: str) -> None:
-        """Have a container be ours because somebody said so."""
-        self._ledger.take_over(docker_id, name, self._engine_id)
-
-    def forget(self, docker_id: str) -> None:
-        """Drop the note of a container that is gone."""
-        self._ledger.forget(docker_id)
-
-    def noted_before(self) -> frozenset[str]:
-        """Return, once, what is noted of this daemon, to see what of it is gone."""
-        if self._has_looked_back:
-            return frozenset()
-        self._has_looked_back = True
-        return self._ledger.noted(self._engine_id)
-
 
 async def create_volume(
-    client: Client,
+    client: DockerClient,
     ledger: OwnershipLedger,
     name: str,
     options: Mapping[str, str],
     labels: Mapping[str, str],
     proof: Callable[[str], str],
 ) -> str:
-    """Create a volume that is ours, also if we are killed meanwhile.
+    """Create a volume; it is ours even if this process is killed meanwhile.
 
     Args:
         client: the connection to the daemon.
         ledger: the notes about volumes.
-        name: of the volume.
-        options: of its driver.
-        labels: beside those of its origin.
-        proof: returns by what a volume with a nonce is noted; it has no ID.
+        name: the name of the volume.
+        options: those of its driver.
+        labels: its labels, without those of its origin.
+        proof: returns the ID to note for a nonce, as a volume has none.
 
     Returns:
         Its nonce.
     """
     nonce = ledger.intend(name)
-    all_labels = {**labels, NONCE: nonce, MADE_BY: maker()}
+    all_labels = {**labels, NONCE: nonce, MADE_BY: user_and_host()}
     try:
         await client.call(
             lambda api: api.create_volume(name, "local", dict(options), all_labels)
         )
-    except RefusedError:
+    except DockerStatusError:
         if await find_volume(client, name) is None:
             ledger.withdraw(nonce)
         raise
@@ -138,38 +119,32 @@ async def create_volume(
     return nonce
 
 
-async def find_volume(client: Client, name: str) -> dict[str, Any] | None:
-    """Return what the daemon says of a volume, of whomever; None if it is not there."""
-    try:
-        found: dict[str, Any] = await client.call(lambda api: api.inspect_volume(name))
-    except RefusedError as error:
-        if error.status == NOT_FOUND:
-            return None
-        raise
-    return found
+async def find_volume(client: DockerClient, name: str) -> dict[str, Any] | None:
+    """Return Docker's inspection of any volume, None if there is none."""
+    return await client.call_or_none(lambda api: api.inspect_volume(name))
 
 
-def listed_name(listed: Listed) -> str:
-    """Return the name of a container in Docker's list; links to it are no names."""
+def listed_name(listed: ListedContainer) -> str:
+    """Return the name of a container in Docker's list, without links to it."""
     names = [name.removeprefix("/") for name in listed.get("Names") or ()]
     return next((name for name in names if "/" not in name), "")
 
 
-def claim_of(listed: Listed) -> Claim | None:
-    """Return whose a container seems to be that is not ours; None for a copy."""
+def claim_of(listed: ListedContainer) -> UnownedReason | None:
+    """Return why a container with our label is not ours; None for a copy."""
     labels: Mapping[str, str] = listed["Labels"] or {}
     name = listed_name(listed)
     if not _is_where_it_says(listed, labels):
         return None
     if NONCE in labels:
-        return Claim.ANOTHERS if name and labels.get(NAME) == name else None
-    return Claim.UNVERIFIED if _is_earlier_name(name, labels) else None
+        return UnownedReason.ANOTHERS if name and labels.get(NAME) == name else None
+    return UnownedReason.UNVERIFIED if _is_earlier_name(name, labels) else None
 
 
-def _is_where_it_says(listed: Listed, labels: Mapping[str, str]) -> bool:
-    """Tell whether a container is in the sandbox of its labels.
+def _is_where_it_says(listed: ListedContainer, labels: Mapping[str, str]) -> bool:
+    """Return whether a container is in the sandbox that its labels name.
 
-    That is no label, so that no image brings it along.
+    The network mode is no label and so does not come from an image.
     """
     if labels.get(DOCKER_TYPE) != DOCKER_TYPE_CONTAINER:
         return True
@@ -178,8 +153,8 @@ def _is_where_it_says(listed: Listed, labels: Mapping[str, str]) -> bool:
 
 
 def _is_earlier_name(name: str, labels: Mapping[str, str]) -> bool:
-    """Tell whether a name is the one that versions without nonces gave."""
-    pod = pod_name(labels)
+    """Return whether a name is one that versions without nonces gave."""
+    pod = pod_name_from_labels(labels)
     if labels.get(DOCKER_TYPE) == DOCKER_TYPE_SANDBOX:
         part, attempt = DOCKER_SANDBOX_NAME, labels.get(ATTEMPT, "0")
     else:
@@ -187,5 +162,5 @@ def _is_earlier_name(name: str, labels: Mapping[str, str]) -> bool:
         attempt = annotations_of_docker_labels(labels).get(RESTART_COUNT, "")
     parts = (DOCKER_NAME_PREFIX, part, pod.name, pod.namespace, pod.uid, attempt)
     usual = "_".join(parts)
-    # The name was taken: an ending of its own.
+    # A name that was taken got a suffix.
     return name == usual or name.startswith(f"{usual}_")

@@ -1,4 +1,4 @@
-"""Processes of containers as this machine shows them, to kill what an exec left."""
+"""Processes of containers in /proc: to kill commands, and to find listeners."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import Listeners
+from probetui.runtimes.docker.api import DockerApi
+from probetui.runtimes.docker.client import DockerClient
+from probetui.runtimes.proc_net import listeners_in_network_of
+
 ROUNDS = 5
-"""How often a tree is looked at again for what was born while it was killed."""
+"""How often a tree is read again for processes that started meanwhile."""
 
 
-class Member(NamedTuple):
-    """A process, with what ties it to others."""
+class ProcessStat(NamedTuple):
+    """A process, its parent and its session."""
 
     process_id: int
     state: str
@@ -22,13 +28,13 @@ class Member(NamedTuple):
 
 
 class HostProcesses:
-    """What `/proc` says of processes that belong to containers.
+    """Processes of containers in /proc.
 
-    A number that Docker gives means something here only if the daemon's processes
-    are this machine's, which `shows` finds out before anything is killed.
+    A PID of Docker is valid here only if the daemon runs in this PID namespace, which
+    `shows` checks before anything is killed.
 
     Args:
-        proc: where processes are shown.
+        proc: the path of /proc.
         kill: sends a signal.
     """
 
@@ -41,7 +47,7 @@ class HostProcesses:
         self._kill = kill
 
     def shows(self, process_id: int, container_id: str) -> bool:
-        """Tell whether that process is here and in that container's control group."""
+        """Return whether a process is here and in a container's control group."""
         if process_id <= 0:
             return False
         try:
@@ -51,45 +57,46 @@ class HostProcesses:
         return container_id in groups
 
     def kill_tree(self, process_id: int, container_id: str) -> tuple[int, ...]:
-        """Kill a process that an exec started in a container, and all it left.
+        """Kill the process of an exec and its descendants, also new ones.
 
-        Returns those that it may not kill. What was born meanwhile is killed too.
+        Returns the PIDs of those that this user may not kill.
         """
         refused: set[int] = set()
         for _ in range(ROUNDS):
             alive = set(self.tree(process_id, container_id)) - refused
             if not alive:
                 break
-            for each in sorted(alive):
+            for pid in sorted(alive):
                 try:
-                    self._kill(each, signal.SIGKILL)
+                    self._kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     continue
                 except PermissionError:
-                    refused.add(each)
+                    refused.add(pid)
         return tuple(sorted(refused))
 
     def tree(self, process_id: int, container_id: str) -> tuple[int, ...]:
-        """Return a process, its descendants and its session, without zombies.
+        """Return the PIDs of a process, its descendants and its session, no zombies.
 
-        What an exec starts leads a session of its own, by which its orphans are
-        found after it is gone. Its number may then belong to another process, hence
-        the look at each one's container.
+        The process of an exec leads a session, by which its orphans are found when it
+        is gone. Its PID may then be another process's, hence the check of containers.
         """
-        members = [each for each in self._members() if each.state not in "ZX"]
+        members = [member for member in self._members() if member.state not in "ZX"]
         found = {
-            each.process_id
-            for each in members
-            if process_id in {each.process_id, each.session}
+            member.process_id
+            for member in members
+            if process_id in {member.process_id, member.session}
         }
-        while born := {each.process_id for each in members if each.parent in found}:
-            if born <= found:
+        while children := {
+            member.process_id for member in members if member.parent in found
+        }:
+            if children <= found:
                 break
-            found |= born
-        return tuple(sorted(each for each in found if self.shows(each, container_id)))
+            found |= children
+        return tuple(sorted(pid for pid in found if self.shows(pid, container_id)))
 
     def inner_id(self, process_id: int) -> int | None:
-        """Return a process's number in its own namespace, None if it is gone."""
+        """Return a process's PID in its own PID namespace, None if it is gone."""
         try:
             status = (self._proc / str(process_id) / "status").read_text()
         except OSError:
@@ -99,7 +106,7 @@ class HostProcesses:
                 return int(line.split()[-1])
         return None
 
-    def _members(self) -> Iterator[Member]:
+    def _members(self) -> Iterator[ProcessStat]:
         for entry in self._proc.iterdir():
             if not entry.name.isdecimal():
                 continue
@@ -107,6 +114,40 @@ class HostProcesses:
                 stat = (entry / "stat").read_text(errors="replace")
             except OSError:
                 continue
-            # The name in parentheses may hold anything, parentheses too.
+            # The name in parentheses may contain anything, parentheses too.
             state, parent, _, session, *_ = stat.rpartition(")")[2].split()
-            yield Member(int(entry.name), state, int(parent), int(session))
+            yield ProcessStat(int(entry.name), state, int(parent), int(session))
+
+
+class DockerListeners:
+    """Finds where containers listen.
+
+    Args:
+        client: the connection to the daemon.
+        processes: those of this machine, None if the daemon runs on another one.
+    """
+
+    def __init__(self, client: DockerClient, processes: HostProcesses | None) -> None:
+        self._client = client
+        self._processes = processes
+
+    async def of(self, docker_id: str) -> Listeners:
+        """Return the listeners in a container's network; reads /proc in a thread.
+
+        Raises:
+            ContainerRuntimeError: it does not run, or is not visible here.
+        """
+        processes = self._processes
+        if processes is None:
+            raise ContainerRuntimeError("the daemon runs on another machine")
+
+        def find(api: DockerApi) -> Listeners:
+            found = api.inspect_container(docker_id)
+            process_id = found["State"]["Pid"]
+            if not process_id:
+                raise ContainerRuntimeError("it does not run")
+            if not processes.shows(process_id, found["Id"]):
+                raise ContainerRuntimeError("its processes are not visible here")
+            return listeners_in_network_of(process_id)
+
+        return await self._client.call(find)

@@ -1,4 +1,4 @@
-"""Pods on Docker, behind `ports.Runtime`."""
+"""`ports.Runtime` on Docker."""
 
 from __future__ import annotations
 
@@ -12,21 +12,29 @@ from pathlib import Path
 import docker.utils
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
-from probetui.k8s.image import ImageFilesystem, StoredImage
-from probetui.k8s.listeners import Listeners
-from probetui.k8s.node import Node
 from probetui.k8s.pod import Pod
-from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
+from probetui.k8s.runtime import (
+    ContainerID,
+    ImageFilesystem,
+    Listeners,
+    Node,
+    RuntimePodStatus,
+    SandboxStatus,
+    StoredImage,
+)
 from probetui.kubelet.effects import (
     CreateContainer,
-    Disruption,
+    Fault,
     MountVolume,
     PulledImage,
     PullImage,
     RunPodSandbox,
     UnmountVolume,
 )
-from probetui.kubelet.labels import docker_container_name, docker_sandbox_name
+from probetui.kubelet.kuberuntime.labels import (
+    docker_container_name,
+    docker_sandbox_name,
+)
 from probetui.ports import (
     Clock,
     ExecResult,
@@ -38,67 +46,73 @@ from probetui.ports import (
     UnownedPod,
 )
 from probetui.runtimes.daemon_clock import DaemonClock
-from probetui.runtimes.disruption_notes import DisruptionNotes
-from probetui.runtimes.docker.api import Api
-from probetui.runtimes.docker.bodies import (
-    container_request,
-    sandbox_request,
-    share_name,
-)
-from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.containers import Containers
-from probetui.runtimes.docker.disruptions import Disruptions, why_not
-from probetui.runtimes.docker.execs import OwnExecs, execs_of_others
-from probetui.runtimes.docker.execution import ExecErrors, Executor
-from probetui.runtimes.docker.faults import (
+from probetui.runtimes.docker.api import DockerApi
+from probetui.runtimes.docker.client import DockerClient
+from probetui.runtimes.docker.containers import DockerContainers
+from probetui.runtimes.docker.errors import (
     NOT_FOUND,
-    RefusedError,
+    DockerStatusError,
     refuse_undecodable,
 )
-from probetui.runtimes.docker.foreign import ForeignDocker
-from probetui.runtimes.docker.helpers import Helpers
-from probetui.runtimes.docker.image_store import DockerImageStore
-from probetui.runtimes.docker.images import PAUSE_IMAGE, Images, SandboxImage
-from probetui.runtimes.docker.instants import instant
-from probetui.runtimes.docker.leases import DockerLease, Leases
-from probetui.runtimes.docker.listeners import ContainerListeners
-from probetui.runtimes.docker.listing import Listing
-from probetui.runtimes.docker.messages import Messages
+from probetui.runtimes.docker.execution import (
+    DockerExecutor,
+    ExecErrors,
+    OwnExecs,
+    execs_of_others,
+)
+from probetui.runtimes.docker.fault_injection import DockerFaultInjector, fault_refusal
+from probetui.runtimes.docker.helper_containers import HelperContainers
+from probetui.runtimes.docker.images import (
+    PAUSE_IMAGE,
+    DockerImages,
+    DockerImageStore,
+    SandboxImageSelector,
+)
+from probetui.runtimes.docker.leases import DockerLease, DockerLeases
+from probetui.runtimes.docker.listing import DockerListing, UnownedDockerPods
 from probetui.runtimes.docker.mounts import sandbox_mounts
 from probetui.runtimes.docker.ownership import DockerOwnership
-from probetui.runtimes.docker.processes import HostProcesses
-from probetui.runtimes.docker.reach import (
-    Daemon,
-    Reach,
+from probetui.runtimes.docker.port_publishing import (
+    DockerDaemon,
+    PublishedPorts,
     ReachMode,
+    choose_publishing,
     engine_of,
-    publishing,
 )
-from probetui.runtimes.docker.streams import LogLines
+from probetui.runtimes.docker.processes import DockerListeners, HostProcesses
+from probetui.runtimes.docker.requests import (
+    container_request,
+    sandbox_request,
+    set_shared_hostname,
+)
+from probetui.runtimes.docker.streams import LogLineParser
+from probetui.runtimes.docker.sub_paths import DockerSubPaths
+from probetui.runtimes.docker.termination_messages import DockerTerminationMessages
 from probetui.runtimes.docker.translate import (
     BRIDGE,
-    LOCALHOST,
     RUNTIME_NAME,
-    Seen,
+    InspectedContainer,
     node_of,
-    owned_by,
+    owner_filter,
+    parse_docker_time,
     pod_statuses,
     to_container_id,
     to_docker_id,
 )
-from probetui.runtimes.docker.unowned import Unowned
-from probetui.runtimes.docker.volume_parts import VolumeParts
-from probetui.runtimes.docker.volumes import Volumes
+from probetui.runtimes.docker.unmanaged import UnmanagedDockerContainers
+from probetui.runtimes.docker.volumes import DockerVolumes
+from probetui.runtimes.fault_notes import FaultNotes
 from probetui.runtimes.ownership_ledger import OwnershipLedger
 from probetui.runtimes.sub_paths import SubPaths, sub_paths_folder
+from probetui.runtimes.translation import LOCALHOST
 
-KNOWS_PARTS_FROM = "1.45"
-"""The API version from which a part of a volume can be mounted (Docker 26)."""
+SUBPATH_API_VERSION = "1.45"
+"""The API version with sub-paths of volumes (Docker 26)."""
 
 SANDBOX_GRACE_SECONDS = 10
-"""For how long a sandbox may end by itself, should it not heed its stop signal."""
+"""The grace period of sandboxes, should one ignore its stop signal."""
 
-HAPPENINGS = (
+WATCHED_EVENTS = (
     "create",
     "destroy",
     "die",
@@ -108,7 +122,7 @@ HAPPENINGS = (
     "start",
     "unpause",
 )
-"""The events that matter; those of execs, of which probes make many, do not."""
+"""The events that cause a relist; probes cause many of execs, which do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +130,13 @@ class DockerOptions:
     """How pods are run.
 
     Attributes:
-        folder: where it is noted what is ours.
-        owner: the value of our own label; what another owner made is not looked at.
-        sandbox_image: what sandboxes are made of.
-        mounts_sub_paths: whether subPaths are mounted by us where we can do that.
+        folder: the state folder, with the notes about what is ours.
+        owner: the value of our owner label; containers of others are ignored.
+        sandbox_image: the image of sandboxes.
+        mounts_sub_paths: whether we mount subPaths where we can.
         exec_errors: whether a command that cannot be started is an error (`cri`) or
             a result (`docker`).
-        reach: whether ports are published, or `auto`, where they must be.
+        reach: whether ports are published; `auto` publishes them if they must be.
     """
 
     folder: Path
@@ -136,24 +150,26 @@ class DockerOptions:
 class DockerRuntime:
     """`ports.Runtime` on Docker, with logs, events, volumes and addresses to dial.
 
-    Made by `connection.connect`; an event loop must run. A daemon that goes away makes
-    calls fail with `unreachable`; when it is back they work again.
+    Created by `connection.connect`; an event loop must run. While the daemon is down,
+    calls fail with `unreachable`.
 
     Args:
         api: the SDK's client for a daemon that answered; closed together with this.
-        daemon: what is known of that daemon.
+        daemon: that daemon.
         clock: the session's.
         options: how pods are run.
     """
 
     def __init__(
-        self, api: Api, daemon: Daemon, clock: Clock, options: DockerOptions
+        self, api: DockerApi, daemon: DockerDaemon, clock: Clock, options: DockerOptions
     ) -> None:
         self._options = options
         self._daemon = daemon
-        self._client = Client(api)
-        self._images = Images(self._client)
-        self._sandbox_image = SandboxImage(self._images, self._options.sandbox_image)
+        self._client = DockerClient(api)
+        self._images = DockerImages(self._client)
+        self._sandbox_image = SandboxImageSelector(
+            self._images, self._options.sandbox_image
+        )
         self._store = DockerImageStore(
             self._client,
             self._options.sandbox_image,
@@ -165,64 +181,70 @@ class DockerRuntime:
             OwnershipLedger(options.folder / "containers"),
             daemon.engine_id,
         )
-        self._listing = Listing(
+        self._listing = DockerListing(
             self._client, options.owner, self._daemon_clock, self._ownership
         )
-        self._being_made: set[tuple[str, int]] = set()
+        self._being_created: set[tuple[str, int]] = set()
         owner = self._options.owner
-        self._containers = Containers(
+        self._containers = DockerContainers(
             self._client, self._listing, owner, self._ownership
         )
-        self._disruptions = Disruptions(
+        self._fault_injector = DockerFaultInjector(
             self._client,
             self._listing.forget,
-            DisruptionNotes(options.folder / "disruptions", daemon.url),
+            FaultNotes(options.folder / "disruptions", daemon.url),
         )
-        knows_parts = docker.utils.version_gte(api.api_version, KNOWS_PARTS_FROM)
-        self._messages = Messages(self._client, knows_parts=knows_parts)
-        helpers = Helpers(self._client, self._sandbox_image, owner, self._ownership)
-        self._parts = VolumeParts(
+        supports_subpath = docker.utils.version_gte(
+            api.api_version, SUBPATH_API_VERSION
+        )
+        self._messages = DockerTerminationMessages(
+            self._client, supports_subpath=supports_subpath
+        )
+        helpers = HelperContainers(
+            self._client, self._sandbox_image, owner, self._ownership
+        )
+        self._parts = DockerSubPaths(
             self._client,
             helpers,
             self._ownership,
-            self._disruptions,
+            self._fault_injector,
             sub_paths=_sub_paths(daemon, self._options),
-            knows_parts=knows_parts,
+            supports_subpath=supports_subpath,
         )
         volume_ledger = OwnershipLedger(options.folder / "volumes")
-        self._leases = Leases(self._client, owner, volume_ledger)
-        self._volumes = Volumes(
+        self._leases = DockerLeases(self._client, owner, volume_ledger)
+        self._volumes = DockerVolumes(
             self._client,
             helpers,
             owner,
             volume_ledger,
             self._parts,
         )
-        self._unowned = Unowned(self._listing, self._volumes, self._ownership)
-        self._reach = Reach(publishing(daemon, self._options.reach))
+        self._unowned = UnownedDockerPods(self._listing, self._volumes, self._ownership)
+        self._reach = PublishedPorts(choose_publishing(daemon, self._options.reach))
         processes = HostProcesses() if daemon.is_on_this_kernel else None
-        self._listeners = ContainerListeners(self._client, processes)
+        self._listeners = DockerListeners(self._client, processes)
         self._own_execs = OwnExecs()
-        self._executor = Executor(
+        self._executor = DockerExecutor(
             self._client,
             processes,
             self._options.exec_errors,
             self._own_execs,
-            keeps_numbers=daemon.keeps_exec_numbers,
+            keeps_exec_pids=daemon.keeps_exec_pids,
         )
 
     @property
     def name(self) -> str:
-        """The runtime's word in container IDs."""
+        """The runtime's name in container IDs."""
         return RUNTIME_NAME
 
     @property
     def pool_wait(self) -> timedelta:
-        """How long calls, those of probes among them, wait for a thread."""
+        """How long calls, including those of probes, wait for a thread."""
         return self._client.pool_wait
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return what people may want to know, as names and values."""
+        """Return facts about the runtime for people, as names and values."""
         choice = self._sandbox_image.choice
         sandbox = (
             f"{choice.image} ({choice.reason})"
@@ -237,47 +259,47 @@ class DockerRuntime:
         )
 
     def on_clock_offset(self, tell: Callable[[timedelta], None]) -> None:
-        """Have somebody told when the daemon's clock is not the session's."""
+        """Call back when the daemon's clock differs from the session's."""
         self._daemon_clock.on_offset(tell)
 
     async def _daemon_time(self) -> datetime | None:
         info = await self._client.call(lambda api: api.info())
-        return instant(str(info.get("SystemTime") or ""))
+        return parse_docker_time(str(info.get("SystemTime") or ""))
 
     async def version(self) -> str:
-        """Return name and version for people; raises when nobody answers."""
+        """Return name and version for people; raises if the daemon is down."""
         found = await self._client.call(lambda api: api.version())
         return f"{engine_of(found)} {found['Version']} (API {found['ApiVersion']})"
 
     async def node(self) -> Node:
-        """Return what pods may be told of the machine the daemon runs on."""
+        """Return the node, which is the daemon's machine."""
         info = await self._client.call(lambda api: api.info())
         try:
             network = await self._client.call(lambda api: api.inspect_network(BRIDGE))
-        except RefusedError as error:
+        except DockerStatusError as error:
             if error.status != NOT_FOUND:
                 raise
             network = None
         return node_of(info, network)
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
-        """Return every pod of ours, dead containers too, each list newest first."""
+        """Return every pod of ours with all containers, newest first."""
         everything = await self._messages.fill_in(
-            map(self._disruptions.as_before, await self._listing.everything())
+            map(self._fault_injector.as_before, await self._listing.list_ours())
         )
-        self._reach.learn(everything)
-        # One that is still being made, and may fail, is no change to tell of: the
-        # engine would try again at once instead of after its back-off.
+        self._reach.update(everything)
+        # A sandbox that is being created may still fail: if it were listed, the engine
+        # would try again at once instead of after its back-off.
         return pod_statuses(
-            each for each in everything if not self._is_being_made(each)
+            seen for seen in everything if not self._is_being_created(seen)
         )
 
-    def _is_being_made(self, seen: Seen) -> bool:
+    def _is_being_created(self, seen: InspectedContainer) -> bool:
         sandbox = seen.sandbox
         return (
             sandbox is not None
             and not sandbox.is_ready
-            and (seen.pod.uid, sandbox.attempt) in self._being_made
+            and (seen.pod.uid, sandbox.attempt) in self._being_created
         )
 
     # -- sandboxes
@@ -285,20 +307,20 @@ class DockerRuntime:
     async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
         """Create and start a sandbox and return its ID.
 
-        One that cannot be started is removed again.
+        A sandbox that cannot be started is removed again.
         """
-        making = (operation.pod.uid, operation.attempt)
-        self._being_made.add(making)
+        creating = (operation.pod.uid, operation.attempt)
+        self._being_created.add(creating)
         try:
             return await self._run_sandbox(operation)
         finally:
-            self._being_made.discard(making)
+            self._being_created.discard(creating)
 
     async def _run_sandbox(self, operation: RunPodSandbox) -> str:
         try:
             sandbox_id = await self._create_sandbox(operation)
         except ImageNotFoundError:
-            # Somebody removed the image since it was chosen.
+            # The image was removed after it had been chosen.
             self._sandbox_image.forget()
             sandbox_id = await self._create_sandbox(operation)
         try:
@@ -306,7 +328,7 @@ class DockerRuntime:
         except ContainerRuntimeError:
             await self._containers.remove(sandbox_id)
             raise
-        if (found := await self._listing.look(sandbox_id)) is not None:
+        if (found := await self._listing.inspect(sandbox_id)) is not None:
             self._reach.add(found)
         return sandbox_id
 
@@ -327,7 +349,7 @@ class DockerRuntime:
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         """Return a sandbox's state and IP."""
-        found = await self._containers.look(sandbox_id)
+        found = await self._containers.inspect(sandbox_id)
         if found.sandbox is None:
             raise ContainerRuntimeError(f"{sandbox_id} is not a sandbox")
         self._reach.add(found)
@@ -335,15 +357,15 @@ class DockerRuntime:
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
         """Stop a sandbox; containers still running in it are killed."""
-        for each in await self._containers.inside(sandbox_id, also_dead=False):
-            await self._containers.stop(each, 0)
+        for docker_id in await self._containers.list_in(sandbox_id, also_dead=False):
+            await self._containers.stop(docker_id, 0)
         await self._containers.stop(sandbox_id, SANDBOX_GRACE_SECONDS)
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
-        """Remove a sandbox, with containers that are left in it."""
-        for each in await self._containers.inside(sandbox_id, also_dead=True):
-            await self._containers.remove(each)
-        found = await self._listing.look(sandbox_id)
+        """Remove a sandbox and its containers."""
+        for docker_id in await self._containers.list_in(sandbox_id, also_dead=True):
+            await self._containers.remove(docker_id)
+        found = await self._listing.inspect(sandbox_id)
         await self._containers.remove(sandbox_id)
         if found is not None:
             await self._volumes.remove_released(found.pod.uid)
@@ -355,7 +377,7 @@ class DockerRuntime:
         return await self._images.image_id(image)
 
     async def image_user(self, image: str) -> str:
-        """Return the user as the image has it, empty where it says nothing."""
+        """Return the user of an image, empty if it does not have one."""
         return await self._images.user(image)
 
     async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
@@ -363,23 +385,23 @@ class DockerRuntime:
         return await self._images.pull(operation.image, progress)
 
     async def image_store_id(self) -> str:
-        """Return what tells this daemon's images from those of others."""
+        """Return the ID of this daemon's images."""
         return await self._store.image_store_id()
 
     async def list_images(self) -> tuple[StoredImage, ...]:
-        """Return every image that is here, whoever brought it."""
+        """Return every image, whoever pulled it."""
         return await self._store.list_images()
 
     async def image_copy(self, image_id: str) -> str | None:
-        """Return what changes when an image is removed and pulled again."""
+        """Return what identifies this copy of an image."""
         return await self._store.image_copy(image_id)
 
     async def remove_image(self, image_id: str) -> None:
-        """Remove an image with all its names; refused while containers have it."""
+        """Remove an image with all its names; refused while containers use it."""
         await self._store.remove_image(image_id)
 
     async def image_filesystem(self) -> ImageFilesystem:
-        """Measure the disk that images are on."""
+        """Return size and free space of the disk with the images."""
         return await self._store.image_filesystem()
 
     # -- containers
@@ -387,14 +409,14 @@ class DockerRuntime:
     async def create_container(self, operation: CreateContainer) -> ContainerID:
         """Create a container in a sandbox and return its ID."""
         pod, container = operation.pod, operation.container
-        values = (each.value for each in container.env)
+        values = (var.value for var in container.env)
         refuse_undecodable((*container.command, *container.args, *values))
         name = docker_container_name(pod, container, operation.attempt)
         mounts, guarded = await self._volumes.mounts(operation)
         mounts += await self._messages.mount(operation)
         request = container_request(operation, self._options.owner, mounts)
-        if not self._daemon.shares_names:
-            share_name(request, operation.sandbox_id)
+        if not self._daemon.shares_hostnames:
+            set_shared_hostname(request, operation.sandbox_id)
         docker_id = await self._containers.create(name, request)
         self._parts.guard(docker_id, pod, container, guarded)
         return to_container_id(docker_id)
@@ -402,7 +424,7 @@ class DockerRuntime:
     async def start_container(self, container_id: ContainerID) -> None:
         """Start a created container."""
         docker_id = to_docker_id(container_id)
-        if self._daemon.starts_what_is_joined:
+        if self._daemon.starts_joined_containers:
             await self._containers.check_sandbox_runs(docker_id)
         try:
             async with self._parts.guarding(docker_id):
@@ -417,12 +439,12 @@ class DockerRuntime:
     ) -> None:
         """Send the stop signal, kill after the grace period, return when it ended.
 
-        Cancelling leaves the daemon to it: the container is killed all the same.
+        When this is cancelled the daemon goes on stopping the container.
         """
         await self._containers.stop(to_docker_id(container_id), grace_period_seconds)
 
     async def remove_container(self, container_id: ContainerID) -> None:
-        """Remove a container; one that runs is killed first."""
+        """Kill and remove a container."""
         docker_id = to_docker_id(container_id)
         await self._containers.remove(docker_id)
         self._parts.forget(docker_id)
@@ -439,131 +461,127 @@ class DockerRuntime:
         )
 
     async def close(self) -> None:
-        """Let go of connections and threads; containers are left as they are.
+        """Close connections and threads; containers go on.
 
-        What was frozen or cut off here goes on.
+        Faults that were injected here are undone.
         """
         try:
-            await self._disruptions.undo()
+            await self._fault_injector.undo()
         finally:
             await self._client.close()
 
-    # -- what a runtime may have beyond the core
+    # -- optional ports
 
     async def mount_volume(self, operation: MountVolume) -> None:
-        """Make a volume ready; one that is there keeps what is in it."""
+        """Create a volume; an existing one keeps its content."""
         await self._volumes.mount(operation)
 
     async def unmount_volume(self, operation: UnmountVolume) -> None:
-        """Remove a volume, or have that done once nothing of its pod is left."""
+        """Remove a volume; if containers still have it, once they are removed."""
         await self._volumes.unmount(operation)
 
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
-        """Return all volumes there are, by pod."""
+        """Return all volumes by pod."""
         return await self._volumes.list()
 
     async def lease(self) -> DockerLease:
-        """Return a lease on pods, without any yet."""
+        """Return a lease without pods."""
         return await self._leases.new()
 
     async def lease_holders(
         self,
         keys: Collection[PodKey],
     ) -> Mapping[PodKey, str]:
-        """Return who runs pods, for people."""
+        """Return who runs pods, as text for people."""
         holders = await self._leases.holders()
         return {key: holders[key] for key in keys if key in holders}
 
     async def unowned_pods(self) -> tuple[UnownedPod, ...]:
-        """Return the pods that other probetuis seem to have made."""
+        """Return the pods of other users' probetuis, or of earlier versions."""
         return await self._unowned.pods()
 
     async def take_over(self, pod: UnownedPod) -> None:
-        """Have a pod be ours from now on, because somebody said so."""
+        """Note a pod as ours that the user told us to take over."""
         await self._unowned.take_over(pod)
 
-    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
-        """Freeze or unfreeze a container, signal its main process, cut off its pod."""
+    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
+        """Freeze, unfreeze or signal a container, or cut off its pod."""
         docker_id = to_docker_id(container_id)
-        found = await self._containers.look_at_ours(docker_id)
-        await self._disruptions.disrupt(
-            docker_id, disruption, in_network_of=found.sandbox_id
+        found = await self._containers.inspect_ours(docker_id)
+        await self._fault_injector.inject_fault(
+            docker_id, fault, in_network_of=found.sandbox_id
         )
 
-    async def undo_left_disruptions(self) -> list[str]:
-        """Undo what a session left in force that was killed; return what was done."""
-        return await self._disruptions.undo_left()
+    async def undo_leftover_faults(self) -> list[str]:
+        """Undo the faults that a killed session left; return what was done."""
+        return await self._fault_injector.undo_leftovers()
 
-    def why_not(self, pod: Pod, disruption: Disruption) -> str:
-        """Return why it cannot be done to a pod, empty where it may be tried."""
-        return why_not(pod, disruption)
+    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
+        """Return why a pod cannot have a fault, empty where it may be tried."""
+        return fault_refusal(pod, fault)
 
     async def listeners(self, container_id: ContainerID) -> Listeners:
-        """Return where the network of a container's pod is listened."""
+        """Return the listeners in the network of a container's pod."""
         return await self._listeners.of(to_docker_id(container_id))
 
     async def watch(self) -> AsyncIterator[None]:
-        """Yield once per happening; raises when the connection breaks."""
+        """Yield once per event; raises when the connection breaks."""
         filters = {
-            **owned_by(self._options.owner),
+            **owner_filter(self._options.owner),
             "type": ["container"],
-            "event": list(HAPPENINGS),
+            "event": list(WATCHED_EVENTS),
         }
-        events = self._client.follow(
-            lambda api: api.events(filters=filters, decode=True)
-        )
-        async with aclosing(events):
+        async with aclosing(self._client.events(filters)) as events:
             async for event in events:
                 self._listing.forget(event["Actor"]["ID"])
                 yield
-        raise ContainerRuntimeError("the event stream broke off", unreachable=True)
 
     async def watch_execs(self) -> AsyncIterator[StartedExec]:
         """Yield each command that others start in our containers."""
-        filters = owned_by(self._options.owner)
+        filters = owner_filter(self._options.owner)
         told = execs_of_others(self._client, self._own_execs, filters)
         async with aclosing(told):
-            async for each in told:
-                yield each
+            async for started_exec in told:
+                yield started_exec
 
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncIterator[LogLine]:
-        """Yield the last `tail` lines, then, if asked, what comes."""
+        """Yield the last `tail` lines and, with `follow`, new ones."""
         docker_id = to_docker_id(container_id)
-        container = await self._containers.look(docker_id)
-        lines = LogLines(has_terminal=container.has_terminal)
-        in_our_time = self._daemon_clock.log_line
+        container = await self._containers.inspect(docker_id)
+        lines = LogLineParser(has_terminal=container.has_terminal)
+        to_session_time = self._daemon_clock.log_line
         pieces = self._client.follow(
             lambda api: api.open_logs(docker_id, tail=tail, follow=follow)
         )
         async with aclosing(pieces):
             async for piece in pieces:
                 for line in lines.feed(piece):
-                    yield in_our_time(line)
+                    yield to_session_time(line)
         for line in lines.rest():
-            yield in_our_time(line)
+            yield to_session_time(line)
 
-    def foreign(self) -> ForeignDocker:
-        """Return the containers that others made."""
-        return ForeignDocker(
+    def unmanaged(self) -> UnmanagedDockerContainers:
+        """Return the containers that probetui did not create."""
+        return UnmanagedDockerContainers(
             self._client,
             self._executor,
             self._own_execs,
             self._listeners,
-            self._disruptions,
-            publishing(self._daemon, self._options.reach),
+            self._fault_injector,
+            choose_publishing(self._daemon, self._options.reach),
             self._daemon_clock,
             self._daemon.host or LOCALHOST,
         )
 
     def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
-        """Return where to connect instead of `pod_ip:port`."""
+        """Return the address and port to connect to instead of `pod_ip:port`."""
         return self._reach.dial_address(pod_ip, port)
 
 
-def _sub_paths(daemon: Daemon, options: DockerOptions) -> SubPaths | None:
-    """Return what mounts subPaths, None where this user cannot do it for the daemon."""
+def _sub_paths(daemon: DockerDaemon, options: DockerOptions) -> SubPaths | None:
+    """Return what mounts subPaths, None if this user cannot mount for the daemon."""
     if (
         not options.mounts_sub_paths
         or not daemon.is_on_this_kernel

@@ -1,4 +1,4 @@
-"""Docker's multiplexed streams taken apart, without I/O."""
+"""Parsing Docker's multiplexed streams: output of commands, and logs; pure."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from datetime import datetime
 from typing import NamedTuple
 
 from probetui.ports import LogLine
-from probetui.runtimes.docker.instants import instant
+from probetui.runtimes.docker.translate import parse_docker_time
 
 STDERR = 2
 
 HEADER = struct.Struct(">BxxxL")
-"""Stream number and length of what follows."""
+"""A frame's header: stream number and length of the payload."""
 
 LONGEST_LINE_BYTES = 64 * 1024
-"""What is longer is cut into several lines; the daemon itself cuts at 16 KiB."""
+"""Longer lines are split; the daemon itself splits at 16 KiB."""
 
 
 _NOTHING: tuple[datetime | None, bytes] = (None, b"")
 
 
-class Piece(NamedTuple):
-    """A piece of one of a container's two streams; `is_last` ends a frame."""
+class FramePiece(NamedTuple):
+    """A part of a frame of stdout or stderr; `is_last` for the last one."""
 
     is_stderr: bool
     payload: bytes
@@ -31,15 +31,15 @@ class Piece(NamedTuple):
 
 
 class Demultiplexer:
-    """Takes the frames off bytes as they come; a frame may come in many pieces."""
+    """Removes the frames; a frame may arrive in many pieces."""
 
     def __init__(self) -> None:
         self._header = b""
         self._is_stderr = False
         self._left = 0
 
-    def feed(self, data: bytes) -> Iterator[Piece]:
-        """Yield what the bytes bring."""
+    def feed(self, data: bytes) -> Iterator[FramePiece]:
+        """Yield the payloads in some bytes of the stream."""
         at = 0
         while at < len(data):
             if not self._left:
@@ -55,11 +55,11 @@ class Demultiplexer:
             payload = data[at : at + self._left]
             at += len(payload)
             self._left -= len(payload)
-            yield Piece(self._is_stderr, payload, is_last=not self._left)
+            yield FramePiece(self._is_stderr, payload, is_last=not self._left)
 
 
-class Outputs:
-    """What a command wrote on each stream; what is beyond the limit is dropped.
+class ExecOutput:
+    """The output of a command, up to a limit.
 
     Args:
         limit_bytes: how much of each stream is kept.
@@ -72,29 +72,29 @@ class Outputs:
 
     @property
     def stdout(self) -> bytes:
-        """The beginning of the standard output."""
+        """The beginning of stdout."""
         return bytes(self._kept[False])
 
     @property
     def stderr(self) -> bytes:
-        """The beginning of the standard error."""
+        """The beginning of stderr."""
         return bytes(self._kept[True])
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they came from the daemon."""
+        """Parse some bytes of the stream."""
         for piece in self._frames.feed(data):
             kept = self._kept[piece.is_stderr]
             kept += piece.payload[: self._limit - len(kept)]
 
 
-class LogLines:
-    """Turns a log's bytes into lines with their instants.
+class LogLineParser:
+    """Parses a log into lines with timestamps.
 
-    Docker writes the instant before every entry. A line that it had to cut is
-    several entries, of which only the last one ends with a line feed.
+    Docker writes a timestamp before every entry. A line that it had to split consists
+    of several entries, of which only the last ends with a line feed.
 
     Args:
-        has_terminal: the container has a terminal, so that its log has no frames.
+        has_terminal: the container has a terminal, whose log has no frames.
     """
 
     def __init__(self, *, has_terminal: bool) -> None:
@@ -104,7 +104,7 @@ class LogLines:
         self._line = {False: _NOTHING, True: _NOTHING}
 
     def feed(self, data: bytes) -> Iterator[LogLine]:
-        """Yield the lines that the bytes complete."""
+        """Yield the lines that are complete with some bytes of the log."""
         if self._frames is None:
             yield from self._without_frames(data)
             return
@@ -115,7 +115,7 @@ class LogLines:
                 yield from self._add(entry, is_stderr=is_stderr, is_last=is_last)
 
     def rest(self) -> Iterator[LogLine]:
-        """Yield what is left when the log ends: lines without an end."""
+        """Yield the unfinished lines at the end of the log."""
         for is_stderr in (False, True):
             if self._line[is_stderr] != _NOTHING:
                 yield self._finished(is_stderr=is_stderr)
@@ -131,7 +131,7 @@ class LogLines:
     def _add(
         self, entry: bytes, *, is_stderr: bool, is_last: bool
     ) -> Iterator[LogLine]:
-        """Add an entry to its line, or a part of one that is too long."""
+        """Append an entry, or a part of a long one, to its line."""
         if self._goes_on[is_stderr]:
             stamp, text = b"", entry
         else:
@@ -139,7 +139,10 @@ class LogLines:
         self._goes_on[is_stderr] = not is_last
         at, line = self._line[is_stderr]
         line += text
-        self._line[is_stderr] = (at or instant(stamp.decode("ascii", "replace")), line)
+        self._line[is_stderr] = (
+            at or parse_docker_time(stamp.decode("ascii", "replace")),
+            line,
+        )
         if line.endswith(b"\n") or len(line) >= LONGEST_LINE_BYTES:
             yield self._finished(is_stderr=is_stderr)
 

@@ -1,84 +1,83 @@
-"""From Docker's JSON to our values, without I/O."""
+"""Translation of Docker's JSON to the types of the kubelet; pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
+from datetime import UTC, datetime
 from ipaddress import ip_network
 from typing import Any, NamedTuple
 
-from probetui.k8s.node import Node
 from probetui.k8s.runtime import (
     ContainerID,
+    Node,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
     SandboxStatus,
 )
-from probetui.kubelet.labels import (
+from probetui.kubelet.kuberuntime.labels import (
     CONTAINER_NAME,
     DOCKER_SANDBOX_ID,
     DOCKER_TYPE,
     DOCKER_TYPE_CONTAINER,
     DOCKER_TYPE_SANDBOX,
-    POD_NAME,
-    POD_NAMESPACE,
-    POD_UID,
     annotations_of_docker_labels,
     parse_container_annotations,
 )
-from probetui.runtimes.docker.instants import instant
+from probetui.runtimes.translation import (
+    IMAGE,
+    LOCALHOST,
+    NONCE,
+    OWNER,
+    PodName,
+    build_node,
+    build_pod_status,
+    pod_name_from_labels,
+)
 
 Json = Mapping[str, Any]
-"""What Docker's API answers."""
+"""A response of Docker's API."""
 
 RUNTIME_NAME = "docker"
 
-OWNER = "dev.probetui.owner"
-VERSION = "dev.probetui.version"
 ATTEMPT = "dev.probetui.attempt"
-IMAGE = "dev.probetui.image"
 NAME = "dev.probetui.name"
-NONCE = "dev.probetui.nonce"
-MADE_BY = "dev.probetui.made-by"
-"""The name that was asked for, what sets this one apart from all others, and who asked:
-with them a container is known, as its labels alone may be those of an image."""
+"""The name that a container was asked for with."""
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-"""A number of ours; a label may have more digits than Python reads."""
+"""A valid attempt; a label may have more digits than Python parses."""
 
 HOST = "host"
 OF_ANOTHER = "container:"
-"""Before the ID of the container whose network one shares."""
+"""The prefix of a network mode that names another container's network."""
 
-LOCALHOST = "127.0.0.1"
-LOCALHOST_NAME = "localhost"
 ALIVE = frozenset({"running", "paused", "stopping"})
 BEING_STOPPED = "stopping"
-"""The words for containers with processes; the last one is Podman's."""
+"""The states of containers with processes; the last one is Podman's."""
 
 BRIDGE = "bridge"
-"""Docker's usual network, in which sandboxes are."""
-
-
-class PodName(NamedTuple):
-    """What names a pod, as its containers' labels have it."""
-
-    namespace: str
-    name: str
-    uid: str
+"""Docker's default network, in which sandboxes are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """One of Docker's containers as an inspection showed it.
+class InspectedContainer:
+    """A container of Docker as it was inspected; ours is a sandbox or a container.
 
-    What is ours is either a sandbox or a container of a pod.
-
-    `published` leads from a port of the pod to one of the machine Docker runs on.
-    The last three are a container's: where it is, and how it says why it ended.
+    Attributes:
+        docker_id: Docker's ID.
+        owner: the value of the owner label.
+        pod: its pod by the labels.
+        has_terminal: it has a terminal.
+        sandbox: its status if it is a sandbox.
+        container: its status if it is a container of a pod.
+        published: of a sandbox, the host port of each published port.
+        sandbox_id: of a container, its sandbox.
+        message_path: of a container, its terminationMessagePath.
+        message_policy: of a container, its terminationMessagePolicy.
+        name: its name.
+        nonce: the value of the nonce label.
     """
 
     docker_id: str
@@ -95,66 +94,63 @@ class Seen:
     nonce: str = ""
 
 
+def parse_docker_time(text: str) -> datetime | None:
+    """Parse a time (RFC 3339); None for Go's zero time and for invalid text."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if at.year == 1 or at.tzinfo is None else at.astimezone(UTC)
+
+
 def to_container_id(docker_id: str) -> ContainerID:
-    """Return the ID that the kubelet uses."""
+    """Return the kubelet's ID of a container."""
     return ContainerID(f"{RUNTIME_NAME}://{docker_id}")
 
 
 def to_docker_id(container_id: str) -> str:
-    """Return the ID that Docker uses."""
+    """Return Docker's ID of a container."""
     return container_id.removeprefix(f"{RUNTIME_NAME}://")
 
 
-def owned_by(owner: str, **labels: str) -> dict[str, list[str]]:
-    """Return the filter for what carries our label, and perhaps others."""
+def owner_filter(owner: str, **labels: str) -> dict[str, list[str]]:
+    """Return a filter for our owner label and others."""
     wanted = {OWNER: owner, **labels}
     return {"label": [f"{key}={value}" for key, value in wanted.items()]}
 
 
 def inside(sandbox_id: str, owner: str) -> dict[str, list[str]]:
-    """Return the filter for the containers of a sandbox."""
-    return owned_by(owner, **{DOCKER_SANDBOX_ID: sandbox_id})
+    """Return a filter for the containers of a sandbox."""
+    return owner_filter(owner, **{DOCKER_SANDBOX_ID: sandbox_id})
 
 
 def node_of(info: Json, network: Json | None) -> Node:
-    """Return the daemon's machine, as pods in a network of it see it."""
-    known = {"cpu": info.get("NCPU"), "memory": info.get("MemTotal")}
-    return Node(
-        str(info.get("Name") or LOCALHOST_NAME).lower(),
-        LOCALHOST if network is None else _gateway(network),
-        {name: Decimal(amount) for name, amount in known.items() if amount},
-    )
+    """Return the daemon's machine, with its address in a network of pods."""
+    ip = LOCALHOST if network is None else _gateway(network)
+    name = str(info.get("Name") or "")
+    return build_node(name, ip, info.get("NCPU"), info.get("MemTotal"))
 
 
 def _gateway(network: Json) -> str:
-    """Return the machine's address in a network: the first one unless it is told."""
-    for each in network["IPAM"].get("Config") or ():
-        if gateway := each.get("Gateway"):
+    """Return a network's gateway, by default the first address of its subnet."""
+    for config in network["IPAM"].get("Config") or ():
+        if gateway := config.get("Gateway"):
             return str(gateway)
-        if subnet := each.get("Subnet"):
+        if subnet := config.get("Subnet"):
             return str(next(ip_network(subnet).hosts()))
     return LOCALHOST
 
 
-def pod_name(labels: Mapping[str, str]) -> PodName:
-    """Return what the labels of a container say of its pod."""
-    return PodName(
-        labels.get(POD_NAMESPACE, ""),
-        labels.get(POD_NAME, ""),
-        labels.get(POD_UID, ""),
-    )
-
-
-def seen(inspected: Json) -> Seen:
-    """Return one of Docker's containers, by what kind its labels say it is."""
+def to_inspected_container(inspected: Json) -> InspectedContainer:
+    """Translate an inspection, as a sandbox or a container by its labels."""
     labels: Mapping[str, str] = inspected["Config"]["Labels"] or {}
     is_sandbox = labels.get(DOCKER_TYPE) == DOCKER_TYPE_SANDBOX
     is_container = labels.get(DOCKER_TYPE) == DOCKER_TYPE_CONTAINER
     annotations = parse_container_annotations(annotations_of_docker_labels(labels))
-    return Seen(
+    return InspectedContainer(
         inspected["Id"],
         labels.get(OWNER, ""),
-        pod_name(labels),
+        pod_name_from_labels(labels),
         bool(inspected["Config"]["Tty"]),
         sandbox_status(inspected) if is_sandbox else None,
         container_status(inspected) if is_container else None,
@@ -162,18 +158,18 @@ def seen(inspected: Json) -> Seen:
         labels.get(DOCKER_SANDBOX_ID, ""),
         annotations.termination_message_path,
         annotations.termination_message_policy,
-        own_name(inspected),
+        name_without_slash(inspected),
         labels.get(NONCE, ""),
     )
 
 
-def own_name(inspected: Json) -> str:
-    """Return the name of a container; Docker writes a slash before it."""
+def name_without_slash(inspected: Json) -> str:
+    """Return the name of a container without Docker's leading slash."""
     return str(inspected.get("Name") or "").removeprefix("/")
 
 
 def sandbox_status(inspected: Json) -> SandboxStatus:
-    """Return the status of a sandbox; its address counts only while it runs."""
+    """Return the status of a sandbox; it has an address only while it runs."""
     labels = inspected["Config"]["Labels"] or {}
     is_ready = bool(inspected["State"]["Running"])
     attempt = labels.get(ATTEMPT, "")
@@ -181,24 +177,24 @@ def sandbox_status(inspected: Json) -> SandboxStatus:
         inspected["Id"],
         is_ready,
         attempt=int(attempt) if _NUMBER.fullmatch(attempt) else 0,
-        created_at=instant(inspected["Created"]),
+        created_at=parse_docker_time(inspected["Created"]),
         host_network=inspected["HostConfig"]["NetworkMode"] == HOST,
         ip=own_address(inspected) if is_ready else "",
     )
 
 
 def own_address(inspected: Json) -> str:
-    """Return the first address that a container has of its own, empty for none."""
+    """Return a container's own first address, empty for none."""
     networks = inspected["NetworkSettings"].get("Networks") or {}
     found = (
-        each.get("IPAddress") or each.get("GlobalIPv6Address")
-        for each in networks.values()
+        network.get("IPAddress") or network.get("GlobalIPv6Address")
+        for network in networks.values()
     )
-    return next((str(each) for each in found if each), "")
+    return next((str(address) for address in found if address), "")
 
 
 def published_ports(inspected: Json) -> dict[int, int]:
-    """Return where the TCP ports of a sandbox are reachable, by number."""
+    """Return the host port of each published TCP port."""
     ports = inspected["NetworkSettings"].get("Ports") or {}
     found = {}
     for port, bindings in ports.items():
@@ -214,23 +210,23 @@ class _End(NamedTuple):
 
 
 def container_status(inspected: Json) -> RuntimeContainerStatus:
-    """Return the status of a container in the words of the CRI.
+    """Return the status of a container in the terms of the CRI.
 
     Source: dockershim/docker_container.go, v1.23, ContainerStatus.
     """
     labels: Mapping[str, str] = inspected["Config"]["Labels"] or {}
     annotations = parse_container_annotations(annotations_of_docker_labels(labels))
     state = inspected["State"]
-    created_at = instant(inspected["Created"])
-    started_at = instant(state["StartedAt"])
-    finished_at = instant(state["FinishedAt"])
+    created_at = parse_docker_time(inspected["Created"])
+    started_at = parse_docker_time(state["StartedAt"])
+    finished_at = parse_docker_time(state["FinishedAt"])
     end = _end(state)
     if end.state is RuntimeState.RUNNING:
         finished_at = None
     elif end.state is RuntimeState.EXITED and finished_at is None:
         started_at = finished_at = created_at
     elif started_at and finished_at and finished_at < started_at:
-        # The daemon notes a start after it happened, and a quick end before that.
+        # The daemon records a start after it happened, and a quick end before that.
         started_at = finished_at
     return RuntimeContainerStatus(
         to_container_id(inspected["Id"]),
@@ -252,11 +248,11 @@ def container_status(inspected: Json) -> RuntimeContainerStatus:
 
 
 def _end(state: Json) -> _End:
-    """Tell apart what runs, what ended, what could not run, and what did not yet."""
-    # To Podman what is being stopped runs no more, though it may for all its grace.
+    """Return whether a container is created, running, or why it has exited."""
+    # In Podman a stopping container is not running, though its grace period lasts.
     if state["Running"] or state.get("Status") == BEING_STOPPED:
         return _End(RuntimeState.RUNNING)
-    if instant(state["FinishedAt"]) is not None:
+    if parse_docker_time(state["FinishedAt"]) is not None:
         if state.get("OOMKilled"):
             return _End(RuntimeState.EXITED, "OOMKilled")
         reason = "Error" if state["ExitCode"] else "Completed"
@@ -266,36 +262,18 @@ def _end(state: Json) -> _End:
     return _End(RuntimeState.CREATED)
 
 
-def pod_statuses(everything: Iterable[Seen]) -> tuple[RuntimePodStatus, ...]:
+def pod_statuses(
+    everything: Iterable[InspectedContainer],
+) -> tuple[RuntimePodStatus, ...]:
     """Return the pods, by name, that sandboxes and containers belong to."""
-    by_pod: dict[PodName, list[Seen]] = {}
-    for each in everything:
-        by_pod.setdefault(each.pod, []).append(each)
-    return tuple(_pod_status(pod, by_pod[pod]) for pod in sorted(by_pod))
-
-
-def _pod_status(pod: PodName, parts: list[Seen]) -> RuntimePodStatus:
-    sandboxes = sorted(
-        (each.sandbox for each in parts if each.sandbox),
-        key=lambda each: (_order(each), each.attempt),
-        reverse=True,
+    by_pod: dict[PodName, list[InspectedContainer]] = {}
+    for inspected in everything:
+        by_pod.setdefault(inspected.pod, []).append(inspected)
+    return tuple(
+        build_pod_status(
+            pod,
+            (part.sandbox for part in by_pod[pod] if part.sandbox),
+            (part.container for part in by_pod[pod] if part.container),
+        )
+        for pod in sorted(by_pod)
     )
-    containers = sorted(
-        (each.container for each in parts if each.container),
-        key=lambda each: (_order(each), each.restart_count),
-        reverse=True,
-    )
-    newest = sandboxes[0] if sandboxes else None
-    has_ip = newest is not None and newest.is_ready and newest.ip
-    return RuntimePodStatus(
-        pod.uid,
-        pod.name,
-        pod.namespace,
-        tuple(sandboxes),
-        tuple(containers),
-        ips=(newest.ip,) if newest and newest.ip and has_ip else (),
-    )
-
-
-def _order(part: SandboxStatus | RuntimeContainerStatus) -> float:
-    return part.created_at.timestamp() if part.created_at else 0

@@ -1,7 +1,9 @@
-"""The volumes of pods, kept by the daemon itself.
+"""Volumes of pods, which are volumes of Docker.
 
-No folder of this machine is used: it works wherever the daemon runs, and what
-containers write as root can be removed by whoever may use the daemon.
+No folder of this machine is used: it works with any daemon, and every user of the
+daemon can remove what containers wrote as root.
+
+Source: pkg/volume/hostpath/host_path.go, v1.32.10, checkTypeInternal.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -19,42 +22,64 @@ from probetui.k8s.volume import HostPath, Projected, Volume
 from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
 from probetui.ports import PodVolumes
 from probetui.runtimes.docker.archives import (
-    Entry,
+    ArchiveEntry,
+    ArchiveFile,
     pack,
     volume_entries,
     volume_root,
 )
-from probetui.runtimes.docker.client import Client
-from probetui.runtimes.docker.faults import CONFLICT, NOT_FOUND, RefusedError
-from probetui.runtimes.docker.helpers import Helpers
-from probetui.runtimes.docker.host_paths import check_host_path
+from probetui.runtimes.docker.client import DockerClient
+from probetui.runtimes.docker.errors import (
+    CONFLICT,
+    NOT_FOUND,
+    DockerStatusError,
+    ignore_status,
+)
+from probetui.runtimes.docker.helper_containers import HelperContainers
 from probetui.runtimes.docker.mounts import (
     VOLUME,
-    Mounts,
-    Place,
+    DockerMounts,
+    VolumeLocation,
+    bind_host_path,
     container_mounts,
     driver_options,
+    mount_volume,
     volume_labels,
     volume_name,
-    whole,
 )
 from probetui.runtimes.docker.ownership import create_volume, find_volume
-from probetui.runtimes.docker.translate import (
-    MADE_BY,
-    NONCE,
-    PodName,
-    owned_by,
-    pod_name,
-)
-from probetui.runtimes.docker.volume_parts import GuardedPart, VolumeParts
+from probetui.runtimes.docker.sub_paths import DockerSubPaths, GuardedSubPath
+from probetui.runtimes.docker.translate import owner_filter
 from probetui.runtimes.ownership_ledger import OwnershipLedger
+from probetui.runtimes.translation import MADE_BY, NONCE, PodName, pod_name_from_labels
 
 ROOT = "volume"
-"""The folder of a helper in which it has a volume."""
+"""The folder of the volume in a helper."""
+
+
+TARGET = "/path"
+BAD_REQUEST = 400
+NEW_FILE_MODE = 0o644
+
+GO_FOLDER = 1 << 31
+GO_DEVICE = 1 << 26
+GO_SOCKET = 1 << 24
+GO_CHARACTER_DEVICE = 1 << 21
+_GO_TYPE = GO_FOLDER | GO_DEVICE | GO_SOCKET | GO_CHARACTER_DEVICE
+
+_WANTED = {
+    "Directory": (GO_FOLDER, "a directory"),
+    "DirectoryOrCreate": (GO_FOLDER, "a directory"),
+    "File": (0, "a file"),
+    "FileOrCreate": (0, "a file"),
+    "Socket": (GO_SOCKET, "a socket file"),
+    "CharDevice": (GO_DEVICE | GO_CHARACTER_DEVICE, "a character device"),
+    "BlockDevice": (GO_DEVICE, "a block device"),
+}
 
 
 class UnownedVolume(NamedTuple):
-    """A volume with our label that is not ours, and who made it if that is known."""
+    """A volume with our label that is not ours, and who created it, if known."""
 
     name: str
     pod: PodName
@@ -63,24 +88,24 @@ class UnownedVolume(NamedTuple):
     proof: str
 
 
-class Volumes:
+class DockerVolumes:
     """The volumes of one owner.
 
     Args:
         client: the connection to the daemon.
-        helpers: look into volumes and paths.
-        owner: the value of our own label.
-        ledger: the notes about volumes: a volume has no ID, so its nonce is noted.
-        parts: prepares what subPaths name.
+        helpers: access volumes and host paths.
+        owner: the value of our owner label.
+        ledger: the notes about volumes; a volume has no ID, so its nonce is noted.
+        parts: prepares subPaths.
     """
 
     def __init__(
         self,
-        client: Client,
-        helpers: Helpers,
+        client: DockerClient,
+        helpers: HelperContainers,
         owner: str,
         ledger: OwnershipLedger,
-        parts: VolumeParts,
+        parts: DockerSubPaths,
     ) -> None:
         self._client = client
         self._helpers = helpers
@@ -90,7 +115,7 @@ class Volumes:
         self._released: set[UnmountVolume] = set()
 
     async def mount(self, operation: MountVolume) -> None:
-        """Make a volume ready for containers."""
+        """Create a volume for containers, and write its files."""
         pod, volume = operation.pod, operation.volume
         if isinstance(volume.source, HostPath):
             await check_host_path(
@@ -105,72 +130,75 @@ class Volumes:
             await self._fill(name, operation, is_new=is_new)
         except ContainerRuntimeError:
             if is_new:
-                # What is there counts as ready the next time.
+                # An existing volume would count as ready the next time.
                 await self._remove(UnmountVolume(pod.uid, volume.name))
             raise
 
     async def unmount(self, operation: UnmountVolume) -> None:
-        """Remove a volume, or have that done once nothing of its pod is left."""
+        """Remove a volume; if containers still have it, once they are removed."""
         await self._parts.clean(operation.pod_uid, operation.volume_name)
         await self._helpers.remove_left(operation.pod_uid, operation.volume_name)
         await self._remove(operation)
 
     async def remove_released(self, pod_uid: str) -> None:
-        """Remove the volumes of a pod that containers still had when they were to go.
+        """Remove the unmounted volumes of a pod that its containers still had.
 
-        Docker keeps a volume as long as there is a container with it, though ended.
+        Docker does not remove a volume while a container has it, even an exited one.
         """
-        for each in [each for each in self._released if each.pod_uid == pod_uid]:
-            await self._remove(each)
+        for volume in [
+            volume for volume in self._released if volume.pod_uid == pod_uid
+        ]:
+            await self._remove(volume)
 
     async def list(self) -> tuple[PodVolumes, ...]:
-        """Return all volumes there are, and what was made to look into one."""
-        filters = owned_by(self._owner)
+        """Return all volumes, also those of which only a helper is left."""
+        filters = owner_filter(self._owner)
         found = await self._client.call(lambda api: api.volumes(filters=filters))
         volumes = found["Volumes"] or ()
-        ours = [each["Labels"] for each in volumes if self._is_ours(each)]
+        ours = [volume["Labels"] for volume in volumes if self._is_ours(volume)]
         return self._parts.add_mounted(_by_pod([*ours, *await self._helpers.left()]))
 
-    async def not_ours(self) -> tuple[UnownedVolume, ...]:
-        """Return the volumes with our label that are in no note of ours."""
-        filters = owned_by(self._owner)
+    async def list_unowned(self) -> tuple[UnownedVolume, ...]:
+        """Return the volumes with our label that are not noted as ours."""
+        filters = owner_filter(self._owner)
         found = await self._client.call(lambda api: api.volumes(filters=filters))
         return tuple(
             UnownedVolume(
-                each["Name"],
-                pod_name(labels),
+                volume["Name"],
+                pod_name_from_labels(labels),
                 labels.get(MADE_BY),
                 labels.get(NONCE),
-                _proof(each),
+                _proof(volume),
             )
-            for each in found["Volumes"] or ()
-            if VOLUME in (labels := each["Labels"] or {}) and not self._is_ours(each)
+            for volume in found["Volumes"] or ()
+            if VOLUME in (labels := volume["Labels"] or {})
+            and not self._is_ours(volume)
         )
 
     def take_over(self, volume: UnownedVolume) -> None:
-        """Have a volume be ours because somebody said so."""
+        """Note a volume as ours that the user told us to take over."""
         self._ledger.take_over(volume.proof, volume.name)
 
     async def mounts(
         self, operation: CreateContainer
-    ) -> tuple[Mounts, tuple[GuardedPart, ...]]:
-        """Return the mounts of a container that is about to be made.
+    ) -> tuple[DockerMounts, tuple[GuardedSubPath, ...]]:
+        """Return the mounts of a container to be created.
 
-        The second value is what has to be guarded when it is started.
+        The second value is the subPaths to guard when it is started.
 
         Raises:
             ContainerConfigError: a subPath leads out of its volume.
         """
         pod, container = operation.pod, operation.container
         sources: dict[VolumeMount, str] = {}
-        guarded: list[GuardedPart] = []
+        guarded: list[GuardedSubPath] = []
         for mount in container.volume_mounts:
             volume = pod.volume(mount.name)
             if volume is None or not mount.sub_path:
                 continue
             place = await self._place(pod, volume)
             found = await self._parts.prepare(pod, container, mount, place)
-            if isinstance(found, GuardedPart):
+            if isinstance(found, GuardedSubPath):
                 guarded.append(found)
                 sources[mount] = found.source
             elif found is not None:
@@ -181,11 +209,11 @@ class Volumes:
     # -- inside
 
     async def _exists(self, name: str) -> bool:
-        """Tell whether a volume is there; raises for one that is not ours."""
+        """Return whether a volume exists; raises if it is not ours."""
         return await self._ours(name) is not None
 
     async def _ours(self, name: str) -> dict[str, Any] | None:
-        """Return a volume, None if it is not there; raises for one that is not ours."""
+        """Return a volume, None if it does not exist; raises if it is not ours."""
         found = await find_volume(self._client, name)
         if found is not None and not self._is_ours(found):
             made_by = (found["Labels"] or {}).get(MADE_BY)
@@ -209,14 +237,14 @@ class Volumes:
             volume_labels(pod, volume, self._owner),
             partial(_proof_of, name),
         )
-        # Docker answers with the volume that is there already, should there be one.
+        # Docker returns an existing volume of that name, which may not be ours.
         await self._exists(name)
 
     async def _fill(self, name: str, operation: MountVolume, *, is_new: bool) -> None:
-        """Put into a volume what belongs there; what is on disk opens to everybody."""
+        """Write the files of a volume; everybody may write to one on disk."""
         pod, volume = operation.pod, operation.volume
         group = pod.security_context.fs_group
-        entries: list[Entry] = []
+        entries: list[ArchiveEntry] = []
         if isinstance(volume.source, Projected):
             stamp = f"..{operation.at:%Y_%m_%d_%H_%M_%S}.{secrets.randbelow(10**9)}"
             entries = volume_entries(ROOT, operation.files, stamp, group)
@@ -225,7 +253,7 @@ class Volumes:
         if not entries:
             return
         archive = pack(entries, operation.at, group or 0)
-        mounts = whole(name, f"/{ROOT}")
+        mounts = mount_volume(name, f"/{ROOT}")
         async with self._helpers.helper(pod, volume.name, mounts) as helper:
             await helper.put(archive)
 
@@ -236,29 +264,29 @@ class Volumes:
         if found is None:
             return
         try:
-            await self._client.call(lambda api: api.remove_volume(name))
-        except RefusedError as error:
+            with ignore_status(NOT_FOUND):
+                await self._client.call(lambda api: api.remove_volume(name))
+        except DockerStatusError as error:
             if error.status == CONFLICT:
                 self._released.add(operation)
                 return
-            if error.status != NOT_FOUND:
-                raise
+            raise
         self._ledger.forget(_proof(found))
 
-    async def _place(self, pod: Pod, volume: Volume) -> Place:
+    async def _place(self, pod: Pod, volume: Volume) -> VolumeLocation:
         if isinstance(volume.source, HostPath):
-            return Place("", str(PurePosixPath("/", volume.source.path)))
+            return VolumeLocation("", str(PurePosixPath("/", volume.source.path)))
         docker_name = volume_name(self._owner, pod.uid, volume.name)
         found = await find_volume(self._client, docker_name)
         if found is None:
             raise ContainerRuntimeError(f'volume "{volume.name}" is gone')
-        return Place(docker_name, found["Mountpoint"])
+        return VolumeLocation(docker_name, found["Mountpoint"])
 
 
 def _proof(volume: Mapping[str, Any]) -> str:
-    """Return what a volume is noted by: its name together with its nonce.
+    """Return the ID to note for a volume: a hash of its name and nonce.
 
-    Earlier versions gave no nonce. There it is the time of birth, which a later volume
+    A volume of an earlier version has no nonce, but a creation time, which a later one
     of that name does not have.
     """
     nonce = (volume["Labels"] or {}).get(NONCE)
@@ -272,10 +300,74 @@ def _proof_of(name: str, nonce: str) -> str:
 
 def _by_pod(labels: Iterable[Mapping[str, str]]) -> tuple[PodVolumes, ...]:
     by_pod: dict[PodName, set[str]] = {}
-    for each in labels:
-        if VOLUME in each:
-            by_pod.setdefault(pod_name(each), set()).add(each[VOLUME])
+    for label in labels:
+        if VOLUME in label:
+            by_pod.setdefault(pod_name_from_labels(label), set()).add(label[VOLUME])
     return tuple(
         PodVolumes(pod.uid, pod.name, pod.namespace, tuple(sorted(by_pod[pod])))
         for pod in sorted(by_pod)
     )
+
+
+async def check_host_path(
+    helpers: HelperContainers, pod: Pod, volume: Volume, source: HostPath, at: datetime
+) -> None:
+    """Check the type of a host path, and create it for the types `...OrCreate`.
+
+    The daemon is asked, as it may run on another machine. A hostPath without a type is
+    not checked.
+
+    Raises:
+        ContainerRuntimeError: the path is not of that type.
+    """
+    if not source.type:
+        return
+    wanted, words = _WANTED[source.type]
+    mode = await _mode(helpers, pod, volume, source.path)
+    if mode is None and source.type == "DirectoryOrCreate":
+        await _make_folder(helpers, pod, volume, source)
+        return
+    if mode is None and source.type == "FileOrCreate":
+        await _make_file(helpers, pod, volume, source.path, at)
+        return
+    if mode is None or mode & _GO_TYPE != wanted:
+        raise ContainerRuntimeError(
+            f"hostPath type check failed: {source.path} is not {words}"
+        )
+
+
+async def _mode(
+    helpers: HelperContainers, pod: Pod, volume: Volume, path: str
+) -> int | None:
+    """Return the mode of a path, a Go `FileMode`; None if it does not exist."""
+    try:
+        async with helpers.helper(pod, volume.name, _existing(path)) as helper:
+            return await helper.mode(TARGET)
+    except DockerStatusError as error:
+        # The daemon refuses to mount a path that does not exist.
+        if error.status == BAD_REQUEST:
+            return None
+        raise
+
+
+async def _make_folder(
+    helpers: HelperContainers, pod: Pod, volume: Volume, source: HostPath
+) -> None:
+    """Create a folder by mounting it, as the daemon does for missing paths."""
+    mounts = bind_host_path(source, VolumeMount(volume.name, TARGET))
+    async with helpers.helper(pod, volume.name, mounts) as helper:
+        # The daemon mounts it only now.
+        await helper.mode(TARGET)
+
+
+async def _make_file(
+    helpers: HelperContainers, pod: Pod, volume: Volume, path: str, at: datetime
+) -> None:
+    folder, name = PurePosixPath(path).parent, PurePosixPath(path).name
+    async with helpers.helper(pod, volume.name, _existing(str(folder))) as helper:
+        await helper.put(pack([ArchiveFile(name, b"", NEW_FILE_MODE)], at), TARGET)
+
+
+def _existing(path: str) -> DockerMounts:
+    """Mount an existing path."""
+    return DockerMounts(({"Type": "bind", "Source": path, "Target": TARGET},))

@@ -1,4 +1,4 @@
-"""One container: its main process, the commands in it, its record on disk."""
+"""A container as a process group: its main process, its commands, its record."""
 
 from __future__ import annotations
 
@@ -10,61 +10,66 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from probetui.errors import ContainerRuntimeError, ExecTimeoutError
+from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
-from probetui.kubelet.effects import Disruption
-from probetui.kubelet.termination_message import (
+from probetui.kubelet.effects import Fault
+from probetui.kubelet.kuberuntime.termination_message import (
     FALLBACK_TO_LOGS_ON_ERROR,
     MAX_FILE_BYTES,
     termination_message,
     wants_log,
 )
 from probetui.ports import Clock, ExecResult
-from probetui.runtimes.missing import refused_command
+from probetui.runtimes.missing_executable import command_error
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.child import (
     POLL_SECONDS,
     UNKNOWN_EXIT_CODE,
+    RunningCommand,
     kill_group,
+    reaches_pid_1,
     reap,
-    send,
     send_group,
+    send_signal,
     spawn,
     watch_end,
-    would_reach_first,
 )
-from probetui.runtimes.process.command import Command
 from probetui.runtimes.process.descendants import (
-    Unkillable,
+    UnkillableProcess,
     kill_numbered,
     numbered,
 )
-from probetui.runtimes.process.disruptions import NETWORK_OF_ALL
 from probetui.runtimes.process.mounts import read_message_file
-from probetui.runtimes.process.records import ContainerRecord
+from probetui.runtimes.process.records import ProcessContainerRecord
+from probetui.runtimes.process.unmanaged import NETWORK_OF_ALL
 from probetui.runtimes.process_identity import Process, is_alive, kill_marked, marked
 
 logger = logging.getLogger(__name__)
 
 END_ROUNDS = 100
-"""How often it is looked whether what was killed has ended."""
+"""How often to check whether killed processes have ended, every `POLL_SECONDS`."""
 
 START_ERROR_EXIT_CODE = 128
-"""What containerd answers for a container that could not be started."""
+"""The exit code that containerd reports for a container that could not be started."""
 
 
 class ProcessContainer:
-    """A container that is made here, or was found on disk.
+    """A container that was created here or found on disk; owned by its sandbox.
 
-    Owned by its `ProcessSandbox`. `is_anothers` tells whether another probetui looks
-    after it, `spared` which processes start what runs in it, `on_change` is called
-    whenever its status may have changed.
+    Args:
+        folder: the container's folder.
+        record: its record on disk.
+        clock: the session's.
+        is_anothers: returns whether another running probetui manages the container.
+        spared: returns the probetui processes that start its processes; they bear its
+            number for a moment and are never killed.
+        on_change: called whenever its status may have changed.
     """
 
     def __init__(
         self,
         folder: Path,
-        record: ContainerRecord,
+        record: ProcessContainerRecord,
         *,
         clock: Clock,
         is_anothers: Callable[[], bool],
@@ -86,16 +91,17 @@ class ProcessContainer:
         self._is_frozen_here = False
         self._has_ended = asyncio.Event()
         self._stop_watching: Callable[[], None] | None = None
-        self._commands: set[Command] = set()
+        self._ending: asyncio.Task[None] | None = None
+        self._commands: set[RunningCommand] = set()
         self._follow()
 
     @property
     def state(self) -> RuntimeState:
-        """The state that was last seen."""
+        """The state of the last known record."""
         return self.status.state
 
     def refresh(self) -> bool:
-        """Take over what another probetui wrote; False when the container is gone."""
+        """Reload the record if it changed on disk; False when it is gone."""
         found = records.signature(self._file)
         if found == self._signature:
             return found is not None
@@ -103,13 +109,17 @@ class ProcessContainer:
         if record is None:
             return False
         self._signature = found
-        self._take(record)
+        self._update(record)
         return True
 
     def start(self) -> None:
-        """Start the main process, once.
+        """Start the main process; it can be started only once.
 
-        One that cannot be started leaves an exited container, as with containerd.
+        A container whose program cannot be started is exited, as with containerd.
+
+        Raises:
+            ContainerRuntimeError: the program cannot be started.
+            OSError: the record cannot be written; the process was killed.
         """
         if self.state is not RuntimeState.CREATED:
             raise ContainerRuntimeError(f"container is {self._cri_state}")
@@ -129,7 +139,9 @@ class ProcessContainer:
         finally:
             os.close(log)
         self._is_child = True
-        self._take(replace(self.record, process=process, started_at=self._clock.now()))
+        self._update(
+            replace(self.record, process=process, started_at=self._clock.now())
+        )
         try:
             self._save()
         except OSError:
@@ -137,9 +149,9 @@ class ProcessContainer:
             raise
 
     async def stop(self, grace_period_seconds: int) -> None:
-        """Ask the main process to end, then kill everything, and wait for the end.
+        """Send SIGTERM, after the grace period SIGKILL to all, and wait for the end.
 
-        As in a container, a program that does not handle SIGTERM is not ended by it.
+        As in a container, a program that does not handle SIGTERM ignores it.
         """
         process = self.record.process
         if self.state is not RuntimeState.RUNNING or process is None:
@@ -147,7 +159,7 @@ class ProcessContainer:
         if grace_period_seconds > 0:
             try:
                 async with asyncio.timeout(grace_period_seconds):
-                    await _ask_to_end(process)
+                    await _send_sigterm(process)
                     await self._has_ended.wait()
             except TimeoutError:
                 pass
@@ -156,85 +168,85 @@ class ProcessContainer:
         await self.end_descendants()
 
     def kill(self) -> None:
-        """Kill all that runs in the container, if it runs."""
+        """Kill the process group of the main process, if it is running."""
         process = self.record.process
         if self.state is RuntimeState.RUNNING and process and is_alive(process):
             kill_group(process.pid)
 
     async def end_descendants(self) -> None:
-        """Kill all that the container has left running, and wait until it is gone.
+        """Kill every process that the container started, and wait for their end.
 
         Raises:
-            ContainerRuntimeError: some of it cannot be killed, or does not end.
+            ContainerRuntimeError: some of them cannot be killed, or do not end.
         """
         if self._has_no_descendants:
             return
         refused, left = await asyncio.to_thread(self._kill_descendants)
         for _ in range(END_ROUNDS):
             if not left:
-                # Nothing is started any more in one that has ended.
+                # In an exited container no further process is started.
                 self._has_no_descendants = self.state is RuntimeState.EXITED
                 return
             if refused:
                 break
             await asyncio.sleep(POLL_SECONDS)
             refused, left = await asyncio.to_thread(self._kill_descendants)
-        told = ", ".join(f"{it.pid}" for it in left)
+        pids = ", ".join(f"{process.pid}" for process in left)
         reason = refused[0].reason if refused else "they do not end"
         raise ContainerRuntimeError(
             f"processes that container {self.record.name} started are left: "
-            f"{told}: {reason}"
+            f"{pids}: {reason}"
         )
 
-    def _kill_descendants(self) -> tuple[tuple[Unkillable, ...], list[Process]]:
+    def _kill_descendants(self) -> tuple[tuple[UnkillableProcess, ...], list[Process]]:
         number, spared = self.record.number, self._spared()
         refused = kill_numbered(number, spared)
         return refused, list(numbered(number, spared))
 
     def pids(self) -> Iterator[int]:
-        """Yield the processes that run in the container, as they are found."""
+        """Yield the process IDs of the container, as they are found in /proc."""
         if not self.record.number:
             return marked(translate.marker(self.record.container_id))
-        return (each.pid for each in numbered(self.record.number, self._spared()))
+        return (process.pid for process in numbered(self.record.number, self._spared()))
 
-    async def disrupt(self, disruption: Disruption) -> None:
+    async def inject_fault(self, fault: Fault) -> None:
         """Freeze or unfreeze the main process and its group, or signal it.
 
-        Commands of probes and hooks are in groups of their own: they go on while the
-        container stands still. There is no network to cut: it is this machine's.
+        Commands of probes and hooks are in other process groups and go on while the
+        container is frozen. The network is this machine's and cannot be cut.
         """
         process = self.record.process
         if self.state is not RuntimeState.RUNNING or process is None:
             raise ContainerRuntimeError(f"container is {self._cri_state}")
-        match disruption:
-            case Disruption.FREEZE:
+        match fault:
+            case Fault.FREEZE:
                 self._note_frozen(is_frozen=True)
                 send_group(process, signal.SIGSTOP)
-            case Disruption.UNFREEZE:
+            case Fault.UNFREEZE:
                 self.thaw(process)
-            case Disruption.STOP:
-                if would_reach_first(process, signal.SIGTERM) is not False:
-                    send(process, signal.SIGTERM)
-            case Disruption.KILL:
-                send(process, signal.SIGKILL)
-            case Disruption.CUT_NETWORK | Disruption.RESTORE_NETWORK:
+            case Fault.STOP:
+                if reaches_pid_1(process, signal.SIGTERM) is not False:
+                    send_signal(process, signal.SIGTERM)
+            case Fault.KILL:
+                send_signal(process, signal.SIGKILL)
+            case Fault.CUT_NETWORK | Fault.RESTORE_NETWORK:
                 raise ContainerRuntimeError(NETWORK_OF_ALL)
 
     def thaw(self, process: Process) -> None:
-        """Let the main process and its group go on; raises `OSError`."""
+        """Continue the main process and its group; raises `OSError`."""
         self._is_frozen_here = False
         send_group(process, signal.SIGCONT)
         if self.record.is_frozen and self.refresh():
             self._note_frozen(is_frozen=False)
 
     def thaw_left(self) -> bool:
-        """Let a container go on that a probetui left frozen which was killed."""
+        """Thaw a container that a killed probetui left frozen; True if it runs."""
         process = self.record.process
         if not self.record.is_frozen or process is None:
             return False
         try:
             self.thaw(process)
-        except OSError as error:  # on a full disk it is thawed, and noted later
+        except OSError as error:  # on a full disk it is thawed and recorded later
             logger.warning("%s: %s", self.record.container_id, error)
         return self.state is RuntimeState.RUNNING
 
@@ -246,13 +258,13 @@ class ProcessContainer:
     async def exec_sync(
         self, command: tuple[str, ...], timeout_seconds: int
     ) -> ExecResult:
-        """Run a command beside the main process; see `ports.Runtime`."""
+        """Run a command beside the main process; see `ports.Runtime.exec_sync`."""
         if self.state is not RuntimeState.RUNNING:
             raise ContainerRuntimeError(
                 f"failed to exec in container: container is {self._cri_state}"
             )
         try:
-            running = Command(
+            running = RunningCommand(
                 command,
                 self.record.env,
                 Path(self.record.working_dir),
@@ -260,39 +272,36 @@ class ProcessContainer:
                 self.record.number,
             )
         except ContainerRuntimeError as error:
-            raise refused_command(f"failed to exec in container: {error}") from error
+            raise command_error(f"failed to exec in container: {error}") from error
         self._commands.add(running)
-        try:
-            return await running.wait(timeout_seconds)
-        except TimeoutError:
-            raise ExecTimeoutError(
-                f"command timed out after {timeout_seconds}s", killed=True
-            ) from None
+        return await running.wait(timeout_seconds)
 
     def release(self) -> None:
-        """Let go of the container, which goes on; commands in it are killed."""
+        """Stop managing the container, which goes on; its commands are killed."""
         self._unfollow()
         process = self.record.process
         if self._is_frozen_here and process is not None:
             try:
                 self.thaw(process)
             except OSError as error:
-                # It goes on; what is noted is put right when it is adopted.
+                # It goes on; the record is corrected when it is adopted.
                 logger.warning("%s: %s", self.record.container_id, error)
-        for each in self._commands:
-            each.kill()
+        for command in self._commands:
+            command.kill()
 
     async def close(self) -> None:
-        """Let go of the container, and wait for the end of commands in it."""
+        """Stop managing the container, and wait for the end of its commands."""
+        if self._ending is not None:
+            await self._ending
         self.release()
-        for each in tuple(self._commands):
-            await each.ended()
+        for command in tuple(self._commands):
+            await command.ended()
 
     @property
     def _cri_state(self) -> str:
         return f"in CONTAINER_{self.state.name} state"
 
-    def _take(self, record: ContainerRecord) -> None:
+    def _update(self, record: ProcessContainerRecord) -> None:
         self.record = record
         self.status = translate.container_status(record)
         self._follow()
@@ -303,14 +312,19 @@ class ProcessContainer:
         self._signature = records.signature(self._file)
 
     def _follow(self) -> None:
-        """Wait for the end of the main process, if it runs."""
+        """Watch the main process while it runs, and note when it has ended."""
         process = self.record.process
         if self.state is not RuntimeState.RUNNING or process is None:
             self._unfollow()
-        elif not is_alive(process):
-            self._main_process_ended()
+        elif self._ending is not None:
+            pass  # it has just ended, and what it started is being killed
+        elif not is_alive(process) and self._is_child:
+            self._on_end()
+        elif not is_alive(process):  # adopted: what it ended with is needed at once
+            self._kill_others(process)
+            self._end_main_process(process)
         elif self._stop_watching is None:
-            self._stop_watching = watch_end(process, self._main_process_ended)
+            self._stop_watching = watch_end(process, self._on_end)
         if self.state is RuntimeState.EXITED:
             self._has_ended.set()
 
@@ -319,22 +333,43 @@ class ProcessContainer:
             self._stop_watching()
         self._stop_watching = None
 
-    def _main_process_ended(self) -> None:
-        """Take all others in the container along, as the end of a PID 1 does."""
+    def _on_end(self) -> None:
+        """Kill the other processes, as the end of a PID 1 does, then reap this one.
+
+        They are searched for in /proc, which takes 25 microseconds for each process of
+        the machine: in a thread, so that no probe waits for it.
+        """
         self._unfollow()
         process = self.record.process
         assert process is not None, "it was watched"  # noqa: S101  # for the type
+        for command in self._commands:
+            command.kill()
+
+        async def end() -> None:
+            try:
+                await asyncio.to_thread(self._kill_others, process)
+            finally:
+                self._ending = None
+                self._end_main_process(process)
+
+        self._ending = asyncio.get_running_loop().create_task(end())
+
+    def _kill_others(self, process: Process) -> None:
+        """Kill the processes of the container, whose main process has ended."""
         if self._is_child:
             kill_group(process.pid)
-        for each in self._commands:
-            each.kill()
         if self.record.number:
-            # Once, as everything waits for it; before it is removed, more thoroughly.
+            # Searched for once; `end_descendants` does so thoroughly before removal.
             number, spared = self.record.number, self._spared()
             for left in kill_numbered(number, spared, looks=0):
                 logger.warning("%s of %s is left", left, self.record.name)
         else:
             kill_marked(translate.marker(self.record.container_id))
+
+    def _end_main_process(self, process: Process) -> None:
+        """Reap the main process and record its end; kill commands that run still."""
+        for command in self._commands:
+            command.kill()
         exit_code = reap(process)
         if exit_code is None:
             self._end_unseen()
@@ -342,23 +377,24 @@ class ProcessContainer:
             self._end(exit_code, "Error" if exit_code else "Completed")
 
     def _end_unseen(self) -> None:
-        """Say how a process ended that was not ours to reap."""
+        """Record the end of a process that is not our child."""
         if self.refresh() and self.state is RuntimeState.EXITED:
-            return  # who reaped it has written it down
+            return  # its parent has recorded the exit code
         unknown = replace(
             self.record,
             finished_at=self._clock.now(),
             exit_code=UNKNOWN_EXIT_CODE,
             reason="Unknown",
-            message="it ended while no probetui looked after it",
+            message="it ended while no probetui managed it",
         )
         if self._is_anothers():
-            self._take(unknown)  # until the other one writes what it was
+            self._update(unknown)  # until the other one records the exit code
         else:
             self._finish(unknown)
 
     def _end(self, exit_code: int, reason: str, message: str = "") -> None:
-        message = termination_message(message, self._last_words(exit_code, reason))
+        own = self._read_termination_message(exit_code, reason)
+        message = termination_message(message, own)
         self._finish(
             replace(
                 self.record,
@@ -369,8 +405,8 @@ class ProcessContainer:
             )
         )
 
-    def _last_words(self, exit_code: int, reason: str) -> bytes:
-        """Return what the container left, or the end of its log if that counts."""
+    def _read_termination_message(self, exit_code: int, reason: str) -> bytes:
+        """Return the container's message file, or the end of its log if it counts."""
         file = None
         if self.record.message_path:
             path = Path(self.record.message_path)
@@ -380,7 +416,7 @@ class ProcessContainer:
             return logs.last_message(self.log)
         return file or b""
 
-    def _finish(self, record: ContainerRecord) -> None:
+    def _finish(self, record: ProcessContainerRecord) -> None:
         try:
             self.record = record
             self._save()
@@ -389,15 +425,17 @@ class ProcessContainer:
         except OSError as error:
             # Not the record itself: the variables of the container are in it.
             what = record.container_id
-            logger.warning("the end of container %s cannot be noted: %s", what, error)
-        self._take(record)
+            logger.warning(
+                "the end of container %s cannot be recorded: %s", what, error
+            )
+        self._update(record)
 
 
-async def _ask_to_end(process: Process) -> None:
-    """Send SIGTERM as the first process of a container gets it, or does not."""
-    reaches = would_reach_first(process, signal.SIGTERM)
-    while reaches is None:  # nobody tells when a program unblocks it
+async def _send_sigterm(process: Process) -> None:
+    """Send SIGTERM unless process 1 of a PID namespace would not get it."""
+    reaches = reaches_pid_1(process, signal.SIGTERM)
+    while reaches is None:  # there is no event for a signal that is unblocked
         await asyncio.sleep(POLL_SECONDS)
-        reaches = would_reach_first(process, signal.SIGTERM)
+        reaches = reaches_pid_1(process, signal.SIGTERM)
     if reaches:
-        send(process, signal.SIGTERM)
+        send_signal(process, signal.SIGTERM)

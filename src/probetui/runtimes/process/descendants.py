@@ -1,12 +1,12 @@
-"""Descendants of a process container, also those that left its session.
+"""Descendants of a container's process, found by a number in a resource limit.
 
-Whatever a container starts has the container's number as its soft RLIMIT_RTTIME: other
-than variables, groups and sessions a resource limit is not lost by `env -i`, setsid(2)
-or the death of a parent, and everybody may read it. The number is a limit of thousands
-of years on something that hardly any program uses. What sets this limit to another
-value is not found any more.
+Every process that a container starts has the container's number as its soft
+RLIMIT_RTTIME. Unlike environment variables, process groups and sessions, a limit is
+not lost by `env -i`, setsid(2) or the death of a parent, and everybody may read it. As
+a limit, the number is thousands of years of something that hardly any program uses. A
+process that sets this limit itself is not found any more.
 
-Nothing is found where there is no /proc.
+Without /proc nothing is found.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from typing import NamedTuple
 from probetui.runtimes.process_identity import PROC, Process, identify, is_alive
 
 LOOKS = 800
-"""A program that does nothing else starts the next one some times meanwhile."""
+"""How often to check for new processes: long enough for a program that only starts
+the next one to do so a few times."""
 
 _FIRST_NUMBER = 1 << 61
 _LIMIT = re.compile(rb"^Max realtime timeout +(\d+) ", re.MULTILINE)
 _RESOURCE: int | None = getattr(resource, "RLIMIT_RTTIME", None)
 
 
-class Unkillable(NamedTuple):
+class UnkillableProcess(NamedTuple):
     """A process that could not be killed, and why."""
 
     process: Process
@@ -39,7 +40,7 @@ class Unkillable(NamedTuple):
 
 
 def new_number() -> int:
-    """Return a number that nothing bears, 0 where processes cannot be found by one."""
+    """Return an unused number, 0 where processes cannot be found by it."""
     if (
         _RESOURCE is None
         or resource.getrlimit(_RESOURCE)[1] != resource.RLIM_INFINITY
@@ -51,9 +52,9 @@ def new_number() -> int:
 
 @contextlib.contextmanager
 def numbering(number: int) -> Iterator[None]:
-    """Have processes that are started in the block bear a number; 0 is none.
+    """Set the number that processes started in the block inherit; 0 is none.
 
-    This process bears it as well for that long: whoever kills leaves it out.
+    This process has it as well meanwhile: `spared` keeps it from being killed.
     """
     if number < _FIRST_NUMBER or _RESOURCE is None:
         yield
@@ -67,30 +68,30 @@ def numbering(number: int) -> Iterator[None]:
 
 
 def numbered(number: int, spared: Collection[Process]) -> Iterator[Process]:
-    """Yield the processes that run and bear a number, as they are found."""
+    """Yield the running processes with a number, as they are found."""
     if sys.platform != "linux" or number < _FIRST_NUMBER:
         return
     pids = (int(name) for name in os.listdir(PROC) if name.isdecimal())  # noqa: PTH208  # hundreds of names, no paths
-    # The youngest first: one that starts the next and ends is found before it has.
+    # Youngest first: one that starts the next and exits is found before it exits.
     yield from _bearing(number, sorted(pids, reverse=True), spared)
 
 
 def kill_numbered(
     number: int, spared: Collection[Process], *, looks: int = LOOKS
-) -> tuple[Unkillable, ...]:
-    """Kill all that bear a number.
+) -> tuple[UnkillableProcess, ...]:
+    """Kill all processes with a number, as the end of a PID namespace does.
 
-    This is the end that a PID namespace brings to all that are in it. All are stopped
-    first, so that nothing starts the next while others are killed.
+    All are stopped first, so that none starts another while others are killed. It
+    reads a file of every process in /proc: 25 microseconds each.
 
     Args:
-        number: what they bear.
-        spared: processes that start some of them, and bear it for a moment.
-        looks: how often it is looked which processes begin, once none was found any
-            more: one that only starts the next may be in no list.
+        number: theirs.
+        spared: processes that start some of them, and have the number for a moment.
+        looks: how often to check for new processes once none is found any more: one
+            that only starts the next and exits may be in no list.
 
     Returns:
-        Those that the system does not let us kill.
+        The processes that the system does not let us kill.
     """
     found: dict[Process, str] = {}
 
@@ -105,7 +106,7 @@ def kill_numbered(
         pass
     for process in found:
         found[process] = _send(process, number, signal.SIGKILL)
-    return tuple(Unkillable(it, error) for it, error in found.items() if error)
+    return tuple(UnkillableProcess(it, error) for it, error in found.items() if error)
 
 
 def _bearing(
@@ -119,7 +120,7 @@ def _bearing(
 
 
 def _new(number: int, spared: Collection[Process], looks: int) -> Iterator[Process]:
-    """Yield the first process that bears a number of those that begin for a while."""
+    """Yield the first process with a number among those that start meanwhile."""
     if sys.platform != "linux" or number < _FIRST_NUMBER:
         return
     last = _last_pid()
@@ -131,18 +132,18 @@ def _new(number: int, spared: Collection[Process], looks: int) -> Iterator[Proce
 
 
 def _last_pid() -> int:
-    """Return the number that was given to a process last (proc(5), loadavg)."""
+    """Return the PID that was allocated last (proc(5), loadavg)."""
     return int((PROC / "loadavg").read_bytes().split()[-1])
 
 
 def _send(process: Process, number: int, what: signal.Signals) -> str:
-    """Signal a process that bears a number; return why that cannot be, or nothing."""
+    """Signal a process with a number; return why that fails, empty if it does not."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:
         return ""
     try:
-        # Asked again: from now on the number of the process means no other one.
+        # Checked again: from now on its PID cannot become another process's.
         if identify(process.pid) == process and _number_of(process.pid) == number:
             signal.pidfd_send_signal(descriptor, what)
     except ProcessLookupError:
@@ -155,7 +156,7 @@ def _send(process: Process, number: int, what: signal.Signals) -> str:
 
 
 def _number_of(pid: int) -> int | None:
-    """Return the soft limit that a process has, None for none or if it has ended."""
+    """Return the soft limit of a process, None without one or if it has ended."""
     try:
         found = _LIMIT.search((PROC / str(pid) / "limits").read_bytes())
     except OSError:

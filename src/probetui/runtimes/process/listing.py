@@ -1,29 +1,38 @@
-"""The processes of this machine: number, parent, names, and when they began."""
+"""The processes of this machine: PID, parent, names, start and environment."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from probetui.runtimes.process_identity import PROC, START_TIME, ZOMBIE_STATES
+from probetui.errors import ContainerRuntimeError
+from probetui.runtimes.process import records
+from probetui.runtimes.process_identity import (
+    PROC,
+    START_TIME,
+    ZOMBIE_STATES,
+    identify,
+    is_alive,
+)
 
 LSTART_WORDS = 5
-"""How many words `ps` has for an instant: `Fri Nov 20 13:33:33 2026`."""
+"""The number of words of `lstart` in ps(1): `Fri Nov 20 13:33:33 2026`."""
 
 LSTART = "%a %b %d %H:%M:%S %Y"
 
 
-class Listed(NamedTuple):
-    """A process that runs; the first of `names` is the one to show.
+class ListedProcess(NamedTuple):
+    """A running process; the first of `names` is the one to show.
 
-    Names are its program's, as it was called and as the system knows it, and that of
-    a script which it runs.
+    Its names are that of its program in the command line, the kernel's, and that of
+    the script that it runs.
     """
 
     pid: int
@@ -32,22 +41,22 @@ class Listed(NamedTuple):
     started_at: datetime
 
 
-def list_processes() -> Iterator[Listed]:
-    """Yield the processes that run, those of the kernel left out."""
+def list_processes() -> Iterator[ListedProcess]:
+    """Yield the running processes without kernel threads."""
     if sys.platform == "linux":
         yield from _from_proc()
     else:
         yield from parse_ps(_ask_ps().splitlines())
 
 
-def _from_proc() -> Iterator[Listed]:
+def _from_proc() -> Iterator[ListedProcess]:
     for name in os.listdir(PROC):  # noqa: PTH208  # hundreds of names, no paths
         if name.isdecimal() and (found := read_proc(PROC / name)):
             yield found
 
 
-def read_proc(folder: Path) -> Listed | None:
-    """Read a process's folder; None for one that has ended or is the kernel's."""
+def read_proc(folder: Path) -> ListedProcess | None:
+    """Read a process's folder in /proc; None for kernel threads and ended ones."""
     try:
         stat = (folder / "stat").read_bytes()
         words = (folder / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
@@ -57,18 +66,18 @@ def read_proc(folder: Path) -> Listed | None:
     fields = stat[end + 2 :].split()
     if fields[0].decode() in ZOMBIE_STATES or not words[0]:
         return None
-    command = [each.decode("utf-8", "surrogateescape") for each in words]
+    command = [word.decode("utf-8", "surrogateescape") for word in words]
     name = stat[begin:end].decode("utf-8", "surrogateescape")
     ticks = int(fields[START_TIME])
     since_boot = timedelta(seconds=ticks / os.sysconf("SC_CLK_TCK"))
-    return Listed(
+    return ListedProcess(
         int(folder.name), int(fields[1]), _names(command, name), _booted() + since_boot
     )
 
 
 @lru_cache(maxsize=1)
 def _booted() -> datetime:
-    """Return when this machine was started: births are counted from then."""
+    """Return when this machine booted: start times are counted from then."""
     for line in (PROC / "stat").read_text("ascii").splitlines():
         name, _, value = line.partition(" ")
         if name == "btime":
@@ -76,7 +85,7 @@ def _booted() -> datetime:
     return datetime.fromtimestamp(0, UTC)
 
 
-def parse_ps(lines: Iterable[str]) -> Iterator[Listed]:
+def parse_ps(lines: Iterable[str]) -> Iterator[ListedProcess]:
     """Yield the processes in the output of `ps -o pid=,ppid=,lstart=,command=`."""
     for line in lines:
         words = line.split()
@@ -84,10 +93,10 @@ def parse_ps(lines: Iterable[str]) -> Iterator[Listed]:
             continue
         pid, parent, *rest = words
         written = " ".join(rest[:LSTART_WORDS])
-        # It is written in the time of this machine, without saying which that is.
+        # It is in the local time zone, without its name.
         started_at = datetime.strptime(written, LSTART).astimezone()
         names = _names(rest[LSTART_WORDS:], "")
-        yield Listed(int(pid), int(parent), names, started_at.astimezone(UTC))
+        yield ListedProcess(int(pid), int(parent), names, started_at.astimezone(UTC))
 
 
 def _ask_ps() -> str:
@@ -103,4 +112,62 @@ def _names(command: list[str], known_as: str) -> tuple[str, ...]:
     names = [Path(command[0]).name, known_as]
     if len(command) > 1 and not command[1].startswith("-"):
         names.append(Path(command[1]).name)
-    return tuple(dict.fromkeys(each for each in names if each))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEnvironment:
+    """The working directory and the environment variables of a process."""
+
+    folder: Path
+    env: Mapping[str, str]
+
+
+def environment_of_process(pid: int) -> ProcessEnvironment:
+    """Return those of a process; ours where they may not be read."""
+    return ProcessEnvironment(_folder(pid), _environment(pid))
+
+
+def environment_of_container(
+    pods_folder: Path, container_id: str
+) -> ProcessEnvironment:
+    """Return those of a running container, or of a process by its PID.
+
+    Args:
+        pods_folder: the folder of the process runtime.
+        container_id: the beginning of an ID without `process://`, or a PID.
+
+    Raises:
+        ContainerRuntimeError: there is none, or it does not run.
+    """
+    name = records.CONTAINER_FILE
+    for path in pods_folder.glob("*/*/"):
+        record = records.read_container(path / name)
+        if record is None or not record.container_id.startswith(container_id):
+            continue
+        if record.process is None or not is_alive(record.process):
+            raise ContainerRuntimeError(f"{container_id} does not run")
+        return ProcessEnvironment(Path(record.working_dir), record.env)
+    if container_id.isdecimal() and identify(int(container_id)) is not None:
+        return environment_of_process(int(container_id))
+    raise ContainerRuntimeError(f"there is no process or container {container_id}")
+
+
+def _environment(pid: int) -> Mapping[str, str]:
+    try:
+        text = (PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return os.environ
+    pairs = (
+        pair.decode("utf-8", "surrogateescape").partition("=")
+        for pair in text.split(b"\0")
+        if pair
+    )
+    return {name: value for name, _, value in pairs if name}
+
+
+def _folder(pid: int) -> Path:
+    try:
+        return (PROC / str(pid) / "cwd").readlink()
+    except OSError:
+        return Path("/")

@@ -1,7 +1,7 @@
-"""What a container without a file system of its own has in its home folder instead.
+"""Mounts of a container without a file system of its own: links in its home.
 
-A volume that is mounted at `/data` is `$HOME/data`, and so is the file for last words
-at `/dev/termination-log`. What is read-only elsewhere can be written here.
+A volume mounted at `/data` is `$HOME/data`, and likewise the termination message file
+at `/dev/termination-log`. Read-only mounts can be written to.
 """
 
 from __future__ import annotations
@@ -21,58 +21,58 @@ MESSAGE_MODE = 0o666
 FOLDER_MODE = 0o755
 
 
-def inside(home: Path, path: str) -> Path:
-    """Return where a path of a container is, below its home."""
+def home_path(home: Path, path: str) -> Path:
+    """Return the path below a container's home for a path of the container."""
     return home / _absolute(path).lstrip("/")
 
 
-def inside_home(path: str) -> str:
-    """Return the same as people and shells write it."""
+def format_home_path(path: str) -> str:
+    """Format `home_path` for people, as `$HOME/...`."""
     return f"$HOME{_absolute(path)}"
 
 
 def is_mounted(container: Container, path: str) -> bool:
-    """Tell whether a path of a container is in one of its volumes."""
+    """Return whether an absolute path of a container is in one of its volumes."""
     return path.startswith("/") and enclosing_mount(container, path) is not None
 
 
 def is_in_home(container: Container, path: str) -> bool:
-    """Tell whether a working directory is in the home; others are this machine's."""
+    """Return whether a working directory is in the home, or else this machine's."""
     return not path.startswith("/") or is_mounted(container, path)
 
 
 def _absolute(path: str) -> str:
-    """Return a path from the root on, without steps back and odd slashes."""
+    """Return an absolute, normalized path."""
     return normpath("/" + path.lstrip("/"))
 
 
 def enclosing_mount(
-    container: Container, path: str, *, is_itself_meant: bool = True
+    container: Container, path: str, *, includes_itself: bool = True
 ) -> VolumeMount | None:
-    """Return the innermost volume mount in which a path of a container is.
+    """Return the innermost volume mount that contains a path of a container.
 
     Args:
-        container: whose paths these are.
+        container: the container.
         path: as in the manifest; a relative one is below the home.
-        is_itself_meant: a mount at that very path counts.
+        includes_itself: a mount at that very path counts.
     """
     wanted = Path(_absolute(path))
     found = [
         mount
         for mount in container.volume_mounts
         if wanted.is_relative_to(_absolute(mount.mount_path))
-        and (is_itself_meant or _absolute(mount.mount_path) != str(wanted))
+        and (includes_itself or _absolute(mount.mount_path) != str(wanted))
     ]
     return max(found, key=lambda it: len(_absolute(it.mount_path)), default=None)
 
 
 def refused_place(pod: Pod, container: Container, path: str) -> str:
-    """Return why a process can have nothing of its own at a path, empty if it can.
+    """Return why nothing can be created at a path, empty if it can.
 
-    It has no mounts: what is to be inside of a volume is made in that volume. In an
-    `emptyDir` it can be; what is the user's stays as it is.
+    A process has no mounts: something inside a volume is created in that volume. That
+    is possible in an `emptyDir`; the user's own files are not changed.
     """
-    mount = enclosing_mount(container, path, is_itself_meant=False)
+    mount = enclosing_mount(container, path, includes_itself=False)
     match None if mount is None else pod.volume(mount.name):
         case Volume(name, HostPath(host_path)):
             where = f'the hostPath volume "{name}" ({host_path})'
@@ -81,18 +81,20 @@ def refused_place(pod: Pod, container: Container, path: str) -> str:
         case _:
             return ""
     return (
-        f"is inside {where}; a process has no mounts, and nothing is made there: "
+        f"is inside {where}; a process has no mounts, and nothing is created there: "
         "use containers for this pod"
     )
 
 
 class ProcessMounts:
-    """What a process has in place of the mounts of one container.
+    """The mounts of one container: links in its home to its volumes.
 
-    Links in its home lead to the volumes. Of a hostPath nothing is replaced, made or
-    changed; beneath an `emptyDir`, which others write to, no link is followed.
-    Every method raises `ContainerRuntimeError`, naming the field, for what a process
-    cannot have, and `OSError` for what the system refuses.
+    In a hostPath nothing is created, replaced or changed; in an `emptyDir`, which other
+    containers write to, no link is followed.
+
+    Raises:
+        ContainerRuntimeError: a process cannot have it; it names the field.
+        OSError: the system refuses.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class ProcessMounts:
         self._volumes = volumes
 
     def make_links(self) -> None:
-        """Make links to the volumes, the outer ones first."""
+        """Create links to the volumes, the outer ones first."""
         mounts = enumerate(self._container.volume_mounts)
         for index, mount in sorted(mounts, key=lambda it: _absolute(it[1].mount_path)):
             volume = self._pod.volume(mount.name)
@@ -113,7 +115,7 @@ class ProcessMounts:
                 self._link(index, mount, self._target(mount, volume))
 
     def make_message_file(self, path: str) -> Path:
-        """Make the file in which the container may leave its last words."""
+        """Create the termination message file."""
         field = "terminationMessagePath"
         self._check(field, path)
         if any(
@@ -127,12 +129,12 @@ class ProcessMounts:
         return root.path / relative
 
     def make_working_dir(self, path: str) -> None:
-        """Make the directory in which the container is to run, as runc does.
+        """Create the working directory, as runc does.
 
-        One in a hostPath or in a read-only volume has to be there.
+        In a hostPath or a read-only volume it must exist.
         """
         mount = enclosing_mount(self._container, path)
-        is_there = inside(self._home, path).is_dir()
+        is_there = home_path(self._home, path).is_dir()
         is_mount = mount is not None and _absolute(mount.mount_path) == _absolute(path)
         if is_there or is_mount:
             return
@@ -144,7 +146,7 @@ class ProcessMounts:
         if _absolute(path) == "/":
             raise ContainerRuntimeError(
                 f"{field}: {path} is the home of a process itself, "
-                "which nothing can take the place of"
+                "which nothing can replace"
             )
         if refusal := refused_place(self._pod, self._container, path):
             raise ContainerRuntimeError(f"{field}: {path} {refusal}")
@@ -156,8 +158,8 @@ class ProcessMounts:
         return path
 
     def _place(self, path: str) -> tuple[DirectoryRoot, Path]:
-        """Return the directory that is trusted, and where beneath it a path is."""
-        mount = enclosing_mount(self._container, path, is_itself_meant=False)
+        """Return a trusted directory and the relative path beneath it."""
+        mount = enclosing_mount(self._container, path, includes_itself=False)
         volume = None if mount is None else self._pod.volume(mount.name)
         if mount is None or volume is None:
             return DirectoryRoot(self._home), Path(_absolute(path).lstrip("/"))
@@ -167,20 +169,20 @@ class ProcessMounts:
     def _link(self, index: int, mount: VolumeMount, target: Path) -> None:
         root, relative = self._place(mount.mount_path)
         root.make_directories(relative.parent, FOLDER_MODE)
-        # In a volume it may be there from another container, or from before.
+        # In a volume it may exist already, created for another container.
         if root.exists(relative) and root.read_link(relative) == str(target):
             return
         try:
             root.symlink(relative, target)
         except FileExistsError:
             raise ContainerRuntimeError(
-                f"volumeMounts[{index}].mountPath: there is something at "
-                f"{mount.mount_path} already, which is not replaced"
+                f"volumeMounts[{index}].mountPath: {mount.mount_path} exists "
+                "already and is not replaced"
             ) from None
 
 
 def read_message_file(path: Path, limit: int) -> bytes | None:
-    """Return the end of what a container left, None if there is no file.
+    """Return the end of a termination message file, None if there is none.
 
     Source: kuberuntime/kuberuntime_container.go, v1.32.10, getTerminationMessage.
     """

@@ -1,9 +1,8 @@
-"""What is on disk of sandboxes and containers, so that any probetui can find them.
+"""Records of sandboxes and containers on disk, where later sessions find them.
 
-The folder of the runtime has one folder per sandbox, in it `sandbox.json` and one
-folder per container with `container.json`, the log `<attempt>.log`, and the folders
-`home` and `tmp` that the container gets. Files are replaced, never rewritten, so that
-a reader never sees half of one.
+The folder of the runtime has a folder for each sandbox, with `sandbox.json` and a
+folder for each container. That has `container.json`, the log `<attempt>.log`, and the
+container's folders `home` and `tmp`. Files are replaced atomically.
 """
 
 from __future__ import annotations
@@ -30,25 +29,25 @@ SANDBOX_FILE = "sandbox.json"
 CONTAINER_FILE = "container.json"
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
-"""More than an environment may take; a longer file is none of ours."""
+"""More than an environment may have; a longer file is not ours."""
 
 _NAME_BYTES = 6
 _NAME = re.compile(r"[0-9a-f]{12}")
-_BEING_MADE = re.compile(r"\.new-(\d+)-[0-9a-f]{12}")
-"""A sandbox that is not whole yet; in its name the process that makes it."""
+_BEING_CREATED = re.compile(r"\.new-(\d+)-[0-9a-f]{12}")
+"""A sandbox that is being created; the name has the PID of the process doing so."""
 
 _FIRST_OF_USERS = 2
-"""Nothing that we started is process 1, and to kill group 1 is to kill all there is."""
+"""We never start process 1, and to kill its group is to kill every process."""
 
 _MAX_NUMBER = (1 << 62) - 1
 
 Signature = tuple[int, int, int]
-"""What tells a file from the one that replaced it."""
+"""Identifies a version of a file: it changes when the file is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
-class SandboxRecord:
-    """A sandbox; `owner` is the probetui that looks after it."""
+class ProcessSandboxRecord:
+    """A sandbox; `owner` is the probetui process that manages it."""
 
     sandbox_id: str
     pod_uid: str
@@ -63,14 +62,13 @@ class SandboxRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerRecord:
+class ProcessContainerRecord:
     """A container; `process` is its main process once it was started.
 
-    `command`, `env` and `working_dir` are finished: they can be run as they are.
-    `message_path` is the file for last words, empty for none. `number` is what all that
-    runs in it bears, see `descendants`; 0 for none, as earlier versions had it.
-    `is_frozen` is written before it is so: should probetui be killed, the next one lets
-    it go on.
+    `command`, `env` and `working_dir` have no references any more. `message_path` is
+    the termination message file, empty for none. `number` is that of its processes, see
+    `descendants`; 0 for none, as in earlier versions. `is_frozen` is written before the
+    container is frozen: if probetui is killed, the next one thaws it.
     """
 
     container_id: str
@@ -94,13 +92,13 @@ class ContainerRecord:
     is_frozen: bool = False
 
 
-Record = TypeVar("Record", SandboxRecord, ContainerRecord)
+Record = TypeVar("Record", ProcessSandboxRecord, ProcessContainerRecord)
 
 
 def new_folder(parent: Path) -> Path:
-    """Make a folder with a name that nothing has; it is the ID of what is in it.
+    """Create a folder with a random name, which is the ID of its container.
 
-    Names are short because paths of unix sockets have to be.
+    Names are short because paths of unix sockets must be.
     """
     while True:
         name = secrets.token_hex(_NAME_BYTES)
@@ -111,37 +109,39 @@ def new_folder(parent: Path) -> Path:
         return parent / name
 
 
-def new_sandbox_folder(parent: Path, record_of: Callable[[str], SandboxRecord]) -> Path:
-    """Make a sandbox's folder; whoever sees it sees its record too.
+def new_sandbox_folder(
+    parent: Path, record_of: Callable[[str], ProcessSandboxRecord]
+) -> Path:
+    """Create a sandbox's folder together with its record, atomically.
 
     Args:
-        parent: where it is made.
-        record_of: returns the record of a sandbox with that ID.
+        parent: the folder of the runtime.
+        record_of: returns the record of a sandbox with an ID.
     """
     root = DirectoryRoot(parent)
     while True:
         name = secrets.token_hex(_NAME_BYTES)
         if root.exists(name):
             continue
-        making = f".new-{os.getpid()}-{name}"
-        root.make_directory(making, 0o700)
+        temporary = f".new-{os.getpid()}-{name}"
+        root.make_directory(temporary, 0o700)
         try:
-            write(parent / making / SANDBOX_FILE, record_of(name))
-            root.rename(making, name)
+            write(parent / temporary / SANDBOX_FILE, record_of(name))
+            root.rename(temporary, name)
         except BaseException:
-            root.remove_tree(making)
+            root.remove_tree(temporary)
             raise
         return parent / name
 
 
 def is_id(name: str) -> bool:
-    """Tell whether the folder of a sandbox or a container can have that name."""
+    """Return whether the folder of a sandbox or a container can have that name."""
     return _NAME.fullmatch(name) is not None
 
 
 def remove_left(parent: Path, name: str) -> None:
-    """Remove a sandbox's folder that a process was making which has ended since."""
-    found = _BEING_MADE.fullmatch(name)
+    """Remove a half-created sandbox if the process that created it has ended."""
+    found = _BEING_CREATED.fullmatch(name)
     if found and identify(int(found[1])) is None:
         try:
             DirectoryRoot(parent).remove_tree(name)
@@ -149,7 +149,7 @@ def remove_left(parent: Path, name: str) -> None:
             logger.warning("%s", error)
 
 
-def write(path: Path, record: SandboxRecord | ContainerRecord) -> None:
+def write(path: Path, record: ProcessSandboxRecord | ProcessContainerRecord) -> None:
     """Replace a record's file; raises `OSError` when its folder is gone."""
     text = json.dumps(asdict(record), default=datetime.isoformat, indent=1)
     # Environments may hold secrets.
@@ -157,7 +157,7 @@ def write(path: Path, record: SandboxRecord | ContainerRecord) -> None:
 
 
 def signature(path: Path) -> Signature | None:
-    """Return what changes whenever a file is replaced, None if there is none."""
+    """Return the signature of a file, None if it does not exist."""
     try:
         found = path.stat()
     except OSError:
@@ -165,19 +165,19 @@ def signature(path: Path) -> Signature | None:
     return found.st_mtime_ns, found.st_ino, found.st_size
 
 
-def read_sandbox(path: Path) -> SandboxRecord | None:
-    """Read a sandbox's record, None if there is none that can be read."""
-    record = _read(path, SandboxRecord)
+def read_sandbox(path: Path) -> ProcessSandboxRecord | None:
+    """Read a sandbox's record, None if it is missing or invalid."""
+    record = _read(path, ProcessSandboxRecord)
     is_its_own = record is not None and record.sandbox_id == path.parent.name
     return record if is_its_own else None
 
 
-def read_container(path: Path) -> ContainerRecord | None:
-    """Read a container's record, None if there is none that can be read.
+def read_container(path: Path) -> ProcessContainerRecord | None:
+    """Read a container's record, None if it is missing or invalid.
 
-    What it says is acted on: a process that it names is killed one day.
+    It is validated because it has effects: its process will be killed.
     """
-    record = _read(path, ContainerRecord)
+    record = _read(path, ProcessContainerRecord)
     if record is None or record.container_id != path.parent.name:
         return None
     if record.process is not None and record.process.pid < _FIRST_OF_USERS:
@@ -191,5 +191,5 @@ def _read(path: Path, kind: type[Record]) -> Record | None:
         record = msgspec.convert(json.loads(text), kind)
     except (OSError, ValueError, RecursionError):
         return None  # not ours, or damaged
-    # Without a time zone it cannot be compared with others.
+    # Without a time zone it cannot be compared.
     return record if record.created_at.tzinfo else None

@@ -1,4 +1,4 @@
-"""`ports.Runtime` on plain processes; also a source of logs and of events."""
+"""`ports.Runtime` on plain processes, with logs, events and volumes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from operator import attrgetter
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
-from probetui.k8s.listeners import Listeners
-from probetui.k8s.node import Node
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     ContainerID,
+    Listeners,
+    Node,
     RuntimePodStatus,
     RuntimeState,
     SandboxStatus,
 )
 from probetui.kubelet.effects import (
     CreateContainer,
-    Disruption,
+    Fault,
     MountVolume,
     PulledImage,
     PullImage,
@@ -32,44 +32,50 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress
-from probetui.runtimes.disruption_notes import (
+from probetui.runtimes.fault_notes import (
     FROZEN,
-    DisruptionNotes,
+    FaultNotes,
     format_undone,
 )
-from probetui.runtimes.listening import listeners_of
+from probetui.runtimes.proc_net import listeners_of
 from probetui.runtimes.process import logs, records, translate
-from probetui.runtimes.process.addresses import free_address
 from probetui.runtimes.process.container import ProcessContainer
-from probetui.runtimes.process.disruptions import Disruptions, why_not
-from probetui.runtimes.process.foreign import ForeignProcesses
 from probetui.runtimes.process.listing import list_processes
-from probetui.runtimes.process.log_rotation import ProcessLogRotation
-from probetui.runtimes.process.records import SandboxRecord
+from probetui.runtimes.process.logs import ProcessLogRotation
+from probetui.runtimes.process.records import ProcessSandboxRecord
 from probetui.runtimes.process.sandbox import (
     FOLDER_MODE,
     ProcessSandbox,
+    free_address,
+)
+from probetui.runtimes.process.unmanaged import (
+    ProcessFaultInjector,
+    UnmanagedProcesses,
+    fault_refusal,
 )
 from probetui.runtimes.process_identity import Process, identify
+from probetui.runtimes.translation import LOCALHOST, build_node, host_memory_bytes
 from probetui.runtimes.volume_folders import VolumeFolders
 from probetui.untrusted_files import DirectoryRoot, make_own_directory
 
 logger = logging.getLogger(__name__)
 
 VOLUMES_FOLDER = ".volumes"
-"""Where volumes are, beside the sandboxes: a pod's outlive them."""
+"""The folder of volumes beside the sandboxes, which they outlive."""
 
 
-DISRUPTIONS_FOLDER = ".disruptions"
-"""Where it is noted which processes of others are frozen."""
+FAULT_NOTES_FOLDER = ".disruptions"
+"""The folder of notes about frozen processes that probetui did not start."""
 
 
 class ProcessRuntime:
-    """Runs containers as process groups of this machine's user.
+    """Runs containers as process groups of this user.
 
-    All it has is in the folder `base`, where any later probetui finds it. Pods that
-    another probetui looks after, which is still running, are left to that one and
-    not listed, unless `sees_all`; those of one that is gone are adopted.
+    Args:
+        base: the folder with all state, where later sessions find it.
+        clock: the session's.
+        sees_all: list also pods that another running probetui manages. Those of one
+            that has ended are adopted in any case.
     """
 
     name = translate.NAME
@@ -82,8 +88,8 @@ class ProcessRuntime:
         self._sandboxes: dict[str, ProcessSandbox] = {}
         self._volumes = VolumeFolders(base / VOLUMES_FOLDER)
         self._watchers: set[asyncio.Event] = set()
-        notes = DisruptionNotes(base / DISRUPTIONS_FOLDER, "")
-        self._disruptions = Disruptions(list_processes, notes)
+        notes = FaultNotes(base / FAULT_NOTES_FOLDER, "")
+        self._fault_injector = ProcessFaultInjector(list_processes, notes)
         self._thawed: list[str] = []
         self._rotation = ProcessLogRotation(self._written_logs)
         self._is_closed = False
@@ -94,14 +100,14 @@ class ProcessRuntime:
         return f"processes on {platform.system()} {release}"
 
     async def node(self) -> Node:
-        """Return what pods may be told of this machine."""
-        return translate.node_of(
-            platform.node(), os.cpu_count(), translate.memory_bytes(os.sysconf)
+        """Return the node, which is this machine."""
+        return build_node(
+            platform.node(), LOCALHOST, os.cpu_count(), host_memory_bytes()
         )
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return every pod of ours; see `ports.Runtime`."""
-        with _refusals():
+        with _wrap_os_errors():
             self._load()
         self._rotation.start()
         by_pod: dict[str, list[ProcessSandbox]] = {}
@@ -114,7 +120,9 @@ class ProcessRuntime:
     def _pod(self, sandboxes: list[ProcessSandbox]) -> RuntimePodStatus:
         newest = sandboxes[0].record
         containers = [
-            each for sandbox in sandboxes for each in sandbox.containers.values()
+            container
+            for sandbox in sandboxes
+            for container in sandbox.containers.values()
         ]
         containers.sort(key=attrgetter("record.created_at"), reverse=True)
         return RuntimePodStatus(
@@ -122,14 +130,14 @@ class ProcessRuntime:
             name=newest.pod_name,
             namespace=newest.namespace,
             sandboxes=tuple(translate.sandbox_status(it.record) for it in sandboxes),
-            containers=tuple(each.status for each in containers),
+            containers=tuple(container.status for container in containers),
             ips=(newest.ip,) if newest.is_ready and newest.ip else (),
             seen_at=self._clock.now(),
         )
 
     async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
-        """Make a sandbox: a folder and an address."""
-        with _refusals():
+        """Create a sandbox: a folder and an address."""
+        with _wrap_os_errors():
             self._load()
             taken = {
                 it.record.ip for it in self._sandboxes.values() if it.record.is_ready
@@ -143,68 +151,68 @@ class ProcessRuntime:
                 ),
             )
             self._find(folder.name)
-        self._tell()
+        self._notify_watchers()
         return folder.name
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         """Return a sandbox's state and address."""
-        with _refusals():
+        with _wrap_os_errors():
             return translate.sandbox_status(self._sandbox(sandbox_id).record)
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
-        """Kill what runs in a sandbox and give its address back."""
-        with _refusals():
+        """Kill the processes in a sandbox and release its address."""
+        with _wrap_os_errors():
             sandbox = self._known_sandbox(sandbox_id)
             if sandbox is None:
                 return
-            for each in sandbox.containers.values():
-                each.kill()
-            for each in tuple(sandbox.containers.values()):
-                await each.stop(0)
+            for container in sandbox.containers.values():
+                container.kill()
+            for container in tuple(sandbox.containers.values()):
+                await container.stop(0)
             if sandbox.record.is_ready and sandbox.refresh():
                 sandbox.save(replace(sandbox.record, is_ready=False))
-            for each in tuple(sandbox.containers.values()):
-                await each.end_descendants()
+            for container in tuple(sandbox.containers.values()):
+                await container.end_descendants()
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
         """Remove a sandbox, its containers and its folder."""
         await self.stop_pod_sandbox(sandbox_id)
-        with _refusals():
+        with _wrap_os_errors():
             sandbox = self._sandboxes.get(sandbox_id)
             if sandbox is not None:
                 await sandbox.remove()
                 self._sandboxes.pop(sandbox_id, None)
-                self._tell()
+                self._notify_watchers()
 
     async def mount_volume(self, operation: MountVolume) -> None:
-        """Make a volume ready: a folder on this machine."""
-        with _refusals():
+        """Create a volume: a folder on this machine."""
+        with _wrap_os_errors():
             self._volumes.mount(operation)
 
     async def unmount_volume(self, operation: UnmountVolume) -> None:
-        """Remove a volume with what is in it."""
-        with _refusals():
+        """Remove a volume with its content."""
+        with _wrap_os_errors():
             await asyncio.to_thread(self._volumes.unmount, operation)
 
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
-        """Return all volumes there are, whoever looks after their pods."""
-        with _refusals():
+        """Return all volumes, also of pods that another probetui manages."""
+        with _wrap_os_errors():
             return self._volumes.list()
 
-    async def list_remains(self) -> tuple[RuntimePodStatus, ...]:
-        """Return nothing: what there is of a pod has a record or a volume."""
+    async def list_leftover_files(self) -> tuple[RuntimePodStatus, ...]:
+        """Return none: a pod that has files has a record or a volume."""
         return ()
 
-    async def remove_remains(self, pod: RuntimePodStatus) -> None:
-        """Remove what says whose the volumes were that are gone."""
-        with _refusals():
+    async def remove_leftover_files(self, pod: RuntimePodStatus) -> None:
+        """Remove the record of a pod that has no volumes any more."""
+        with _wrap_os_errors():
             await asyncio.to_thread(self._volumes.remove_empty, pod.pod_uid)
 
     async def image_status(
         self,
         image: str,  # noqa: ARG002  # images are not used
     ) -> str | None:
-        """Return the ID that every image has: none is needed."""
+        """Return the ID that every image has, as none is needed."""
         return translate.IMAGE_ID
 
     async def pull_image(
@@ -212,19 +220,19 @@ class ProcessRuntime:
         operation: PullImage,  # noqa: ARG002  # images are not used
         progress: Progress,  # noqa: ARG002  # images are not used
     ) -> PulledImage:
-        """Return at once: there is nothing to pull."""
+        """Return at once, as there are no images."""
         return PulledImage(translate.IMAGE_ID, 0)
 
     async def create_container(self, operation: CreateContainer) -> ContainerID:
-        """Make a container's folder; nothing runs yet."""
-        with _refusals():
+        """Create a container's folder; no process is started."""
+        with _wrap_os_errors():
             sandbox = self._sandbox(operation.sandbox_id)
             container = sandbox.create_container(operation, os.environ)
             return container.status.container_id
 
     async def start_container(self, container_id: ContainerID) -> None:
         """Start a container's main process."""
-        with _refusals():
+        with _wrap_os_errors():
             container = self._container(container_id)
             self._sandboxes[container.folder.parent.name].check_ready()
             container.start()
@@ -232,32 +240,32 @@ class ProcessRuntime:
     async def stop_container(
         self, container_id: ContainerID, grace_period_seconds: int
     ) -> None:
-        """SIGTERM to the main process, after the grace period SIGKILL to all."""
-        with _refusals():
+        """Send SIGTERM to the main process, after the grace period SIGKILL to all."""
+        with _wrap_os_errors():
             container = self._known_container(container_id)
             if container is not None:
                 await container.stop(grace_period_seconds)
 
-    async def disrupt(self, container_id: ContainerID, disruption: Disruption) -> None:
+    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
         """Freeze or unfreeze a container, or signal its main process."""
-        with _refusals():
-            await self._container(container_id).disrupt(disruption)
+        with _wrap_os_errors():
+            await self._container(container_id).inject_fault(fault)
 
-    async def undo_left_disruptions(self) -> list[str]:
-        """Undo what a session left in force that was killed; return what was done."""
-        with _refusals():
+    async def undo_leftover_faults(self) -> list[str]:
+        """Undo the faults that a killed session left; return what was done."""
+        with _wrap_os_errors():
             self._load()
             thawed, self._thawed = self._thawed, []
-            thawed += self._disruptions.undo_left()
+            thawed += self._fault_injector.undo_leftovers()
             return [format_undone(what, FROZEN) for what in thawed]
 
-    def why_not(self, pod: Pod, disruption: Disruption) -> str:
-        """Return why it cannot be done to a pod, empty where it may be tried."""
-        return why_not(pod, disruption)
+    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
+        """Return why a pod cannot have a fault, empty where it may be tried."""
+        return fault_refusal(pod, fault)
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Kill a container and remove its folder."""
-        with _refusals():
+        with _wrap_os_errors():
             container = self._known_container(container_id)
             if container is not None:
                 sandbox = self._sandboxes[container.folder.parent.name]
@@ -269,8 +277,8 @@ class ProcessRuntime:
         command: tuple[str, ...],
         timeout_seconds: int,
     ) -> ExecResult:
-        """Run a command with a container's environment, where the container runs."""
-        with _refusals():
+        """Run a command with a container's environment and working directory."""
+        with _wrap_os_errors():
             return await self._container(container_id).exec_sync(
                 command, timeout_seconds
             )
@@ -278,8 +286,8 @@ class ProcessRuntime:
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncIterator[LogLine]:
-        """Yield the last lines, then, if asked, those to come until the end."""
-        with _refusals():
+        """Yield the last `tail` lines and, with `follow`, new ones until the end."""
+        with _wrap_os_errors():
             container = self._container(container_id)
             lines = logs.follow(
                 container.log,
@@ -293,14 +301,14 @@ class ProcessRuntime:
 
     async def listeners(self, container_id: ContainerID) -> Listeners:
         """Return where the processes of a container listen."""
-        with _refusals():
+        with _wrap_os_errors():
             container = self._container(container_id)
         if container.state is not RuntimeState.RUNNING:
             raise ContainerRuntimeError("it does not run")
         return await asyncio.to_thread(lambda: listeners_of(container.pids()))
 
     async def watch(self) -> AsyncIterator[None]:
-        """Yield when something happened; what happens at once is one yield."""
+        """Yield after events; simultaneous ones are one yield."""
         happened = asyncio.Event()
         self._watchers.add(happened)
         try:
@@ -311,26 +319,26 @@ class ProcessRuntime:
         finally:
             self._watchers.discard(happened)
 
-    def foreign(self) -> ForeignProcesses:
-        """Return the processes that others started."""
-        return ForeignProcesses(list_processes, self._disruptions)
+    def unmanaged(self) -> UnmanagedProcesses:
+        """Return the processes that probetui did not start."""
+        return UnmanagedProcesses(list_processes, self._fault_injector)
 
     async def close(self) -> None:
-        """Stop looking after containers; they go on, those too that were frozen."""
+        """Stop managing containers; they go on, also those that were frozen."""
         self._is_closed = True
         await self._rotation.close()
-        self._disruptions.undo()
+        self._fault_injector.undo()
         sandboxes, self._sandboxes = self._sandboxes, {}
-        for each in sandboxes.values():
-            await each.close()
-        self._tell()
+        for sandbox in sandboxes.values():
+            await sandbox.close()
+        self._notify_watchers()
 
-    def _tell(self) -> None:
-        for each in self._watchers:
-            each.set()
+    def _notify_watchers(self) -> None:
+        for watcher in self._watchers:
+            watcher.set()
 
     def _load(self) -> None:
-        """Bring what is known in line with what is on disk."""
+        """Update the sandboxes from disk."""
         try:
             with os.scandir(self._base) as entries:
                 names = {entry.name for entry in entries} - {VOLUMES_FOLDER}
@@ -346,7 +354,7 @@ class ProcessRuntime:
             self._find(name)
 
     def _find(self, name: str) -> None:
-        """Take a sandbox that is on disk, unless another probetui has it."""
+        """Load a sandbox from disk, unless another running probetui manages it."""
         if not records.is_id(name):
             records.remove_left(self._base, name)
             return
@@ -362,7 +370,7 @@ class ProcessRuntime:
             me=self._me,
             clock=self._clock,
             volumes=self._volumes,
-            on_change=self._tell,
+            on_change=self._notify_watchers,
         )
         is_anothers = sandbox.is_anothers()
         if is_anothers and not self._sees_all:
@@ -380,10 +388,10 @@ class ProcessRuntime:
                 if container.thaw_left()
             ]
 
-    def _recovered(self, name: str) -> SandboxRecord | None:
+    def _recovered(self, name: str) -> ProcessSandboxRecord | None:
         """Return a record for a folder of ours that has lost its own.
 
-        A removal that was interrupted leaves such a one, perhaps with processes.
+        An interrupted removal leaves such a folder, perhaps with processes.
         """
         folder = DirectoryRoot(self._base)
         if not folder.is_directory(name) or not folder.names(name):
@@ -398,7 +406,7 @@ class ProcessRuntime:
                         yield container.log
 
     def _known_sandbox(self, sandbox_id: str) -> ProcessSandbox | None:
-        """Return a sandbox as it is now, None if there is none (any more)."""
+        """Return an up-to-date sandbox, None if it does not exist."""
         sandbox = self._sandboxes.get(sandbox_id)
         if sandbox is None or not sandbox.refresh():
             self._load()
@@ -411,7 +419,7 @@ class ProcessRuntime:
         return sandbox
 
     def _known_container(self, container_id: ContainerID) -> ProcessContainer | None:
-        """Return a container as it is now, None if there is none (any more)."""
+        """Return an up-to-date container, None if it does not exist."""
         found = self._look_up(container_id)
         if found is None or not found.refresh():
             self._load()
@@ -433,13 +441,13 @@ class ProcessRuntime:
 
 
 def has_ended(container: ProcessContainer) -> bool:
-    """Tell whether a container will print nothing more."""
+    """Return whether a container is gone or exited, and prints nothing more."""
     return not container.refresh() or container.state is RuntimeState.EXITED
 
 
 @contextlib.contextmanager
-def _refusals() -> Iterator[None]:
-    """Turn what the system refuses into what a runtime refuses."""
+def _wrap_os_errors() -> Iterator[None]:
+    """Raise `ContainerRuntimeError` instead of `OSError`."""
     try:
         yield
     except OSError as error:

@@ -1,12 +1,15 @@
-"""One sandbox: a folder on disk, an address, and the containers in it."""
+"""A sandbox: a folder on disk, a loopback address, and its containers."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import os
-from collections.abc import Callable, Mapping
+import socket
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
@@ -15,8 +18,12 @@ from probetui.ports import Clock
 from probetui.runtimes.process import records, translate
 from probetui.runtimes.process.container import ProcessContainer
 from probetui.runtimes.process.mounts import ProcessMounts, is_in_home
-from probetui.runtimes.process.records import ContainerRecord, SandboxRecord
+from probetui.runtimes.process.records import (
+    ProcessContainerRecord,
+    ProcessSandboxRecord,
+)
 from probetui.runtimes.process_identity import Process, is_alive, kill_marked
+from probetui.runtimes.translation import LOCALHOST
 from probetui.runtimes.volume_folders import VolumeFolders
 from probetui.untrusted_files import DirectoryRoot, child_path
 
@@ -25,16 +32,29 @@ logger = logging.getLogger(__name__)
 FOLDER_MODE = 0o700
 
 
-class ProcessSandbox:
-    """A sandbox that is made here, or was found on disk.
+NETWORKS = 254 * 256
+"""127.1.0.0/24 to 127.254.255.0/24; systems use addresses in 127.0 themselves."""
 
-    Owned by the runtime. `me` is this probetui, `volumes` where those of pods are.
+HOSTS = 254
+FIRST = IPv4Address("127.1.0.1")
+
+
+class ProcessSandbox:
+    """A sandbox that was created here or found on disk; owned by the runtime.
+
+    Args:
+        folder: the sandbox's folder.
+        record: its record on disk.
+        me: this process.
+        clock: the session's.
+        volumes: the volumes of pods.
+        on_change: called whenever a status may have changed.
     """
 
     def __init__(
         self,
         folder: Path,
-        record: SandboxRecord,
+        record: ProcessSandboxRecord,
         *,
         me: Process,
         clock: Clock,
@@ -53,11 +73,11 @@ class ProcessSandbox:
         self._on_change = on_change
 
     def is_anothers(self) -> bool:
-        """Tell whether another probetui, which runs, looks after it."""
+        """Return whether another running probetui manages it."""
         return self.record.owner != self._me and is_alive(self.record.owner)
 
     def refresh(self) -> bool:
-        """Take over what another probetui did; False when the sandbox is gone."""
+        """Reload what changed on disk; False when the sandbox is gone."""
         found = records.signature(self._file)
         if found != self._signature:
             record = records.read_sandbox(self._file)
@@ -75,34 +95,36 @@ class ProcessSandbox:
         return True
 
     def check_ready(self) -> None:
-        """Refuse to run anything in a sandbox that was stopped."""
+        """Raise `ContainerRuntimeError` if the sandbox was stopped."""
         if not self.record.is_ready:
             raise ContainerRuntimeError(
                 f'sandbox "{self.record.sandbox_id}" is not running'
             )
 
     def adopt(self) -> None:
-        """Look after it from now on."""
+        """Manage it from now on."""
         self.save(replace(self.record, owner=self._me))
 
-    def save(self, record: SandboxRecord) -> None:
-        """Change the record, here and on disk.
+    def save(self, record: ProcessSandboxRecord) -> None:
+        """Change the record, in memory and on disk.
 
-        Where it cannot be written it is known here only: what runs on a full disk has
-        to be stopped and removed all the same.
+        If it cannot be written it is changed in memory only: pods must be stopped and
+        removed on a full disk, too.
         """
         self.record = record
         try:
             records.write(self._file, record)
         except OSError as error:
-            logger.warning("sandbox %s cannot be noted: %s", record.sandbox_id, error)
+            logger.warning(
+                "sandbox %s cannot be recorded: %s", record.sandbox_id, error
+            )
         self._signature = records.signature(self._file)
         self._on_change()
 
     def create_container(
         self, operation: CreateContainer, inherited: Mapping[str, str]
     ) -> ProcessContainer:
-        """Make a container with a folder of its own."""
+        """Create a container with a folder of its own."""
         self.check_ready()
         folder = records.new_folder(self.folder)
         try:
@@ -125,9 +147,9 @@ class ProcessSandbox:
         return found
 
     def _furnish(
-        self, home: Path, operation: CreateContainer, record: ContainerRecord
-    ) -> ContainerRecord:
-        """Make what a container finds in its home; return its record."""
+        self, home: Path, operation: CreateContainer, record: ProcessContainerRecord
+    ) -> ProcessContainerRecord:
+        """Create the content of a container's home; return its record."""
         container = operation.container
         mounts = ProcessMounts(home, operation.pod, container, self._volumes)
         mounts.make_links()
@@ -142,10 +164,7 @@ class ProcessSandbox:
         return child_path(Path(self.folder.name), container_id)
 
     async def remove_container(self, container_id: str) -> None:
-        """Kill a container and forget it.
-
-        It is known for as long as anything of it could not be removed.
-        """
+        """Kill and remove a container; it stays listed until all of it is removed."""
         container = self.containers[container_id]
         await container.stop(0)
         await container.close()
@@ -159,15 +178,12 @@ class ProcessSandbox:
         self._on_change()
 
     def release(self) -> None:
-        """Let go of it and its containers, which go on."""
-        for each in self.containers.values():
-            each.release()
+        """Stop managing the containers, which go on."""
+        for container in self.containers.values():
+            container.release()
 
     async def remove(self) -> None:
-        """Remove its folder, with what is left of its containers.
-
-        It can be found for as long as anything of it could not be removed.
-        """
+        """Remove its folder and containers; it stays listed until all is removed."""
         await self.close()
         await asyncio.to_thread(self._kill_unknown)
         await asyncio.to_thread(
@@ -175,19 +191,23 @@ class ProcessSandbox:
         )
 
     def _kill_unknown(self) -> None:
-        """Kill what runs in containers that have lost their record."""
-        for name in DirectoryRoot(self.folder).names():
+        """Kill the processes of containers that have lost their record."""
+        try:
+            names = DirectoryRoot(self.folder).names()
+        except FileNotFoundError:  # another call has removed the sandbox
+            return
+        for name in names:
             if records.is_id(name) and name not in self.containers:
                 kill_marked(translate.marker(name))
 
     async def close(self) -> None:
-        """Let go of it, and wait for the end of commands in it."""
+        """Stop managing the containers, and wait for the end of their commands."""
         self.release()
-        for each in tuple(self.containers.values()):
-            await each.close()
+        for container in tuple(self.containers.values()):
+            await container.close()
 
     def _find(self, name: str) -> ProcessContainer | None:
-        """Take a container that is on disk."""
+        """Load a container from disk, None if it has no valid record."""
         record = records.read_container(self.folder / name / records.CONTAINER_FILE)
         if record is None:
             return None
@@ -200,3 +220,29 @@ class ProcessSandbox:
             on_change=self._on_change,
         )
         return self.containers[name]
+
+
+def free_address(pod_uid: str, taken: Collection[str]) -> str:
+    """Return a free loopback address, by preference always the same for a pod.
+
+    Linux has all of 127.0.0.0/8. On systems that have only 127.0.0.1, it is the address
+    of every pod.
+    """
+    digest = hashlib.sha256(pod_uid.encode("utf-8", "surrogatepass")).digest()
+    number = int.from_bytes(digest[:8], "big")
+    for step in range(NETWORKS * HOSTS):
+        network, host = divmod((number + step) % (NETWORKS * HOSTS), HOSTS)
+        address = str(FIRST + 256 * network + host)
+        if address not in taken:
+            return address if is_local(address) else LOCALHOST
+    raise ContainerRuntimeError("every loopback address has a pod")
+
+
+def is_local(address: str) -> bool:
+    """Return whether a program on this machine can listen on an address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True

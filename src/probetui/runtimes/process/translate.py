@@ -1,15 +1,13 @@
-"""From operations to records, from records to what a relist shows; pure."""
+"""Translation of operations to records and of records to statuses; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal
 from os.path import normpath
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
-from probetui.k8s.node import Node
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import (
     ContainerID,
@@ -17,57 +15,42 @@ from probetui.k8s.runtime import (
     RuntimeState,
     SandboxStatus,
 )
-from probetui.kubelet.container_hash import container_hash
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
-from probetui.runtimes.process.addresses import LOCALHOST
+from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.runtimes.process.descendants import new_number
-from probetui.runtimes.process.mounts import inside, is_in_home
-from probetui.runtimes.process.records import ContainerRecord, SandboxRecord
+from probetui.runtimes.process.mounts import home_path, is_in_home
+from probetui.runtimes.process.records import (
+    ProcessContainerRecord,
+    ProcessSandboxRecord,
+)
 from probetui.runtimes.process_identity import Process
+from probetui.runtimes.translation import LOCALHOST
 from probetui.runtimes.volume_folders import UNKNOWN_NAME, UNKNOWN_NAMESPACE
 
 NAME = "process"
 IMAGE_ID = "process"
-"""The ID of every image: there are none, so none is missing."""
+"""The ID of every image: processes have none, so none is missing."""
 
 HOME_FOLDER = "home"
 TMP_FOLDER = "tmp"
 MARKER = "PROBETUI_CONTAINER"
-"""Names the container in the environment of everything that runs in it."""
+"""The environment variable with the container's ID."""
 
 MAX_HOSTNAME = 63
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def marker(container_id: str) -> str:
-    """Return what is in the environment of all that runs in a container."""
+    """Return the environment entry that all processes of a container have."""
     return f"{MARKER}={container_id}"
-
-
-def node_of(name: str, cpus: int | None, memory_bytes: int) -> Node:
-    """Return this machine; what is not known of it is 0 or None."""
-    known = {"cpu": cpus, "memory": memory_bytes}
-    return Node(
-        name.lower() or "localhost",
-        LOCALHOST,
-        {each: Decimal(amount) for each, amount in known.items() if amount},
-    )
-
-
-def memory_bytes(sysconf: Callable[[str], int]) -> int:
-    """Return how much memory this machine has, 0 where the system does not say."""
-    try:
-        return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError):
-        return 0
 
 
 def sandbox_record(
     operation: RunPodSandbox, sandbox_id: str, ip: str, owner: Process, now: datetime
-) -> SandboxRecord:
+) -> ProcessSandboxRecord:
     """Return the record of a new sandbox."""
     pod = operation.pod
-    return SandboxRecord(
+    return ProcessSandboxRecord(
         sandbox_id=sandbox_id,
         pod_uid=pod.uid,
         pod_name=pod.name,
@@ -81,9 +64,11 @@ def sandbox_record(
     )
 
 
-def unknown_sandbox(sandbox_id: str, owner: Process, now: datetime) -> SandboxRecord:
-    """Return a record for a sandbox whose own is lost: nothing runs in it again."""
-    return SandboxRecord(
+def unknown_sandbox(
+    sandbox_id: str, owner: Process, now: datetime
+) -> ProcessSandboxRecord:
+    """Return a record for a sandbox that has lost its own; it is not ready."""
+    return ProcessSandboxRecord(
         sandbox_id=sandbox_id,
         pod_uid=sandbox_id,
         pod_name=f"{UNKNOWN_NAME}{sandbox_id}",
@@ -99,15 +84,22 @@ def unknown_sandbox(sandbox_id: str, owner: Process, now: datetime) -> SandboxRe
 
 def container_record(
     operation: CreateContainer,
-    sandbox: SandboxRecord,
+    sandbox: ProcessSandboxRecord,
     folder: Path,
     inherited: Mapping[str, str],
     now: datetime,
-) -> ContainerRecord:
-    """Return the record of a new container that lives in `folder`.
+) -> ProcessContainerRecord:
+    """Return the record of a new container.
 
-    `inherited` is the environment of probetui. Raises `ContainerRuntimeError` when
-    there is nothing to run.
+    Args:
+        operation: what to create.
+        sandbox: its sandbox.
+        folder: its folder.
+        inherited: the environment of probetui, of which it gets the PATH.
+        now: when it is created.
+
+    Raises:
+        ContainerRuntimeError: it has no command, or an invalid working directory.
     """
     container, home = operation.container, folder / HOME_FOLDER
     message_path = container.termination_message_path
@@ -117,7 +109,7 @@ def container_record(
             f'no command specified for "{container.name}": '
             "a process has no image to take one from"
         )
-    return ContainerRecord(
+    return ProcessContainerRecord(
         container_id=folder.name,
         name=container.name,
         image=container.image,
@@ -130,32 +122,32 @@ def container_record(
             container.termination_message_policy == "FallbackToLogsOnError"
         ),
         created_at=now,
-        message_path=str(inside(home, message_path)) if message_path else "",
+        message_path=str(home_path(home, message_path)) if message_path else "",
         number=new_number(),
     )
 
 
 def _working_dir(home: Path, container: Container) -> Path:
-    """Return where a container runs; an absolute path is this machine's own."""
+    """Return the working directory; an absolute one is this machine's."""
     path = container.working_dir
     if is_in_home(container, path):
         if normpath(path).startswith(".."):
             raise ContainerRuntimeError(
                 f"workingDir: {path} leads out of the home of a process"
             )
-        return inside(home, path)
+        return home_path(home, path)
     return Path(path)
 
 
 def _environment(
     operation: CreateContainer,
-    sandbox: SandboxRecord,
+    sandbox: ProcessSandboxRecord,
     folder: Path,
     inherited: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return a container's environment; of probetui's own it has only the PATH.
+    """Return a container's environment; from probetui's it has only the PATH.
 
-    A variable with a source, of which nobody knows the value, is not set.
+    A variable whose `valueFrom` could not be resolved is not set.
     """
     return {
         "PATH": inherited.get("PATH", DEFAULT_PATH),
@@ -164,9 +156,9 @@ def _environment(
         "TMPDIR": str(folder / TMP_FOLDER),
         "POD_IP": sandbox.ip or LOCALHOST,
         **{
-            each.name: each.value
-            for each in operation.container.env
-            if each.value or not each.has_value_from
+            var.name: var.value
+            for var in operation.container.env
+            if var.value or not var.has_value_from
         },
         MARKER: folder.name,
     }
@@ -180,8 +172,8 @@ def hostname(pod: Pod) -> str:
     return (pod.hostname or pod.name)[:MAX_HOSTNAME].rstrip("-.")
 
 
-def sandbox_status(record: SandboxRecord) -> SandboxStatus:
-    """Return what is to be told of a sandbox."""
+def sandbox_status(record: ProcessSandboxRecord) -> SandboxStatus:
+    """Return the status of a sandbox."""
     return SandboxStatus(
         sandbox_id=record.sandbox_id,
         is_ready=record.is_ready,
@@ -192,15 +184,15 @@ def sandbox_status(record: SandboxRecord) -> SandboxStatus:
     )
 
 
-def state(record: ContainerRecord) -> RuntimeState:
+def state(record: ProcessContainerRecord) -> RuntimeState:
     """Return a container's state."""
     if record.finished_at is not None:
         return RuntimeState.EXITED
     return RuntimeState.RUNNING if record.process else RuntimeState.CREATED
 
 
-def container_status(record: ContainerRecord) -> RuntimeContainerStatus:
-    """Return what is to be told of a container."""
+def container_status(record: ProcessContainerRecord) -> RuntimeContainerStatus:
+    """Return the status of a container."""
     return RuntimeContainerStatus(
         container_id=ContainerID(f"{NAME}://{record.container_id}"),
         name=record.name,

@@ -14,21 +14,21 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 
 from probetui.errors import UsageError
-from probetui.presentation.spans import line, muted, strong
+from probetui.presentation.text.spans import line, muted, strong
 from probetui.safe_text import safe_line
-from probetui.tui.acting import placed
-from probetui.tui.action import CHOSEN, Action, Where
-from probetui.tui.actions import bindings
-from probetui.tui.command_words import Typed, completions, read_line
-from probetui.tui.inks import InkLine, inks
-from probetui.tui.stage import Stage
-from probetui.tui.widgets.painted import Painted
+from probetui.tui.actions.action import SELECTED_TARGETS, Action, KeyContext
+from probetui.tui.actions.command_parser import TypedCommand, completions, parse_command
+from probetui.tui.actions.dispatch import reachable_actions
+from probetui.tui.actions.table import bindings
+from probetui.tui.panes.line_widget import LineWidget
+from probetui.tui.state import UiState
+from probetui.tui.styled_text import StyledLine, styled_line
 
 _MOST_OFFERED = 6
 _NAME_WIDTH = 34
 
 
-class Offers(Painted):
+class CompletionList(LineWidget):
     """The lines that what is typed may become, the chosen one marked."""
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class Offers(Painted):
         self.styles.height = len(lines)
         self.repaint()
 
-    def content(self) -> Sequence[InkLine]:
+    def content(self) -> Sequence[StyledLine]:
         return [
-            inks(
+            styled_line(
                 line(
                     strong(">") if index == self._chosen else " ",
                     f":{name:<{_NAME_WIDTH}} ",
@@ -56,7 +56,7 @@ class Offers(Painted):
         ]
 
 
-class CommandLine(ModalScreen[Typed | None], inherit_bindings=False):
+class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
     """Dismissed with what is to be done, None for nothing.
 
     Args:
@@ -65,13 +65,13 @@ class CommandLine(ModalScreen[Typed | None], inherit_bindings=False):
         begun: what stands there already.
     """
 
-    CSS_PATH = "../styles/command_line.tcss"
-    PLACES: ClassVar[tuple[Where, ...]] = (Where.COMMAND_LINE,)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+    CSS_PATH = "../styles/screens.tcss"
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.COMMAND_LINE,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
-    def __init__(self, stage: Stage, history: list[str], begun: str = "") -> None:
+    def __init__(self, ui_state: UiState, history: list[str], begun: str = "") -> None:
         super().__init__()
-        self._stage = stage
+        self._ui_state = ui_state
         self._history = history
         self._at = len(history)
         self._begun = begun
@@ -79,7 +79,7 @@ class CommandLine(ModalScreen[Typed | None], inherit_bindings=False):
         self._offered: Sequence[tuple[str, str]] = ()
 
     def compose(self) -> ComposeResult:
-        yield Offers()
+        yield CompletionList()
         with Horizontal(id="command"):
             yield Static(":", id="command-label", markup=False)
             yield Input(id="command-input", compact=True, select_on_focus=False)
@@ -95,7 +95,7 @@ class CommandLine(ModalScreen[Typed | None], inherit_bindings=False):
             return
         self._chosen = (self._chosen + step) % len(self._offered)
         self._put(self._offered[self._chosen][0])
-        self.query_one(Offers).show(self._offered, self._chosen)
+        self.query_one(CompletionList).show(self._offered, self._chosen)
 
     def action_history(self, step: int) -> None:
         """Put a line that was entered before in place of what was typed."""
@@ -121,7 +121,9 @@ class CommandLine(ModalScreen[Typed | None], inherit_bindings=False):
             self.dismiss(None)
             return
         try:
-            typed = read_line(text, placed(self._below), self._stage.now)
+            typed = parse_command(
+                text, reachable_actions(self._below), self._ui_state.context
+            )
         except UsageError as error:
             self._say(str(error), is_error=True)
             return
@@ -131,15 +133,19 @@ class CommandLine(ModalScreen[Typed | None], inherit_bindings=False):
 
     def _offer(self) -> None:
         self._chosen = -1
-        sensible = (each for each in placed(self._below) if self._is_sensible(each))
-        found = completions(self._entry.value, sensible, self._stage.now)
+        sensible = (
+            action
+            for action in reachable_actions(self._below)
+            if self._is_sensible(action)
+        )
+        found = completions(self._entry.value, sensible, self._ui_state.context)
         self._offered = list(islice(dict(found).items(), _MOST_OFFERED))
-        self.query_one(Offers).show(self._offered, self._chosen)
-        self._say("tab completes  enter does it  esc closes", is_error=False)
+        self.query_one(CompletionList).show(self._offered, self._chosen)
+        self._say("tab completes  enter runs  esc closes", is_error=False)
 
     def _is_sensible(self, action: Action) -> bool:
         """Tell whether an action can be done now, or to something that is named."""
-        return action.on in CHOSEN or self._stage.allows(action)
+        return action.on in SELECTED_TARGETS or self._ui_state.allows(action)
 
     def _put(self, text: str) -> None:
         with self.prevent(Input.Changed):

@@ -9,17 +9,16 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
 
-from probetui.tui.action import Where
-from probetui.tui.actions import bindings
-from probetui.tui.screens.keyed import KeyedScreen
-from probetui.tui.screens.probe_output import ProbeOutputScreen
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.table import bindings
+from probetui.tui.panes.bars import Banner, HeaderBar
+from probetui.tui.panes.pane import Pane
+from probetui.tui.panes.subject_panes import ContainerPane, DecisionTracePane
+from probetui.tui.screens.action_screen import ActionScreen
+from probetui.tui.screens.answers import ProbeOutputScreen
 from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, is_below
-from probetui.tui.sight import Sight
-from probetui.tui.stage import Stage
-from probetui.tui.widgets.container_pane import ContainerPane
-from probetui.tui.widgets.decision_trace import DecisionTrace
-from probetui.tui.widgets.one_line import Banner, HeaderBar
-from probetui.tui.widgets.pane import Pane
+from probetui.tui.state import UiState
+from probetui.tui.view_model import ViewModel
 
 _PANES = {"detail": "life", "trace": "life-trace"}
 
@@ -32,23 +31,23 @@ class Filtering(Protocol):
         """Filter it, or ask for what."""
 
 
-class ContainerScreen(KeyedScreen, inherit_bindings=False):
+class ContainerScreen(ActionScreen, inherit_bindings=False):
     """Shows what is chosen on the main screen, which stays below it."""
 
-    CSS_PATH = "../styles/container.tcss"
+    CSS_PATH = "../styles/screens.tcss"
     AUTO_FOCUS = "#life"
     HORIZONTAL_BREAKPOINTS = BY_WIDTH
     VERTICAL_BREAKPOINTS = BY_HEIGHT
-    PLACES: ClassVar[tuple[Where, ...]] = (Where.MAIN,)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.MAIN,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
-    def __init__(self, stage: Stage) -> None:
-        super().__init__(stage)
+    def __init__(self, ui_state: UiState) -> None:
+        super().__init__(ui_state)
         self._zoomed = ""
-        view, is_ascii = stage.sight.view, stage.options.ascii
-        self._header, self._banner = HeaderBar(stage.options.about), Banner()
+        view, is_ascii = ui_state.view_model.view, ui_state.options.ascii
+        self._header, self._banner = HeaderBar(ui_state.options.about), Banner()
         self._life = ContainerPane(view, is_ascii=is_ascii)
-        self._trace = DecisionTrace(view, id="life-trace", is_ascii=is_ascii)
+        self._trace = DecisionTracePane(view, id="life-trace", is_ascii=is_ascii)
 
     def compose(self) -> ComposeResult:
         yield self._header
@@ -57,22 +56,22 @@ class ContainerScreen(KeyedScreen, inherit_bindings=False):
         yield self.key_line
 
     def on_mount(self) -> None:
-        self.show(self.stage.sight)
+        self.show(self.ui_state.view_model)
 
     def on_resize(self, event: Resize) -> None:
         is_bare = is_below(event.size, FRAMED)
         for pane in (self._life, self._trace):
             pane.show_bare(is_bare=is_bare)
 
-    def show(self, sight: Sight) -> None:
-        self._header.show(sight.snapshot, sight.runtime_name, sight.view)
-        self._banner.show(sight.snapshot, sight.runtime_name, sight.view)
+    def show(self, view_model: ViewModel) -> None:
+        self._header.show(view_model.snapshot, view_model.runtime_name, view_model.view)
+        self._banner.show(view_model.snapshot, view_model.runtime_name, view_model.view)
         self.show_subject()
 
     def show_subject(self) -> None:
-        view = self.stage.sight.view
-        self._life.show(self.stage.subject, view)
-        self._trace.show(self.stage.subject, view)
+        view = self.ui_state.view_model.view
+        self._life.show(self.ui_state.subject, view)
+        self._trace.show(self.ui_state.subject, view)
         self.refresh_keys()
 
     def check_action(
@@ -96,8 +95,8 @@ class ContainerScreen(KeyedScreen, inherit_bindings=False):
         """Give the focused pane the whole screen, or both their part."""
         name = "" if self._zoomed else (self.focused or self._life).id or ""
         self._zoomed = name
-        for each in _PANES.values():
-            self.set_class(each == name, f"-only-{each}")
+        for pane in _PANES.values():
+            self.set_class(pane == name, f"-only-{pane}")
 
     def action_filter(self, text: str = "") -> None:
         """Go back to the list of containers and filter it."""
@@ -107,13 +106,13 @@ class ContainerScreen(KeyedScreen, inherit_bindings=False):
             below.action_filter(text)
 
     def action_open(self) -> None:
-        self.app.push_screen(ProbeOutputScreen(self.stage))
+        self.app.push_screen(ProbeOutputScreen(self.ui_state))
 
     def action_back(self) -> None:
         """Leave, and look at the newest tick again."""
         self.action_unzoom()
 
     def action_unzoom(self) -> None:
-        self.stage.cursor = None
+        self.ui_state.cursor = None
         self.dismiss()
         self.show_subject_everywhere()

@@ -8,16 +8,15 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.events import Key
 
-from probetui.kubelet.inputs import EditProbe
-from probetui.kubelet.timing import Timing
-from probetui.presentation.detail import title
-from probetui.presentation.spans import Line, Role, Span, line, muted
-from probetui.tui.action import Where
-from probetui.tui.actions import bindings
-from probetui.tui.program_actions import ProgramActions
-from probetui.tui.screens.menu import MenuScreen
-from probetui.tui.stage import Stage
-from probetui.tui.widgets.menu_pane import MenuRow
+from probetui.debugger.commands import EditProbe
+from probetui.debugger.timing import Timing
+from probetui.presentation.container.detail import container_title
+from probetui.presentation.text.spans import Line, Role, Span, line, muted
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.table import bindings
+from probetui.tui.messages import ManifestCopyRequested
+from probetui.tui.screens.menu import MenuRow, MenuScreen
+from probetui.tui.state import UiState
 
 _FIELDS = {
     "period_seconds": "periodSeconds",
@@ -27,7 +26,7 @@ _FIELDS = {
     "success_threshold": "successThreshold",
 }
 _MOST_DIGITS = 9
-_APPLY = MenuRow("apply", "apply", "from its next tick; nothing restarts")
+_APPLY = MenuRow("apply", "apply", "from the next tick; no restart")
 _RESET = MenuRow("reset", "as in the manifest")
 
 
@@ -36,18 +35,21 @@ class EditScreen(MenuScreen):
 
     HEADING = "Edit timing"
     HAS_NUMBERS = False
-    PLACES: ClassVar[tuple[Where, ...]] = (Where.MENU_SCREEN, Where.TIMING)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
+        KeyContext.MENU_SCREEN,
+        KeyContext.TIMING,
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
-    def __init__(self, stage: Stage) -> None:
-        super().__init__(stage)
+    def __init__(self, ui_state: UiState) -> None:
+        super().__init__(ui_state)
         self._typed = ""
-        subject = stage.subject
+        subject = ui_state.subject
         probe = None if subject is None else subject.probe
         self._timing = None if probe is None else Timing.of(probe.probe)
 
     def show_rows(self) -> None:
-        subject, view = self.stage.subject, self.stage.sight.view
+        subject, view = self.ui_state.subject, self.ui_state.view_model.view
         timing = self._timing
         if subject is None or subject.probe is None or timing is None:
             self.dismiss()
@@ -59,17 +61,19 @@ class EditScreen(MenuScreen):
             for field, name in _FIELDS.items()
             for was, now in [(getattr(manifest, field), getattr(timing, field))]
         ]
-        about = line(title(subject, view), f" {probe.key.probe_type.lower()}")
+        about = line(container_title(subject, view), f" {probe.key.probe_type.lower()}")
         problems = timing.problems(probe.key.probe_type)
-        last = [line(Span(each, Role.ERROR)) for each in problems]
+        last = [line(Span(problem, Role.ERROR)) for problem in problems]
         last += [] if problems else _diff_lines(manifest, timing)
-        last.append(line(muted("left and right, or digits, change a number")))
-        if self.stage.outside.copy_edited is not None:
-            last.append(line(muted("^s writes a copy of the manifest with these")))
+        last.append(line(muted("left, right or digits change a number")))
+        if self.ui_state.host.copy_edited is not None:
+            last.append(
+                line(muted("^s writes a copy of the manifest with this timing"))
+            )
         self.menu.show(about, (*rows, _APPLY, _RESET), last)
 
     def picked(self, name: str) -> None:
-        subject, timing = self.stage.subject, self._timing
+        subject, timing = self.ui_state.subject, self._timing
         if subject is None or subject.probe is None or timing is None:
             return
         probe = subject.probe
@@ -82,12 +86,12 @@ class EditScreen(MenuScreen):
 
     def action_write(self) -> None:
         """Write a copy of the manifest with the numbers as they are shown."""
-        subject, timing, app = self.stage.subject, self._timing, self.app
+        subject, timing = self.ui_state.subject, self._timing
         if subject is None or subject.probe is None or timing is None:
             return
         key = subject.probe.key
-        if not timing.problems(key.probe_type) and isinstance(app, ProgramActions):
-            app.write_manifest({key: timing})
+        if not timing.problems(key.probe_type):
+            self.app.post_message(ManifestCopyRequested({key: timing}))
 
     def action_change(self, step: int) -> None:
         field = self.menu.name_at_cursor

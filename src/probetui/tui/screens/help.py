@@ -11,17 +11,17 @@ from textual.binding import BindingType
 from textual.events import Key
 from textual.screen import ModalScreen
 
-from probetui.presentation.filters import Filter
-from probetui.presentation.marks import Marks, legend
-from probetui.presentation.spans import Line, Role, Span, line, muted, strong
-from probetui.tui.action import Where
-from probetui.tui.actions import bindings
-from probetui.tui.inks import InkLine, cells, fit, inks, wrapped
-from probetui.tui.key_labels import GROUPS, KeyLabel
-from probetui.tui.screens.covered import CoveredScreen
-from probetui.tui.widgets.filter_bar import FilterBar
-from probetui.tui.widgets.pane import LEAST_EDGE
-from probetui.tui.widgets.rows_pane import RowsPane
+from probetui.presentation.text.filters import Filter
+from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
+from probetui.presentation.tick.marks import MarkSet, mark_legend
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.key_labels import GROUPS, KeyLabel
+from probetui.tui.actions.table import bindings
+from probetui.tui.panes.filter_bar import FilterBar
+from probetui.tui.panes.pane import LEAST_EDGE
+from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.screens.sizes import MinimumSizeScreen
+from probetui.tui.styled_text import StyledLine, cells, fit, styled_line, wrapped
 
 _KEYS_WIDTH = 9
 _TWO_COLUMNS = 72
@@ -38,7 +38,7 @@ class HelpPane(RowsPane):
     MARGIN = 0
 
     def __init__(
-        self, name: str, labels: Sequence[KeyLabel], marks: Marks, *, is_ascii: bool
+        self, name: str, labels: Sequence[KeyLabel], marks: MarkSet, *, is_ascii: bool
     ) -> None:
         super().__init__(id="help", is_ascii=is_ascii)
         self._name_of_pane = name
@@ -65,23 +65,23 @@ class HelpPane(RowsPane):
     def title(self) -> Line:
         found = f"  found {self.hits}" if self.filter.is_active else ""
         whole = line(strong("Keys"), f" for: {self._name_of_pane}{found}")
-        has_room = cells(inks(whole)) <= self.size.width - LEAST_EDGE
+        has_room = cells(styled_line(whole)) <= self.size.width - LEAST_EDGE
         return whole if has_room else line(strong("Keys"), found)
 
     def badge(self) -> Line:
         """Return what else can be done, as far as the title leaves room."""
-        room = self.size.width - LEAST_EDGE - cells(inks(self.title()))
-        fitting = (each for each in _BADGES if len(each) <= room)
+        room = self.size.width - LEAST_EDGE - cells(styled_line(self.title()))
+        fitting = (badge for badge in _BADGES if len(badge) <= room)
         return line(muted(next(fitting, "")))
 
-    def rows(self) -> Sequence[InkLine]:
+    def rows(self) -> Sequence[StyledLine]:
         columns = 2 if self.inner_width >= _TWO_COLUMNS else 1
         room = self.inner_width // columns
         lines = [
             part
             for block in self._key_blocks()
-            for each in block
-            for part in wrapped(inks(each), room - 1, indent=_KEYS_WIDTH + 2)
+            for entry in block
+            for part in wrapped(styled_line(entry), room - 1, indent=_KEYS_WIDTH + 2)
         ]
         keys = _in_columns(lines, columns, room)
         marks = wrapped(self._legend(), self.inner_width, indent=8)
@@ -89,9 +89,9 @@ class HelpPane(RowsPane):
 
     def _found(self) -> list[KeyLabel]:
         return [
-            each
-            for each in self._labels
-            if self.filter.keeps(f"{' '.join(each.keys)} {each.text} {each.tooltip}")
+            label
+            for label in self._labels
+            if self.filter.keeps(f"{' '.join(label.keys)} {label.text} {label.tooltip}")
         ]
 
     def _key_blocks(self) -> list[list[Line]]:
@@ -99,44 +99,44 @@ class HelpPane(RowsPane):
         blocks = []
         for group, heading in GROUPS.items():
             lines = [
-                _key_line(" ".join(each.keys), each.tooltip or each.text)
-                for each in found
-                if each.group == group
+                _key_line(" ".join(label.keys), label.tooltip or label.text)
+                for label in found
+                if label.group == group
             ]
             if lines:
                 blocks.append([line(Span(f" {heading}", Role.STRONG)), *lines])
         return blocks
 
-    def _legend(self) -> InkLine:
+    def _legend(self) -> StyledLine:
         spans: list[Span] = [Span(" MARKS  ", Role.STRONG)]
-        for mark, words in legend(self._marks):
+        for mark, words in mark_legend(self._marks):
             # No-break spaces, so that a mark stays with its words.
             spans += [
                 Span(mark, Role.ACCENT),
                 Span(f"\u00a0{words}   ".replace(" ", "\u00a0", words.count(" "))),
             ]
-        return inks(tuple(spans))
+        return styled_line(tuple(spans))
 
 
 class HelpScreen(
-    ModalScreen[str | None], CoveredScreen[str | None], inherit_bindings=False
+    ModalScreen[str | None], MinimumSizeScreen[str | None], inherit_bindings=False
 ):
     """Lists exactly what can be pressed on the screen below it.
 
     Dismissed with a key that was pressed to try it, None for none.
     """
 
-    CSS_PATH = "../styles/help.tcss"
-    PLACES: ClassVar[tuple[Where, ...]] = (Where.HELP,)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+    CSS_PATH = "../styles/screens.tcss"
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.HELP,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
     def __init__(
-        self, name: str, labels: Sequence[KeyLabel], marks: Marks, *, is_ascii: bool
+        self, name: str, labels: Sequence[KeyLabel], marks: MarkSet, *, is_ascii: bool
     ) -> None:
         super().__init__()
         self._pane = HelpPane(name, labels, marks, is_ascii=is_ascii)
         self._filter = FilterBar()
-        self._keys = {key for each in labels for key in each.pressed}
+        self._keys = {key for label in labels for key in label.pressed}
 
     def compose(self) -> ComposeResult:
         yield self._pane
@@ -164,11 +164,13 @@ def _key_line(keys: str, words: str) -> Line:
     return line("  ", Span(keys.ljust(_KEYS_WIDTH), Role.ACCENT), words)
 
 
-def _in_columns(lines: Sequence[InkLine], columns: int, room: int) -> list[InkLine]:
+def _in_columns(
+    lines: Sequence[StyledLine], columns: int, room: int
+) -> list[StyledLine]:
     """Pour lines into columns of about the same height, each `room` cells wide."""
     height = max(-(-len(lines) // columns), 1)
     parts = [lines[start : start + height] for start in range(0, len(lines), height)]
     return [
-        tuple(ink for each in row for ink in fit(each, room))
+        tuple(ink for cell in row for ink in fit(cell, room))
         for row in zip_longest(*parts, fillvalue=())
     ]

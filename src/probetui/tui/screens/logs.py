@@ -1,4 +1,4 @@
-"""What the chosen container prints: this instance, or the one before."""
+"""The log of the selected container: the current or the previous instance."""
 
 from __future__ import annotations
 
@@ -7,20 +7,174 @@ from typing import ClassVar
 from textual import on
 from textual.binding import BindingType
 
-from probetui.kubelet.gates import short_id
-from probetui.presentation.log_target import LogTarget, current_log, previous_log
-from probetui.presentation.spans import Line, Role, Span, line, muted, strong
-from probetui.tui.action import Where
-from probetui.tui.actions import bindings
-from probetui.tui.chosen import Chosen
-from probetui.tui.log_desk import LogDesk
-from probetui.tui.messages import LogGrown
+from probetui.drive.logs import LogState, LogTail
+from probetui.kubelet.prober.gates import short_id
+from probetui.ports import LogLine
+from probetui.presentation.container.logs import (
+    STAMP,
+    LogTarget,
+    current_log,
+    log_cells,
+    log_text,
+    previous_log,
+)
+from probetui.presentation.text.filters import Filter
+from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
+from probetui.presentation.text.view import View
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.table import bindings
+from probetui.tui.messages import LogUpdated
+from probetui.tui.panes.entry_pane import FollowingPane
+from probetui.tui.panes.output_pane import LogReader
 from probetui.tui.screens.reading import ReadingScreen
-from probetui.tui.sight import Sight
-from probetui.tui.stage import Stage
-from probetui.tui.widgets.log_view import LogView
+from probetui.tui.state import SelectedContainer, UiState
+from probetui.tui.styled_text import StyledLine, styled_line
+from probetui.tui.view_model import ViewModel
 
-_NO_LOGS = "this session has no logs: only what probes print is kept"
+
+class LogPane(FollowingPane):
+    """The lines of one tail; those it lets go of leave at the top.
+
+    Lines are known by their number from the beginning, so that the cursor stays on
+    its line.
+    """
+
+    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+        super().__init__(id="log", is_ascii=is_ascii)
+        self._view = view
+        self._name_of_log = ""
+        self._tail: LogTail | None = None
+        self._problem = ""
+        self._kept: list[int] = []
+        self._skips: frozenset[int] = frozenset()
+        self._seen = 0
+
+    @property
+    def hits(self) -> str:
+        """How many lines the filter keeps, in words."""
+        total = len(self._tail.lines) if self._tail is not None else 0
+        return f"{len(self._kept)} of {total}"
+
+    @property
+    def is_marked(self) -> bool:
+        """The cursor is seen where one has gone to a line."""
+        return self.has_focus and not self.is_following
+
+    @property
+    def indent(self) -> int:
+        """How far further lines of a long one stand to the right."""
+        is_stamped = bool(self._kept) and self._line(0).at is not None
+        return STAMP if is_stamped else 0
+
+    def show(
+        self, name: str, tail: LogTail | None, view: View, problem: str = ""
+    ) -> None:
+        """Show what is new in a tail; another one than before is shown from its end.
+
+        `problem` says why there is none, or why it does not go on.
+        """
+        self._name_of_log, self._view = name, view
+        if tail is not self._tail:
+            self._tail, self._kept, self._seen = tail, [], 0
+            self._follow(is_following=True)
+        self._problem = problem or (tail.problem if tail is not None else "")
+        self._take()
+        self.repaint()
+
+    def show_filter(self, wanted: Filter) -> None:
+        """Keep only lines that a filter keeps."""
+        self.filter = wanted
+        if wanted.is_active:
+            self.sought = wanted
+        chosen = self._kept[self.cursor] if self.cursor < len(self._kept) else None
+        self._kept, self._seen = [], 0
+        is_following, self.is_following = self.is_following, False
+        self._take()
+        self._follow(is_following=is_following)
+        if is_following or chosen is None:
+            self.go_to_end()
+        else:
+            older = sum(number <= chosen for number in self._kept)
+            self.choose(max(older - 1, 0))
+        self.repaint()
+
+    def title(self) -> Line:
+        words = "follow" if self.is_following else "follow off"
+        if self._tail is not None and self._tail.state is not LogState.READING:
+            words = str(self._tail.state)
+        found = f"  filter: {self._view.safe(self.filter.text)} ({self.hits})"
+        return line(
+            strong(self._view.safe(self._name_of_log)),
+            muted(f"  {words}"),
+            Span(found if self.filter.is_active else "", Role.ACCENT),
+        )
+
+    def badge(self) -> Line:
+        if self._tail is None or not self._tail.dropped:
+            return line(muted(f"{self._seen} lines" if self._seen != 1 else "1 line"))
+        return line(muted(f"the newest {len(self._tail.lines)} of {self._seen} lines"))
+
+    def count(self) -> int:
+        return len(self._kept)
+
+    def below(self) -> list[StyledLine]:
+        """Return why there is nothing, or nothing more."""
+        if self._problem:
+            problem = Span(f" {self._view.safe(self._problem)}", Role.WARNING)
+            return [styled_line(line(problem))]
+        if self._kept or self._tail is None:
+            return []
+        words = "No output yet." if not self._seen else "No line matches the filter."
+        return [styled_line(line(muted(words)))]
+
+    def entry(self, index: int, also: str) -> StyledLine:
+        """Return one line of the log."""
+        number = self._kept[index]
+        shown = log_cells(
+            self._line(index), self._view, is_after_skip=number in self._skips
+        )
+        return styled_line(shown, also)
+
+    def searchable(self, index: int) -> str:
+        """Return a line as a filter looks at it."""
+        return self._view.mask.text(self._line(index).text)
+
+    def copy_text(self, index: int) -> str:
+        """Return a line as it is copied."""
+        return log_text(self._line(index), self._view)
+
+    def _line(self, index: int) -> LogLine:
+        assert self._tail is not None  # noqa: S101  # nothing is kept without one
+        return self._tail.lines[self._kept[index] - self._tail.dropped]
+
+    def _take(self) -> None:
+        """Let go of what the tail let go of, and take what is new."""
+        tail = self._tail
+        if tail is None:
+            return
+        self._skips = frozenset(tail.skips)
+        gone = sum(number < tail.dropped for number in self._kept[: tail.dropped])
+        if gone:
+            del self._kept[:gone]
+            self.cursor = max(self.cursor - gone, 0)
+            self.top = max(self.top - gone, 0)
+        first = max(self._seen, tail.dropped)
+        self._seen = tail.dropped + len(tail.lines)
+        fresh = range(first, self._seen)
+        if self.filter.is_active:
+            mask, lines = self._view.mask, tail.lines
+            kept = [
+                number
+                for number in fresh
+                if self.filter.keeps(mask.text(lines[number - tail.dropped].text))
+            ]
+        else:
+            kept = list(fresh)
+        self._kept += kept
+        self.grow(len(kept))
+
+
+_NO_LOGS_KEPT = "This session has no logs, only probe output."
 
 
 class LogsScreen(ReadingScreen, inherit_bindings=False):
@@ -31,62 +185,65 @@ class LogsScreen(ReadingScreen, inherit_bindings=False):
         is_previous: begin with the instance before.
     """
 
-    PLACES: ClassVar[tuple[Where, ...]] = (Where.READING, Where.LOG)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
+        KeyContext.READING,
+        KeyContext.LOG,
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
-    def __init__(self, stage: Stage, *, is_previous: bool = False) -> None:
-        super().__init__(stage)
-        self._chosen = Chosen(stage)
+    def __init__(self, ui_state: UiState, *, is_previous: bool = False) -> None:
+        super().__init__(ui_state)
+        self._chosen = SelectedContainer(ui_state)
         self._is_previous = is_previous
-        self._desk = LogDesk(stage.outside.logs, self._grown)
-        self._log = LogView(stage.sight.view, is_ascii=stage.options.ascii)
+        self._desk = LogReader(ui_state.host.logs, self._grown)
+        self._log = LogPane(ui_state.view_model.view, is_ascii=ui_state.options.ascii)
 
     @property
-    def panes(self) -> tuple[LogView, ...]:
+    def panes(self) -> tuple[LogPane, ...]:
         return (self._log,)
 
     @property
-    def pane(self) -> LogView:
+    def pane(self) -> LogPane:
         return self._log
 
-    def filterable(self) -> LogView:
+    def filterable(self) -> LogPane:
         return self._log
 
     def on_unmount(self) -> None:
         self._desk.close()
 
-    def show_content(self, sight: Sight) -> None:
-        target = self._target(sight)
+    def show_content(self, view_model: ViewModel) -> None:
+        target = self._target(view_model)
         problem = target.problem
         if not self._desk.has_logs:
-            problem = _NO_LOGS
+            problem = _NO_LOGS_KEPT
         tail = self._desk.read(target.container_id)
-        self._log.show(self._chosen.name(sight), tail, sight.view, problem)
+        self._log.show(self._chosen.name(view_model), tail, view_model.view, problem)
 
-    def heading(self, sight: Sight) -> Line:
-        target = self._target(sight)
-        name = self._chosen.name(sight)
+    def heading(self, view_model: ViewModel) -> Line:
+        target = self._target(view_model)
+        name = self._chosen.name(view_model)
         which = "previous" if self._is_previous else "current"
         return line(
-            strong(f" logs   {sight.view.safe(name)}   "),
+            strong(f" logs   {view_model.view.safe(name)}   "),
             Span(which, Role.WARNING if self._is_previous else Role.PLAIN),
             muted(f"   id {short_id(target.container_id) or '-'}"),
         )
 
     def action_instance(self, which: str) -> None:
         self._is_previous = which == "previous"
-        self.show(self.stage.sight)
+        self.show(self.ui_state.view_model)
 
-    def _target(self, sight: Sight) -> LogTarget:
-        container = self._chosen.container(sight)
+    def _target(self, view_model: ViewModel) -> LogTarget:
+        container = self._chosen.container(view_model)
         if container is None:
-            return LogTarget(problem="there is no such container any more")
+            return LogTarget(problem="The container is gone.")
         find = previous_log if self._is_previous else current_log
         return find(container)
 
     def _grown(self) -> None:
-        self.post_message(LogGrown())
+        self.post_message(LogUpdated())
 
-    @on(LogGrown)
+    @on(LogUpdated)
     def _show_more(self) -> None:
-        self.show(self.stage.sight)
+        self.show(self.ui_state.view_model)

@@ -1,40 +1,166 @@
-"""Screens that let one choose something for what is chosen below them."""
+"""Menus: rows to pick by number or cursor, on top of another screen."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from string import digits
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
+from textual.events import Click
 from textual.screen import ModalScreen
 
-from probetui.kubelet.inputs import Command
-from probetui.tui.action import Where
-from probetui.tui.actions import bindings
-from probetui.tui.messages import CommandGiven, RowPicked
-from probetui.tui.screens.covered import CoveredScreen
-from probetui.tui.sight import Sight
-from probetui.tui.stage import Stage, StagedScreen, is_allowed
-from probetui.tui.widgets.menu_pane import MenuPane
+from probetui.engine.inputs import Command
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+)
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.table import bindings
+from probetui.tui.messages import CommandRequested, MenuRowPicked
+from probetui.tui.panes.entry_pane import ListPane
+from probetui.tui.screens.sizes import MinimumSizeScreen
+from probetui.tui.state import StatefulScreen, UiState, is_allowed
+from probetui.tui.styled_text import StyledLine, styled_line, wrapped
+from probetui.tui.view_model import ViewModel
+
+_WORDS_CELLS = 24
+
+
+class MenuRow(NamedTuple):
+    """One thing to choose; `note` says what it means. Without a name: a heading.
+
+    One that `is_off` keeps its number, but cannot be chosen.
+    """
+
+    name: str
+    words: str
+    note: str = ""
+    is_off: bool = False
+
+
+class MenuPane(ListPane):
+    """Rows with numbers; what is picked is told to the screen by its name."""
+
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PANE, KeyContext.MENU)
+    # Numbers are bindings like the other keys, so that keys act in their order even
+    # when they come faster than they are handled. The rows show them.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings(*KEY_CONTEXTS),
+        *(Binding(digit, f"pick_number({digit})", show=False) for digit in digits[1:]),
+    ]
+
+    def __init__(
+        self, heading: str, *, has_numbers: bool = True, is_ascii: bool
+    ) -> None:
+        super().__init__(id="menu", is_ascii=is_ascii)
+        self._has_numbers = has_numbers
+        self._heading = heading
+        self._about: Line = EMPTY
+        self._rows: Sequence[MenuRow] = ()
+        self._last_words: Sequence[Line] = ()
+
+    def show(
+        self, about: Line, rows: Sequence[MenuRow], last_words: Sequence[Line] = ()
+    ) -> None:
+        """Show what it is about, the choices, and some lines below them."""
+        self._about, self._rows, self._last_words = about, rows, last_words
+        if not self.is_choice(self.cursor):
+            self.action_first()
+        self.repaint()
+
+    def title(self) -> Line:
+        return line(strong(self._heading))
+
+    def badge(self) -> Line:
+        return line(muted("esc closes"))
+
+    def above(self) -> Sequence[StyledLine]:
+        return [styled_line(line(" ", *self._about)), ()]
+
+    def below(self) -> Sequence[StyledLine]:
+        return [
+            part
+            for word in self._last_words
+            for part in wrapped(styled_line(line(" ", *word)), self.inner_width, 1)
+        ]
+
+    def count(self) -> int:
+        return len(self._rows)
+
+    def is_choice(self, index: int) -> bool:
+        row = self._rows[index] if super().is_choice(index) else None
+        return row is not None and bool(row.name) and not row.is_off
+
+    def row(self, index: int) -> StyledLine:
+        row = self._rows[index]
+        if not row.name:
+            return styled_line(line(f" {row.words}"))
+        is_here = index == self.cursor
+        number = self._numbers().get(index, "")
+        words = row.words.ljust(_WORDS_CELLS)
+        if row.is_off:
+            return styled_line(line(muted(f" {number:>2} {words} {row.note}")))
+        return styled_line(
+            line(
+                Span(">" if is_here else " ", Role.ACCENT),
+                Span(f"{number:>2} ", Role.ACCENT),
+                strong(words) if is_here else words,
+                muted(f" {row.note}"),
+            )
+        )
+
+    def action_pick_number(self, wanted: int) -> None:
+        """Pick a row by its number."""
+        for index, number in self._numbers().items():
+            if number == str(wanted) and self.is_choice(index):
+                self.choose(index)
+                self.action_pick()
+
+    def action_pick(self) -> None:
+        if self.is_choice(self.cursor):
+            self.post_message(MenuRowPicked(self._rows[self.cursor].name))
+
+    def on_click(self, event: Click) -> None:
+        super().on_click(event)
+        if event.chain > 1:
+            self.action_pick()
+
+    @property
+    def name_at_cursor(self) -> str:
+        """The name of the row that has the cursor, empty without one."""
+        return self._rows[self.cursor].name if self.is_choice(self.cursor) else ""
+
+    def _numbers(self) -> dict[int, str]:
+        if not self._has_numbers:
+            return {}
+        choices = [index for index, row in enumerate(self._rows) if row.name]
+        return {index: str(count) for count, index in enumerate(choices[:9], 1)}
 
 
 class MenuScreen(
-    StagedScreen, ModalScreen[None], CoveredScreen[None], inherit_bindings=False
+    StatefulScreen, ModalScreen[None], MinimumSizeScreen[None], inherit_bindings=False
 ):
     """A menu before another screen; it closes when there is nothing to act on."""
 
-    CSS_PATH = "../styles/menu.tcss"
+    CSS_PATH = "../styles/screens.tcss"
     HEADING = ""
     HAS_NUMBERS = True
-    PLACES: ClassVar[tuple[Where, ...]] = (Where.MENU_SCREEN,)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.MENU_SCREEN,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, ui_state: UiState) -> None:
         super().__init__()
-        self.stage = stage
+        self.ui_state = ui_state
         self.menu = MenuPane(
-            self.HEADING, has_numbers=self.HAS_NUMBERS, is_ascii=stage.options.ascii
+            self.HEADING, has_numbers=self.HAS_NUMBERS, is_ascii=ui_state.options.ascii
         )
 
     def compose(self) -> ComposeResult:
@@ -52,9 +178,9 @@ class MenuScreen(
         """Tell which keys work now."""
         return is_allowed(self, action, parameters)
 
-    def show(self, sight: Sight) -> None:
+    def show(self, view_model: ViewModel) -> None:
         """Show what has changed of what is chosen."""
-        del sight  # the stage has it
+        del view_model  # the stage has it
         if self.is_mounted:
             self.show_rows()
 
@@ -66,8 +192,8 @@ class MenuScreen(
 
     def give(self, *commands: Command) -> None:
         """Hand commands to the engine."""
-        for each in commands:
-            self.app.post_message(CommandGiven(each))
+        for command in commands:
+            self.app.post_message(CommandRequested(command))
 
     def action_change(self, step: int) -> None:
         """Change a number by so much, where the menu has one."""
@@ -75,7 +201,7 @@ class MenuScreen(
     def action_close(self) -> None:
         self.dismiss()
 
-    @on(RowPicked)
-    def _row_picked(self, message: RowPicked) -> None:
+    @on(MenuRowPicked)
+    def _row_picked(self, message: MenuRowPicked) -> None:
         message.stop()
         self.picked(message.name)

@@ -11,29 +11,29 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
 
-from probetui.presentation.filters import Filter
-from probetui.presentation.spans import Line, line
-from probetui.tui.action import Where
-from probetui.tui.actions import bindings
-from probetui.tui.messages import FilterClosed, ReadOn
-from probetui.tui.screens.keyed import KeyedScreen
+from probetui.presentation.text.filters import Filter
+from probetui.presentation.text.spans import Line, line
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.table import bindings
+from probetui.tui.messages import FilterClosed, ListViewChanged
+from probetui.tui.panes.bars import TopLine
+from probetui.tui.panes.entry_pane import EntryPane
+from probetui.tui.panes.filter_bar import Filterable, FilterBar
+from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.screens.sizes import FRAMED, is_below
-from probetui.tui.sight import Sight
-from probetui.tui.stage import Stage
-from probetui.tui.widgets.entry_pane import EntryPane
-from probetui.tui.widgets.filter_bar import Filterable, FilterBar
-from probetui.tui.widgets.top_line import TopLine
+from probetui.tui.state import UiState
+from probetui.tui.view_model import ViewModel
 
 
-class ReadingScreen(KeyedScreen, inherit_bindings=False):
+class ReadingScreen(ActionScreen, inherit_bindings=False):
     """Subclasses give the panes, of which one is to be seen, and what stands above."""
 
-    CSS_PATH = "../styles/reading.tcss"
-    PLACES: ClassVar[tuple[Where, ...]] = (Where.READING,)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+    CSS_PATH = "../styles/screens.tcss"
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.READING,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
-    def __init__(self, stage: Stage) -> None:
-        super().__init__(stage)
+    def __init__(self, ui_state: UiState) -> None:
+        super().__init__(ui_state)
         self._top_line = TopLine()
         self._filter = FilterBar()
 
@@ -48,11 +48,11 @@ class ReadingScreen(KeyedScreen, inherit_bindings=False):
         """The pane that is to be seen."""
 
     @abstractmethod
-    def show_content(self, sight: Sight) -> None:
+    def show_content(self, view_model: ViewModel) -> None:
         """Show what there is now."""
 
     @abstractmethod
-    def heading(self, sight: Sight) -> Line:
+    def heading(self, view_model: ViewModel) -> Line:
         """Return what stands above it."""
 
     @abstractmethod
@@ -67,22 +67,22 @@ class ReadingScreen(KeyedScreen, inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.change_pane()
-        self.show(self.stage.sight)
+        self.show(self.ui_state.view_model)
 
     def on_resize(self, event: Resize) -> None:
-        for each in self.panes:
-            each.show_bare(is_bare=is_below(event.size, FRAMED))
+        for pane in self.panes:
+            pane.show_bare(is_bare=is_below(event.size, FRAMED))
 
-    def show(self, sight: Sight) -> None:
-        self.show_content(sight)
+    def show(self, view_model: ViewModel) -> None:
+        self.show_content(view_model)
         self._show_heading()
         self._filter.show_hits()
         self.refresh_keys()
 
     def change_pane(self) -> None:
         """Show the pane that is to be seen instead of the others."""
-        for each in self.panes:
-            each.display = each is self.pane
+        for pane in self.panes:
+            pane.display = pane is self.pane
         self.pane.focus()
 
     def action_filter(self, text: str = "") -> None:
@@ -102,11 +102,11 @@ class ReadingScreen(KeyedScreen, inherit_bindings=False):
     def action_leave(self) -> None:
         self.dismiss()
 
-    @on(ReadOn)
+    @on(ListViewChanged)
     def _show_heading(self) -> None:
-        sight = self.stage.sight
-        clock = sight.view.times.wall(sight.snapshot.taken_at)
-        self._top_line.show(self.heading(sight), line(f"  {clock} "))
+        view_model = self.ui_state.view_model
+        clock = view_model.view.times.wall(view_model.snapshot.taken_at)
+        self._top_line.show(self.heading(view_model), line(f"  {clock} "))
 
     @on(FilterClosed)
     def _filter_closed(self) -> None:

@@ -1,8 +1,11 @@
-"""From which size on a layout is used; the style sheets say what each looks like."""
+"""Terminal sizes: where layouts change, and a notice below the minimum."""
 
 from __future__ import annotations
 
+from textual.events import Resize
 from textual.geometry import Size
+from textual.screen import Screen, ScreenResultType
+from textual.widgets import Static
 
 LEAST = Size(40, 10)
 """Below it there is one line that says so."""
@@ -17,3 +20,20 @@ BY_HEIGHT = [(0, "-flat"), (FRAMED.height, "-short"), (22, "-middle"), (38, "-ta
 def is_below(size: Size, least: Size) -> bool:
     """Tell whether a size lacks width or height."""
     return size.width < least.width or size.height < least.height
+
+
+TOO_SMALL = (
+    f"Terminal too small (needs {LEAST.width} x {LEAST.height}). Probes keep running."
+)
+
+
+class MinimumSizeScreen(Screen[ScreenResultType], inherit_bindings=False):
+    """Where there is too little room, it says so and nothing else."""
+
+    def on_mount(self) -> None:
+        if not self.is_attached:  # the program ends before the screen is there
+            return
+        self.mount(Static(TOO_SMALL, id="too-small", markup=False))
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(is_below(event.size, LEAST), "-too-small")

@@ -1,45 +1,127 @@
-"""Step by step: what comes next, what the last step did, and the next result."""
+"""Step mode: the queue of ticks, what the last step changed, the next result."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Key
 
-from probetui.tui.action import Where
-from probetui.tui.actions import BY_ID, bindings
-from probetui.tui.injecting import Injecting
-from probetui.tui.messages import CommandGiven
-from probetui.tui.screens.keyed import KeyedScreen
+from probetui.engine.snapshot import Snapshot
+from probetui.presentation.container.table import pod_names
+from probetui.presentation.step_queue import (
+    queue_lines,
+    step_lines,
+    step_subject,
+    stop_line,
+)
+from probetui.presentation.text.spans import EMPTY, Line, line, muted, strong
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.table import ACTIONS_BY_ID, bindings
+from probetui.tui.messages import CommandRequested
+from probetui.tui.panes.bars import Banner, HeaderBar
+from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.screens.action_screen import ActionScreen
+from probetui.tui.screens.result_injection import InjectionPane, ResultInjection
 from probetui.tui.screens.sizes import BY_HEIGHT
-from probetui.tui.sight import Sight
-from probetui.tui.stage import Stage
-from probetui.tui.widgets.choice_pane import ChoicePane
-from probetui.tui.widgets.one_line import Banner, HeaderBar
-from probetui.tui.widgets.queue_pane import QueuePane, StepPane
+from probetui.tui.state import UiState
+from probetui.tui.styled_text import StyledLine, styled_line
+from probetui.tui.view_model import ViewModel
 
 
-class StepScreen(KeyedScreen, inherit_bindings=False):
+class QueuePane(RowsPane):
+    """The queue: ticks that a step would run, and what the clock brings by itself."""
+
+    MARGIN = 0
+
+    def __init__(self, *, is_ascii: bool) -> None:
+        super().__init__(id="queue", is_ascii=is_ascii)
+        self._view_model: ViewModel | None = None
+
+    def show(self, view_model: ViewModel) -> None:
+        """Show what comes next now."""
+        self._view_model = view_model
+        self.repaint()
+
+    def title(self) -> Line:
+        return line(strong("Queue"), ": what happens next")
+
+    def badge(self) -> Line:
+        if self._view_model is None:
+            return EMPTY
+        return stop_line(self._view_model.snapshot)
+
+    def rows(self) -> Sequence[StyledLine]:
+        return [styled_line(row) for row in self._lines()]
+
+    def _lines(self) -> Sequence[Line]:
+        if self._view_model is None:
+            return ()
+        snapshot = self._view_model.snapshot
+        if not snapshot.is_paused:
+            return [
+                line(muted("Probes are running. space pauses, . runs the next tick."))
+            ]
+        return list(queue_lines(snapshot, _names(snapshot), self._view_model.view))
+
+
+class StepPane(RowsPane):
+    """Before and after of the last step, or run to a change."""
+
+    def __init__(self, *, is_ascii: bool) -> None:
+        super().__init__(id="last-step", is_ascii=is_ascii)
+        self._view_model: ViewModel | None = None
+
+    def show(self, view_model: ViewModel) -> None:
+        """Show what the last step did until now."""
+        self._view_model = view_model
+        self.repaint()
+
+    def title(self) -> Line:
+        return line(strong("Before -> after"), " of the last step")
+
+    def badge(self) -> Line:
+        if self._view_model is None:
+            return EMPTY
+        snapshot, view = self._view_model.snapshot, self._view_model.view
+        return step_subject(snapshot, _names(snapshot), view)
+
+    def rows(self) -> Sequence[StyledLine]:
+        if self._view_model is None:
+            return ()
+        snapshot, view = self._view_model.snapshot, self._view_model.view
+        names = _names(snapshot)
+        lines = step_lines(snapshot, snapshot.entries, names, view)
+        return [styled_line(row) for row in lines]
+
+
+def _names(snapshot: Snapshot) -> dict[str, str]:
+    return pod_names(pod.pod for pod in snapshot.pods)
+
+
+class StepScreen(ActionScreen, inherit_bindings=False):
     """The queue, the last step, and what the next run of the chosen probe comes to.
 
     Steps are taken and results are chosen here too, whichever pane has the focus.
     """
 
-    CSS_PATH = "../styles/step.tcss"
+    CSS_PATH = "../styles/screens.tcss"
     AUTO_FOCUS = "#queue"
     VERTICAL_BREAKPOINTS = BY_HEIGHT
-    PLACES: ClassVar[tuple[Where, ...]] = (Where.STEPS,)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(*PLACES)
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.STEPS,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
-    def __init__(self, stage: Stage) -> None:
-        super().__init__(stage)
-        self._header, self._banner = HeaderBar(stage.options.about), Banner()
-        self._queue = QueuePane(is_ascii=stage.options.ascii)
-        self._step = StepPane(is_ascii=stage.options.ascii)
-        self._injecting = Injecting(stage)
-        self._choices = ChoicePane(stage, self._injecting, is_ascii=stage.options.ascii)
+    def __init__(self, ui_state: UiState) -> None:
+        super().__init__(ui_state)
+        self._header, self._banner = HeaderBar(ui_state.options.about), Banner()
+        self._queue = QueuePane(is_ascii=ui_state.options.ascii)
+        self._step = StepPane(is_ascii=ui_state.options.ascii)
+        self._injecting = ResultInjection(ui_state)
+        self._choices = InjectionPane(
+            ui_state, self._injecting, is_ascii=ui_state.options.ascii
+        )
 
     def compose(self) -> ComposeResult:
         yield self._header
@@ -50,26 +132,28 @@ class StepScreen(KeyedScreen, inherit_bindings=False):
         yield self.key_line
 
     def on_mount(self) -> None:
-        self.show(self.stage.sight)
+        self.show(self.ui_state.view_model)
 
-    def show(self, sight: Sight) -> None:
-        self._header.show(sight.snapshot, sight.runtime_name, sight.view)
-        self._banner.show(sight.snapshot, sight.runtime_name, sight.view)
-        self._queue.show(sight)
-        self._step.show(sight)
+    def show(self, view_model: ViewModel) -> None:
+        self._header.show(view_model.snapshot, view_model.runtime_name, view_model.view)
+        self._banner.show(view_model.snapshot, view_model.runtime_name, view_model.view)
+        self._queue.show(view_model)
+        self._step.show(view_model)
         self.set_class(not self._can_choose, "-without-choices")
         self._choices.repaint()
         self.refresh_bindings()
 
     def on_key(self, event: Key) -> None:
         """Choose a result by its number."""
-        choices = {str(n): each for n, each in enumerate(self._injecting.choices, 1)}
+        choices = {
+            str(n): choice for n, choice in enumerate(self._injecting.choices, 1)
+        }
         choice = choices.get(event.key)
         if choice is None or choice.is_off or not self._can_choose:
             return
         event.stop()
         if (command := self._injecting.command(choice.name)) is not None:
-            self.app.post_message(CommandGiven(command))
+            self.app.post_message(CommandRequested(command))
             self._choices.repaint()
 
     def action_change(self, step: int) -> None:
@@ -79,7 +163,7 @@ class StepScreen(KeyedScreen, inherit_bindings=False):
 
     @property
     def _can_choose(self) -> bool:
-        return self.stage.allows(BY_ID["probe.inject"])
+        return self.ui_state.allows(ACTIONS_BY_ID["probe.inject"])
 
     def action_close(self) -> None:
         self.app.pop_screen()

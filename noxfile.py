@@ -1,0 +1,105 @@
+"""One command for each habit: `nox -l` lists them, `nox` runs what a commit is held to.
+
+The checks and tests run in the environment that nox was started from. Those on another
+Python get an environment of their own, which is kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nox
+
+HERE = Path(sys.executable).parent
+
+WITHOUT_A_SCREEN = [
+    f"tests/{room}"
+    for room in [
+        "analysis",
+        "debugger",
+        "drive",
+        "engine",
+        "golden",
+        "headless",
+        "k8s",
+        "kubelet",
+        "manifest",
+        "parity",
+        "presentation",
+        "record",
+    ]
+]
+
+nox.options.sessions = ["format", "lint", "types", "imports", "tests"]
+nox.options.reuse_venv = "yes"
+nox.options.error_on_missing_interpreters = False
+
+
+def run(session: nox.Session, tool: str, *arguments: str) -> None:
+    """Run a tool of the environment that nox was started from."""
+    session.run(str(HERE / tool), *arguments, *session.posargs, external=True)
+
+
+@nox.session(venv_backend="none", name="format")
+def format_(session: nox.Session) -> None:
+    """Check the format: `nox -s format -- .` changes it."""
+    arguments = ["format"] if session.posargs else ["format", "--check", "."]
+    run(session, "ruff", *arguments)
+
+
+@nox.session(venv_backend="none")
+def lint(session: nox.Session) -> None:
+    """Look for what the linter's rules forbid: `-- --fix` mends what it can."""
+    run(session, "ruff", "check", ".")
+
+
+@nox.session(venv_backend="none")
+def types(session: nox.Session) -> None:
+    """Check the types of src and tests."""
+    run(session, "mypy")
+
+
+@nox.session(venv_backend="none")
+def imports(session: nox.Session) -> None:
+    """Check the contracts between layers."""
+    run(session, "lint-imports")
+
+
+@nox.session(venv_backend="none")
+def tests(session: nox.Session) -> None:
+    """Run the quick tests: no engine, no terminal, not against the clock."""
+    run(session, "pytest")
+
+
+@nox.session(venv_backend="none")
+def rest(session: nox.Session) -> None:
+    """Run the tests that need engines, a terminal or time."""
+    run(session, "pytest", "--rest")
+
+
+@nox.session(venv_backend="none")
+def coverage(session: nox.Session) -> None:
+    """Run the quick tests, and fail below the floor of coverage in pyproject.toml."""
+    options = ["-n", "auto", "--dist", "worksteal", "--cov-report=term:skip-covered"]
+    run(session, "pytest", *options, "--cov")
+
+
+@nox.session(python=["3.12", "3.13"])
+def quick(session: nox.Session) -> None:
+    """Run the quick tests of all but the screen on another Python, if it is found."""
+    session.install("-q", "-e", ".[dev]")
+    tests = session.posargs or ("-n", "auto", "-m", "not slow", *WITHOUT_A_SCREEN)
+    session.run("pytest", *tests)
+
+
+@nox.session(venv_backend="none")
+def pictures(session: nox.Session) -> None:
+    """Draw the screens again that the tests compare: look at them before a commit."""
+    run(session, "pytest", "-q", "--snapshot-update", "tests/tui")
+
+
+@nox.session(venv_backend="none")
+def messages(session: nox.Session) -> None:
+    """Generate the messages of the CRI again."""
+    session.run(str(HERE / "python"), "tools/cri_messages.py", external=True)

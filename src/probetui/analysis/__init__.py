@@ -1,0 +1,1 @@
+"""What a journal and a manifest show, as values: histories, timing, findings."""

@@ -1,0 +1,318 @@
+"""The instances of each container: how each started, who ended it, and its back-off.
+
+The journal has these in entries that lie far apart; here they are put together.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import pairwise
+
+from probetui.analysis.timeline import Timeline, Timelines
+from probetui.k8s.probe import ProbeKey
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID
+from probetui.k8s.status import PodStatus
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    ExitCause,
+    FindingEntry,
+    JournalEntry,
+    LifecycleStep,
+    ListenersEntry,
+    StatusEntry,
+    TickAction,
+    TickEntry,
+)
+
+MAX_INSTANCES = 500
+"""Of one container; older ones are dropped."""
+
+MAX_LISTENER_CHECKS = 500
+"""At where one container listens; older ones are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerInstance:
+    """One instance of a container, as far as it has got.
+
+    Attributes:
+        container_id: the runtime's name for it.
+        restart_count: how many instances there were before it.
+        created_at: None if it was there before the session.
+        started_at: the same.
+        allowed: what back-off said when it was about to start, None if it was not
+            asked.
+        waited: what back-off made it wait for last, None if for nothing.
+        kill: the tick that asked for its end.
+        stopping: the first time it was told to stop.
+        exited: how it ended; None while it runs.
+    """
+
+    container_id: ContainerID
+    restart_count: int
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    allowed: BackoffEntry | None = None
+    waited: BackoffEntry | None = None
+    kill: TickEntry | None = None
+    stopping: ContainerEntry | None = None
+    exited: ContainerEntry | None = None
+
+    @property
+    def number(self) -> int:
+        """Which instance this is, counted from 1."""
+        return self.restart_count + 1
+
+    @property
+    def end(self) -> ContainerEntry | None:
+        """The entry of its end: that it was told to stop, or else that it exited."""
+        return self.stopping or self.exited
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it ended only because its pod was deleted."""
+        return self.end is not None and self.end.by is ExitCause.DELETE
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerHistory:
+    """A container's instances, oldest first, and the back-off of the next one.
+
+    `waits` is the wait since the last instance ended, as it was first reported;
+    `decision` is the newest entry.
+    """
+
+    instances: tuple[ContainerInstance, ...] = ()
+    waits: BackoffEntry | None = None
+    decision: BackoffEntry | None = None
+    listener_checks: tuple[ListenersEntry, ...] = ()
+    findings: tuple[FindingEntry, ...] = ()
+
+    def listeners(self, tick: TickEntry) -> ListenersEntry | None:
+        """Return where the container listened when a tick's connection was refused.
+
+        That is what was looked up for it, else what had been said before: nothing is
+        said again that has not changed. None while it is not known.
+        """
+        refused_at = tick.attempts[-1].refused_at if tick.attempts else None
+        before = None
+        for check in self.listener_checks:
+            if (check.container_id, check.refused_at) != (
+                tick.container_id,
+                refused_at,
+            ):
+                continue
+            if check.cause == tick.sequence:
+                return check
+            if check.sequence < tick.sequence:
+                before = check
+        return before
+
+    def instance(self, container_id: ContainerID) -> ContainerInstance | None:
+        """Return the instance with that ID, None if it is not known."""
+        for instance in reversed(self.instances):
+            if instance.container_id == container_id:
+                return instance
+        return None
+
+    def next_after(self, instance: ContainerInstance) -> ContainerInstance | None:
+        """Return the instance that followed, None if there is none yet."""
+        for earlier, later in pairwise(self.instances):
+            if earlier.container_id == instance.container_id:
+                return later
+        return None
+
+    @property
+    def last_ends(self) -> tuple[ContainerInstance, ...]:
+        """The last instance that has ended or was told to, empty if there is none.
+
+        Behind one that its pod's deletion ended comes the last one before that ended
+        otherwise: a session ends with deletions, and nobody asks about those.
+        """
+        ended = [instance for instance in self.instances if instance.end is not None]
+        if not ended:
+            return ()
+        last = ended[-1]
+        others = [instance for instance in ended if not instance.is_deleted]
+        return (last, others[-1]) if last.is_deleted and others else (last,)
+
+
+NO_HISTORY = ContainerHistory()
+
+
+@dataclass(slots=True)
+class _Collected:
+    """What is known of one container so far."""
+
+    instances: dict[ContainerID, ContainerInstance] = field(default_factory=dict)
+    waits: BackoffEntry | None = None
+    decision: BackoffEntry | None = None
+    findings: list[FindingEntry] = field(default_factory=list)
+    listener_checks: deque[ListenersEntry] = field(
+        default_factory=lambda: deque(maxlen=MAX_LISTENER_CHECKS)
+    )
+
+    def put(self, instance: ContainerInstance) -> None:
+        """Add an instance, or what is new about one."""
+        self.instances[instance.container_id] = instance
+        if len(self.instances) > MAX_INSTANCES:
+            del self.instances[next(iter(self.instances))]
+
+
+class ContainerHistories:
+    """The history of all containers; one owner feeds it every entry once, in order."""
+
+    def __init__(self) -> None:
+        self._collected: dict[tuple[str, str], _Collected] = {}
+        self._addresses: dict[str, str] = {}
+
+    def feed(self, entries: Iterable[JournalEntry]) -> None:
+        """Read what the journal says of containers."""
+        for entry in entries:
+            match entry:
+                case ContainerEntry():
+                    self._add_lifecycle(entry)
+                case BackoffEntry():
+                    self._add_backoff(entry)
+                case ListenersEntry(key=key):
+                    self._of(key[:2]).listener_checks.append(entry)
+                case FindingEntry(key=key):
+                    self._of(key[:2]).findings.append(entry)
+                case TickEntry(action=TickAction.KILL):
+                    self._add_kill(entry)
+                case StatusEntry(status=PodStatus(pod_ip=address)) if address:
+                    self._addresses[entry.pod_uid] = address
+                case _:
+                    pass
+
+    def container(self, pod_uid: str, container_name: str) -> ContainerHistory:
+        """Return what is known of a container."""
+        known = self._collected.get((pod_uid, container_name))
+        if known is None:
+            return NO_HISTORY
+        return ContainerHistory(
+            tuple(known.instances.values()),
+            known.waits,
+            known.decision,
+            tuple(known.listener_checks),
+            tuple(known.findings),
+        )
+
+    def findings(self, pod_uid: str) -> list[FindingEntry]:
+        """Return what the probes of a pod showed, container by container."""
+        return [
+            finding
+            for (uid, _), known in self._collected.items()
+            if uid == pod_uid
+            for finding in known.findings
+        ]
+
+    def containers(self) -> list[tuple[str, str]]:
+        """Return pod UID and name of every container in the journal, in order."""
+        return list(self._collected)
+
+    def pod_ip(self, pod_uid: str) -> str:
+        """Return the last IP that a pod is known to have had, empty if none."""
+        return self._addresses.get(pod_uid, "")
+
+    def _of(self, container: tuple[str, str]) -> _Collected:
+        return self._collected.setdefault(container, _Collected())
+
+    def _add_lifecycle(self, entry: ContainerEntry) -> None:
+        known = self._of((entry.pod_uid, entry.container_name))
+        instance = known.instances.get(entry.container_id)
+        if instance is None:
+            instance = ContainerInstance(entry.container_id, entry.restart_count)
+            if entry.what is LifecycleStep.CREATED:
+                instance = replace(instance, allowed=known.decision, waited=known.waits)
+                known.waits = known.decision = None
+        match entry.what:
+            case LifecycleStep.CREATED:
+                instance = replace(instance, created_at=entry.at)
+            case LifecycleStep.STARTED:
+                instance = replace(instance, started_at=entry.at)
+            case LifecycleStep.STOPPING:
+                instance = replace(instance, stopping=instance.stopping or entry)
+            case LifecycleStep.EXITED:
+                instance = replace(instance, exited=entry)
+            case _:
+                pass
+        known.put(instance)
+
+    def _add_backoff(self, entry: BackoffEntry) -> None:
+        known = self._of((entry.pod_uid, entry.container_name))
+        known.decision = entry
+        # The exit of the killed instance moves the window that was computed without it.
+        is_another = known.waits is None or known.waits.until != entry.until
+        if entry.waits and is_another:
+            known.waits = entry
+
+    def _add_kill(self, tick: TickEntry) -> None:
+        known = self._of(tick.key[:2])
+        instance = known.instances.get(tick.container_id)
+        if instance is None:
+            if tick.container_id == NO_CONTAINER:
+                return
+            instance = ContainerInstance(tick.container_id, 0)
+        known.put(replace(instance, kill=instance.kill or tick))
+
+
+class SessionHistory:
+    """All ticks of all probes, and the history of all containers; it has one owner.
+
+    Args:
+        journal: the whole session's, of which the start may be gone.
+    """
+
+    def __init__(self, journal: Sequence[JournalEntry]) -> None:
+        self._journal = journal
+        self._timelines = Timelines(journal)
+        self._containers = ContainerHistories()
+
+    def feed(self, entries: Sequence[JournalEntry], place: int) -> None:
+        """Read new entries; the first one is at that place of the journal."""
+        self._timelines.feed(entries, place)
+        self._containers.feed(entries)
+
+    def timeline(self, key: ProbeKey) -> Timeline:
+        """Return the ticks of a probe."""
+        return self._timelines.of(key)
+
+    def container(self, pod_uid: str, container_name: str) -> ContainerHistory:
+        """Return what is known of a container."""
+        return self._containers.container(pod_uid, container_name)
+
+    def containers(self) -> list[tuple[str, str]]:
+        """Return pod UID and name of every container in the journal, in order."""
+        return self._containers.containers()
+
+    def findings(self, pod_uid: str) -> list[FindingEntry]:
+        """Return what the probes of a pod showed, container by container."""
+        return self._containers.findings(pod_uid)
+
+    def pod_ip(self, pod_uid: str) -> str:
+        """Return the last IP that a pod is known to have had, empty if none."""
+        return self._containers.pod_ip(pod_uid)
+
+    def tick(self, sequence: int) -> TickEntry | None:
+        """Return the tick with that number; None if the journal has it no more."""
+        # An engine numbers entries from 1 on, by their place.
+        try:
+            entry = self._journal[sequence - 1] if sequence > 0 else None
+        except IndexError:
+            return None
+        if isinstance(entry, TickEntry) and entry.sequence == sequence:
+            return entry
+        return None
+
+    def probes(self, pod_uid: str, container_name: str) -> list[ProbeKey]:
+        """Return the probes of a container that have ticked, in the order they did."""
+        return [
+            probe
+            for probe in self._timelines.probes()
+            if (probe.pod_uid, probe.container_name) == (pod_uid, container_name)
+        ]

@@ -1,0 +1,147 @@
+"""Event aggregation: which events a cluster combines into one, and which it drops.
+
+The rules are the kubelet's own (`kubelet/events/event_correlator.py`); here is kept
+which event became part of what.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import NamedTuple
+
+from probetui.k8s.event import Event
+from probetui.kubelet.events.event_correlator import ClusterEvent, EventCorrelator
+from probetui.kubelet.journal import EventEntry
+
+
+class AggregationKey(NamedTuple):
+    """What a cluster's event is known by; path and message are empty if combined."""
+
+    pod_uid: str
+    type: str
+    reason: str
+    field_path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatedEvent:
+    """What became of one event in a cluster.
+
+    `shown` is the cluster's event as it stands, None as long as there is none.
+    `instances` counts the container's instances in it. `is_dropped` says that
+    this occurrence was beyond the pod's allowance: counted, but not written.
+    """
+
+    shown: ClusterEvent | None
+    instances: int
+    is_dropped: bool
+
+
+_MOST_PENDING = 1_000
+"""Events that are folded at once; more of them would hold up the screen."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """The occurrences behind one event of a cluster."""
+
+    shown: ClusterEvent | None = None
+    instances: set[int] = field(default_factory=set)
+    occurrences: int = 0
+    """How many of its events are not forgotten."""
+
+
+class ClusterEvents:
+    """Folds events as they come; has one owner, who feeds it every one in order.
+
+    The work is done when somebody looks: nobody may, and a long record comes at once.
+    """
+
+    def __init__(self) -> None:
+        self._pending: list[tuple[EventEntry, int]] = []
+        self._correlator = EventCorrelator()
+        self._groups: dict[AggregationKey, _Group] = {}
+        self._keys: dict[int, AggregationKey] = {}
+        self._dropped: set[int] = set()
+        self._count_dropped = 0
+
+    @property
+    def dropped(self) -> int:
+        """How many events a cluster would not have written."""
+        self._catch_up()
+        return self._count_dropped
+
+    def feed(self, entry: EventEntry, restart_count: int) -> None:
+        """Add one event, with the restart count of its container."""
+        self._pending.append((entry, restart_count))
+        if len(self._pending) > _MOST_PENDING:
+            self._catch_up()
+
+    def evict(self, before: int) -> None:
+        """Forget single events with numbers below that one.
+
+        What a cluster shows, and how often, stays.
+        """
+        old = list(takewhile(lambda sequence: sequence < before, self._keys))
+        for sequence in old:
+            key = self._keys.pop(sequence)
+            group = self._groups[key]
+            group.occurrences -= 1
+            if not group.occurrences:
+                del self._groups[key]
+        self._dropped.difference_update(old)
+
+    def of(self, sequence: int) -> AggregatedEvent | None:
+        """Return the aggregate of the event with that number, None if none."""
+        self._catch_up()
+        key = self._keys.get(sequence)
+        if key is None:
+            return None
+        group = self._groups[key]
+        return AggregatedEvent(
+            group.shown, len(group.instances), sequence in self._dropped
+        )
+
+    def events(self, pod_uid: str | None = None) -> tuple[ClusterEvent, ...]:
+        """Return what a cluster shows, of one pod or of all, the newest at the end."""
+        self._catch_up()
+        return tuple(
+            event
+            for event in self._correlator.recorded()
+            if pod_uid is None or event.pod_uid == pod_uid
+        )
+
+    def _catch_up(self) -> None:
+        pending, self._pending = self._pending, []
+        for entry, restart_count in pending:
+            self._aggregate(entry, restart_count)
+
+    def _aggregate(self, entry: EventEntry, restart_count: int) -> None:
+        shown = self._correlator.correlate(entry.event)
+        if shown is None:
+            self._dropped.add(entry.sequence)
+            self._count_dropped += 1
+            key = _key(entry.event)
+        else:
+            key = _key_of_shown(shown)
+        self._keys[entry.sequence] = key
+        group = self._groups.setdefault(key, _Group())
+        group.instances.add(restart_count)
+        group.occurrences += 1
+        if shown is not None:
+            group.shown = shown
+
+
+def _key(event: Event) -> AggregationKey:
+    return AggregationKey(
+        event.pod_uid, event.type, event.reason, event.field_path, event.message
+    )
+
+
+def _key_of_shown(shown: ClusterEvent) -> AggregationKey:
+    path, message = shown.field_path, shown.message
+    if shown.is_combined:
+        path = message = ""
+    return AggregationKey(shown.pod_uid, shown.type, shown.reason, path, message)

@@ -1,0 +1,304 @@
+"""Findings: what is unwise about the probes of a pod. Names of rules never change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from probetui.analysis.timing import timing_of
+from probetui.durations import format_age
+from probetui.engine.diagnostics import EXEC_MISSING, REDIRECT
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    Probe,
+    ProbeType,
+    TCPSocketAction,
+)
+from probetui.kubelet.journal import FindingEntry
+from probetui.kubelet.kuberuntime.grace_period import GraceSource
+from probetui.manifest.problem import Severity, quote_short
+
+DEFAULT_TIMEOUT_SECONDS = 1
+LONG_GRACE_SECONDS = 30
+"""The default; who chose a longer one thought of an orderly end, not of a hung app."""
+
+TLS_PORTS = frozenset({443, 8443})
+_TLS_NAME = re.compile(r"\b(https|tls|grpcs)\b")
+
+_SHELLS = frozenset({"sh", "bash", "ash", "dash", "zsh", "ksh"})
+_INTERPRETERS = frozenset({"busybox", "env", "nsenter", "su", "sudo", "timeout"})
+"""Programs that run another one: what comes after them may be a shell."""
+
+_SHELL_WORDS = re.compile(r"[|;<>`*]|&&|\$[A-Za-z_{]")
+_OPERATORS = frozenset({"|", "||", "&&", ";", ">", ">>", "<"})
+
+
+class FindingRule(NamedTuple):
+    """A kind of finding: how much it matters, and what it is about in general."""
+
+    severity: Severity
+    about: str
+
+
+FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
+    "no-readiness-probe": FindingRule(
+        Severity.NOTE, "A container gets traffic as soon as it runs."
+    ),
+    "liveness-without-startup": FindingRule(
+        Severity.NOTE, "A liveness probe kills an app that is slow to start."
+    ),
+    "liveness-same-as-readiness": FindingRule(
+        Severity.WARNING,
+        "Liveness and readiness use one check: a container that should only lose "
+        "traffic is killed.",
+    ),
+    "liveness-faster-than-readiness": FindingRule(
+        Severity.WARNING, "A container is killed before it is taken out of traffic."
+    ),
+    "timeout-at-default": FindingRule(
+        Severity.NOTE, "The timeout is one second, which a busy machine may exceed."
+    ),
+    "timeout-exceeds-period": FindingRule(
+        Severity.WARNING, "A probe may take longer than its period: ticks are dropped."
+    ),
+    "port-not-declared": FindingRule(
+        Severity.NOTE, "A probe uses a port that its container does not declare."
+    ),
+    "exec-needs-shell": FindingRule(
+        Severity.WARNING, "A command uses shell syntax, but is not run by a shell."
+    ),
+    EXEC_MISSING: FindingRule(
+        Severity.WARNING, "The command is not in the container (seen when it ran)."
+    ),
+    "grpc-tls": FindingRule(
+        Severity.WARNING, "A gRPC probe uses plain text on a port meant for TLS."
+    ),
+    "host-set": FindingRule(
+        Severity.WARNING, "A probe sets `host`: it does not go to the pod."
+    ),
+    REDIRECT: FindingRule(
+        Severity.WARNING, "A probe was redirected (seen in an answer)."
+    ),
+    "liveness-grace-long": FindingRule(
+        Severity.NOTE, "An app that hangs gets a long grace period."
+    ),
+    "host-privileged": FindingRule(
+        Severity.WARNING, "A container may do all that root may do on this machine."
+    ),
+    "host-pid": FindingRule(
+        Severity.WARNING, "A pod shares the process namespace of this machine."
+    ),
+    "host-network": FindingRule(
+        Severity.WARNING, "A pod shares the network of this machine."
+    ),
+    "host-ipc": FindingRule(
+        Severity.WARNING, "A pod shares memory with the programs of this machine."
+    ),
+    "host-capability": FindingRule(
+        Severity.WARNING, "A container has a capability that reaches out of it."
+    ),
+    "host-runtime-socket": FindingRule(
+        Severity.WARNING, "A pod controls the container runtime of this machine."
+    ),
+    "host-path-system": FindingRule(
+        Severity.WARNING, "A pod mounts a system folder, or one with keys."
+    ),
+    "host-device": FindingRule(
+        Severity.WARNING, "A pod mounts a device of this machine."
+    ),
+    "host-path-as-root": FindingRule(
+        Severity.NOTE, "A container writes to a hostPath as this machine's root."
+    ),
+    "host-seccomp": FindingRule(
+        Severity.WARNING, "A container runs without seccomp."
+    ),
+    "host-port": FindingRule(
+        Severity.NOTE, "A port is open to everybody who reaches this machine."
+    ),
+})  # fmt: skip
+"""Every kind of finding, in the order in which they are looked for.
+
+Two of them need a running container, and come from sessions alone. Those of
+`host_access` are about what a pod may do to its machine, all others about probes.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something found; `path` is the field of the pod that it is about."""
+
+    rule: str
+    path: str
+    message: str
+
+    @property
+    def severity(self) -> Severity:
+        """How much it matters."""
+        return FINDING_RULES[self.rule].severity
+
+
+def severity_of(rule: str) -> Severity:
+    """Return how much a finding matters; one of a newer probetui is a note."""
+    return FINDING_RULES[rule].severity if rule in FINDING_RULES else Severity.NOTE
+
+
+def finding_text(entry: FindingEntry) -> str:
+    """Return what a probe showed, with its place, as `check` writes a finding."""
+    return ": ".join(filter(None, (entry.place, entry.path, entry.message)))
+
+
+def findings_for(pod: Pod) -> Iterator[Finding]:
+    """Yield what is found about a pod, container by container."""
+    for path, container in pod.containers_with_paths():
+        is_probed = container.is_sidecar or container not in pod.init_containers
+        if is_probed:
+            yield from _about_container(pod, container, path)
+
+
+def _about_container(pod: Pod, container: Container, path: str) -> Iterator[Finding]:
+    if container.readiness_probe is None and pod.restart_policy is RestartPolicy.ALWAYS:
+        message = "has no readinessProbe: it counts as ready as soon as it runs"
+        yield Finding("no-readiness-probe", path, message)
+    yield from _about_liveness(pod, container, f"{path}.livenessProbe")
+    for field, _, probe in _probes(container):
+        yield from _about_time(probe, f"{path}.{field}")
+        yield from _about_handler(container, probe, f"{path}.{field}")
+
+
+def _about_liveness(pod: Pod, container: Container, path: str) -> Iterator[Finding]:
+    liveness, readiness = container.liveness_probe, container.readiness_probe
+    if liveness is None:
+        return
+    timing = timing_of(pod, container, ProbeType.LIVENESS)
+    if container.startup_probe is None:
+        up = format_age(timing.first.least + timing.noticed.least)
+        message = f"without a startupProbe it kills an app that is not up within {up}"
+        yield Finding("liveness-without-startup", path, message)
+    grace = timing.grace
+    if (
+        grace is not None
+        and grace.source is GraceSource.POD
+        and grace.seconds > LONG_GRACE_SECONDS
+    ):
+        message = (
+            f"an app that hangs gets {grace.seconds}s to stop; "
+            "terminationGracePeriodSeconds of the probe shortens that"
+        )
+        yield Finding("liveness-grace-long", path, message)
+    if readiness is None:
+        return
+    if liveness.handler == readiness.handler:
+        message = "same check as the readinessProbe: what is not ready is killed"
+        yield Finding("liveness-same-as-readiness", path, message)
+    unready = timing_of(pod, container, ProbeType.READINESS)
+    if timing.noticed.most < unready.noticed.most:
+        message = (
+            f"kills within {format_age(timing.noticed.most)}, readiness takes up to "
+            f"{format_age(unready.noticed.most)} to notice"
+        )
+        yield Finding("liveness-faster-than-readiness", path, message)
+
+
+def _about_time(probe: Probe, path: str) -> Iterator[Finding]:
+    field = f"{path}.timeoutSeconds"
+    if probe.timeout_seconds == DEFAULT_TIMEOUT_SECONDS and not isinstance(
+        probe.handler, TCPSocketAction
+    ):
+        yield Finding("timeout-at-default", field, "is 1, the default")
+    if probe.timeout_seconds > probe.period_seconds:
+        message = (
+            f"is {probe.timeout_seconds}, more than the period of "
+            f"{probe.period_seconds}s: a slow probe drops ticks"
+        )
+        yield Finding("timeout-exceeds-period", field, message)
+
+
+def _about_handler(container: Container, probe: Probe, path: str) -> Iterator[Finding]:
+    match probe.handler:
+        case ExecAction(command):
+            yield from _about_command(command, f"{path}.exec.command")
+        case HTTPGetAction(port=port, host=host):
+            yield from _about_host(host, f"{path}.httpGet.host")
+            yield from _about_port(container, port, f"{path}.httpGet.port")
+        case TCPSocketAction(port=port, host=host):
+            yield from _about_host(host, f"{path}.tcpSocket.host")
+            yield from _about_port(container, port, f"{path}.tcpSocket.port")
+        case GRPCAction(port=port):
+            yield from _about_port(container, port, f"{path}.grpc.port")
+            if port in TLS_PORTS or _TLS_NAME.search(_name_of(container, port)):
+                message = f"is {port}, but gRPC probes do not use TLS"
+                yield Finding("grpc-tls", f"{path}.grpc.port", message)
+        case None:
+            return
+
+
+def _about_command(command: tuple[str, ...], path: str) -> Iterator[Finding]:
+    if not command or _runs_a_shell(command):
+        return
+    if len(command) == 1 and " " in command[0].strip():
+        message = f"{quote_short(command[0])} is one word, so it names a program"
+        yield Finding("exec-needs-shell", path, message)
+        return
+    for word in command[1:]:
+        if word in _OPERATORS:
+            message = f'{quote_short(word)} only works in a shell: ["sh", "-c", …]'
+            yield Finding("exec-needs-shell", path, message)
+            return
+    if _SHELL_WORDS.search(command[0]):
+        message = f"{quote_short(command[0])} needs a shell, and none is run"
+        yield Finding("exec-needs-shell", path, message)
+
+
+def _runs_a_shell(command: tuple[str, ...]) -> bool:
+    for word in command:
+        name = word.rpartition("/")[2]
+        if name in _SHELLS:
+            return True
+        if name not in _INTERPRETERS:
+            return False
+    return False
+
+
+def _about_host(host: str, path: str) -> Iterator[Finding]:
+    if host:
+        message = (
+            f"is {quote_short(host)}: from the node, not from inside the container; "
+            "without it the probe goes to the pod"
+        )
+        yield Finding("host-set", path, message)
+
+
+def _about_port(container: Container, port: int | str, path: str) -> Iterator[Finding]:
+    """Check numbers only: validation reports an unknown name."""
+    if isinstance(port, int) and all(
+        container_port.container_port != port for container_port in container.ports
+    ):
+        message = f"is {port}, which is not among the container's ports"
+        yield Finding("port-not-declared", path, message)
+
+
+def _name_of(container: Container, port: int) -> str:
+    return next(
+        (
+            container_port.name
+            for container_port in container.ports
+            if container_port.container_port == port
+        ),
+        "",
+    )
+
+
+def _probes(container: Container) -> Iterator[tuple[str, ProbeType, Probe]]:
+    for field, probe_type in (
+        ("startupProbe", ProbeType.STARTUP),
+        ("livenessProbe", ProbeType.LIVENESS),
+        ("readinessProbe", ProbeType.READINESS),
+    ):
+        if (probe := container.probe(probe_type)) is not None:
+            yield field, probe_type, probe

@@ -1,0 +1,224 @@
+"""What the next failure of a probe would do, with the grace period and the back-off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from probetui.analysis.timing import kill_grace_period
+from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.journal import Skip, TickAction, TickEntry
+from probetui.kubelet.kuberuntime.grace_period import GracePeriod
+from probetui.kubelet.outcome import Result
+
+
+class FailureEffect(StrEnum):
+    """What one more failure would do."""
+
+    NO_WORKER = "no worker"
+    ON_HOLD = "on hold"
+    WAITS_FOR_STARTUP = "waits for startup"
+    STARTUP_DONE = "startup done"
+    NOT_RUNNING = "not running"
+    COUNTED = "counted"
+    MUTED = "muted"
+    NOT_READY = "not ready"
+    STAYS_NOT_READY = "stays not ready"
+    WOULD_KILL = "would kill"
+    KILL = "kill"
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffForecast:
+    """Whether crash-loop back-off would delay a restart.
+
+    Attributes:
+        waits: None if it depends on how long the container takes to stop.
+        exited_at: when the window began, None if no instance has exited.
+        window: zero if there is none yet.
+        left_at_kill: what is left of the window when the container is told to stop.
+        left_at_least: the same after the whole grace period.
+    """
+
+    waits: bool | None
+    exited_at: datetime | None = None
+    window: timedelta = timedelta()
+    left_at_kill: timedelta = timedelta()
+    left_at_least: timedelta = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class NextFailure:
+    """What the next failure would do.
+
+    `run` of `threshold` is what it would count to. `grace` is set if it kills, and
+    `backoff` if the container is restarted then.
+    """
+
+    effect: FailureEffect
+    run: int = 0
+    threshold: int = 0
+    grace: GracePeriod | None = None
+    kills_at: datetime | None = None
+    backoff: BackoffForecast | None = None
+
+
+def predict_next_failure(
+    pod: Pod,
+    container: ContainerSnapshot,
+    probe: ProbeSnapshot,
+    now: datetime,
+    *,
+    acts: bool,
+) -> NextFailure:
+    """Return what the next failure of a probe would do, if the next tick probes."""
+    if (effect := _no_probe(probe)) is not None:
+        return NextFailure(effect)
+    failures = probe.result_run if probe.last_result is Result.FAILURE else 0
+    following = _after_failures(
+        failures,
+        probe.probe.failure_threshold,
+        probe.key.probe_type,
+        is_muted=probe.muted,
+        is_not_ready=probe.stored_result is Result.FAILURE,
+        acts=acts,
+    )
+    if following.effect is not FailureEffect.KILL:
+        return following
+    backoff, last_exit = container.backoff, container.last_exit
+    window = timedelta()
+    if backoff is not None:
+        window = backoff.next_window if backoff.until is None else backoff.window
+    return _with_kill(
+        following,
+        pod,
+        container.container,
+        probe.key.probe_type,
+        probe.next_tick_at,
+        probe.next_tick_at or now,
+        None if last_exit is None else last_exit.at,
+        window,
+    )
+
+
+def predict_failure_after(
+    tick: TickEntry,
+    pod: Pod,
+    container: Container,
+    failure_threshold: int,
+    kill_at: datetime,
+    exited_at: datetime | None,
+    window: timedelta,
+    *,
+    acts: bool,
+) -> NextFailure:
+    """Return what a failure right after this tick would do.
+
+    `exited_at` is when the container's last exit was, which its back-off `window`
+    counts from.
+    """
+    if tick.action is TickAction.KILL:
+        return NextFailure(FailureEffect.ON_HOLD)
+    following = _after_failures(
+        tick.run if tick.result is Result.FAILURE else 0,
+        failure_threshold,
+        tick.key.probe_type,
+        is_muted=tick.muted,
+        is_not_ready=tick.stored_after is Result.FAILURE,
+        acts=acts,
+    )
+    if following.effect is not FailureEffect.KILL:
+        return following
+    return _with_kill(
+        following,
+        pod,
+        container,
+        tick.key.probe_type,
+        kill_at,
+        kill_at,
+        exited_at,
+        window,
+    )
+
+
+def _after_failures(
+    failures: int,
+    threshold: int,
+    probe_type: ProbeType,
+    *,
+    is_muted: bool,
+    is_not_ready: bool,
+    acts: bool,
+) -> NextFailure:
+    effect = FailureEffect.KILL
+    if failures + 1 < threshold:
+        effect = FailureEffect.COUNTED
+    elif is_muted:
+        effect = FailureEffect.MUTED
+    elif probe_type is ProbeType.READINESS and is_not_ready:
+        effect = FailureEffect.STAYS_NOT_READY
+    elif probe_type is ProbeType.READINESS:
+        effect = FailureEffect.NOT_READY
+    elif not acts:
+        effect = FailureEffect.WOULD_KILL
+    return NextFailure(effect, failures + 1, threshold)
+
+
+def _with_kill(
+    failure: NextFailure,
+    pod: Pod,
+    container: Container,
+    probe_type: ProbeType,
+    kills_at: datetime | None,
+    kill_at: datetime,
+    exited_at: datetime | None,
+    window: timedelta,
+) -> NextFailure:
+    grace = kill_grace_period(pod, container, probe_type)
+    backoff = None
+    if pod.restart_policy is not RestartPolicy.NEVER or container.is_sidecar:
+        length = timedelta(seconds=grace.seconds)
+        backoff = predict_backoff(exited_at, window, kill_at, length)
+    return replace(failure, grace=grace, kills_at=kills_at, backoff=backoff)
+
+
+def _no_probe(probe: ProbeSnapshot) -> FailureEffect | None:
+    """Return why the next tick does not probe, or None if it does."""
+    if not probe.worker_alive:
+        return FailureEffect.NO_WORKER
+    if probe.on_hold:
+        return FailureEffect.ON_HOLD
+    match probe.upcoming_skip:
+        case None | Skip.INITIAL_DELAY:
+            return None
+        case Skip.NOT_STARTED:
+            return FailureEffect.WAITS_FOR_STARTUP
+        case Skip.ALREADY_STARTED:
+            return FailureEffect.STARTUP_DONE
+        case _:
+            return FailureEffect.NOT_RUNNING
+
+
+def predict_backoff(
+    exited_at: datetime | None,
+    window: timedelta,
+    kill_at: datetime,
+    grace: timedelta,
+) -> BackoffForecast:
+    """Return whether a restart after a probe's kill would wait.
+
+    As in the kubelet, the window counts from the exit of the instance before the one
+    that is killed.
+    """
+    if exited_at is None or not window:
+        return BackoffForecast(waits=False, exited_at=exited_at)
+    left = exited_at + window - kill_at
+    waits: bool | None = None
+    if left <= timedelta():
+        waits = False
+    elif grace < left:
+        waits = True
+    return BackoffForecast(waits, exited_at, window, left, left - grace)

@@ -1,0 +1,257 @@
+"""The command that repeats a probe by hand, quoted for a shell."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from urllib.parse import quote, unquote_to_bytes
+
+from probetui.k8s.environment import ExpansionTooLargeError
+from probetui.k8s.pod import Container
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    HTTPHeader,
+    Probe,
+    TCPSocketAction,
+)
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.kuberuntime.expansion import expand_command
+from probetui.kubelet.prober.gates import short_id
+from probetui.kubelet.runtime.go_format import to_bytes
+from probetui.record.masking import MASKED, Mask
+from probetui.safe_text import is_combining, safe_line
+
+_LONGEST_COMMAND = 12_000
+"""Characters; a longer one is too long to be pasted."""
+
+_NO_ADDRESS = "POD_IP"
+_USER_AGENT = f"kube-probe/{KubeletConfig().version}"
+_NO_MASK = Mask(hides=False)
+
+_BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+_SPELLED_WELL = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/[\]-]|%[0-9A-Fa-f]{2})*")
+_KEPT_IN_PATHS = "$&+,/:;=@~"
+"""By Go, where anything in a path has to be escaped."""
+
+_KEPT_IN_QUERIES = _KEPT_IN_PATHS + "?\"<>\\^`{|}[]!'()*%"
+
+
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLineReach:
+    """Words that come after `docker` or `crictl`; none where they need none."""
+
+    docker: tuple[str, ...] = ()
+    cri: tuple[str, ...] = ()
+
+    @classmethod
+    def by(
+        cls,
+        *,
+        host: str | None = None,
+        context: str | None = None,
+        runtime_endpoint: str | None = None,
+    ) -> CommandLineReach:
+        """Return the words for the options of a session; None where none was given."""
+        if host:
+            docker: tuple[str, ...] = ("-H", host)
+        else:
+            docker = ("--context", context) if context else ()
+        return cls(docker, ("-r", runtime_endpoint) if runtime_endpoint else ())
+
+
+LOCAL_REACH = CommandLineReach()
+
+
+def reproduce_command(
+    container: Container,
+    probe: Probe,
+    container_id: ContainerID,
+    pod_ip: str,
+    *,
+    mask: Mask = _NO_MASK,
+    reach: CommandLineReach = LOCAL_REACH,
+    redirects: int = 0,
+) -> str:
+    """Return a command for a shell on the runtime's machine, on one line.
+
+    One that is too long to be pasted is not given, only its length. Where the pod has
+    no IP at the moment it says `POD_IP`; where the runtime is none that a command line
+    reaches, an exec probe's own command is all there is.
+
+    Args:
+        container: the probe's.
+        probe: what is to be repeated.
+        container_id: in which instance.
+        pod_ip: empty for none.
+        mask: what is secret: it is masked before it is quoted.
+        reach: options of the runtime's program.
+        redirects: how many were followed.
+    """
+    command = _command(container, probe, container_id, pod_ip, mask, reach, redirects)
+    if len(command) > _LONGEST_COMMAND:
+        return f"# command too long to paste ({len(command)} characters)"
+    return command
+
+
+def _command(
+    container: Container,
+    probe: Probe,
+    container_id: ContainerID,
+    pod_ip: str,
+    mask: Mask,
+    reach: CommandLineReach,
+    redirects: int,
+) -> str:
+    limit = str(probe.timeout_seconds)
+    match probe.handler:
+        case ExecAction(command):
+            env = [
+                replace(var, value=mask.value(var.name, var.value))
+                for var in container.env
+            ]
+            try:
+                command = expand_command(command, env)
+            except ExpansionTooLargeError:
+                return ""  # The probe says so; there is nothing to run by hand.
+            expanded = map(mask.text, command)
+            return quote_shell_line([*_prefix(container_id, reach), *expanded])
+        case HTTPGetAction() as action:
+            url = mask.text(_url(container, action, pod_ip))
+            return quote_shell_line(_curl(action, url, limit, redirects, mask))
+        case TCPSocketAction(port, host):
+            address = host or pod_ip or _NO_ADDRESS
+            number = str(_number(container, port))
+            return quote_shell_line(["nc", "-zv", "-w", limit, address, number])
+        case GRPCAction(port, service):
+            return quote_shell_line(_grpcurl(port, mask.text(service), limit, pod_ip))
+        case None:
+            return ""
+
+
+def command_note(probe: Probe, command: str = "") -> str:
+    """Return what has to be known to use the command; empty if nothing."""
+    if MASKED in command:
+        return f"({MASKED} stands for a secret: put its value in)"
+    if isinstance(probe.handler, GRPCAction):
+        return (
+            "(grpcurl needs server reflection, the kubelet does not; without it, add "
+            "-proto with gRPC's health.proto)"
+        )
+    return ""
+
+
+def _prefix(container_id: ContainerID, reach: CommandLineReach) -> tuple[str, ...]:
+    """Return what runs a command in a container, nothing where no program does."""
+    runtime, _, _ = container_id.partition("://")
+    match runtime:
+        case "docker":
+            return ("docker", *reach.docker, "exec", short_id(container_id))
+        case "containerd" | "cri-o":
+            return ("crictl", *reach.cri, "exec", short_id(container_id))
+        case "process":
+            return ("probetui", "exec", short_id(container_id).partition("@")[0])
+        case _:
+            return ()
+
+
+def _curl(
+    action: HTTPGetAction, url: str, limit: str, redirects: int, mask: Mask
+) -> Iterator[str]:
+    """Yield the words of a request that is the kubelet's."""
+    yield from ("curl", "-sv", "--max-time", limit)
+    if action.scheme.lower() == "https":
+        # The kubelet does not look at certificates either.
+        yield "-k"
+    # It goes straight to the pod, too, whatever proxies there are.
+    yield from ("--noproxy", "*")
+    if redirects:
+        yield from ("-L", "--max-redirs", str(redirects))
+    path = url.partition("://")[2].partition("/")[2]
+    if re.search(r"[][{}]", path):
+        yield "-g"
+    if re.search(r"(?:^|/)[.]{1,2}(?:[/?]|$)", path):
+        yield "--path-as-is"
+    if all(
+        http_header.name.lower() != "user-agent" for http_header in action.http_headers
+    ):
+        yield from ("-A", _USER_AGENT)
+    for header in action.http_headers:
+        yield from ("-H", _header(header, mask))
+    yield url
+
+
+def _header(header: HTTPHeader, mask: Mask) -> str:
+    """Return a header as curl takes it, which drops one that ends with its colon."""
+    if header.value:
+        return f"{header.name}: {mask.value(header.name, header.value)}"
+    drops = header.name.lower() in {"accept", "user-agent", "host"}
+    return f"{header.name}{':' if drops else ';'}"
+
+
+def _url(container: Container, action: HTTPGetAction, pod_ip: str) -> str:
+    scheme = action.scheme.lower() or "http"
+    host = _bracketed(action.host or pod_ip or _NO_ADDRESS)
+    whole = action.path if action.path.startswith(("/", "?")) else f"/{action.path}"
+    path, mark, query = whole.partition("#")[0].partition("?")
+    if _BROKEN_ESCAPE.search(path):
+        # Quirk of the kubelet: such a path is escaped whole, question mark and all.
+        path, mark, query = quote(whole, safe=_KEPT_IN_PATHS), "", ""
+    elif not _SPELLED_WELL.fullmatch(path):
+        path = quote(unquote_to_bytes(path), safe=_KEPT_IN_PATHS)
+    query = quote(query, safe=_KEPT_IN_QUERIES)
+    return f"{scheme}://{host}:{_number(container, action.port)}{path}{mark}{query}"
+
+
+def _grpcurl(port: int, service: str, limit: str, pod_ip: str) -> Iterator[str]:
+    yield from ("grpcurl", "-plaintext", "-max-time", limit)
+    if service:
+        yield from ("-d", json.dumps({"service": service}))
+    yield f"{_bracketed(pod_ip or _NO_ADDRESS)}:{port}"
+    yield "grpc.health.v1.Health/Check"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _number(container: Container, port: int | str) -> int | str:
+    """Return the number of a port that is named; the name if nobody has it."""
+    if isinstance(port, int):
+        return port
+    for container_port in container.ports:
+        if container_port.name == port:
+            return container_port.container_port
+    return port
+
+
+def quote_shell_line(words: Iterable[str]) -> str:
+    """Return words as a line that bash, zsh and ksh read back as these words.
+
+    What is not safe to print is spelled in `$'…'`, so that a terminal has nothing to
+    obey, nobody who prints it escapes it again, and a script of several lines can be
+    pasted.
+    """
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    if safe_line(word, limit=None) == word:
+        return shlex.quote(word)
+    return f"$'{''.join(map(_spelled, word))}'"
+
+
+def _spelled(character: str) -> str:
+    if (escape := _ESCAPES.get(character)) is not None:
+        return escape
+    if safe_line(character) == character and not is_combining(character):
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in to_bytes(character))

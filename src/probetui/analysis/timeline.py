@@ -1,0 +1,261 @@
+"""The timeline of a probe: every tick of the session, in a byte and an index each.
+
+A strip draws marks of ticks that lie far apart in the journal, whose entries may be
+packed away. So the marks are kept beside it, in a byte for each tick, and an entry is
+fetched only for the one tick that somebody looks at.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from probetui.k8s.probe import ProbeKey
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.journal import JournalEntry, Skip, TickAction, TickEntry, Trigger
+from probetui.kubelet.outcome import ProbeResult, Result
+
+_SKIPS = {
+    Skip.NO_STATUS: "not_running",
+    Skip.CONTAINER_MISSING: "not_running",
+    Skip.NOT_RUNNING: "not_running",
+    Skip.ON_HOLD: "hold",
+    Skip.INITIAL_DELAY: "delay",
+    Skip.NOT_STARTED: "gate",
+    Skip.ALREADY_STARTED: "gate",
+}
+MARK_CODES = (
+    "success",
+    "failure",
+    "warning",
+    "errored",
+    "delay",
+    "gate",
+    "hold",
+    "not_running",
+    "last_tick",
+)
+"""Everything that `TickMark.code` can be."""
+
+MOST_TICKS = 200_000
+"""Of one probe; the oldest are dropped above it, a tenth at a time."""
+
+FORGOTTEN_AT_ONCE = 4_096
+"""Timelines drop ticks once the journal has evicted this many more entries."""
+
+_NEW, _OUT_OF_SCHEDULE, _INJECTED, _KILL = 16, 32, 64, 128
+_CODE = 15
+_NUMBERS = {code: number for number, code in enumerate(MARK_CODES)}
+
+
+class TickMark(NamedTuple):
+    """Everything about a tick that its marks depend on; small enough to keep for ever.
+
+    `code` names the mark, a field of `MarkSet`; the others say what stands around it.
+    """
+
+    code: str
+    is_new_container: bool = False
+    is_out_of_schedule: bool = False
+    is_injected: bool = False
+    is_kill: bool = False
+
+
+def classify_tick(tick: TickEntry) -> TickMark:
+    """Return what there is to see of a tick in a strip."""
+    return TickMark(
+        _code(tick),
+        is_new_container=tick.new_container,
+        is_out_of_schedule=tick.trigger is not Trigger.PERIODIC,
+        is_injected=tick.injected or bool(tick.delay),
+        is_kill=tick.action in {TickAction.KILL, TickAction.WOULD_KILL},
+    )
+
+
+def _code(tick: TickEntry) -> str:
+    if tick.skip is not None:
+        return _SKIPS[tick.skip]
+    if tick.exit is not None:
+        return "last_tick"
+    if tick.result is None:
+        return "errored"
+    if is_warning(tick):
+        return "warning"
+    return "success" if tick.result is Result.SUCCESS else "failure"
+
+
+def is_warning(tick: TickEntry) -> bool:
+    """Tell whether a tick succeeded with a warning (a redirect elsewhere)."""
+    return bool(tick.attempts) and tick.attempts[-1].result is ProbeResult.WARNING
+
+
+class InstanceTicks(NamedTuple):
+    """The ticks of a probe that saw one container, `container_id`, in a range."""
+
+    container_id: ContainerID
+    ticks: range
+
+
+class Timeline:
+    """The ticks of one probe, numbered from 0; numbers stay when old ticks are dropped.
+
+    Args:
+        journal: where entries are found by their place.
+    """
+
+    def __init__(self, journal: Sequence[JournalEntry]) -> None:
+        self._journal = journal
+        self._places = array("Q")
+        self._looks = bytearray()
+        self._dropped = 0
+        self._starts: list[int] = []
+        self._containers: list[ContainerID] = []
+
+    @classmethod
+    def of(cls, history: Sequence[TickEntry]) -> Timeline:
+        """Return a timeline of ticks at hand."""
+        timeline = cls(history)
+        for place, entry in enumerate(history):
+            timeline.add(entry, place)
+        return timeline
+
+    @property
+    def indexes(self) -> range:
+        """The numbers of the ticks that are there."""
+        return range(self._dropped, self._dropped + len(self._looks))
+
+    def add(self, tick: TickEntry, place: int) -> None:
+        """Add the next tick, which is at that place of the journal."""
+        index = self.indexes.stop
+        if not self._containers or self._containers[-1] != tick.container_id:
+            self._starts.append(index)
+            self._containers.append(tick.container_id)
+        self._places.append(place)
+        self._looks.append(_byte_of(classify_tick(tick)))
+        if len(self._looks) > MOST_TICKS:
+            self._drop(MOST_TICKS // 10)
+
+    def forget(self, first: int) -> None:
+        """Drop the ticks that the journal, which begins at `first`, has no more."""
+        gone = bisect_left(self._places, first)
+        if gone:
+            self._drop(gone)
+
+    def mark_at(self, index: int) -> TickMark:
+        """Return what there is to see of a tick."""
+        return _looks_of_byte(self._looks[index - self._dropped])
+
+    def tick(self, index: int) -> TickEntry | None:
+        """Return a tick; None for one that the journal has no more."""
+        if index not in self.indexes:
+            return None
+        try:
+            entry = self._journal[self._places[index - self._dropped]]
+        except IndexError:
+            return None
+        return entry if isinstance(entry, TickEntry) else None
+
+    def index_of(self, tick: TickEntry) -> int | None:
+        """Return the number of a tick of this probe, None if it is not there."""
+        # An engine numbers entries from 1 on, by their place: no need to look for it.
+        likely = bisect_left(self._places, tick.sequence - 1)
+        if self._has(likely, tick):
+            return self.indexes[likely]
+        found = bisect_left(self.indexes, tick.sequence, key=self._sequence)
+        return self.indexes[found] if self._has(found, tick) else None
+
+    def generations(self) -> list[InstanceTicks]:
+        """Return the ticks by the container that they saw, oldest first."""
+        stops = [*self._starts[1:], self.indexes.stop]
+        return [
+            InstanceTicks(container, range(start, stop))
+            for container, start, stop in zip(
+                self._containers, self._starts, stops, strict=False
+            )
+        ]
+
+    def _has(self, at: int, tick: TickEntry) -> bool:
+        """Tell whether the tick is the one at that place of those that are there."""
+        indexes = self.indexes
+        return at < len(indexes) and self._sequence(indexes[at]) == tick.sequence
+
+    def _sequence(self, index: int) -> int:
+        tick = self.tick(index)
+        return -1 if tick is None else tick.sequence
+
+    def _drop(self, count: int) -> None:
+        del self._places[:count]
+        del self._looks[:count]
+        self._dropped += count
+        gone = bisect_right(self._starts, self._dropped) - 1
+        del self._starts[:gone], self._containers[:gone]
+        self._starts[0] = self._dropped
+
+
+@runtime_checkable
+class _Forgetful(Protocol):
+    """A journal whose oldest entries may be gone; `first` is the place of the next."""
+
+    @property
+    def first(self) -> int: ...
+
+
+class Timelines:
+    """The timelines of all probes; one owner feeds it every entry once, in order."""
+
+    def __init__(self, journal: Sequence[JournalEntry]) -> None:
+        self._journal = journal
+        self._by_key: dict[ProbeKey, Timeline] = {}
+        self._first = 0
+
+    def feed(self, entries: Iterable[JournalEntry], place: int) -> None:
+        """Take in entries; the first one is at that place of the journal."""
+        for here, entry in enumerate(entries, start=place):
+            if isinstance(entry, TickEntry):
+                self.of(entry.key).add(entry, here)
+        first = self.first
+        if first - self._first >= FORGOTTEN_AT_ONCE:
+            self._first = first
+            for timeline in self._by_key.values():
+                timeline.forget(first)
+
+    @property
+    def first(self) -> int:
+        """The place of the oldest entry that the journal still has."""
+        journal = self._journal
+        return journal.first if isinstance(journal, _Forgetful) else 0
+
+    def probes(self) -> list[ProbeKey]:
+        """Return the probes that have ticked, in the order of their first ticks."""
+        return [key for key, timeline in self._by_key.items() if timeline.indexes]
+
+    def of(self, key: ProbeKey) -> Timeline:
+        """Return a probe's timeline; an empty one for a probe without a tick."""
+        timeline = self._by_key.get(key)
+        if timeline is None:
+            timeline = self._by_key[key] = Timeline(self._journal)
+        return timeline
+
+
+def _byte_of(looks: TickMark) -> int:
+    return (
+        _NUMBERS[looks.code]
+        | looks.is_new_container * _NEW
+        | looks.is_out_of_schedule * _OUT_OF_SCHEDULE
+        | looks.is_injected * _INJECTED
+        | looks.is_kill * _KILL
+    )
+
+
+@lru_cache(maxsize=256)
+def _looks_of_byte(byte: int) -> TickMark:
+    return TickMark(
+        MARK_CODES[byte & _CODE],
+        is_new_container=bool(byte & _NEW),
+        is_out_of_schedule=bool(byte & _OUT_OF_SCHEDULE),
+        is_injected=bool(byte & _INJECTED),
+        is_kill=bool(byte & _KILL),
+    )

@@ -1,0 +1,157 @@
+"""`probetui info`: versions, runtimes, files and what the terminal answers."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import shutil
+import sys
+import termios
+import tty
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from select import select
+from typing import Any
+
+from probetui import __version__
+from probetui.cli import folders
+from probetui.cli.option_values import RuntimeOptions, pick_options
+from probetui.cli.printing import print_line
+from probetui.cli.runtimes import PROCESS, open_runtime
+from probetui.cli.terminal import Terminal
+from probetui.drive.clocks import SystemClock
+from probetui.kubelet.config import KubeletConfig
+from probetui.runtimes.cri.connection import describe_endpoints as describe_cri
+from probetui.runtimes.docker.connection import describe_endpoints
+from probetui.tui.services.terminal_background import (
+    TerminalBackground,
+    TerminalReplyFilter,
+    is_light_by_environment,
+    question,
+)
+
+_LIBRARIES = ("textual", "docker", "grpcio", "httpx", "lightkube", "click", "pyyaml")
+_VARIABLES = frozenset(
+    {
+        "COLORFGBG", "COLORTERM", "CONTAINER_RUNTIME_ENDPOINT", "CRI_CONFIG_FILE",
+        "DOCKER_CERT_PATH", "DOCKER_CONTEXT", "DOCKER_HOST", "DOCKER_TLS_VERIFY",
+        "IMAGE_SERVICE_ENDPOINT", "LANG", "LC_ALL", "NO_COLOR", "TERM", "TERM_PROGRAM",
+        "TEXTUAL_THEME",
+        "TMUX", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+    }
+)  # fmt: skip
+_WIDTH = 18
+_REPLY_SECONDS = 0.5
+_INPUT, _OUTPUT = 0, 2
+_CHUNK = 4096
+
+
+async def print_info(params: Mapping[str, Any]) -> int:
+    """Print facts about this machine, one per line; the exit status is 0."""
+    options = pick_options(RuntimeOptions, params)
+    for heading, facts in (
+        ("Versions", list(_versions())),
+        ("Runtimes", [runtime async for runtime in _runtimes(options)]),
+        ("Files", list(_files(params))),
+        ("Terminal", list(_terminal())),
+        ("Environment", list(_environment())),
+    ):
+        print_line(f"{heading}:")
+        for name, value in facts:
+            print_line(f"  {name:<{_WIDTH}} {value}")
+    return 0
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    yield "probetui", __version__
+    yield "kubelet rules", f"v{KubeletConfig().version}"
+    yield "python", platform.python_version()
+    yield "system", platform.platform()
+    for name in _LIBRARIES:
+        yield name, version(name)
+
+
+async def _runtimes(options: RuntimeOptions) -> AsyncIterator[tuple[str, str]]:
+    """Yield each endpoint where a runtime is looked for, in order, with the outcome."""
+    for endpoint, outcome in await describe_endpoints(
+        host=options.host, context=options.context
+    ):
+        yield "docker", f"{endpoint}: {outcome}"
+    for endpoint, outcome in await describe_cri(endpoint=options.runtime_endpoint):
+        yield "cri", f"{endpoint}: {outcome}"
+    processes = await open_runtime(RuntimeOptions(PROCESS), SystemClock())
+    yield "process", f"{await processes.version()} (only with --runtime process)"
+    await processes.close()
+
+
+def _files(params: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    config = params["config"] or folders.config_file()
+    yield "config", _described(config, "not there; that is fine")
+    log = params["log_file"] or folders.log_file()
+    yield "log", _described(log, "not written yet")
+    themes = folders.themes_folder()
+    yield "themes", _described(themes, "not there; that is fine")
+    yield "state", _described(folders.state_folder(), "not there yet")
+    yield "pods", _described(folders.pods_folder(), "no processes were run yet")
+
+
+def _described(path: Path, if_missing: str) -> str:
+    return str(path) if path.exists() else f"{path} ({if_missing})"
+
+
+def _terminal() -> Iterator[tuple[str, str]]:
+    terminal = Terminal.here()
+    for name in ("stdin", "stdout", "stderr"):
+        yield name, "terminal" if getattr(terminal, name) else "no terminal"
+    yield "keyboard", "opens" if terminal.has_keyboard else "does not open"
+    size = shutil.get_terminal_size()
+    yield "size", f"{size.columns} x {size.lines}"
+    yield "encoding", sys.stdout.encoding
+    yield "background", _background(terminal)
+
+
+def _background(terminal: Terminal) -> str:
+    """Return what the theme follows if none is chosen."""
+    is_asked = terminal.stdin and terminal.stdout and terminal.stderr
+    reply = query_background() if is_asked and not terminal.is_dumb else None
+    if reply is not None:
+        return f"{reply}, as the terminal replies: {_theme(is_light=reply.is_light)}"
+    is_light = is_light_by_environment(os.environ)
+    if is_light is not None:
+        return f"by COLORFGBG: {_theme(is_light=is_light)}"
+    return f"unknown: {_theme(is_light=False)}"
+
+
+def _theme(*, is_light: bool) -> str:
+    return f"{'light' if is_light else 'dark'} theme if none is chosen"
+
+
+def _environment() -> Iterator[tuple[str, str]]:
+    for name in sorted(os.environ):
+        if name in _VARIABLES or name.startswith("PROBETUI_"):
+            yield name, os.environ[name]
+
+
+def query_background() -> TerminalBackground | None:
+    """Ask the terminal for its background; None if it does not reply."""
+    sieve, typed = TerminalReplyFilter(), b""
+    before = termios.tcgetattr(_INPUT)
+    try:
+        tty.setcbreak(_INPUT, termios.TCSANOW)
+        os.write(_OUTPUT, question(os.environ).encode("ascii"))
+        while not sieve.is_settled and select([_INPUT], [], [], _REPLY_SECONDS)[0]:
+            typed += sieve.feed(os.read(_INPUT, _CHUNK))
+    finally:
+        termios.tcsetattr(_INPUT, termios.TCSANOW, before)
+    _unread(typed + sieve.pause())
+    return sieve.background
+
+
+def _unread(typed: bytes) -> None:
+    """Put typed keys back for the next reader, where that is allowed."""
+    with suppress(OSError):
+        for byte in typed:
+            fcntl.ioctl(_INPUT, termios.TIOCSTI, bytes([byte]))

@@ -1,0 +1,168 @@
+"""Declarations of the commands that explain pods: check, explain, probe, why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from probetui.cli import completions
+from probetui.cli.late_calls import run_late
+from probetui.cli.options import (
+    container_filter_option,
+    exec_errors_option,
+    filename_options,
+    findings_option,
+    manifest_options,
+    namespace_option,
+    pod_choice_options,
+    program_options,
+    runtime_options,
+    validate_option,
+)
+from probetui.cli.parameters import OneOf, SectionedCommand, examples, option
+
+CHECK_FORMATS = ("text", "json", "junit", "tap", "sarif", "github")
+_OUTPUT, _PROBE = "Output", "Probe"
+
+_text_or_json_option = option(
+    "-o",
+    "--output",
+    section=_OUTPUT,
+    type=OneOf(("text", "json")),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
+
+
+@click.command(
+    "check",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui check -f pod.yaml",
+        "probetui check -f pods/ -R -o junit > report.xml",
+    ),
+)
+@filename_options
+@namespace_option
+@pod_choice_options
+@validate_option("strict")
+@container_filter_option("Only findings about pods with such a container. Repeatable.")
+@option(
+    "-o",
+    "--output",
+    section=_OUTPUT,
+    type=OneOf(CHECK_FORMATS),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
+@option(
+    "--no-findings",
+    section=_OUTPUT,
+    is_flag=True,
+    help="Report only what is invalid, no findings.",
+)
+@option(
+    "-v",
+    "--verbose",
+    section=_OUTPUT,
+    is_flag=True,
+    help="Also print notes, and fields that probetui does not support.",
+)
+@program_options
+def check(**params: Any) -> int:
+    """Validate manifests as the API server does, and check probes for bad practice.
+
+    Nothing is started. The exit status is 0, or 1 if there is an error.
+    """
+    return run_late("cli.commands.manifest_reports:check_manifests", params)
+
+
+@click.command(
+    "explain",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui explain -f pod.yaml",
+        "probetui explain -f pod.yaml --set web.livenessProbe.periodSeconds=2",
+    ),
+)
+@manifest_options
+@container_filter_option("Only pods with such a container. Repeatable.")
+@_text_or_json_option
+@program_options
+def explain(**params: Any) -> int:
+    """Print the effective settings of all probes, and the timing that follows.
+
+    That is when a container is first probed, how long it takes at least and at most to
+    notice that the app fails, to kill and to restart it, and how long it may take to
+    start. Nothing is started.
+    """
+    return run_late("cli.commands.manifest_reports:explain_probes", params)
+
+
+@click.command(
+    "probe",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui probe -f pod.yaml -t readiness",
+        "probetui probe -f pod.yaml -c web -t liveness web=shop-web-1",
+    ),
+)
+@click.argument(
+    "words",
+    nargs=-1,
+    metavar="[CONTAINER=NAME_OR_ID]",
+    shell_complete=completions.complete_container_targets,
+)
+@manifest_options
+@option(
+    "-c",
+    "--container",
+    section=_PROBE,
+    metavar="NAME",
+    shell_complete=completions.complete_containers,
+    help="The container, if more than one has a probe.",
+)
+@option(
+    "-t",
+    "--type",
+    "probe_type",
+    section=_PROBE,
+    type=OneOf(("liveness", "readiness", "startup")),
+    help="The type of probe, if the container has more than one.",
+)
+@runtime_options
+@exec_errors_option
+@findings_option
+@_text_or_json_option
+@program_options
+def probe(words: tuple[str, ...], **params: Any) -> int:
+    """Run one probe once and print its result.
+
+    The container must be running: in a pod that probetui runs or has kept, or as one
+    that `probetui attach` would find. It is not changed, and no threshold is counted.
+    The exit status is 0 for a success, 1 for a failure, 125 for a probe that could not
+    be run (the kubelet ignores such a result), 3 if the container is not running.
+    """
+    return run_late("cli.commands.single_probe:probe_once", words, params)
+
+
+@click.command(
+    "why",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui why",
+        "probetui why session.jsonl shop/web",
+    ),
+)
+@click.argument("arguments", nargs=-1, metavar="[FILE.jsonl] [POD/CONTAINER]")
+@program_options
+def why(**params: Any) -> int:
+    """Explain why containers were killed or waited, tick by tick.
+
+    It reads the record of a session (without FILE, that of the last one) and reports on
+    the containers that ended, or on the one that is named.
+    """
+    return run_late("cli.commands.why_report:print_report", params["arguments"])

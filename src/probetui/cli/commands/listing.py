@@ -1,0 +1,226 @@
+"""`probetui ls`: pods that probetui made on every runtime, and who runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from probetui.cli.option_values import RuntimeOptions, pick_options
+from probetui.cli.printing import Notes, print_json, print_line, print_table, print_yaml
+from probetui.cli.runtimes import (
+    all_pods,
+    lease_holders,
+    open_runtimes,
+    undo_leftover_faults,
+    unowned_pods,
+)
+from probetui.cli.session.locks import lock_holder
+from probetui.drive.clocks import SystemClock
+from probetui.durations import format_age
+from probetui.errors import ContainerRuntimeError, ProbetuiError
+from probetui.k8s.api.codec import format_time
+from probetui.k8s.runtime import (
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+)
+from probetui.ports import Clock, PodKey, Runtime, UnownedPod, UnownedReason
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPod:
+    """A pod that a probetui made, ours unless `unowned` is there.
+
+    `holder` is the process that runs it now, empty for none.
+    """
+
+    runtime: Runtime
+    status: RuntimePodStatus
+    holder: str
+    unowned: UnownedPod | None = None
+
+    @property
+    def name(self) -> str:
+        """Namespace and name."""
+        return f"{self.status.namespace}/{self.status.name}"
+
+    @property
+    def owner(self) -> str:
+        """Who made it: you, another user, or unverified."""
+        if self.unowned is None:
+            return "you"
+        if self.unowned.claim is UnownedReason.UNVERIFIED:
+            return "unverified"
+        return self.unowned.made_by or "unknown"
+
+    @property
+    def state(self) -> str:
+        """Its state: starting, running, stopped or half-removed."""
+        if not self.status.sandboxes or not self.containers:
+            # A session that runs it is about to make the rest.
+            return "starting" if self.holder else "half-removed"
+        is_running = any(
+            container.state is RuntimeState.RUNNING for container in self.containers
+        )
+        return "running" if is_running else "stopped"
+
+    @property
+    def containers(self) -> list[RuntimeContainerStatus]:
+        """The newest instance of each container, by name."""
+        names = sorted({container.name for container in self.status.containers})
+        newest = (self.status.newest(name) for name in names)
+        return [status for status in newest if status is not None]
+
+    def row(self, now: datetime, *, wide: bool) -> dict[str, str]:
+        """Return the cells of a table by the headings of their columns."""
+        running = sum(
+            container.state is RuntimeState.RUNNING for container in self.containers
+        )
+        row = {
+            "NAMESPACE": self.status.namespace,
+            "NAME": self.status.name,
+            "RUNTIME": self.runtime.name,
+            "STATE": self.state,
+            "RUNNING": f"{running}/{len(self.containers)}",
+            "RESTARTS": str(
+                sum(container.restart_count for container in self.containers)
+            ),
+            "AGE": format_age(now - self._created_at(now)),
+            "RUN-BY": self.holder or "-",
+            "OWNER": self.owner,
+        }
+        if wide:
+            row["IP"] = ",".join(self.status.ips) or "-"
+            row["CONTAINERS"] = (
+                ",".join(container.name for container in self.containers) or "-"
+            )
+            row["UID"] = self.status.pod_uid
+        return row
+
+    def as_dict(self, now: datetime) -> dict[str, object]:
+        """Return the pod as it is in JSON and YAML."""
+        return {
+            "namespace": self.status.namespace,
+            "name": self.status.name,
+            "uid": self.status.pod_uid,
+            "runtime": self.runtime.name,
+            "state": self.state,
+            "createdAt": format_time(self._created_at(now)),
+            "ips": list(self.status.ips),
+            "runBy": self.holder or None,
+            "owner": self.owner,
+            "containers": [
+                {
+                    "name": container.name,
+                    "id": container.container_id,
+                    "state": container.state.value,
+                    "restartCount": container.restart_count,
+                    "image": container.image,
+                }
+                for container in self.containers
+            ],
+        }
+
+    def _created_at(self, now: datetime) -> datetime:
+        created = [
+            sandbox.created_at
+            for sandbox in self.status.sandboxes
+            if sandbox.created_at
+        ]
+        return min(created, default=now)
+
+
+class PodSearch:
+    """The runtimes that may have our pods; a context manager that connects to them."""
+
+    def __init__(self, options: RuntimeOptions, clock: Clock) -> None:
+        self._options = options
+        self._clock = clock
+        self._runtimes: list[Runtime] = []
+        self.problem: ProbetuiError | None = None
+        """Why some runtimes could not be asked."""
+        self.undone: list[str] = []
+        """Faults that a killed session left and that were undone, in sentences."""
+
+    async def __aenter__(self) -> Self:
+        """Connect to them."""
+        self._runtimes, self.problem = await open_runtimes(self._options, self._clock)
+        for runtime in self._runtimes:
+            self.undone += await undo_leftover_faults(runtime)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        for runtime in self._runtimes:
+            await runtime.close()
+
+    async def pods(self, namespace: str | None = None) -> list[ListedPod]:
+        """Return the pods by namespace and name, all or those of one namespace."""
+        found = []
+        for runtime in self._runtimes:
+            try:
+                statuses = await all_pods(runtime)
+                unowned = await unowned_pods(runtime)
+                everything = (*statuses, *(pod.status for pod in unowned))
+                holders = await lease_holders(runtime, everything)
+            except ContainerRuntimeError as error:
+                self.problem = error
+                continue
+            found += [
+                self._found(runtime, holders, status)
+                for status in statuses
+                if namespace in {None, status.namespace}
+            ]
+            found += [
+                self._found(runtime, holders, pod.status, pod)
+                for pod in unowned
+                if namespace in {None, pod.status.namespace}
+            ]
+        return sorted(found, key=lambda pod: (pod.name, pod.runtime.name))
+
+    def _found(
+        self,
+        runtime: Runtime,
+        holders: Mapping[PodKey, str],
+        status: RuntimePodStatus,
+        unowned: UnownedPod | None = None,
+    ) -> ListedPod:
+        holder = holders.get((status.namespace, status.name), "")
+        if not holder and unowned is None:
+            holder = lock_holder(runtime.name, status.namespace, status.name)
+        return ListedPod(runtime, status, holder, unowned)
+
+
+async def list_pods(params: Mapping[str, Any]) -> int:
+    """Print the pods that there are and return the exit status."""
+    clock = SystemClock()
+    notes = Notes(quiet=params["quiet"])
+    async with PodSearch(pick_options(RuntimeOptions, params), clock) as search:
+        found = await search.pods(namespace=params["namespace"])
+    for sentence in search.undone:
+        notes.note(sentence)
+    _print(found, clock.now(), params["output"], headers=not params["no_headers"])
+    if search.problem is not None:
+        notes.error(str(search.problem))
+        return search.problem.exit_status
+    if not found:
+        notes.note("no pods")
+    return 0
+
+
+def _print(
+    found: Sequence[ListedPod], now: datetime, output: str, *, headers: bool
+) -> None:
+    match output:
+        case "json":
+            print_json([pod.as_dict(now) for pod in found])
+        case "yaml":
+            print_yaml([pod.as_dict(now) for pod in found])
+        case "name":
+            for pod in found:
+                print_line(f"pod/{pod.status.name}")
+        case _:
+            cells = [pod.row(now, wide=output == "wide") for pod in found]
+            print_table(cells, headers=headers)

@@ -1,0 +1,215 @@
+"""Declarations of the commands on this machine: ls, down, exec, info, images."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import timedelta
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from probetui.cli.late_calls import load_late, run_late
+from probetui.cli.options import (
+    docker_options,
+    filename_options,
+    image_table_options,
+    program_options,
+    runtime_options,
+    table_options,
+)
+from probetui.cli.parameters import Duration, SectionedCommand, examples, option
+from probetui.cli.printing import print_notice
+from probetui.errors import ContainerRuntimeError, UsageError
+
+_PODS, _COLLECTION = "Pods", "Collection"
+_CANNOT_START, _NOT_FOUND = 126, 127
+"""Exit statuses of a command that was not run, as shells have them."""
+
+
+@click.command(
+    "ls",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui ls",
+        "probetui ls --runtime docker -o json",
+    ),
+)
+@table_options
+@runtime_options
+@program_options
+def ls(**params: Any) -> int:
+    """List the pods that probetui runs or has left behind, on every runtime.
+
+    RUN-BY is the process that runs a pod; a pod without one is removed by `probetui
+    down` and taken over by `probetui run` of the same manifest.
+    """
+    return run_late("cli.commands.listing:list_pods", params)
+
+
+@click.command(
+    "down",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui down -f pod.yaml",
+        "probetui down --all",
+        "probetui down --all --all-users",
+    ),
+)
+@filename_options
+@option("--all", "takes_all", section=_PODS, is_flag=True, help="All your pods.")
+@option(
+    "--all-users",
+    section=_PODS,
+    is_flag=True,
+    help="Also pods made by probetui of other users, or with another state folder.",
+)
+@option(
+    "--unverified",
+    section=_PODS,
+    is_flag=True,
+    help="Also pods that look as if version 0.1 made them, which kept no list of its "
+    "pods.",
+)
+@runtime_options
+@program_options
+def down(*, takes_all: bool, **params: Any) -> int:
+    """Stop and remove the pods of -f, or --all, that your probetui left behind.
+
+    It leaves pods that another probetui is running, and pods of other users unless
+    --all-users is given. It never touches containers that probetui did not create.
+    """
+    if takes_all == bool(params["filenames"]):
+        raise click.UsageError("say which pods: -f FILE or --all")
+    return run_late("cli.commands.removal:remove_found_pods", params)
+
+
+@click.command(
+    "exec",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("container_id", metavar="ID")
+@click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
+def exec_(*, container_id: str, words: tuple[str, ...]) -> int:
+    """Run COMMAND as an exec probe would: in the folder of a plain process, and with
+    its environment variables.
+
+    ID is a container ID as in `probetui ls -o json`, or a process ID. This is to
+    processes what `docker exec` is to containers. The exit status is that of COMMAND.
+    """
+    pods_folder = load_late("cli.folders:pods_folder")
+    find_environment = load_late("runtimes.process.listing:environment_of_container")
+    try:
+        place = find_environment(pods_folder(), container_id.removeprefix("process://"))
+    except ContainerRuntimeError as error:
+        raise UsageError(str(error)) from error
+    sys.stdout.flush()
+    try:
+        os.chdir(place.folder)
+        os.execvpe(words[0], words, place.env)  # noqa: S606  # what was asked for
+    except OSError as error:
+        print_notice("error", f"{words[0]}: {error.strerror}")
+        return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_START
+
+
+@click.command("info", cls=SectionedCommand)
+@runtime_options
+@program_options
+def info(**params: Any) -> int:
+    """Print versions, detected runtimes, folders and facts about the terminal."""
+    return run_late("cli.commands.info_report:print_info", params)
+
+
+class _GroupWithOptions(SectionedCommand, click.Group):
+    """A command with options and subcommands of its own."""
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the options, then the subcommands."""
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+@click.group("images", cls=_GroupWithOptions, invoke_without_command=True)
+@image_table_options
+@docker_options
+@program_options
+@click.pass_context
+def images(ctx: click.Context, /, **params: Any) -> int:
+    """List the images that probetui pulled, and what uses them.
+
+    An image that was there before is not listed; one that somebody else tagged is
+    marked. `probetui images gc` removes neither.
+    """
+    if ctx.invoked_subcommand is not None:
+        _refuse_options_before_subcommand(ctx)
+        return 0
+    return run_late("cli.images.commands:list_images", params)
+
+
+@images.command("gc", cls=SectionedCommand)
+@option(
+    "--dry-run",
+    section=_COLLECTION,
+    is_flag=True,
+    help="Print what would be removed; remove nothing.",
+)
+@option(
+    "--all",
+    "everything",
+    section=_COLLECTION,
+    is_flag=True,
+    help="All images that are not in use, whatever the disk usage.",
+)
+@option(
+    "--high",
+    section=_COLLECTION,
+    type=click.IntRange(1, 100),
+    metavar="PERCENT",
+    help="Start at this disk usage.  [default: 85]",
+)
+@option(
+    "--low",
+    section=_COLLECTION,
+    type=click.IntRange(0, 100),
+    metavar="PERCENT",
+    help="Stop at this disk usage.  [default: 80]",
+)
+@option(
+    "--min-age",
+    section=_COLLECTION,
+    type=Duration(),
+    default=timedelta(minutes=2),
+    metavar="DUR",
+    help="Keep images that were pulled more recently.  [default: 2m]",
+)
+@option(
+    "--max-age",
+    section=_COLLECTION,
+    type=Duration(),
+    default=timedelta(),
+    metavar="DUR",
+    help="Remove images that were not used for longer, whatever the disk usage.  "
+    "[default: never]",
+)
+@docker_options
+@program_options
+def collect(**params: Any) -> int:
+    """Remove unused images that probetui pulled, as the kubelet's image GC does.
+
+    Nothing is removed unless the disk with the images is fuller than --high. Then
+    images are removed, least recently used first, until the usage is below --low.
+    Images that any container uses, running or not, stay.
+    """
+    return run_late("cli.images.commands:collect_images", params)
+
+
+def _refuse_options_before_subcommand(ctx: click.Context) -> None:
+    """Refuse options of the list that are given before `gc`: they would be ignored."""
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(str(parameter.name))
+        if source is ParameterSource.COMMANDLINE:
+            name = max(parameter.opts, key=len)
+            raise click.UsageError(f"{name}: write it after {ctx.invoked_subcommand}")

@@ -1,0 +1,168 @@
+"""`probetui check` and `probetui explain`: validation, findings, effective settings."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from probetui.analysis.findings import FINDING_RULES, findings_for
+from probetui.analysis.host_access import host_access_findings
+from probetui.cli.files import read_sources
+from probetui.cli.option_values import pick_options
+from probetui.cli.pods import (
+    ManifestOptions,
+    check_containers,
+    format_filenames,
+    load_pods,
+    report_problems,
+    select_pods,
+)
+from probetui.cli.printing import Notes, print_json, print_line, print_text
+from probetui.errors import NothingToDoError
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
+from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import FieldValidation, LoadedPod
+from probetui.manifest.problem import Problem, Severity
+from probetui.presentation.plain.check_reports import FORMS, CheckReport
+from probetui.presentation.probe.explain import explain_pod, explain_pod_json
+from probetui.presentation.text.view import View
+from probetui.record.masking import Mask, find_pod_secrets
+
+_WRONG = 1
+_UNUSABLE = 2
+
+_STRICT_RULES = frozenset({"unknown-field", "duplicate-key", "port-name"})
+"""What Kubernetes accepts, or drops in silence, and is wrong all the same."""
+
+_UNUSABLE_RULES = frozenset({"yaml", "twice", "set", "duplicate-key"})
+"""Errors about the input, not about a pod: nobody knows what is meant."""
+
+_NO_PROBE = "no-probe"
+
+
+def check_manifests(params: Mapping[str, Any]) -> int:
+    """Print the problems of manifests and return the exit status.
+
+    Raises:
+        UsageError: an option cannot be used, or names no container.
+        ManifestError: files that cannot be read, all of them.
+        NothingToDoError: there is nothing to check.
+    """
+    options = pick_options(ManifestOptions, params)
+    sources = read_sources(options.filenames, recursive=options.recursive)
+    # Read leniently, so that findings are reported beside errors.
+    is_ignored = options.validate == FieldValidation.IGNORE
+    manifests = load_manifests(
+        sources,
+        namespace=options.namespace,
+        validation=FieldValidation.IGNORE if is_ignored else FieldValidation.WARN,
+        settings=options.changes,
+        host=platform.node(),
+    )
+    if not (manifests.loaded or manifests.errors):
+        names = format_filenames(options.filenames)
+        if not manifests.documents:
+            raise NothingToDoError(f"{names}: no YAML received")
+        notes = "; ".join(note.message for note in manifests.notes)
+        raise NothingToDoError(f"{names}: no pod to check: {notes}")
+    problems = list(manifests.problems)
+    if options.validate == FieldValidation.STRICT:
+        is_probed = any(map(_has_probe, manifests.pods))
+        problems = [_strict(problem, is_probed=is_probed) for problem in problems]
+    if manifests.loaded:
+        check_containers(params["containers"], manifests.pods)
+        pods = select_pods(manifests.loaded, options.selector)
+        problems += _findings(_with_containers(pods, params["containers"]), params)
+    order = {source.name: number for number, source in enumerate(sources)}
+
+    def place(problem: Problem) -> tuple[int, int, int]:
+        return order.get(problem.file, len(order)), problem.line, problem.column
+
+    report = CheckReport(
+        tuple(order),
+        sorted(problems, key=place),
+        {name: rule.about for name, rule in FINDING_RULES.items()},
+    )
+    print_text(FORMS[params["output"]](report))
+    Notes(quiet=params["quiet"]).note(_summary(report))
+    return _status(report.problems)
+
+
+def _strict(problem: Problem, *, is_probed: bool) -> Problem:
+    """Return a problem with the severity that it has in strict mode."""
+    is_error = problem.rule in _STRICT_RULES or (
+        problem.rule == _NO_PROBE and not is_probed
+    )
+    return replace(problem, severity=Severity.ERROR) if is_error else problem
+
+
+def _has_probe(pod: Pod) -> bool:
+    return any(
+        container.probe(probe_type) is not None
+        for container in pod.all_containers()
+        for probe_type in ProbeType
+    )
+
+
+def _with_containers(
+    pods: Iterable[LoadedPod], names: Sequence[str]
+) -> Iterator[LoadedPod]:
+    for pod in pods:
+        if not names or any(pod.pod.container(name) for name in names):
+            yield pod
+
+
+def _findings(
+    pods: Iterable[LoadedPod], params: Mapping[str, Any]
+) -> Iterator[Problem]:
+    for loaded in pods:
+        if params["verbose"]:
+            yield from loaded.unsupported
+        if params["no_findings"]:
+            continue
+        for finding in (*host_access_findings(loaded.pod), *findings_for(loaded.pod)):
+            yield loaded.object.problem(
+                finding.path, finding.message, finding.severity, finding.rule
+            )
+
+
+def _status(problems: Sequence[Problem]) -> int:
+    errors = [problem for problem in problems if problem.severity is Severity.ERROR]
+    if any(error.rule in _UNUSABLE_RULES for error in errors):
+        return _UNUSABLE
+    return _WRONG if errors else 0
+
+
+def _summary(report: CheckReport) -> str:
+    counts = [
+        f"{count} {severity}{'' if count == 1 else 's'}"
+        for severity in Severity
+        if (count := report.count(severity))
+    ]
+    return ", ".join(counts) or "nothing found"
+
+
+def explain_probes(params: Mapping[str, Any]) -> int:
+    """Print the effective settings of all probes; the exit status is 0."""
+    manifests = load_pods(pick_options(ManifestOptions, params))
+    report_problems(manifests, Notes(quiet=params["quiet"]))
+    names = params["containers"]
+    check_containers(names, manifests.pods)
+    pods = [
+        pod
+        for pod in manifests.pods
+        if not names or any(pod.container(name) for name in names)
+    ]
+    view = View.timeless(Mask(find_pod_secrets(pods)))
+    if params["output"] == "json":
+        print_json([explain_pod_json(pod, view) for pod in pods])
+        return 0
+    for number, pod in enumerate(pods):
+        if number:
+            print_line()
+        for line in explain_pod(pod, view):
+            print_line(line)
+    return 0

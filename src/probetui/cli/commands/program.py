@@ -1,0 +1,50 @@
+"""Declarations of the commands that need no options: schema, completion, version."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from probetui import __version__
+from probetui.cli.late_calls import load_late
+from probetui.cli.parameters import OneOf
+from probetui.cli.printing import print_json, print_line, print_text
+
+_SCHEMAS = {
+    "record": "record.format:record_schema",
+    "config": "cli.settings:config_schema",
+    "state": "presentation.state_json:state_schema",
+}
+
+
+@click.command("schema")
+@click.argument("name", type=OneOf(tuple(_SCHEMAS)), default="record")
+def schema(name: str) -> None:
+    """Print the JSON Schema of a record's line, the configuration, or a state."""
+    print_json(load_late(_SCHEMAS[name])())
+
+
+@click.command("completion")
+@click.argument("shell", type=OneOf(("bash", "zsh", "fish")))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script for a shell.
+
+    bash: eval "$(probetui completion bash)" in ~/.bashrc
+
+    zsh: eval "$(probetui completion zsh)" in ~/.zshrc
+
+    fish: probetui completion fish > ~/.config/fish/completions/probetui.fish
+    """
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise click.ClickException(f"click does not know {shell}")
+    root = ctx.find_root().command
+    script = kind(root, {}, "probetui", "_PROBETUI_COMPLETE").source()
+    print_text(f"{script}\n")
+
+
+@click.command("version")
+def version() -> None:
+    """Print the version."""
+    print_line(f"probetui {__version__}")

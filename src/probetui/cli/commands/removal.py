@@ -1,0 +1,125 @@
+"""`probetui down`: pods that nobody runs are stopped and removed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from probetui.cli.commands.listing import ListedPod, PodSearch
+from probetui.cli.option_values import RuntimeOptions, pick_options
+from probetui.cli.pods import ManifestOptions, load_pods
+from probetui.cli.printing import Notes, print_line
+from probetui.cli.runtimes import remove_pods
+from probetui.cli.session.leases import LeaseRenewal
+from probetui.cli.session.locks import PodLocks
+from probetui.drive.clocks import SystemClock
+from probetui.errors import ContainerRuntimeError, PodInUseError
+from probetui.k8s.pod import Pod
+from probetui.ports import SharedEngine, UnownedReason
+
+_GRACE_SECONDS = 10
+"""For pods without a manifest; as `docker stop`."""
+
+_REFUSED = 1
+
+_FLAGS = {
+    UnownedReason.ANOTHERS: "--all-users",
+    UnownedReason.UNVERIFIED: "--unverified",
+}
+
+
+async def remove_found_pods(params: Mapping[str, Any]) -> int:
+    """Remove the pods of the manifests, or all without any; return the exit status."""
+    notes = Notes(quiet=params["quiet"])
+    wanted = _grace_periods(params)
+    claims = _claims(params)
+    async with PodSearch(pick_options(RuntimeOptions, params), SystemClock()) as search:
+        for sentence in search.undone:
+            notes.note(sentence)
+        meant = [
+            found_pod
+            for found_pod in await search.pods()
+            if found_pod.name in wanted or not wanted
+        ]
+        taken = [
+            found_pod
+            for found_pod in meant
+            if found_pod.unowned is None or found_pod.unowned.claim in claims
+        ]
+        statuses = await asyncio.gather(
+            *(
+                _remove(found_pod, wanted.get(found_pod.name, _GRACE_SECONDS), notes)
+                for found_pod in taken
+            )
+        )
+        for pod in meant:
+            if pod not in taken:
+                _report_skipped(pod, notes)
+    if search.problem is not None:
+        notes.error(str(search.problem))
+        return search.problem.exit_status
+    if not meant:
+        notes.note("no pods to remove")
+    return max(statuses, default=0)
+
+
+def _claims(params: Mapping[str, Any]) -> frozenset[UnownedReason]:
+    """Return which pods that are not ours are removed too."""
+    asked = {
+        UnownedReason.ANOTHERS: params["all_users"],
+        UnownedReason.UNVERIFIED: params["unverified"],
+    }
+    return frozenset(claim for claim, is_asked in asked.items() if is_asked)
+
+
+def _report_skipped(pod: ListedPod, notes: Notes) -> None:
+    """Report a pod that is not ours: who made it and how to remove it."""
+    assert pod.unowned is not None, "it is not ours"  # noqa: S101  # for the type
+    flag = _FLAGS[pod.unowned.claim]
+    if pod.unowned.claim is UnownedReason.UNVERIFIED:
+        whose = "it looks as if version 0.1 made it, which kept no list of its pods"
+    else:
+        whose = f"{pod.owner} made it"
+    held = f", and {pod.holder} runs it" if pod.holder else ""
+    notes.note(
+        f"left {pod.name} ({pod.runtime.name}): {whose}{held}; "
+        f"`probetui down {flag}` removes it too"
+    )
+
+
+def _grace_periods(params: Mapping[str, Any]) -> dict[str, int]:
+    """Return the grace periods of the pods that are meant; none stands for all pods."""
+    if not params["filenames"]:
+        return {}
+    options = ManifestOptions(params["filenames"], params["recursive"])
+    return {
+        f"{pod.namespace}/{pod.name}": pod.termination_grace_period_seconds or 0
+        for pod in load_pods(options).pods
+    }
+
+
+async def _remove(pod: ListedPod, grace_period_seconds: int, notes: Notes) -> int:
+    if pod.holder:
+        notes.error(f"{pod.name} is run by {pod.holder}: end that one")
+        return _REFUSED
+    own = Pod(pod.status.pod_uid, pod.status.name, pod.status.namespace)
+    try:
+        with PodLocks(pod.runtime.name, [own]):
+            async with LeaseRenewal(pod.runtime, [own], notes):
+                await _remove_held(pod, grace_period_seconds)
+    except PodInUseError as error:
+        notes.error(f"{error}: end that one")
+        return _REFUSED
+    except ContainerRuntimeError as error:
+        notes.error(f"{pod.name}: {error}")
+        return error.exit_status
+    print_line(f"removed {pod.name} ({pod.runtime.name})")
+    return 0
+
+
+async def _remove_held(pod: ListedPod, grace_period_seconds: int) -> None:
+    """Remove a pod that is locked, so that nobody else starts it meanwhile."""
+    if pod.unowned is not None and isinstance(pod.runtime, SharedEngine):
+        await pod.runtime.take_over(pod.unowned)
+    await remove_pods(pod.runtime, [pod.status], grace_period_seconds)

@@ -1,0 +1,213 @@
+"""Declarations of the commands that run a session: run, attach, sim, replay, demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from probetui.cli import completions
+from probetui.cli.late_calls import run_late
+from probetui.cli.options import (
+    act_option,
+    autosave_options,
+    ending_options,
+    freeze_option,
+    image_gc_option,
+    keep_option,
+    kubelet_options,
+    manifest_options,
+    metrics_option,
+    output_options,
+    play_options,
+    program_options,
+    pull_option,
+    runtime_events_option,
+    runtime_options,
+    screen_options,
+    session_runtime_options,
+    watch_option,
+)
+from probetui.cli.parameters import SectionedCommand, examples, option
+from probetui.cli.printing import print_short_help
+
+
+@click.command(
+    "run",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui -f pod.yaml",
+        "probetui -f pod.yaml --until ready --timeout 90s",
+        "kustomize build . | probetui -f - -l app=web",
+        "probetui -f pods/ --watch --runtime process",
+    ),
+)
+@manifest_options
+@session_runtime_options
+@pull_option
+@image_gc_option
+@keep_option
+@act_option(default=True)
+@watch_option
+@metrics_option
+@runtime_events_option
+@freeze_option
+@play_options
+@kubelet_options
+@ending_options
+@output_options
+@autosave_options
+@screen_options
+@program_options
+def run(**params: Any) -> int:
+    """Create the containers of pods and run the kubelet's prober on them.
+
+    The session ends when you leave the screen, when --until or --timeout ends it, and,
+    without a screen, when every pod has ended: with status 0 if all succeeded, else 1.
+    """
+    if not params["filenames"]:
+        return print_short_help()
+    return run_late("cli.session.start:run_pods", params)
+
+
+@click.command(
+    "attach",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui attach -f pod.yaml",
+        "probetui attach -f pod.yaml web=shop-web-1",
+        "probetui attach -f pod.yaml --runtime process web=4711",
+    ),
+)
+@click.argument(
+    "words",
+    nargs=-1,
+    metavar="[CONTAINER=NAME_OR_ID]...",
+    shell_complete=completions.complete_container_targets,
+)
+@manifest_options
+@runtime_options
+@act_option(default=False)
+@option(
+    "--no-wait",
+    section="Runtime",
+    is_flag=True,
+    help="Fail at once if a container is not running.",
+)
+@metrics_option
+@runtime_events_option
+@kubelet_options
+@ending_options
+@output_options
+@autosave_options
+@freeze_option
+@screen_options
+@program_options
+def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
+    """Run the kubelet's prober on containers that already exist.
+
+    Each container of the manifest is found by its Kubernetes or Compose labels, by its
+    name, or by CONTAINER=: a name, an ID or the start of one, KEY=VALUE of a label, a
+    Compose service or PROJECT/SERVICE; with --runtime process the ID or the name of a
+    process. Nothing is created. Without --act nothing is killed or restarted: the
+    session only shows what the kubelet would do. It waits for containers that are not
+    running.
+    """
+    if not params["filenames"]:
+        return print_short_help()
+    return run_late("cli.session.start:attach_pods", words, params, waits=not no_wait)
+
+
+@click.command(
+    "sim",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui sim -f pod.yaml",
+        "probetui sim -f pod.yaml --script script.yaml --plain --for 24h",
+    ),
+)
+@manifest_options
+@option(
+    "--script",
+    section="Pods",
+    metavar="FILE",
+    type=click.Path(allow_dash=True),
+    help="YAML file with what containers and probes do.  [default: all stay healthy]",
+)
+@freeze_option
+@play_options
+@kubelet_options
+@ending_options
+@output_options
+@autosave_options
+@screen_options
+@program_options
+def sim(*, script: str | None, **params: Any) -> int:
+    """Simulate pods on virtual time, without a container runtime.
+
+    The kubelet's decisions are real; what containers and probes do comes from a script
+    or from your keys. Without a screen the simulation runs as fast as possible, and
+    --until, --timeout and --for use simulated time. The same script always gives the
+    same record.
+    """
+    if not params["filenames"]:
+        return print_short_help()
+    return run_late("cli.session.start:simulate_pods", script, params)
+
+
+@click.command(
+    "replay",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui replay",
+        "probetui replay session.jsonl --time-scale 4",
+    ),
+)
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@play_options
+@ending_options
+@output_options
+@screen_options
+@program_options
+def replay(*, file: Path | None, **params: Any) -> int:
+    """Replay the record FILE; without FILE, the record of the last session.
+
+    It shows the screens of the session: seek, step back, go faster or slower. Without a
+    screen it prints the session as fast as possible; --timeout uses recorded time.
+    """
+    return run_late("cli.session.playback:replay_record", file, params)
+
+
+@click.command(
+    "demo",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui demo",
+        "probetui demo grace --runtime sim",
+        "probetui demo --list",
+    ),
+)
+@click.argument("name", default="liveness", shell_complete=completions.complete_lessons)
+@option("--list", "lists", section="Lesson", is_flag=True, help="List the lessons.")
+@session_runtime_options
+@pull_option
+@keep_option
+@freeze_option
+@play_options
+@kubelet_options
+@ending_options
+@output_options
+@autosave_options
+@screen_options
+@program_options
+def demo(name: str, *, lists: bool, **params: Any) -> int:
+    """Run the built-in lesson NAME (default: liveness) and explain what to watch.
+
+    Its pod runs as plain processes on this machine: it needs no container engine and
+    pulls no image. With --runtime docker it runs in containers, with --runtime sim it
+    is simulated. On the screen, { and } open the previous and the next lesson.
+    """
+    if lists:
+        return run_late("cli.lessons:print_lessons")
+    return run_late("cli.session.start:run_lesson", name, params)

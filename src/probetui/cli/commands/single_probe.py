@@ -1,0 +1,346 @@
+"""`probetui probe`: one probe run once, on a container wherever it is found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from probetui.analysis.findings import FINDING_RULES
+from probetui.cli.option_values import RuntimeOptions, pick_options
+from probetui.cli.pods import (
+    ManifestOptions,
+    check_containers,
+    load_pods,
+    report_problems,
+)
+from probetui.cli.printing import Notes, print_json, print_line
+from probetui.cli.runtimes import open_runtime
+from probetui.cli.session.attachment import (
+    AttachOptions,
+    attach,
+    without_creation_fields,
+)
+from probetui.drive.clocks import SystemClock
+from probetui.durations import format_duration
+from probetui.engine.diagnostics import (
+    find_finding,
+    narrow_to_container,
+    targets_other_host,
+)
+from probetui.errors import (
+    ContainerRuntimeError,
+    NothingToDoError,
+    RuntimeUnavailableError,
+    UsageError,
+)
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import Probe, ProbeKey, ProbeType
+from probetui.k8s.runtime import ContainerID, RuntimePodStatus, RuntimeState
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.manifest.manifests import LoadedPod
+from probetui.manifest.problem import Problem
+from probetui.ports import (
+    Clock,
+    DialAddress,
+    ListenerSource,
+    Prober,
+    Runtime,
+    UnmanagedSource,
+)
+from probetui.presentation.probe.refusals import why_refused
+from probetui.presentation.probe.state import format_handler
+from probetui.presentation.text.view import View
+from probetui.probers.prober import ProbeDispatcher
+from probetui.record.masking import Mask, find_pod_secrets
+from probetui.runtimes.attached.addresses import ContainerAddressProber
+from probetui.runtimes.attached.runtime import AttachedRuntime
+
+_FAILED = 1
+_ERRORED = 125
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class ChosenProbe(NamedTuple):
+    """The probe to run."""
+
+    pod: Pod
+    container: Container
+    probe_type: ProbeType
+    probe: Probe
+
+
+class ProbeReport(NamedTuple):
+    """The outcome, where it ran, and why a connection was refused if that is known.
+
+    `finding` is what it showed to be unwise.
+    """
+
+    place: ContainerLocation
+    outcome: ProbeOutcome
+    hint: str = ""
+    finding: Problem | None = None
+
+
+class ContainerLocation(NamedTuple):
+    """Where its container runs."""
+
+    runtime: Runtime
+    container_id: ContainerID
+    pod_ip: str
+
+
+def probe_once(words: Sequence[str], params: Mapping[str, Any]) -> int:
+    """Run one probe, print its outcome and return the exit status.
+
+    Raises:
+        UsageError: the options select no probe, or more than one.
+        NothingToDoError: no container has a probe.
+        RuntimeUnavailableError: no runtime answers, or the container does not run.
+    """
+    manifests = load_pods(pick_options(ManifestOptions, params))
+    notes = Notes(quiet=params["quiet"])
+    report_problems(manifests, notes)
+    chosen = choose_probe(manifests.pods, params["container"], params["probe_type"])
+    view = View.timeless(Mask(find_pod_secrets(manifests.pods)))
+    report = asyncio.run(_run(chosen, words, params, notes))
+    if not params["no_findings"]:
+        report = report._replace(
+            finding=_finding(manifests.loaded, chosen, report.outcome)
+        )
+    if params["output"] == "json":
+        print_json(_as_json(chosen, report, view))
+    else:
+        for line in _lines(chosen, report, view):
+            print_line(line)
+    return exit_status_of(report.outcome)
+
+
+def choose_probe(
+    pods: Sequence[Pod], container_name: str | None, probe_type: str | None
+) -> ChosenProbe:
+    """Return the only probe that the options select.
+
+    Raises:
+        UsageError: there are several, or none of these.
+        NothingToDoError: there is none at all.
+    """
+    probes = [
+        ChosenProbe(pod, container, kind, probe)
+        for pod in pods
+        for container in pod.all_containers()
+        for kind in ProbeType
+        if (probe := container.probe(kind)) is not None
+    ]
+    if not probes:
+        raise NothingToDoError("no container has a probe")
+    if container_name is not None:
+        check_containers([container_name], pods)
+    found = [
+        chosen
+        for chosen in probes
+        if container_name in {None, chosen.container.name}
+        and probe_type in {None, chosen.probe_type.lower()}
+    ]
+    if len(found) == 1:
+        return found[0]
+    has = ", ".join(_label(chosen) for chosen in found or probes)
+    what = "more than one probe matches" if found else "no probe matches, there are"
+    raise UsageError(f"{what}: {has}; use -c and -t")
+
+
+def exit_status_of(outcome: ProbeOutcome) -> int:
+    """Return the exit status: 0 for success, 1 for failure, 125 for an error."""
+    last = outcome.last
+    if last.error is not None:
+        return _ERRORED
+    is_success = last.result in {ProbeResult.SUCCESS, ProbeResult.WARNING}
+    return 0 if is_success else _FAILED
+
+
+async def _run(
+    chosen: ChosenProbe, words: Sequence[str], params: Mapping[str, Any], notes: Notes
+) -> ProbeReport:
+    clock = SystemClock()
+    runtime = await open_runtime(
+        pick_options(RuntimeOptions, params),
+        clock,
+        exec_errors=params["exec_errors"],
+        sees_all=True,
+    )
+    try:
+        place = await locate_container(runtime, chosen, words, clock, notes)
+        outcome = await _prober(place.runtime, clock).probe(
+            RunProbe(
+                1,
+                ProbeKey(chosen.pod.uid, chosen.container.name, chosen.probe_type),
+                chosen.pod,
+                chosen.container,
+                chosen.probe,
+                place.container_id,
+                place.pod_ip,
+            )
+        )
+        return ProbeReport(place, outcome, await _hint(chosen, place, outcome))
+    finally:
+        await runtime.close()
+
+
+def _finding(
+    loaded: Iterable[LoadedPod], chosen: ChosenProbe, outcome: ProbeOutcome
+) -> Problem | None:
+    """Return what a probe showed to be unwise, as `check` would have it."""
+    key = ProbeKey(chosen.pod.uid, chosen.container.name, chosen.probe_type)
+    found = find_finding(outcome.last, chosen.pod, key)
+    if found is None:
+        return None
+    severity = FINDING_RULES[found.rule].severity
+    return next(
+        (
+            pod.object.problem(found.path, found.message, severity, found.rule)
+            for pod in loaded
+            if pod.pod.uid == chosen.pod.uid
+        ),
+        None,
+    )
+
+
+async def _hint(
+    chosen: ChosenProbe, place: ContainerLocation, outcome: ProbeOutcome
+) -> str:
+    """Return where the container listens if it refused the connection."""
+    refused_at = outcome.last.refused_at
+    if refused_at is None or targets_other_host(chosen.container, chosen.probe_type):
+        return ""
+    if not isinstance(place.runtime, ListenerSource):
+        return ""
+    try:
+        found = await place.runtime.listeners(place.container_id)
+    except ContainerRuntimeError as error:
+        return f"where it listens is not known: {error}"
+    return why_refused(refused_at, narrow_to_container(found, chosen.pod))
+
+
+async def locate_container(
+    runtime: Runtime,
+    chosen: ChosenProbe,
+    words: Sequence[str],
+    clock: Clock,
+    notes: Notes,
+) -> ContainerLocation:
+    """Return where the container runs: in a pod of ours, or as somebody else's.
+
+    Raises:
+        RuntimeUnavailableError: it does not run.
+        UsageError: the words fit no container, or more than one.
+    """
+    if not words:
+        for pod in await runtime.relist():
+            is_it = (pod.namespace, pod.name) == (
+                chosen.pod.namespace,
+                chosen.pod.name,
+            )
+            if is_it and (place := _in(pod, chosen, runtime)):
+                return place
+    if isinstance(runtime, UnmanagedSource):
+        only = replace(
+            without_creation_fields(chosen.pod),
+            init_containers=(),
+            containers=(chosen.container,),
+        )
+        attached = await attach(
+            runtime, [only], AttachOptions(tuple(words), looks_once=True), clock, notes
+        )
+        (pod,) = await attached.relist()
+        if place := _in(pod, chosen, attached):
+            return place
+    name = f"{chosen.pod.name}/{chosen.container.name}"
+    raise RuntimeUnavailableError(f"{name} does not run on {runtime.name}")
+
+
+def _in(
+    pod: RuntimePodStatus, chosen: ChosenProbe, runtime: Runtime
+) -> ContainerLocation | None:
+    newest = pod.newest(chosen.container.name)
+    if newest is None or newest.state is not RuntimeState.RUNNING:
+        return None
+    return ContainerLocation(
+        runtime, newest.container_id, pod.ips[0] if pod.ips else ""
+    )
+
+
+def _prober(runtime: Runtime, clock: Clock) -> Prober:
+    dial_address = runtime if isinstance(runtime, DialAddress) else None
+    prober = ProbeDispatcher(runtime, clock, dial_address)
+    if isinstance(runtime, AttachedRuntime):
+        return ContainerAddressProber(prober, runtime.address_of)
+    return prober
+
+
+def _lines(chosen: ChosenProbe, report: ProbeReport, view: View) -> Iterator[str]:
+    place, outcome = report.place, report.outcome
+    where = f" at {place.pod_ip}" if place.pod_ip else ""
+    words = format_handler(chosen.probe, view)
+    yield view.safe(f"{_label(chosen)}: {words} in {place.container_id}{where}")
+    for number, attempt in enumerate(outcome.attempts, start=1):
+        prefix = f"attempt {number}: " if len(outcome.attempts) > 1 else ""
+        detail = f" ({view.safe(attempt.detail)})" if attempt.detail else ""
+        duration = format_duration(attempt.duration)
+        yield f"{prefix}{_result_text(attempt)} in {duration}{detail}"
+        text = attempt.output if attempt.error is None else attempt.error
+        for line in text.splitlines():
+            yield f"  {view.safe(line)}"
+    if report.hint:
+        yield f"hint: {view.safe(report.hint)}"
+    if (found := report.finding) is not None:
+        yield view.safe(f"finding: {found.severity}: {found} ({found.rule})")
+
+
+def _as_json(chosen: ChosenProbe, report: ProbeReport, view: View) -> dict[str, object]:
+    place, outcome = report.place, report.outcome
+    return {
+        "namespace": chosen.pod.namespace,
+        "pod": chosen.pod.name,
+        "container": chosen.container.name,
+        "containerID": place.container_id,
+        "probe": chosen.probe_type.lower(),
+        "result": _result_text(outcome.last),
+        "hint": view.mask.text(report.hint) or None,
+        "finding": None
+        if report.finding is None
+        else _problem_json(report.finding, view),
+        "attempts": [
+            {
+                "result": _result_text(attempt),
+                "ms": attempt.duration / _MILLISECOND,
+                "detail": view.mask.text(attempt.detail),
+                "output": view.mask.text(attempt.output),
+                "error": None
+                if attempt.error is None
+                else view.mask.text(attempt.error),
+            }
+            for attempt in outcome.attempts
+        ],
+    }
+
+
+def _problem_json(problem: Problem, view: View) -> dict[str, object]:
+    return {
+        "rule": problem.rule,
+        "severity": problem.severity,
+        "place": str(problem.position),
+        "path": problem.path,
+        "message": view.mask.text(problem.message),
+    }
+
+
+def _result_text(attempt: Attempt) -> str:
+    return "errored" if attempt.error is not None else attempt.result.value
+
+
+def _label(chosen: ChosenProbe) -> str:
+    name = f"{chosen.pod.name}/{chosen.container.name}"
+    return f"{name} {chosen.probe_type.lower()}"

@@ -1,0 +1,154 @@
+"""`probetui why`: a report on containers, from the record of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from probetui.analysis.container_history import SessionHistory
+from probetui.cli.option_values import recorded_runtime
+from probetui.cli.printing import print_line
+from probetui.cli.session.autosave import LAST, last_session, sessions_folder
+from probetui.errors import NothingToDoError, UsageError
+from probetui.k8s.pod import Pod
+from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import FieldValidation
+from probetui.manifest.yaml.parser import SourceFile
+from probetui.presentation.container.table import object_name, pod_names
+from probetui.presentation.container.why import why_report
+from probetui.presentation.text.view import TimeFormatter, View
+from probetui.presentation.tick.why import WhyContext
+from probetui.record.masking import Mask, find_pod_secrets
+from probetui.record.reader import Recording, read_recording
+from probetui.suggestions import nearest_hint
+
+_MOST_ARGUMENTS = 2
+
+
+class _Request(NamedTuple):
+    """The record (None: the last session's) and the container (empty: all)."""
+
+    path: Path | None
+    name: str
+
+
+class _RecordedSession(NamedTuple):
+    """A session as recorded: its pods by UID, and its history."""
+
+    pods: Mapping[str, Pod]
+    names: Mapping[str, str]
+    past: SessionHistory
+    view: View
+
+
+def print_report(arguments: Sequence[str]) -> int:
+    """Print why containers ended; return the exit status, which is 0.
+
+    Raises:
+        UsageError: there is no container of that name.
+        RecordError: the record cannot be read.
+        NothingToDoError: there is no record, or no container in it.
+    """
+    wanted = _parse_arguments(arguments)
+    path = wanted.path or _last_record()
+    recording = read_recording(path)
+    if recording.problem:
+        print_line(f"probetui: {path}: {recording.problem}", err=True)
+    told = _load_session(recording)
+    for number, key in enumerate(_selected_containers(told, wanted.name, path)):
+        if number:
+            print_line()
+        for line in why_report(_case(told, key), told.past, key[0]):
+            print_line(line)
+    return 0
+
+
+def _parse_arguments(arguments: Sequence[str]) -> _Request:
+    """Tell the record from the container: a record is a file, or has its suffix."""
+    if len(arguments) > _MOST_ARGUMENTS:
+        raise UsageError("why takes at most a record and POD/CONTAINER")
+    files = [argument for argument in arguments if _is_record(argument)]
+    names = [argument for argument in arguments if not _is_record(argument)]
+    if len(files) > 1 or len(names) > 1:
+        kind = "records" if len(files) > 1 else "containers"
+        raise UsageError(f"why takes one record and one POD/CONTAINER, not two {kind}")
+    return _Request(Path(files[0]) if files else None, names[0] if names else "")
+
+
+def _is_record(argument: str) -> bool:
+    return argument.endswith((".jsonl", ".jsonl.gz")) or Path(argument).is_file()
+
+
+def _last_record() -> Path:
+    path = last_session()
+    if path is None:
+        raise NothingToDoError(
+            f"no session has been saved yet ({sessions_folder() / LAST}); name a "
+            "record, which `probetui run --record FILE` writes"
+        )
+    return path
+
+
+def _load_session(recording: Recording) -> _RecordedSession:
+    pods = _pods(recording)
+    past = SessionHistory(recording.entries)
+    past.feed(recording.entries, 0)
+    started_at = datetime.fromisoformat(recording.session.ts)
+    now = recording.entries[-1].at if recording.entries else started_at
+    mask = Mask(find_pod_secrets(pods.values()))
+    known = {
+        uid: pods.get(uid) or Pod(uid, name, namespace)
+        for uid, (namespace, name) in recording.pods.items()
+    }
+    reach = recorded_runtime(recording.session.options).reach
+    view = View(TimeFormatter(now, started_at), mask=mask, reach=reach)
+    return _RecordedSession(pods, pod_names(known.values()), past, view)
+
+
+def _pods(recording: Recording) -> dict[str, Pod]:
+    """Return the pods that the session began with, as their manifests have them."""
+    sources = [
+        SourceFile(manifest.name, manifest.text.encode("utf-8", "surrogatepass"))
+        for manifest in recording.session.manifests
+    ]
+    manifests = load_manifests(sources, validation=FieldValidation.IGNORE)
+    return {pod.pod.uid: pod.pod for pod in manifests.loaded}
+
+
+def _selected_containers(
+    told: _RecordedSession, name: str, path: Path
+) -> list[tuple[str, str]]:
+    keys = told.past.containers()
+    if not keys:
+        raise NothingToDoError(f"{path}: it has no containers")
+    if not name:
+        ended = [key for key in keys if told.past.container(*key).last_ends]
+        return ended or keys
+    names = {key: object_name(told.names, *key) for key in keys}
+    chosen = [key for key, known in names.items() if _is_named(name, known)]
+    if not chosen:
+        known_names = list(names.values())
+        raise UsageError(
+            f'"{name}" is not in {path} (has: {", ".join(known_names)})'
+            f"{nearest_hint(name, known_names)}"
+        )
+    return chosen
+
+
+def _is_named(name: str, known: str) -> bool:
+    pod, _, container = known.rpartition("/")
+    return name in {known, pod, container}
+
+
+def _case(told: _RecordedSession, key: tuple[str, str]) -> WhyContext:
+    pod_uid, container_name = key
+    return WhyContext(
+        told.pods.get(pod_uid),
+        object_name(told.names, pod_uid, container_name),
+        container_name,
+        told.past.pod_ip(pod_uid),
+        told.past.container(pod_uid, container_name),
+        told.view,
+    )

@@ -1,0 +1,79 @@
+"""Shell completion of words that only the manifests or the program know.
+
+Completion must never fail or print: with nothing to offer it offers nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+from probetui.cli.late_calls import load_late
+from probetui.errors import ProbetuiError
+from probetui.safe_text import safe_line
+
+
+def complete_containers(
+    ctx: click.Context, _option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the containers of the manifests that the line names so far."""
+    names = (container for _, container in _container_names(ctx))
+    return _items_starting_with(incomplete, names)
+
+
+def complete_container_targets(
+    ctx: click.Context, _option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the first part of `CONTAINER=NAME_OR_ID`; the rest is the runtime's.
+
+    A container name that several pods have follows the pod's name.
+    """
+    found = _container_names(ctx)
+    counts = Counter(name for _, name in found)
+    words = (
+        f"{name}=" if counts[name] == 1 else f"{pod}/{name}=" for pod, name in found
+    )
+    return _items_starting_with(incomplete, words)
+
+
+def _container_names(ctx: click.Context) -> list[tuple[str, str]]:
+    """Return the names of pods and their containers."""
+    filenames = ctx.params.get("filenames") or ()
+    options = load_late("cli.pods:ManifestOptions")(
+        filenames=tuple(filename for filename in filenames if filename != "-"),
+        recursive=bool(ctx.params.get("recursive")),
+    )
+    try:
+        pods = load_late("cli.pods:load_pods")(options).pods
+    except ProbetuiError:
+        return []
+    return [
+        (pod.name, container.name) for pod in pods for container in pod.all_containers()
+    ]
+
+
+def complete_themes(
+    _ctx: click.Context, _option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the themes of the screen."""
+    user_themes, _ = load_late("cli.session.appearance:load_user_themes")()
+    names = load_late("tui.themes:theme_names")(user_themes)
+    return _items_starting_with(incomplete, names)
+
+
+def complete_lessons(
+    _ctx: click.Context, _option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the built-in lessons."""
+    return _items_starting_with(incomplete, load_late("cli.lessons:lesson_names")())
+
+
+def _items_starting_with(start: str, words: Iterable[str]) -> list[CompletionItem]:
+    # A line break would end a word of the answer, and the shell prints what it gets.
+    found = sorted(
+        {word for word in words if word.startswith(start) and safe_line(word) == word}
+    )
+    return [CompletionItem(word) for word in found]

@@ -1,0 +1,1 @@
+"""Images that probetui pulled: recorded, listed and collected."""

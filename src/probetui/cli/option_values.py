@@ -1,0 +1,102 @@
+"""The values of options as dataclasses: runtime, screen, session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from probetui.analysis.reproduce import CommandLineReach
+
+T = TypeVar("T")
+
+
+def pick_options(kind: type[T], params: Mapping[str, Any]) -> T:
+    """Make a dataclass of those parameters that are its fields.
+
+    A command without one of them leaves it at its default.
+    """
+    names = (field.name for field in fields(kind))  # type: ignore[arg-type]  # a dataclass
+    return kind(**{name: params[name] for name in names if name in params})
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptions:
+    """Which container runtime, and how pods are run on it."""
+
+    runtime: str = "auto"
+    context: str | None = None
+    host: str | None = None
+    runtime_endpoint: str | None = None
+
+    @property
+    def reach(self) -> CommandLineReach:
+        """What the runtime's own programs have to be told to reach it."""
+        return CommandLineReach.by(
+            host=self.host,
+            context=self.context,
+            runtime_endpoint=self.runtime_endpoint,
+        )
+
+
+def recorded_runtime(options: Mapping[str, Any]) -> RuntimeOptions:
+    """Return how a recorded session reached its runtime; what cannot be is left out."""
+    possible = {
+        name: value
+        for name, value in options.items()
+        if value is None or isinstance(value, str)
+    }
+    return pick_options(RuntimeOptions, possible)
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenChoices:
+    """How the screen looks, by the names of the options."""
+
+    theme: str | None = None
+    color: str = "auto"
+    ascii: bool = False
+    no_motion: bool = False
+    no_mouse: bool = False
+    pause_opens_step: bool = True
+    keymap: Path | Mapping[str, object] | None = None
+    read_only: bool = False
+    show_secrets: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How a session runs, ends and is shown, by the names of the options."""
+
+    until: str | None
+    timeout: timedelta | None
+    output: str
+    containers: tuple[str, ...]
+    types: tuple[str, ...]
+    record: str | None
+    since_start: bool
+    show_secrets: bool
+    form: str | None
+    paused: bool
+    log_file: Path | None
+    log_level: str
+    verbose: bool
+    quiet: bool
+    exec_errors: str = "cri"
+    kubelet_age: str = "old"
+    seed: int | None = None
+    watch: bool = False
+    metrics: str | None = None
+    image_gc: bool = False
+    pull: str | None = None
+    keep: bool = False
+    act: bool = True
+    freeze: bool = False
+    time_scale: float | None = None
+    play_for: timedelta | None = None
+    autosave: bool = False
+    autosave_limit: int = 1 << 30
+    no_findings: bool = False
+    runtime_events: bool = False

@@ -1,0 +1,95 @@
+"""What pods may do to this machine, told before they start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from probetui.analysis.findings import Finding
+from probetui.analysis.host_access import host_access_findings
+from probetui.cli.printing import Notes
+from probetui.cli.runtimes import PROCESS
+from probetui.manifest.manifests import LoadedPod
+from probetui.manifest.problem import Problem
+
+_MOST_LINES = 12
+
+
+class HostAccessWarning:
+    """Warns once of what pods may do to the machine that they run on.
+
+    Args:
+        notes: where warnings go.
+        is_wanted: whether findings are reported.
+        trusts: the pods are not those of a person's manifests, but of a lesson.
+
+    Attributes:
+        texts: every warning so far, for a screen that covers it afterwards.
+    """
+
+    def __init__(self, notes: Notes, *, is_wanted: bool, trusts: bool) -> None:
+        self._notes = notes
+        self._is_wanted = is_wanted
+        self._trusts = trusts
+        self._kind = ""
+        self._known: set[tuple[str, Finding]] = set()
+        self.texts: list[str] = []
+
+    def warn(self, loaded: Sequence[LoadedPod], kind: str) -> None:
+        """Warn of what is not reported yet of pods that are about to start.
+
+        Args:
+            loaded: the pods.
+            kind: of the runtime.
+        """
+        self._kind = kind
+        if self._trusts or not loaded:
+            return
+        if kind == PROCESS:
+            self._warn(_NO_SANDBOX_FOR_ROOT if os.geteuid() == 0 else _NO_SANDBOX)
+            return
+        if not self._is_wanted:
+            return
+        for pod in loaded:
+            self._warn_of_pod(pod)
+
+    def warn_again(self, loaded: Sequence[LoadedPod]) -> None:
+        """Warn of what is new in manifests that were read again."""
+        if self._kind not in {"", PROCESS}:
+            self.warn(loaded, self._kind)
+
+    def _warn_of_pod(self, loaded: LoadedPod) -> None:
+        name = f"{loaded.pod.namespace}/{loaded.pod.name}"
+        found = [
+            finding
+            for finding in dict.fromkeys(host_access_findings(loaded.pod))
+            if (name, finding) not in self._known
+        ]
+        if not found:
+            return
+        self._known.update((name, finding) for finding in found)
+        lines = [
+            f"  {_problem(loaded, finding)} [{finding.rule}]"
+            for finding in found[:_MOST_LINES]
+        ]
+        if len(found) > _MOST_LINES:
+            lines.append(f"  and {len(found) - _MOST_LINES} more: see probetui check")
+        self._warn("\n".join([f"what {name} may do to this machine:", *lines]))
+
+    def _warn(self, text: str) -> None:
+        self._notes.warning(text)
+        if not self._notes.is_quiet:
+            self.texts.append(text)
+
+
+_NO_SANDBOX = (
+    "plain processes are not isolated: the commands of the manifests can do anything "
+    "on this machine that you can"
+)
+_NO_SANDBOX_FOR_ROOT = f"{_NO_SANDBOX}, and you are root"
+
+
+def _problem(loaded: LoadedPod, finding: Finding) -> Problem:
+    return loaded.object.problem(
+        finding.path, finding.message, finding.severity, finding.rule
+    )

@@ -1,0 +1,489 @@
+"""Live sessions, the composition root: a runtime, an engine and a front end."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Coroutine, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, cast
+
+from probetui.cli import gc_tuning
+from probetui.cli.images.maintenance import ImageMaintenance
+from probetui.cli.late_calls import load_late
+from probetui.cli.printing import Notes
+from probetui.cli.runtimes import (
+    OwnPodsRuntime,
+    all_pods,
+    open_runtime,
+    remove_pods,
+    runtime_kind,
+    undo_leftover_faults,
+    unowned_pods,
+)
+from probetui.cli.session.attachment import attach, confirm_actions
+from probetui.cli.session.ending import (
+    CollectedErrors,
+    Interrupts,
+    end_pods,
+    remove_session_pods,
+)
+from probetui.cli.session.leases import LeaseRenewal
+from probetui.cli.session.locks import PodLocks
+from probetui.cli.session.outputs import SessionOutputs
+from probetui.cli.session.plan import Plan
+from probetui.cli.session.pod_registry import DesiredState, PodRegistry
+from probetui.cli.session.signal_watch import SignalWatch
+from probetui.cli.terminal import Form
+from probetui.debugger.commands import PauseProbes
+from probetui.descriptor_limit import raise_descriptor_limit
+from probetui.drive.clocks import LoopWatch, SystemClock
+from probetui.drive.executor import Executor
+from probetui.drive.realtime import RealtimeSession
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import SetObjects, SetPods
+from probetui.errors import ContainerRuntimeError, PodInUseError, UsageError
+from probetui.headless.follow import Follower, Sink
+from probetui.headless.verdict import EXIT_BUG, Verdict, decide_exit_status
+from probetui.ports import (
+    Clock,
+    ClockSource,
+    DialAddress,
+    EventSource,
+    ExecSource,
+    FaultInjector,
+    HookRunner,
+    ImageStore,
+    ImageUsers,
+    ListenerSource,
+    LogSource,
+    NodeSource,
+    Prober,
+    Runtime,
+    UnownedPod,
+    UnownedReason,
+    VolumeHost,
+)
+from probetui.probers.lifecycle_hooks import LifecycleHookRunner
+from probetui.probers.prober import ProbeDispatcher
+from probetui.runtimes.attached.addresses import (
+    ContainerAddressHookRunner,
+    ContainerAddressProber,
+)
+
+if TYPE_CHECKING:
+    from probetui.runtimes.attached.runtime import AttachedRuntime
+
+CLOSE_SECONDS = 10
+"""How long to wait for a runtime to close its connections."""
+
+_SEEDS = 2**32
+
+
+def run_session(plan: Plan) -> int:
+    """Run a session from its beginning to its end and return the exit status.
+
+    Raises:
+        RuntimeUnavailableError: no container runtime answers.
+        ContainerRuntimeError: what an earlier run left cannot be removed.
+        UsageError: another probetui runs one of the pods.
+        ManifestError: with `--strict`, the runtime does not support some fields.
+    """
+    raise_descriptor_limit()
+    with SignalWatch() as signals:
+        return asyncio.run(_live(plan, signals))
+
+
+async def _live(plan: Plan, signals: SignalWatch) -> int:
+    clock = SystemClock()
+    runtime = await open_runtime(
+        plan.runtime, clock, exec_errors=plan.options.exec_errors
+    )
+    if isinstance(runtime, ClockSource):
+        name = runtime.name
+        runtime.on_clock_offset(
+            lambda offset: plan.notes.warning(format_clock_offset(name, offset))
+        )
+    try:
+        if plan.warn_for_runtime is not None:
+            plan.warn_for_runtime(runtime_kind(runtime))
+        for sentence in await undo_leftover_faults(runtime):
+            plan.notes.note(sentence)
+        pod_registry = PodRegistry(plan.desired)
+        if plan.attachment is not None:
+            return await _run_attached(plan, pod_registry, runtime, clock, signals)
+        async with AsyncExitStack() as stack:
+            await _lock_pods(runtime, pod_registry, plan.notes, stack)
+            await _replace_leftovers(runtime, plan)
+            try:
+                return await _LiveSession(
+                    plan, pod_registry, runtime, clock, signals
+                ).run()
+            except BaseException as error:
+                # A bug, not an end: nothing may be left behind all the same.
+                if not plan.options.keep:
+                    await _remove_after_bug(runtime, pod_registry, plan.notes)
+                raise _first_cause(error) from error
+    finally:
+        await _close(runtime, plan.notes)
+
+
+async def _lock_pods(
+    runtime: Runtime, pod_registry: PodRegistry, notes: Notes, stack: AsyncExitStack
+) -> None:
+    """Lock and lease the pods for as long as the stack lasts.
+
+    Raises:
+        PodInUseError: another probetui runs one of them.
+    """
+    locks = stack.enter_context(PodLocks(runtime.name, pod_registry.pods))
+    lease = await stack.enter_async_context(
+        LeaseRenewal(runtime, pod_registry.pods, notes, pod_registry.drop_pod)
+    )
+
+    def admit(wanted: DesiredState) -> DesiredState:
+        held = locks.add(wanted.pods)
+        for pod, holder in held:
+            notes.error(str(PodInUseError(pod.namespace, pod.name, holder)))
+        theirs = {pod.uid for pod, _ in held}
+        pods = tuple(pod for pod in wanted.pods if pod.uid not in theirs)
+        lease.add([pod for pod in pods if pod not in pod_registry.all_known])
+        return wanted._replace(pods=pods)
+
+    pod_registry.set_admission(admit)
+
+
+async def _close(runtime: Runtime, notes: Notes) -> None:
+    """Close a runtime, which may have to undo faults that were injected."""
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await runtime.close()
+    except TimeoutError:
+        notes.warning(
+            f"{runtime.name} does not answer: what was frozen or cut off here may "
+            "still be so"
+        )
+    except ContainerRuntimeError as error:
+        notes.error(f"what was frozen or cut off here may still be so: {error}")
+
+
+async def _run_attached(
+    plan: Plan,
+    pod_registry: PodRegistry,
+    runtime: Runtime,
+    clock: Clock,
+    signals: SignalWatch,
+) -> int:
+    """Run a session on containers that exist; nothing of them is ever removed."""
+    assert plan.attachment is not None, "it is attached"  # noqa: S101  # for the type
+    attached = await attach(runtime, plan.pods, plan.attachment, clock, plan.notes)
+    if not await confirm_actions(attached, plan.attachment, plan.notes):
+        plan.notes.note("nothing was changed")
+        return 0
+    try:
+        return await _LiveSession(
+            plan, pod_registry, attached, clock, signals, attached
+        ).run()
+    except BaseExceptionGroup as error:
+        raise _first_cause(error) from error
+
+
+async def _remove_after_bug(
+    runtime: Runtime, pod_registry: PodRegistry, notes: Notes
+) -> None:
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await remove_session_pods(runtime, pod_registry.all_known)
+    except TimeoutError:
+        notes.error(
+            f"containers may be left: {runtime.name} does not answer; see `probetui ls`"
+        )
+    except Exception as error:  # noqa: BLE001  # the bug before is what is reported
+        notes.error(f"containers may be left: {error}; see `probetui ls`")
+
+
+def format_clock_offset(runtime_name: str, offset: timedelta) -> str:
+    """Return a warning that a runtime's clock differs from this machine's."""
+    seconds = offset.total_seconds()
+    if abs(seconds) < 1:
+        return (
+            f"the clock of {runtime_name} agrees with the clock of this session again"
+        )
+    way = "ahead of" if seconds > 0 else "behind"
+    return (
+        f"the clock of {runtime_name} is {abs(seconds):.1f}s {way} the clock of "
+        "this session; its times are corrected"
+    )
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Return the first error of a group; the others stay with it as its context."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+async def _replace_leftovers(runtime: Runtime, plan: Plan) -> None:
+    """Remove other pods with the same names that an earlier run left."""
+    uids = {pod.uid for pod in plan.pods}
+    names = {(pod.namespace, pod.name) for pod in plan.pods}
+    for other in await unowned_pods(runtime):
+        status = other.status
+        if status.pod_uid in uids or (status.namespace, status.name) in names:
+            raise UsageError(_conflict_text(runtime, other))
+    found = await all_pods(runtime)
+    old = [
+        status
+        for status in found
+        if status.pod_uid not in uids and (status.namespace, status.name) in names
+    ]
+    for status in old:
+        plan.notes.note(f"removing {status.namespace}/{status.name} of an earlier run")
+    await remove_pods(runtime, old, grace_period_seconds=0)
+
+
+def _conflict_text(runtime: Runtime, pod: UnownedPod) -> str:
+    """Return why a pod that exists already is not taken over, and what to do."""
+    name = f"{pod.status.namespace}/{pod.status.name}"
+    if pod.claim is UnownedReason.UNVERIFIED:
+        return (
+            f"pod {name} is on {runtime.name} already: it looks as if version 0.1 made "
+            "it, which kept no list of its pods; `probetui down --unverified -f FILE` "
+            "removes it"
+        )
+    return (
+        f"pod {name} is on {runtime.name} already: {pod.made_by or 'another user'} "
+        "made it; `probetui down --all-users -f FILE` removes it"
+    )
+
+
+class _LiveSession:
+    """One session; `attached` is the runtime of one that attaches."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        pod_registry: PodRegistry,
+        runtime: Runtime,
+        clock: Clock,
+        signals: SignalWatch,
+        attached: AttachedRuntime | None = None,
+    ) -> None:
+        self._plan = plan
+        self._pod_registry = pod_registry
+        self._runtime = runtime
+        self._clock = clock
+        self._signals = signals
+        self._started_at = clock.now()
+        self._mask = pod_registry.make_mask(hides=not plan.options.show_secrets)
+        self._config = plan.kubelet_config(default_seed=secrets.randbelow(_SEEDS))
+        self._attached = attached
+        if attached is not None:
+            self._config = replace(
+                self._config, restarts=attached.can_start, creates=False
+            )
+        self._images = self._image_maintenance()
+        self._outputs = SessionOutputs(plan, pod_registry, self._mask, self._started_at)
+
+    async def run(self) -> int:
+        """Run the session and return the exit status."""
+        session = await self._make_session()
+        options = self._plan.options
+        sinks = self._outputs.open(session.runtime_name, self._config)
+        errors, verdict = CollectedErrors(), Verdict("bug", EXIT_BUG)
+        async with asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
+            if options.metrics is not None:
+                sinks.append(await self._serve_metrics(options.metrics, stack))
+            follower = Follower(
+                session,
+                sinks,
+                self._plan.watch,
+                ends_with_pods=self._plan.form is Form.LINES and not options.watch,
+            )
+            session.on_bug = follower.fail
+
+            async def supervise(work: Awaitable[None]) -> None:
+                """Have an error end the session, so that its pods are stopped."""
+                try:
+                    await work
+                except Exception as error:  # noqa: BLE001  # it is raised in the end
+                    follower.fail(error)
+
+            tasks.create_task(supervise(session.run()))
+            background = [
+                tasks.create_task(supervise(work)) for work in self._background_tasks()
+            ]
+            interrupts = Interrupts(follower, self._signals, self._remaining_pods)
+            stack.callback(session.stop)
+            with errors.caught(), self._outputs, follower, interrupts:
+                try:
+                    verdict = await self._show(session, follower)
+                except Exception as error:  # noqa: BLE001  # the pods are stopped first
+                    follower.fail(error)
+                    verdict = await follower.verdict()
+                with errors.caught():
+                    verdict = decide_exit_status(verdict, session.snapshot)
+                for task in background:
+                    task.cancel()
+                with errors.caught():
+                    if self._images is not None:
+                        await self._images.finish()
+                verdict = await self._end(session, interrupts, verdict)
+        with errors.caught():
+            self._outputs.close(verdict, self._clock.now())
+        errors.errors[:0] = follower.errors
+        errors.raise_first()
+        return verdict.exit_status
+
+    def _background_tasks(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """Yield what runs for as long as the session does."""
+        plan = self._plan
+        if plan.options.watch and plan.source is not None:
+            # Late: few sessions watch files.
+            watch_manifests = load_late("cli.session.manifest_watch:watch_manifests")
+            yield watch_manifests(
+                plan.source.filenames,
+                plan.reload,
+                self._pod_registry.apply,
+                plan.notes,
+            )
+        if self._images is not None:
+            yield self._images.run()
+
+    def _remaining_pods(self) -> str:
+        """Return the names of the pods that stay if the program ends now."""
+        if self._attached is not None:
+            return ""
+        return ", ".join(pod.name for pod in self._pod_registry.all_known)
+
+    async def _serve_metrics(self, address: str, stack: AsyncExitStack) -> Sink:
+        """Serve metrics until the stack ends, and return what counts them."""
+        # Late: few sessions are scraped.
+        serve = load_late("cli.session.metrics_server:serve_probe_metrics")
+        metrics, host, port = await stack.enter_async_context(serve(address))
+        self._pod_registry.subscribe(metrics.register_pods)
+        self._plan.notes.note(f"metrics at http://{host}:{port}/metrics")
+        sink: Sink = metrics
+        return sink
+
+    async def _make_session(self) -> RealtimeSession:
+        """Return the session; its pods have been sent to the engine."""
+        own = OwnPodsRuntime(self._runtime)
+        self._pod_registry.subscribe(own.add_pods)
+        runtime = cast("Runtime", own)
+        if self._images is not None:
+            runtime = self._images.recording_pulls(runtime)
+        capable = self._runtime
+        listeners = capable if isinstance(capable, ListenerSource) else None
+        if listeners is not None:
+            self._config = replace(self._config, finds_listeners=True)
+        if isinstance(capable, NodeSource):
+            self._config = replace(self._config, node=await capable.node())
+        dial_address = capable if isinstance(capable, DialAddress) else None
+        loop_watch = LoopWatch(self._clock)
+        prober: Prober = ProbeDispatcher(
+            runtime, self._clock, dial_address, lost_time=loop_watch
+        )
+        hooks: HookRunner = LifecycleHookRunner(runtime, dial_address)
+        if self._attached is not None:
+            prober = ContainerAddressProber(prober, self._attached.address_of)
+            hooks = ContainerAddressHookRunner(hooks, self._attached.address_of)
+        session = RealtimeSession(
+            Engine(self._config, self._started_at),
+            Executor(
+                runtime,
+                prober,
+                hooks,
+                self._clock,
+                capable if isinstance(capable, VolumeHost) else None,
+                capable if isinstance(capable, ImageUsers) else None,
+                capable if isinstance(capable, FaultInjector) else None,
+                listeners,
+            ),
+            self._clock,
+            runtime_name=await self._runtime_name(),
+            events=capable if isinstance(capable, EventSource) else None,
+            execs=self._exec_source(),
+            logs=capable if isinstance(capable, LogSource) else None,
+            fault_injector=capable if isinstance(capable, FaultInjector) else None,
+            loop_watch=loop_watch,
+            on_input=lambda item, now: self._outputs.on_input(
+                item, now, len(session.journal)
+            ),
+        )
+        if self._plan.options.paused:
+            session.send(PauseProbes())
+        self._pod_registry.subscribe_objects(
+            lambda objects: session.send(SetObjects(tuple(objects)))
+        )
+        self._pod_registry.subscribe(
+            lambda pods: session.send(
+                SetPods(tuple(pods), dict(self._pod_registry.places))
+            )
+        )
+        return session
+
+    def _exec_source(self) -> ExecSource | None:
+        """Return what reports commands that others run, if that was asked for."""
+        if not self._plan.options.runtime_events:
+            return None
+        attached, runtime = self._attached, self._runtime
+        if isinstance(runtime, ExecSource) and (
+            attached is None or attached.tells_of_execs
+        ):
+            return runtime
+        self._plan.notes.warning(
+            f"--runtime-events: {runtime.name} does not report commands that others run"
+        )
+        return None
+
+    def _image_maintenance(self) -> ImageMaintenance | None:
+        """Return what collects the images, None for a runtime without images."""
+        wanted, notes = self._plan.options.image_gc, self._plan.notes
+        if isinstance(self._runtime, ImageStore):
+            return ImageMaintenance(self._runtime, self._clock, notes, collects=wanted)
+        if wanted:
+            notes.warning(f"--image-gc: {self._runtime.name} has no images")
+        return None
+
+    async def _runtime_name(self) -> str:
+        """Return what the containers run on, and whether they are only watched."""
+        name = await self._runtime.version()
+        return name if self._config.kills else f"{name}, only watched"
+
+    async def _show(self, session: RealtimeSession, follower: Follower) -> Verdict:
+        plan = self._plan
+        if plan.form is Form.LINES:
+            plan.print_intro()
+            gc_tuning.freeze()
+            return await follower.verdict(plan.options.timeout)
+        # Late: the screen's library is slow to import.
+        show_screen = load_late("cli.session.screen:show_screen")
+        save = self._outputs.saver(follower.drain)
+        verdict: Verdict = await show_screen(
+            plan, session, follower, self._mask, save, pod_registry=self._pod_registry
+        )
+        return verdict
+
+    async def _end(
+        self, session: RealtimeSession, interrupts: Interrupts, verdict: Verdict
+    ) -> Verdict:
+        plan = self._plan
+        if verdict.message:
+            plan.notes.error(verdict.message)
+        if plan.attachment is not None:
+            return verdict
+        if plan.options.keep:
+            names = ", ".join(pod.name for pod in self._pod_registry.pods)
+            plan.notes.note(f"kept: {names}; `probetui down` removes them")
+            return verdict
+        return await end_pods(
+            session,
+            self._pod_registry.all_known,
+            self._runtime,
+            interrupts,
+            plan.notes,
+            verdict,
+        )

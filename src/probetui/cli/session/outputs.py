@@ -1,0 +1,248 @@
+"""Outputs of a session apart from the screen: plain lines, records, notes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from typing import Self
+
+from probetui.cli.files import STDOUT
+from probetui.cli.late_calls import load_late
+from probetui.cli.printing import Notes
+from probetui.cli.session.autosave import open_autosave, sessions_folder
+from probetui.cli.session.ending import CollectedErrors
+from probetui.cli.session.plan import Plan, Stdout
+from probetui.cli.session.pod_registry import PodRegistry
+from probetui.cli.session.recording import make_header, open_writer
+from probetui.cli.terminal import Form
+from probetui.engine.inputs import Input
+from probetui.errors import RecordError
+from probetui.headless.follow import Sink
+from probetui.headless.output import FilteredSink, LinePrinter, NoteForwarder
+from probetui.headless.verdict import Verdict
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.journal import JournalEntry
+from probetui.record.format import RecordContext
+from probetui.record.masking import Mask
+from probetui.record.writer import LINES_KEPT, SUFFIX, Recorder, RecordWriter
+from probetui.untrusted_files import open_output
+
+
+class SessionOutputs:
+    """Passes a session's journal, and the engine's inputs, to records and lines.
+
+    Args:
+        plan: what was asked for.
+        pod_registry: the pods, as they change.
+        mask: what is not to be shown.
+        started_at: when the session began.
+        goes_back: the session may go back in time, to any entry.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        pod_registry: PodRegistry,
+        mask: Mask,
+        started_at: datetime,
+        *,
+        goes_back: bool = False,
+    ) -> None:
+        self._goes_back = goes_back
+        self._plan = plan
+        self._pod_registry = pod_registry
+        self._mask = mask
+        self._started_at = started_at
+        self._recorders: list[Recorder] = []
+        self._whole: list[Recorder] = []
+        self._writers: list[RecordWriter] = []
+        self._printer: LinePrinter | None = None
+        self._saved: RecordWriter | None = None
+
+    def saver(self, drain: Callable[[], None]) -> Callable[[], str] | None:
+        """Return what copies the record so far to a new file, and returns its name.
+
+        None if nothing is recorded.
+
+        Args:
+            drain: records everything that has happened.
+        """
+        saved = self._saved
+        if saved is None:
+            return None
+
+        def save() -> str:
+            drain()
+            saved.flush()
+            return str(_copy_record(Path(saved.name), Path.cwd()))
+
+        return save
+
+    def open(self, runtime_name: str, config: KubeletConfig) -> list[Sink]:
+        """Return the sinks of the journal; records get their header.
+
+        Raises:
+            RecordError: the header of `--record` cannot be written.
+        """
+        plan, options = self._plan, self._plan.options
+        sinks: list[Sink] = []
+        # Records first: what is printed has been saved.
+        if options.autosave and (saved := self._open_autosave()) is not None:
+            sinks.append(self._record(saved, runtime_name, config, is_asked_for=False))
+            self._saved = saved
+        if plan.record is not None:
+            sinks.append(self._record(plan.record, runtime_name, config))
+            self._saved = self._saved or plan.record
+        if plan.stdout is Stdout.RECORDS:
+            sinks.append(self._record(open_writer(STDOUT), runtime_name, config))
+        if plan.stdout is Stdout.SELECTED_RECORDS:
+            sink = self._record(
+                open_writer(STDOUT),
+                runtime_name,
+                config,
+                is_whole=plan.selection.is_everything,
+            )
+            sinks.append(FilteredSink(sink, plan.selection))
+        if plan.stdout is Stdout.LINES:
+            lines = self._print_lines(acts=config.kills)
+            sinks.append(FilteredSink(lines, plan.selection))
+        if plan.form is Form.LINES:
+            sinks.append(NoteForwarder(self._print_note))
+        return sinks
+
+    def __enter__(self) -> Self:
+        """Accept entries."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Flush the records, also when a bug ends the session."""
+        errors = CollectedErrors()
+        for writer in self._writers:
+            with errors.caught():
+                writer.flush()
+        errors.raise_first()
+
+    def on_input(self, item: Input | None, now: datetime, sequence: int) -> None:
+        """Record an input that the engine is about to get; None only passes time."""
+        for recorder in self._whole:
+            recorder.note_input(item, now, sequence)
+
+    def rewind(self, kept: Sequence[JournalEntry], inputs: int, at: datetime) -> None:
+        """Keep only some entries and inputs, because the session went back in time."""
+        for recorder in self._whole:
+            recorder.rewind(kept, inputs, at)
+
+    def close(self, verdict: Verdict, now: datetime) -> None:
+        """Write the last lines, and why the session ended."""
+        errors = CollectedErrors()
+        with errors.caught(), suppress(BrokenPipeError):
+            if self._printer is not None:
+                self._printer.finish(now)
+        for recording in self._recorders:
+            with errors.caught(), suppress(BrokenPipeError):
+                recording.end(verdict.reason, verdict.exit_status, now)
+        errors.raise_first()
+
+    def _open_autosave(self) -> RecordWriter | None:
+        return open_autosave(sessions_folder(), self._plan.options.autosave_limit)
+
+    def _print_lines(self, *, acts: bool) -> Sink:
+        options = self._plan.options
+        # Late: the screen does not need it.
+        lines = load_late("presentation.plain.lines:PlainLines")(
+            started_at=self._started_at if options.since_start else None,
+            is_verbose=options.verbose,
+            mask=self._mask,
+            acts=acts,
+        )
+        self._pod_registry.subscribe(lines.register_pods)
+        stream = sys.stdout
+        self._printer = LinePrinter(lines, stream.buffer, stream.encoding)
+        return self._printer
+
+    def _record(
+        self,
+        writer: RecordWriter,
+        runtime_name: str,
+        config: KubeletConfig,
+        *,
+        is_whole: bool = True,
+        is_asked_for: bool = True,
+    ) -> Sink:
+        plan = self._plan
+        context = RecordContext(
+            started_at=self._started_at,
+            pods={pod.uid: pod for pod in plan.pods},
+            mask=self._mask,
+        )
+        recording = Recorder(
+            writer,
+            context,
+            keeps_secrets=plan.options.show_secrets,
+            lines_kept=None if self._goes_back else LINES_KEPT,
+        )
+        self._pod_registry.subscribe(recording.register_pods)
+        recording.begin(
+            make_header(
+                plan.loaded,
+                runtime_name,
+                config,
+                plan.arguments,
+                show_secrets=plan.options.show_secrets,
+                objects=plan.objects,
+            )
+        )
+        if is_asked_for and recording.problem:
+            raise RecordError(f"--record {recording.problem}")
+        self._recorders.append(recording)
+        self._writers.append(writer)
+        if is_whole:
+            self._whole.append(recording)
+        return _WarningRecorder(recording, plan.notes) if is_asked_for else recording
+
+    def _print_note(self, text: str, is_fault: bool) -> None:  # noqa: FBT001  # a callback
+        notes = self._plan.notes
+        (notes.warning if is_fault else notes.note)(text)
+
+
+def _copy_record(path: Path, folder: Path) -> Path:
+    """Copy a record to a new name in a folder.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
+    suffix = ".jsonl.gz" if path.name.endswith(SUFFIX) else ".jsonl"
+    for number in count(1):
+        target = folder / f"probetui-session-{number}{suffix}"
+        try:
+            descriptor = open_output(target, os.O_CREAT | os.O_EXCL)
+            with os.fdopen(descriptor, "wb") as copy, path.open("rb") as source:
+                shutil.copyfileobj(source, copy)
+        except FileExistsError:  # also a link to nowhere, which is not followed
+            continue
+        except OSError as error:
+            raise RecordError(f"{target}: {error.strerror or error}") from error
+        return target
+    raise AssertionError("unreachable: count() never ends")
+
+
+class _WarningRecorder:
+    """A sink that records, and warns once when recording has stopped."""
+
+    def __init__(self, recorder: Recorder, notes: Notes) -> None:
+        self._recorder = recorder
+        self._notes = notes
+        self._has_warned = False
+
+    def consume(self, entries: Sequence[JournalEntry]) -> None:
+        """Record entries."""
+        self._recorder.consume(entries)
+        if self._recorder.problem and not self._has_warned:
+            self._has_warned = True
+            self._notes.warning(f"recording stopped: {self._recorder.problem}")

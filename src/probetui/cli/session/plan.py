@@ -1,0 +1,388 @@
+"""The plan of a session: options and manifests, checked before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from probetui.cli.files import STDIN, STDOUT
+from probetui.cli.late_calls import load_late
+from probetui.cli.lessons import OpenLesson
+from probetui.cli.log import start_log
+from probetui.cli.option_values import (
+    RuntimeOptions,
+    ScreenChoices,
+    SessionOptions,
+    pick_options,
+    recorded_runtime,
+)
+from probetui.cli.pods import (
+    ManifestOptions,
+    check_containers,
+    load_pods,
+    report_problems,
+)
+from probetui.cli.printing import Notes
+from probetui.cli.runtimes import SIM, candidate_engines, unsupported_fields_of
+from probetui.cli.session.attachment import AttachOptions, without_creation_fields
+from probetui.cli.session.host_access_warning import HostAccessWarning
+from probetui.cli.session.pod_registry import DesiredState
+from probetui.cli.session.recording import open_writer
+from probetui.cli.terminal import Form, Terminal, choose_form, take_keyboard
+from probetui.errors import ManifestError, ProbetuiError, UsageError
+from probetui.headless.condition import ConditionWatch, parse_condition
+from probetui.headless.output import EntryFilter
+from probetui.k8s.pod import Container, Pod, PullPolicy
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.config import KubeletConfig
+from probetui.manifest.manifests import (
+    LoadedConfigObject,
+    LoadedPod,
+    Manifests,
+    format_probe_positions,
+)
+from probetui.manifest.problem import Severity
+from probetui.record.writer import RecordWriter
+
+if TYPE_CHECKING:
+    from probetui.drive.scenario.script import Scenario
+
+_PULL_POLICIES = {
+    "missing": PullPolicy.IF_NOT_PRESENT,
+    "always": PullPolicy.ALWAYS,
+    "never": PullPolicy.NEVER,
+}
+
+
+class Stdout(Enum):
+    """What goes to standard output."""
+
+    LINES = "lines"
+    SELECTED_RECORDS = "selected records"
+    RECORDS = "records"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a session needs to know before it begins.
+
+    Attributes:
+        loaded: the pods as they were read.
+        pods: the same, with what the command line changes of them.
+        objects: the ConfigMaps and Secrets that they may refer to.
+        watch: what `--until` waits for.
+        selection: which entries are printed.
+        record: the file of `--record`.
+        arguments: the options as they go into the record.
+        intro: printed before anything else.
+        source: how to read the manifests again, None if they are in no files.
+        attachment: how to attach, None to run the pods.
+        scenario: the script of a simulation.
+        page: the lesson that the screen shows instead of `intro`.
+        warn_for_runtime: reports the fields that a kind of runtime does not support,
+            None if the kind was known and they have been reported.
+        host_access_warning: reports what the pods may do to this machine.
+    """
+
+    loaded: Sequence[LoadedPod]
+    pods: Sequence[Pod]
+    objects: Sequence[LoadedConfigObject]
+    runtime: RuntimeOptions
+    options: SessionOptions
+    screen: ScreenChoices
+    form: Form
+    watch: ConditionWatch | None
+    selection: EntryFilter
+    stdout: Stdout
+    record: RecordWriter | None
+    notes: Notes
+    arguments: Mapping[str, Any]
+    intro: str = ""
+    source: ManifestOptions | None = None
+    attachment: AttachOptions | None = None
+    scenario: Scenario | None = None
+    page: OpenLesson | None = None
+    warn_for_runtime: Callable[[str], None] | None = None
+    host_access_warning: HostAccessWarning | None = None
+
+    @property
+    def desired(self) -> DesiredState:
+        """What the manifests ask for."""
+        objects = tuple(config.value for config in self.objects)
+        places = format_probe_positions(self.loaded)
+        return DesiredState(tuple(self.pods), objects, places)
+
+    def reload(self) -> DesiredState:
+        """Read the manifests again and return what they ask for.
+
+        Raises:
+            UsageError: there are no files to read again.
+            ManifestError: what is wrong with the files, all of it.
+            NothingToDoError: nothing is left to run.
+        """
+        if self.source is None or self.source.reads_stdin:
+            raise UsageError("the manifests cannot be read a second time")
+        manifests = load_pods(self.source)
+        if self.host_access_warning is not None:
+            self.host_access_warning.warn_again(manifests.loaded)
+        pull = self.options.pull
+        pods = tuple(_with_pull_policy(pod, pull) for pod in manifests.pods)
+        places = format_probe_positions(manifests.loaded)
+        return DesiredState(pods, manifests.config_objects, places)
+
+    def kubelet_config(self, *, default_seed: int) -> KubeletConfig:
+        """Return the kubelet's configuration by the options of the session."""
+        options = self.options
+        config = KubeletConfig(
+            seed=default_seed if options.seed is None else options.seed,
+            kills=options.act,
+            restarts=options.act,
+            freezes=options.freeze,
+            tells_findings=not options.no_findings,
+        )
+        is_fresh = options.kubelet_age == "fresh"
+        return replace(config, age=timedelta()) if is_fresh else config
+
+    def print_intro(self) -> None:
+        """Print what there is to watch in a lesson."""
+        if self.intro:
+            self.notes.note(self.intro)
+
+
+def make_plan(
+    manifests: Manifests,
+    params: Mapping[str, Any],
+    intro: str = "",
+    source: ManifestOptions | None = None,
+    attachment: AttachOptions | None = None,
+) -> Plan:
+    """Return the plan of a session that runs these pods.
+
+    Warnings and notes about the manifests are printed on the way. Afterwards standard
+    input is the keyboard, if there will be a screen.
+
+    Args:
+        manifests: what was loaded, with at least one pod.
+        params: the command's parameters, by name.
+        intro: printed before anything else.
+        source: where the manifests came from, if they may be read again.
+        attachment: how to attach to containers that exist, instead of running pods.
+
+    Raises:
+        UsageError: an option cannot be used.
+        ManifestError: with `--strict`, the runtime does not support some fields.
+        RecordError: the record cannot be written.
+        ImpossibleConditionError: what `--until` waits for can never happen.
+    """
+    options = pick_options(SessionOptions, params)
+    start_log(options.log_file, options.log_level)
+    notes = Notes(quiet=options.quiet)
+    runtime = pick_options(RuntimeOptions, params)
+    _check_time_options(options, runtime)
+    host_access_warning = HostAccessWarning(
+        notes, is_wanted=not options.no_findings, trusts=source is None
+    )
+    warn_for_runtime = None
+    if attachment is None:
+        is_simulated = runtime.runtime == SIM  # then every field is supported
+        report_problems(manifests, notes, unsupported=not is_simulated)
+        strict = bool(params.get("strict"))
+        warn = partial(_warn_for_runtime, manifests, notes, strict, host_access_warning)
+        kind, *others = candidate_engines(runtime)
+        if others:
+            warn_for_runtime = warn
+        else:
+            warn(kind)
+        pods = [_with_pull_policy(pod, options.pull) for pod in manifests.pods]
+    else:
+        # Fields that matter when a container is created are not carried out here.
+        report_problems(manifests, notes)
+        pods = [without_creation_fields(pod) for pod in manifests.pods]
+    if options.watch and (source is None or source.reads_stdin):
+        raise UsageError("--watch: standard input cannot be read a second time")
+    plan = _complete_plan(
+        params,
+        options,
+        pick_options(ScreenChoices, params),
+        pods,
+        reads_stdin=STDIN in (params.get("filenames") or ()),
+        loaded=manifests.loaded,
+        objects=manifests.objects,
+        runtime=runtime,
+        notes=notes,
+        intro=intro,
+        source=source,
+        warn_for_runtime=warn_for_runtime,
+        host_access_warning=host_access_warning,
+    )
+    if attachment is None:
+        return plan
+    asks = plan.form is Form.SCREEN
+    return replace(plan, attachment=replace(attachment, asks=asks))
+
+
+def make_replay_plan(
+    pods: Sequence[Pod], params: Mapping[str, Any], recorded: Mapping[str, Any]
+) -> Plan:
+    """Return the plan of a replay of a session with these pods.
+
+    Args:
+        pods: all that were in it.
+        params: the command's parameters, by name.
+        recorded: those of the session.
+
+    Raises:
+        UsageError: an option cannot be used.
+        ImpossibleConditionError: what `--until` waits for can never happen.
+    """
+    options = pick_options(SessionOptions, params)
+    start_log(options.log_file, options.log_level)
+    return _complete_plan(
+        params,
+        options,
+        replace(pick_options(ScreenChoices, params), read_only=True),
+        pods,
+        reads_stdin=False,
+        loaded=(),
+        objects=(),
+        runtime=recorded_runtime(recorded),
+        notes=Notes(quiet=options.quiet),
+    )
+
+
+def _complete_plan(
+    params: Mapping[str, Any],
+    options: SessionOptions,
+    screen: ScreenChoices,
+    pods: Sequence[Pod],
+    *,
+    reads_stdin: bool,
+    **fields: Any,
+) -> Plan:
+    """Return a plan with how the session is shown, ended and recorded."""
+    check_containers(options.containers, pods)
+    watch = _condition_watch(options.until, pods)
+    if screen.theme is not None or screen.keymap is not None:
+        # Late: the screen's library is slow to import, and few choose these.
+        load_late("cli.session.appearance:load_appearance")(screen)
+    form = choose_form(
+        Terminal.here(),
+        wanted=options.form,
+        reads_stdin=reads_stdin,
+        records_to_stdout=options.record == STDOUT,
+    )
+    record = None
+    if options.record not in {None, STDOUT}:
+        record = open_writer(str(options.record))
+    if form is Form.SCREEN and reads_stdin:
+        take_keyboard()
+    return Plan(
+        pods=pods,
+        options=options,
+        screen=screen,
+        form=form,
+        watch=watch,
+        selection=_entry_filter(options),
+        stdout=_stdout(options, form),
+        record=record,
+        arguments=_arguments(params),
+        **fields,
+    )
+
+
+class ImpossibleConditionError(ProbetuiError):
+    """What `--until` waits for can never happen; known before anything is started."""
+
+
+def _check_time_options(options: SessionOptions, runtime: RuntimeOptions) -> None:
+    """Refuse options that only virtual time allows."""
+    given = {"--time-scale": options.time_scale, "--for": options.play_for}
+    for name, value in given.items():
+        if value is not None and runtime.runtime != SIM:
+            raise UsageError(f"{name} works in a simulation only")
+
+
+def _entry_filter(options: SessionOptions) -> EntryFilter:
+    types = [ProbeType(name.capitalize()) for name in options.types]
+    return EntryFilter(options.containers, types)
+
+
+def _warn_for_runtime(
+    manifests: Manifests,
+    notes: Notes,
+    strict: bool,  # noqa: FBT001  # bound long before it is called
+    host_access_warning: HostAccessWarning,
+    kind: str,
+) -> None:
+    """Warn of each field that a kind of runtime does not support, or refuse it.
+
+    Then report what the pods may do to this machine.
+    """
+    find_unsupported = unsupported_fields_of(kind)
+    problems = [
+        str(loaded.object.problem(*unsupported, Severity.WARNING, "runtime"))
+        for loaded in manifests.loaded
+        for unsupported in find_unsupported(loaded.pod)
+    ]
+    if problems and strict:
+        raise ManifestError(problems)
+    for problem in problems:
+        notes.warning(problem)
+    if kind != SIM:
+        host_access_warning.warn(manifests.loaded, kind)
+
+
+def _with_pull_policy(pod: Pod, pull: str | None) -> Pod:
+    if pull is None:
+        return pod
+    policy = _PULL_POLICIES[pull]
+
+    def changed(containers: Sequence[Container]) -> tuple[Container, ...]:
+        return tuple(
+            replace(container, image_pull_policy=policy) for container in containers
+        )
+
+    return replace(
+        pod,
+        init_containers=changed(pod.init_containers),
+        containers=changed(pod.containers),
+    )
+
+
+def _condition_watch(until: str | None, pods: Sequence[Pod]) -> ConditionWatch | None:
+    if until is None:
+        return None
+    try:
+        watch = ConditionWatch(parse_condition(until), pods)
+    except UsageError as error:
+        raise UsageError(f"--until: {error}") from error
+    if watch.impossible:
+        raise ImpossibleConditionError(
+            f"--until {until} can never happen: {watch.impossible}"
+        )
+    return watch
+
+
+def _stdout(options: SessionOptions, form: Form) -> Stdout:
+    if options.record == STDOUT:
+        return Stdout.RECORDS
+    if form is Form.SCREEN:
+        return Stdout.NOTHING
+    if options.output == "jsonl":
+        return Stdout.SELECTED_RECORDS
+    return Stdout.NOTHING if options.quiet else Stdout.LINES
+
+
+def _arguments(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options as JSON can say them, those that were not given left out."""
+    return {
+        name: value if isinstance(value, bool | int | str | list) else str(value)
+        for name, raw in params.items()
+        if (value := list(raw) if isinstance(raw, tuple) else raw)
+        not in (None, [], False)
+    }

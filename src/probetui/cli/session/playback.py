@@ -1,0 +1,219 @@
+"""Sessions on virtual time: simulations and replays, run and shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from probetui.cli import gc_tuning
+from probetui.cli.late_calls import load_late
+from probetui.cli.session.autosave import last_session_to_play
+from probetui.cli.session.ending import Interrupts
+from probetui.cli.session.outputs import SessionOutputs
+from probetui.cli.session.plan import Plan, make_replay_plan
+from probetui.cli.session.pod_registry import PodRegistry
+from probetui.cli.session.signal_watch import SignalWatch
+from probetui.cli.terminal import Form
+from probetui.drive.clocks import SystemClock, awake_ns
+from probetui.drive.playback.replay import ReplaySource
+from probetui.drive.playback.session import PlaybackSession
+from probetui.drive.playback.simulated import SimulatedSource
+from probetui.drive.playback.source import PlaybackSource
+from probetui.drive.scenario.script import NO_SCENARIO
+from probetui.drive.session_journal import SEEKABLE, SessionJournal
+from probetui.drive.simulation import Simulation
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import Input, SetObjects, SetPods
+from probetui.engine.snapshot import PlaybackKind
+from probetui.headless.follow import Follower
+from probetui.headless.verdict import (
+    EXIT_NO,
+    EXIT_OK,
+    EXIT_TIME_LIMIT,
+    Verdict,
+    decide_exit_status,
+)
+from probetui.kubelet.config import KubeletConfig
+from probetui.record.masking import Mask
+from probetui.record.reader import RecordingFile
+
+LONG_ENOUGH = timedelta(minutes=10)
+"""Simulated time after which a simulation without a screen or a limit ends."""
+
+PLAYED = "played"
+"""The reason when everything was played."""
+
+
+def run_simulation(plan: Plan) -> int:
+    """Run scripted pods on virtual time and return the exit status."""
+    scenario = plan.scenario or NO_SCENARIO
+    pod_registry = PodRegistry(plan.desired)
+    mask = pod_registry.make_mask(hides=not plan.options.show_secrets)
+    # A fixed seed: two runs of one script are the same.
+    config = plan.kubelet_config(default_seed=0)
+    outputs = SessionOutputs(plan, pod_registry, mask, scenario.start, goes_back=True)
+
+    def begin() -> Simulation:
+        simulation = Simulation(
+            Engine(config, scenario.start), scenario.world(), scenario.start
+        )
+        pods, objects, places = plan.desired
+        if objects:
+            simulation.schedule(SetObjects(objects), scenario.start)
+        simulation.schedule(SetPods(pods, dict(places)), scenario.start)
+        for at, command in scenario.commands(pods):
+            simulation.schedule(command, at)
+        return simulation
+
+    journal = SessionJournal(SEEKABLE)
+
+    def on_input(item: Input | None, now: datetime) -> None:
+        outputs.on_input(item, now, len(journal))
+
+    source = SimulatedSource(begin, on_input, journal)
+    return _PlaybackRun(plan, source, outputs, mask, "sim", _length(plan)).run(config)
+
+
+def _length(plan: Plan) -> timedelta | None:
+    """Return how long a simulation lasts at most, None for no limit."""
+    limits = (plan.options.play_for, plan.options.timeout)
+    lengths = [limit for limit in limits if limit is not None]
+    if not lengths and plan.form is Form.LINES and plan.watch is None:
+        return LONG_ENOUGH
+    return min(lengths, default=None)
+
+
+def replay_record(path: Path | None, params: Mapping[str, Any]) -> int:
+    """Replay a record and return the exit status.
+
+    Args:
+        path: the record; None is that of the last session.
+        params: the command's other parameters, by name.
+    """
+    record = RecordingFile(path or last_session_to_play())
+    plan = make_replay_plan(record.pods(), params, record.session.options)
+    source = ReplaySource(record)
+    mask = Mask()
+    outputs = SessionOutputs(
+        plan, PodRegistry(plan.desired), mask, source.now, goes_back=True
+    )
+    name, limit = record.session.runtime, plan.options.timeout
+    return _PlaybackRun(plan, source, outputs, mask, name, limit).run(KubeletConfig())
+
+
+class _PlaybackRun:
+    """One session on virtual time.
+
+    Args:
+        plan: what was asked for.
+        source: a simulation or a record.
+        outputs: where the journal goes.
+        mask: what is not to be shown.
+        runtime_name: for people.
+        length: session time after which it ends, None for no limit.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        source: PlaybackSource,
+        outputs: SessionOutputs,
+        mask: Mask,
+        runtime_name: str,
+        length: timedelta | None,
+    ) -> None:
+        self._plan = plan
+        self._source = source
+        self._outputs = outputs
+        self._mask = mask
+        self._length = length
+        pace = plan.options.time_scale
+        if pace is None and plan.form is Form.SCREEN:
+            pace = 1.0
+        self._session = PlaybackSession(
+            source,
+            SystemClock(awake_ns),
+            runtime_name=runtime_name,
+            pace=pace,
+            limit=None if length is None else source.now + length,
+        )
+
+    def run(self, config: KubeletConfig) -> int:
+        """Play the session to its end and return the exit status."""
+        with SignalWatch() as signals:
+            return asyncio.run(self._play(config, signals))
+
+    async def _play(self, config: KubeletConfig, signals: SignalWatch) -> int:
+        plan, session = self._plan, self._session
+        sinks = self._outputs.open(session.runtime_name, config)
+        is_simulated = self._source.kind is PlaybackKind.SIM
+        follower = Follower(
+            session,
+            sinks,
+            plan.watch,
+            ends_with_pods=is_simulated and plan.form is Form.LINES,
+        )
+
+        def rewind(entries: int, inputs: int, at: datetime) -> None:
+            follower.rewind(entries)
+            self._outputs.rewind(session.journal, inputs, at)
+
+        session.on_rewind = rewind
+        session.on_end = lambda: self._end(follower)
+        session.is_over = lambda: follower.is_over
+        if plan.options.paused:
+            # Show what is there from the beginning.
+            session.seek(self._source.now)
+        async with asyncio.TaskGroup() as tasks:
+            with self._outputs, follower, Interrupts(follower, signals):
+                playing = tasks.create_task(session.run())
+                verdict = await self._show(follower)
+                session.stop()
+                await playing
+        # A replay succeeds if the record could be played, however its session ended.
+        if is_simulated:
+            verdict = decide_exit_status(verdict, session.snapshot)
+        if verdict.message:
+            plan.notes.error(verdict.message)
+        if self._source.note:
+            plan.notes.warning(self._source.note)
+        self._outputs.close(verdict, session.snapshot.taken_at)
+        return verdict.exit_status
+
+    async def _show(self, follower: Follower) -> Verdict:
+        """Show the session until it ends, and return why it did."""
+        plan = self._plan
+        if plan.form is Form.LINES:
+            plan.print_intro()
+            gc_tuning.freeze()
+            return await follower.verdict()
+        # Late: the screen's library is slow to import.
+        show_screen = load_late("cli.session.screen:show_screen")
+        # The time limit is one of session time, not of the screen's.
+        unlimited = replace(plan, options=replace(plan.options, timeout=None))
+        save = self._outputs.saver(follower.drain)
+        verdict: Verdict = await show_screen(
+            unlimited, self._session, follower, self._mask, save
+        )
+        return verdict
+
+    def _end(self, follower: Follower) -> None:
+        """Decide what it means that the source has ended, or the length is reached."""
+        plan, options = self._plan, self._plan.options
+        end = self._source.end
+        has_more = end is None or self._source.now < end
+        if has_more and self._length is not None and self._length == options.timeout:
+            waited = f" before {plan.watch.condition}" if plan.watch else ""
+            message = f"the time limit was reached{waited}"
+            follower.end(Verdict("timeout", EXIT_TIME_LIMIT, message))
+        elif plan.watch is not None:
+            message = f"the session ended before {plan.watch.condition}"
+            follower.end(Verdict(PLAYED, EXIT_NO, message))
+        elif plan.form is Form.LINES or end is None:
+            if self._length == LONG_ENOUGH and options.play_for is None:
+                plan.notes.note("simulated 10 minutes; use --for to simulate longer")
+            follower.end(Verdict(PLAYED, EXIT_OK))

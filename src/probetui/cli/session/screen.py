@@ -1,0 +1,304 @@
+"""The screen of a session: made, shown and closed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Literal
+
+from probetui.analysis.reproduce import CommandLineReach
+from probetui.cli import gc_tuning
+from probetui.cli.lessons import OpenLesson
+from probetui.cli.option_values import ScreenChoices
+from probetui.cli.printing import NoteLevel
+from probetui.cli.session.appearance import Appearance, load_appearance
+from probetui.cli.session.plan import Plan
+from probetui.cli.session.pod_registry import PodRegistry
+from probetui.drive.session import FaultTarget, Session, SupportsLogs
+from probetui.headless.follow import Follower
+from probetui.headless.verdict import EXIT_OK, Verdict
+from probetui.k8s.runtime import ContainerID
+from probetui.presentation.pod import pod_changes
+from probetui.record.masking import Mask
+from probetui.tui import app
+from probetui.tui.host_services import (
+    CurrentLesson,
+    HostServices,
+    ManifestCopy,
+    ManifestReload,
+    Timings,
+)
+from probetui.tui.options import ScreenOptions
+from probetui.tui.services.terminal_background import is_light_by_environment
+from probetui.tui.themes import theme_for_background
+
+_INTRO_SECONDS = 30
+_STDIN = 0
+_BEST_SHELL = ("sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
+
+SignalHandler = Callable[[int, FrameType | None], object]
+
+_SEVERITIES: dict[NoteLevel, Literal["information", "warning", "error"]] = {
+    NoteLevel.NOTE: "information",
+    NoteLevel.WARNING: "warning",
+    NoteLevel.ERROR: "error",
+}
+
+
+class _App(app.ProbetuiApp):
+    """The screen as part of this program: its bugs are the program's."""
+
+    job_control: JobControl
+
+    def on_ready(self) -> None:
+        """Start garbage collection, now that the first screen is drawn."""
+        gc_tuning.freeze()
+        self.job_control.install()
+
+    def _fatal_error(self) -> None:
+        """Exit; a crash report is written once the screen is gone.
+
+        Textual would print the traceback with all local variables, secrets included.
+        """
+        self._close_messages_no_wait()
+
+    @property
+    def bug(self) -> Exception | None:
+        """What ended the screen, if it was not the user."""
+        return self._exception
+
+
+async def show_screen(
+    plan: Plan,
+    session: Session,
+    follower: Follower,
+    mask: Mask,
+    save: Callable[[], str] | None = None,
+    pod_registry: PodRegistry | None = None,
+) -> Verdict:
+    """Show a session until the user leaves or something else ends it.
+
+    Args:
+        plan: what was asked for.
+        session: what is shown.
+        follower: ends it.
+        mask: what is not to be shown.
+        save: keeps the session's record in a file of its own, and names that.
+        pod_registry: the pods that run, if they can be kept or changed by manifests.
+    """
+    _choose_colors(plan.screen)
+    looks = load_appearance(plan.screen)
+    host = HostServices(
+        logs=session if isinstance(session, SupportsLogs) else None,
+        lesson=None if plan.page is None else _lesson(plan.page, follower),
+        save=save,
+        shell=None
+        if session.playback is not None
+        else shell_commands(plan.runtime.reach),
+        fault_refusal=session.fault_refusal
+        if isinstance(session, FaultTarget)
+        else None,
+        remaining_pods=_leaves_behind(plan, pod_registry),
+        reread=_manifest_reloader(plan, pod_registry),
+        copy_edited=_copying(plan),
+    )
+    options = _options(plan, looks)
+    shown = _App(session, options=options, mask=mask, host=host)
+    shown.job_control = JobControl()
+
+    def show_note(weight: NoteLevel, text: str) -> None:
+        shown.notify(text, severity=_SEVERITIES[weight], markup=False)
+
+    if plan.intro and plan.page is None:
+        shown.call_later(shown.notify, plan.intro, timeout=_INTRO_SECONDS, markup=False)
+    # They were printed before the screen, which covers them.
+    for text in (
+        () if plan.host_access_warning is None else plan.host_access_warning.texts
+    ):
+        shown.call_later(
+            shown.notify,
+            text,
+            severity="warning",
+            timeout=_INTRO_SECONDS,
+            markup=False,
+        )
+    for problem in looks.problems:
+        shown.call_later(shown.notify, problem, severity="warning", markup=False)
+    screen = asyncio.ensure_future(shown.run_async(mouse=not plan.screen.no_mouse))
+    over = asyncio.ensure_future(follower.verdict(plan.options.timeout))
+    with shown.job_control.removed(), plan.notes.redirected(show_note):
+        try:
+            await asyncio.wait({screen, over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            shown.exit()
+            await screen
+    if shown.bug is not None:
+        raise shown.bug
+    follower.end(Verdict("left", EXIT_OK))
+    return await over
+
+
+def _lesson(page: OpenLesson, follower: Follower) -> CurrentLesson:
+    """Return a lesson as the screen shows it."""
+
+    def turn_page(steps: int) -> None:
+        page.turned = steps
+        follower.end(Verdict("another lesson", EXIT_OK))
+
+    lesson = page.lesson
+    return CurrentLesson(
+        lesson.name, lesson.text, page.number, page.count, turn_page, lesson.exercise
+    )
+
+
+def _leaves_behind(
+    plan: Plan, pod_registry: PodRegistry | None
+) -> Callable[[], Sequence[str]] | None:
+    """Return what names the pods that stay, None if none does."""
+    if pod_registry is None or not plan.options.keep:
+        return None
+    return lambda: [pod.name for pod in pod_registry.pods]
+
+
+def _copying(plan: Plan) -> Callable[[str, Timings], ManifestCopy] | None:
+    """Return what writes copies of the manifests, None if there are none."""
+    if not plan.loaded:
+        return None
+
+    def copy(pod_uid: str, timings: Timings) -> ManifestCopy:
+        # Late, as all that is not to be seen at the start.
+        from probetui.cli.session.edited_copy import copy_edited  # noqa: PLC0415
+
+        return copy_edited(plan.loaded, plan.source, pod_uid, timings)
+
+    return copy
+
+
+def _manifest_reloader(
+    plan: Plan, pod_registry: PodRegistry | None
+) -> Callable[[], ManifestReload] | None:
+    """Return what reads the manifests again, None if they are in no files."""
+    if pod_registry is None or plan.source is None or plan.source.reads_stdin:
+        return None
+
+    def reread() -> ManifestReload:
+        wanted = plan.reload()
+        changes = pod_changes(pod_registry.pods, wanted.pods)
+        changes_objects = wanted.objects != pod_registry.objects
+        return ManifestReload(
+            changes, lambda: pod_registry.apply(wanted), changes_objects
+        )
+
+    return reread
+
+
+def _options(plan: Plan, looks: Appearance) -> ScreenOptions:
+    choices = plan.screen
+    theme = choices.theme
+    # Textual has a variable of its own for its default.
+    follows_terminal = theme is None and "TEXTUAL_THEME" not in os.environ
+    if follows_terminal:
+        theme = theme_for_background(
+            is_light=is_light_by_environment(os.environ) or False
+        )
+    return ScreenOptions(
+        ascii=choices.ascii,
+        motion=not choices.no_motion,
+        mouse=not choices.no_mouse,
+        theme=theme,
+        follows_terminal=follows_terminal,
+        themes=looks.themes,
+        keymap=looks.keymap,
+        read_only=choices.read_only,
+        show_secrets=choices.show_secrets,
+        pause_opens_step=choices.pause_opens_step,
+        screenshot_folder=Path.cwd(),
+        reach=plan.runtime.reach,
+        sources=_file_names(pod.position.file for pod in plan.loaded),
+        record=plan.record.name if plan.record is not None else "",
+    )
+
+
+def _file_names(files: Iterable[str]) -> Sequence[str]:
+    """Return each file once, without its folder."""
+    return tuple(dict.fromkeys(Path(file).name for file in files))
+
+
+def _choose_colors(choices: ScreenChoices) -> None:
+    """Set what Textual looks at: it takes NO_COLOR from the environment only."""
+    if choices.color == "never":
+        os.environ["NO_COLOR"] = "1"
+    elif choices.color == "always":
+        os.environ.pop("NO_COLOR", None)
+
+
+class JobControl:
+    """Resumes the screen only if it was stopped and its terminal is there.
+
+    A terminal that is closed continues what ran in it, stopped or not. Textual would
+    draw its screen and read keys from there once more, and never end.
+    """
+
+    def __init__(self) -> None:
+        self._stop: SignalHandler | None = None
+        self._continue: SignalHandler | None = None
+        self._was_stopped = False
+
+    def install(self) -> None:
+        """Handle the signals before Textual's handlers."""
+        self._stop = _handler(signal.SIGTSTP)
+        self._continue = _handler(signal.SIGCONT)
+        signal.signal(signal.SIGTSTP, self._on_stop)
+        signal.signal(signal.SIGCONT, self._on_continue)
+
+    @contextmanager
+    def removed(self) -> Iterator[None]:
+        """Restore the default handling of the signals after the block."""
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+            signal.signal(signal.SIGCONT, signal.SIG_DFL)
+
+    def _on_stop(self, number: int, frame: FrameType | None) -> None:
+        self._was_stopped = True
+        if self._stop is not None:
+            self._stop(number, frame)
+
+    def _on_continue(self, number: int, frame: FrameType | None) -> None:
+        was_stopped, self._was_stopped = self._was_stopped, False
+        if self._continue is not None and was_stopped and os.isatty(_STDIN):
+            self._continue(number, frame)
+
+
+def _handler(number: signal.Signals) -> SignalHandler | None:
+    found = signal.getsignal(number)
+    return found if callable(found) else None
+
+
+def shell_commands(reach: CommandLineReach) -> Callable[[ContainerID], Sequence[str]]:
+    """Return what makes the command that opens a shell in a container.
+
+    It is empty where there is none.
+    """
+
+    def command(container_id: ContainerID) -> Sequence[str]:
+        kind, _, own_id = container_id.partition("://")
+        match kind:
+            case "docker":
+                inside = ("docker", *reach.docker, "exec", "-it", own_id)
+            case "containerd" | "cri-o":
+                inside = ("crictl", *reach.cri, "exec", "-it", own_id)
+            case "process":
+                inside = (sys.executable, "-m", "probetui", "exec", container_id)
+            case _:
+                return ()
+        return (*inside, *_BEST_SHELL)
+
+    return command

@@ -1,0 +1,103 @@
+"""Sessions as commands ask for them: read the manifests, make a plan, run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from probetui.cli.files import read_sources
+from probetui.cli.late_calls import load_late, run_late
+from probetui.cli.lessons import OpenLesson, load_lesson
+from probetui.cli.option_values import pick_options
+from probetui.cli.pods import ManifestOptions, load_pods
+from probetui.cli.runtimes import AUTO, PROCESS, SIM
+from probetui.cli.session.attachment import AttachOptions
+from probetui.cli.session.plan import Plan, make_plan
+from probetui.cli.terminal import Form
+from probetui.errors import UsageError
+from probetui.manifest.load import load_manifests
+
+_LESSON_LENGTH = timedelta(minutes=3)
+"""Simulated time of a lesson without a screen, unless an option ends it."""
+
+
+def run_pods(params: Mapping[str, Any]) -> int:
+    """Run the pods of the manifests and return the exit status."""
+    source = pick_options(ManifestOptions, params)
+    return _run(make_plan(load_pods(source), params, source=source))
+
+
+def attach_pods(
+    words: tuple[str, ...], params: Mapping[str, Any], *, waits: bool
+) -> int:
+    """Probe containers that already exist and return the exit status.
+
+    Args:
+        words: `CONTAINER=NAME_OR_ID` each.
+        params: the command's other parameters, by name.
+        waits: wait for containers that are not running, instead of failing.
+    """
+    source = pick_options(ManifestOptions, params)
+    attachment = AttachOptions(words, acts=params["act"], waits=waits)
+    return _run(make_plan(load_pods(source), params, attachment=attachment))
+
+
+def simulate_pods(script: str | None, params: Mapping[str, Any]) -> int:
+    """Simulate the pods of the manifests and return the exit status.
+
+    Args:
+        script: the file that says what containers and probes do.
+        params: the command's other parameters, by name.
+    """
+    manifests = load_pods(pick_options(ManifestOptions, params))
+    scenario = None
+    if script is not None:
+        sources = read_sources([script], recursive=False)
+        if len(sources) > 1:
+            raise UsageError(f"--script {script}: is a folder; name one file")
+        read_scenario = load_late("drive.scenario.reader:read_scenario")
+        scenario = read_scenario(sources[0], manifests.pods)
+    params = {**params, "script": script, "runtime": SIM}
+    return _run(replace(make_plan(manifests, params), scenario=scenario))
+
+
+def run_lesson(name: str, params: Mapping[str, Any]) -> int:
+    """Run a lesson, and those that the user turns to; return the exit status.
+
+    A lesson runs on plain processes unless the parameters name a runtime.
+    """
+    if params["runtime"] == AUTO:
+        params = {**params, "runtime": PROCESS}
+    page = OpenLesson(load_lesson(name))
+    while True:
+        status = _run(_plan_lesson(page, params))
+        if not page.turned:
+            return status
+        page = OpenLesson(load_lesson(page.following))
+
+
+def _plan_lesson(page: OpenLesson, params: Mapping[str, Any]) -> Plan:
+    """Return the plan of a lesson, with its script if it is simulated."""
+    lesson = page.lesson
+    manifests = load_manifests([lesson.source])
+    manifests.raise_for_errors()
+    intro = f"{lesson.name}: {lesson.text}"
+    plan = replace(make_plan(manifests, params, intro=intro), page=page)
+    if params["runtime"] != SIM:
+        return plan
+    read_scenario = load_late("drive.scenario.reader:read_scenario")
+    plan = replace(plan, scenario=read_scenario(lesson.script, manifests.pods))
+    limits = (plan.options.until, plan.options.timeout, plan.options.play_for)
+    if plan.form is Form.SCREEN or any(limit is not None for limit in limits):
+        return plan
+    return replace(plan, options=replace(plan.options, play_for=_LESSON_LENGTH))
+
+
+def _run(plan: Plan) -> int:
+    """Run a session; it is simulated if no runtime is wanted."""
+    # Late: an invalid manifest is refused before the engine is imported.
+    if plan.runtime.runtime == SIM:
+        return run_late("cli.session.playback:run_simulation", plan)
+    return run_late("cli.session.live:run_session", plan)

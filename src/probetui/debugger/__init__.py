@@ -1,0 +1,1 @@
+"""Debugger commands: step, breakpoints, overrides, injection, dry runs, faults."""

@@ -1,0 +1,208 @@
+"""Debugger commands: what people ask of probes and containers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from probetui.debugger.scope import ALL_PROBES, Scope
+from probetui.debugger.timing import Timing
+from probetui.k8s.probe import ProbeKey
+from probetui.kubelet.effects import Fault
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerProbe:
+    """Probe now, as the kubelet does when readiness may have changed."""
+
+    key: ProbeKey
+
+
+@dataclass(frozen=True, slots=True)
+class RestartContainer:
+    """Stop a running container now, through the normal kill path."""
+
+    pod_uid: str
+    container_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PauseProbes:
+    """Hold back all probe ticks; what is in flight finishes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeProbes:
+    """Run ticks again; each worker runs at most one that was held back."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepProbe:
+    """Run exactly one tick, the next in time; pauses first if needed.
+
+    A result that a break-point holds back goes before any tick.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class RunToChange:
+    """Run ticks until something changes in a scope, then pause.
+
+    A change is one of a stored result, of a ready flag, of a hold, a restart, or what
+    back-off says.
+    """
+
+    scope: Scope = ALL_PROBES
+
+
+class Injected(StrEnum):
+    """A result that a person injects."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    WARNING = "warning"
+    ERRORED = "errored"
+    TIMED_OUT = "timed-out"
+
+
+@dataclass(frozen=True, slots=True)
+class InjectResults:
+    """Inject results for the next runs of a probe, in order; empty clears them.
+
+    They replace those that were still to come. A probe is not run for a tick with an
+    injected result; ticks that are skipped, and tries, use none up.
+    """
+
+    key: ProbeKey
+    results: tuple[Injected, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DelayProbes:
+    """Delay every attempt of these probes; zero ends the delay.
+
+    The container is asked all the same. An attempt that is not answered within the
+    probe's limit is over then. A probe whose answer is held already keeps its delay;
+    tries and injected results have none.
+    """
+
+    scope: Scope
+    delay: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class MuteProbes:
+    """Keep probing, ignore results.
+
+    They are counted, shown and told in events, but what is stored stays as it is: so
+    nothing is killed, becomes ready or unready, or starts up, and no worker goes on
+    hold. A new container has the initial values all the same. What was decided before
+    goes on.
+    """
+
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class UnmuteProbes:
+    """Stop ignoring results, from the next one on.
+
+    The run is as it was counted: a liveness probe that is past its threshold kills at
+    its next failure, and not before.
+    """
+
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunProbe:
+    """Probe the running container now and show the result, without counting it."""
+
+    key: ProbeKey
+
+
+@dataclass(frozen=True, slots=True)
+class EditProbe:
+    """Change a probe's timing until its pod is gone; None restores the manifest's.
+
+    The worker goes by it from its next tick, a period from now; no container restarts.
+    A timing that the API server would refuse is refused.
+    """
+
+    key: ProbeKey
+    timing: Timing | None
+
+
+@dataclass(frozen=True, slots=True)
+class KillContainer:
+    """Kill a running container at once: no hook, no grace period."""
+
+    pod_uid: str
+    container_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClearBackoff:
+    """Forget the back-off of a container and of its image, and start it if it waits."""
+
+    pod_uid: str
+    container_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class InjectContainerFault:
+    """Inject a fault into a running container; the kubelet is not told."""
+
+    pod_uid: str
+    container_name: str
+    fault: Fault
+
+
+class BreakpointKind(StrEnum):
+    """What to pause at."""
+
+    BEFORE_KILL = "before-kill"
+    FIRST_FAILURE = "first-failure"
+    READINESS = "readiness"
+
+
+@dataclass(frozen=True, slots=True)
+class SetBreakpoints:
+    """Pause when one of these happens in a scope; replaces those set there.
+
+    Before a kill, the result that would make it is held back until `ResumeProbes` or
+    `StepProbe`.
+    """
+
+    points: frozenset[BreakpointKind]
+    scope: Scope = ALL_PROBES
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Write a person's note into the journal."""
+
+    text: str
+
+
+DebuggerCommand = (
+    TriggerProbe
+    | PauseProbes
+    | ResumeProbes
+    | StepProbe
+    | RunToChange
+    | InjectResults
+    | DelayProbes
+    | MuteProbes
+    | UnmuteProbes
+    | DryRunProbe
+    | EditProbe
+    | SetBreakpoints
+    | Bookmark
+)
+
+
+ContainerCommand = (
+    RestartContainer | KillContainer | ClearBackoff | InjectContainerFault
+)

@@ -1,0 +1,108 @@
+"""Probe overrides: the prober's hooks while somebody debugs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from types import MappingProxyType
+
+from probetui.debugger.breakpoints import Breakpoints
+from probetui.debugger.injection import NO_DELAY, Injections, delayed_outcome
+from probetui.debugger.scope import Scope, ScopedSetting
+from probetui.debugger.timing import Timing
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import Probe, ProbeKey
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.journal import Trigger
+from probetui.kubelet.outcome import ProbeOutcome, Result
+from probetui.kubelet.prober.worker import Worker
+
+_NO_PODS: Mapping[str, Pod] = MappingProxyType({})
+
+
+class ProbeOverrides:
+    """Injected results, delays, breakpoints, mutes, timings and a pause.
+
+    The probe manager asks it as its `ProbeHooks`; owned by the engine.
+
+    Args:
+        pods: the pods that are known, by UID; for their names.
+
+    Attributes:
+        holds_ticks: whether probes are paused.
+    """
+
+    def __init__(self, pods: Mapping[str, Pod] = _NO_PODS) -> None:
+        self.injections = Injections()
+        self.delays: ScopedSetting[timedelta] = ScopedSetting(default=NO_DELAY)
+        self.breakpoints = Breakpoints(pods)
+        self.muted: ScopedSetting[bool] = ScopedSetting(default=False)
+        self.timings: dict[ProbeKey, Timing] = {}
+        self.holds_ticks = False
+        self._resumed_at: datetime | None = None
+
+    def pause(self) -> None:
+        """Hold back all ticks from now on."""
+        self.holds_ticks = True
+
+    def resume(self, now: datetime) -> None:
+        """Let ticks run again."""
+        self.holds_ticks = False
+        self._resumed_at = now
+
+    def is_muted(self, key: ProbeKey) -> bool:
+        """Return whether the results of a probe have no consequences."""
+        return self.muted.of(Scope.of(key)) if self.muted else False
+
+    def delay_of(self, key: ProbeKey) -> timedelta:
+        """Return how much later the attempts of a probe are answered."""
+        return self.delays.of(Scope.of(key)) if self.delays else NO_DELAY
+
+    def forget_pod(self, pod_uid: str) -> None:
+        """Forget the overrides of a removed pod."""
+        self.injections.forget_pod(pod_uid)
+        self.delays.forget_pod(pod_uid)
+        self.breakpoints.points.forget_pod(pod_uid)
+        self.muted.forget_pod(pod_uid)
+        for key in [key for key in self.timings if key.pod_uid == pod_uid]:
+            del self.timings[key]
+
+    # -- ProbeHooks
+
+    def apply_timing(self, key: ProbeKey, probe: Probe) -> Probe:
+        """Return a probe with the timing that people gave it."""
+        timing = self.timings.get(key)
+        return probe if timing is None else timing.applied_to(probe)
+
+    def replace_run(self, effect: RunProbe, now: datetime) -> ProbeOutcome | None:
+        """Return the next injected result of a probe, as an outcome."""
+        return self.injections.next_outcome(effect, now)
+
+    def delay_outcome(
+        self, effect: RunProbe, outcome: ProbeOutcome
+    ) -> tuple[ProbeOutcome, timedelta]:
+        """Return an outcome with the delay of its probe, and that delay."""
+        delay = self.delay_of(effect.key)
+        return (delayed_outcome(outcome, delay, effect) if delay else outcome), delay
+
+    def hold_result(self, worker: Worker, result: Result, now: datetime) -> bool:
+        """Hold a result at a breakpoint, and pause."""
+        is_held = (
+            bool(self.breakpoints.points)
+            and not self.is_muted(worker.key)
+            and self.breakpoints.stops_before_kill(worker, result, now)
+        )
+        if is_held:
+            self.pause()
+        return is_held
+
+    def stores_result(self, key: ProbeKey) -> bool:
+        """Withhold the results of muted probes."""
+        return not self.is_muted(key)
+
+    def held_for(self, trigger: Trigger, due: datetime, now: datetime) -> timedelta:
+        """Return how long a tick was due before a pause let it go."""
+        if trigger is not Trigger.PERIODIC or due >= now:
+            return NO_DELAY
+        was_paused = self._resumed_at is not None and due < self._resumed_at
+        return now - due if self.holds_ticks or was_paused else NO_DELAY

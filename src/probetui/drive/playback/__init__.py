@@ -1,0 +1,1 @@
+"""Sessions whose time can be moved: simulation with seeking, replay."""

@@ -1,0 +1,395 @@
+"""PlaybackSession: simulation and replay, with a pace, pause, single steps and seeking.
+
+One event loop and one owning task, as in real time; but the wall clock only says how
+far the session's own clock should have advanced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from probetui.debugger.commands import PauseProbes, ResumeProbes, RunToChange, StepProbe
+from probetui.drive.playback.source import PlaybackSource, is_change
+from probetui.drive.session import Subscribers
+from probetui.engine.inputs import Command
+from probetui.engine.snapshot import PlaybackSnapshot, Snapshot
+from probetui.kubelet.journal import JournalEntry, NoteEntry
+from probetui.ports import Clock
+
+PACES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""How many times faster than the wall clock a session may run."""
+
+_NO_REST = timedelta()
+_SHORT_REST = timedelta(milliseconds=5)
+_SLICE = timedelta(milliseconds=3)
+_LOOP_TURNS_YIELDED = 5
+"""A key press passes through several tasks before the screen shows its effect."""
+
+_NOTICE_PERIOD = timedelta(milliseconds=50)
+_LAG = timedelta(milliseconds=250)
+"""A session that falls further behind than this runs slower than its pace."""
+
+_TURNS_PER_SLICE = 20
+
+
+class PlaybackSession:
+    """A `Session` that is its own `Playback`.
+
+    Args:
+        source: what is played; owned by this session from now on.
+        clock: the wall clock.
+        runtime_name: for people.
+        pace: one of `PACES`, or None for as fast as possible; subscribers are then
+            notified after every turn.
+        limit: the instant at which it ends.
+
+    Attributes:
+        on_end: called when the limit or the end of the recording is reached.
+        on_rewind: called after it went back, with the number of entries and inputs
+            that are left, and the instant.
+        is_over: asked after every notification; True stops the session.
+    """
+
+    def __init__(
+        self,
+        source: PlaybackSource,
+        clock: Clock,
+        *,
+        runtime_name: str,
+        pace: float | None = 1.0,
+        limit: datetime | None = None,
+    ) -> None:
+        self._source = source
+        self._clock = clock
+        self._runtime_name = runtime_name
+        self._pace = pace
+        self._began_at = source.now
+        self._bound = min(
+            (end for end in (limit, source.end) if end is not None), default=None
+        )
+        self.on_end: Callable[[], None] = _do_nothing
+        self.on_rewind: Callable[[int, int, datetime], None] = _ignore_rewind
+        self.is_over: Callable[[], bool] = _never
+        self._rewinds = 0
+        self._is_paused = False
+        self._has_ended = False
+        self._is_stopping = False
+        self._is_running_to_change = False
+        self._looks_for_change = False
+        self._goal: datetime | None = None
+        self._clock_anchor = clock.now(), source.now
+        self._wake = asyncio.Event()
+        self._subscribers = Subscribers()
+        self._has_changes = False
+        self._notified_at = clock.now()
+
+    # -- Session
+
+    @property
+    def runtime_name(self) -> str:
+        """What is played, for people."""
+        return self._runtime_name
+
+    @property
+    def playback(self) -> PlaybackSession:
+        """The session itself."""
+        return self
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state at this moment of the session's own clock."""
+        self._catch_up()
+        source = self._source
+        snapshot = source.snapshot()
+        length = None if source.end is None else source.end - self._began_at
+        return replace(
+            snapshot,
+            is_paused=snapshot.is_paused or self._is_paused,
+            playback=PlaybackSnapshot(
+                source.kind,
+                self._is_paused,
+                self._pace,
+                length,
+                self._has_ended,
+                source.note,
+                self._seek_progress(),
+            ),
+        )
+
+    @property
+    def journal(self) -> Sequence[JournalEntry]:
+        """Every entry up to now; it is cut short when the session goes back."""
+        return self._source.journal
+
+    @property
+    def rewinds(self) -> int:
+        """How often the journal was cut short by going back."""
+        return self._rewinds
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back on the event loop after a change; returns what ends that."""
+        return self._subscribers.add(callback)
+
+    def send(self, command: Command) -> None:
+        """Carry out a command; pausing and resuming probes does so to the clock too."""
+        match command:
+            case PauseProbes():
+                self.pause()
+            case ResumeProbes():
+                self.resume()
+            case StepProbe():
+                self.step()
+            case RunToChange():
+                self.run_to_change()
+            case _:
+                self._catch_up()
+                self._source.submit(command)
+                self._mark_changed()
+
+    # -- playback
+
+    def pause(self) -> None:
+        """Stop the clock."""
+        self._catch_up()
+        self._stop_clock()
+
+    def resume(self) -> None:
+        """Start the clock."""
+        self._source.release()
+        self._is_paused = False
+        self._clock_anchor = self._clock.now(), self._source.now
+        self._mark_changed()
+
+    def step(self) -> None:
+        """Run until one tick is over, then stop the clock."""
+        self._catch_up()
+        self._source.step()
+        self._stop_clock()
+
+    def run_to_change(self) -> None:
+        """Run as fast as possible until something changes, then stop the clock."""
+        self._catch_up()
+        self._looks_for_change = not self._source.run_to_change()
+        self._is_paused = False
+        self._is_running_to_change = True
+        self._mark_changed()
+
+    def step_back(self) -> bool:
+        """Go back to before the last tick and stop; False if there was none."""
+        self._catch_up()
+        mark = self._source.last_tick_position()
+        if mark is not None:
+            self._rewind(lambda: self._source.seek_position(mark))
+        self._stop_clock()
+        return mark is not None
+
+    def seek(self, instant: datetime) -> None:
+        """Go to an instant as soon as possible, and stop the clock there."""
+        self._catch_up()
+        instant = max(instant, self._began_at)
+        if self._bound is not None:
+            instant = min(instant, self._bound)
+        if instant < self._source.now:
+            self._rewind(lambda: self._source.seek_back(instant))
+            self._stop_clock()
+        else:
+            self._source.release()
+            self._goal = instant
+            self._mark_changed()
+
+    def change_pace(self, steps: int) -> None:
+        """Move the pace by so many steps of `PACES`; slower if negative."""
+        self._catch_up()
+        index = len(PACES) if self._pace is None else PACES.index(self._pace)
+        self._pace = PACES[min(max(index + steps, 0), len(PACES) - 1)]
+        self._clock_anchor = self._clock.now(), self._source.now
+        self._mark_changed()
+
+    # -- running
+
+    async def run(self) -> None:
+        """Play until `stop`; raises what a subscriber raises."""
+        self._clock_anchor = self._clock.now(), self._source.now
+        while not self._is_stopping:
+            rest = self._advance()
+            if self._has_changes:
+                since = self._clock.now() - self._notified_at
+                if since >= _NOTICE_PERIOD:
+                    self._notify_subscribers()
+                else:
+                    left = _NOTICE_PERIOD - since
+                    rest = left if rest is None else min(rest, left)
+            await self._wait(rest)
+
+    def stop(self) -> None:
+        """Let `run` return soon."""
+        self._is_stopping = True
+        self._wake.set()
+
+    # -- inside
+
+    async def _wait(self, length: timedelta | None) -> None:
+        """Wait for so long, or until `_mark_changed`; None is for ever."""
+        if length == _NO_REST or self._is_stopping:
+            for _ in range(_LOOP_TURNS_YIELDED):
+                await asyncio.sleep(0)
+        else:
+            seconds = None if length is None else length.total_seconds()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._wake.wait()
+        self._wake.clear()
+
+    def _advance(self) -> timedelta | None:
+        """Advance for some milliseconds; return how long to wait, None for ever."""
+        if self._goal is not None:
+            return self._seek_goal(self._goal)
+        if self._is_paused or self._has_ended:
+            return _SHORT_REST if self._source.look_ahead() else None
+        if self._is_running_to_change or self._pace is None:
+            return self._run_fast()
+        rest = self._run_at_pace(self._pace)
+        if rest is None or rest > _SHORT_REST:
+            return _SHORT_REST if self._source.look_ahead() else rest
+        return rest
+
+    def _seek_goal(self, goal: datetime) -> timedelta:
+        """Advance towards the goal for some milliseconds."""
+        began_at = self._clock.now()
+        self._has_changes = True
+        while not self._source.approach(goal):
+            if self._clock.now() - began_at > _SLICE:
+                return _NO_REST
+        while self._is_due(goal):
+            self._source.turn()
+            if self._clock.now() - began_at > _SLICE:
+                return _NO_REST
+        self._source.pass_until(goal)
+        self._stop_clock()
+        return _NO_REST
+
+    def _seek_progress(self) -> float | None:
+        """Return the fraction of the way to the goal, None without a goal."""
+        if self._goal is None or self._goal == self._began_at:
+            return None
+        reached = self._source.prepared_until - self._began_at
+        return min(reached / (self._goal - self._began_at), 1.0)
+
+    def _run_fast(self) -> timedelta | None:
+        """Run some turns without waiting for the clock."""
+        for _ in range(_TURNS_PER_SLICE):
+            if not self._is_due(self._bound):
+                self._reach_end()
+                return None
+            entries = self._run_turn()
+            if self._looks_for_change and any(map(is_change, entries)):
+                self._stop_clock()
+            if entries and self._pace is None:
+                self._notify_subscribers()
+            if self._is_stopping or self._is_paused:
+                break
+        return _NO_REST
+
+    def _run_at_pace(self, pace: float) -> timedelta | None:
+        """Run the turns that are due at the pace."""
+        began_at = self._clock.now()
+        aim = self._aim(pace)
+        while self._is_due(aim):
+            self._run_turn()
+            if self._is_paused:
+                return None
+            if self._clock.now() - began_at > _SLICE:
+                if aim - self._source.now > _LAG * pace:
+                    self._clock_anchor = self._clock.now(), self._source.now
+                return _NO_REST
+        self._source.pass_until(aim)
+        if aim == self._bound:
+            self._reach_end()
+            return None
+        next_at = self._source.next_at()
+        instants = (at for at in (next_at, self._bound) if at is not None)
+        due_at = min(instants, default=None)
+        return None if due_at is None else max(due_at - aim, _NO_REST) / pace
+
+    def _run_turn(self) -> Sequence[JournalEntry]:
+        entries = self._source.turn()
+        self._has_changes = True
+        stops = any(isinstance(entry, NoteEntry) for entry in entries)
+        if stops and self._source.is_held_by_engine:
+            self._stop_clock()
+        return entries
+
+    def _is_due(self, instant: datetime | None) -> bool:
+        """Tell whether something is due up to an instant, or ever if that is None."""
+        next_at = self._source.next_at()
+        return next_at is not None and (instant is None or next_at <= instant)
+
+    def _aim(self, pace: float) -> datetime:
+        """Return the instant at which the session's clock should be."""
+        real, own = self._clock_anchor
+        aim = own + (self._clock.now() - real) * pace
+        return aim if self._bound is None else min(aim, self._bound)
+
+    def _catch_up(self) -> None:
+        """Advance the session's clock to where it should be if nothing is due."""
+        is_moving = not (self._is_paused or self._has_ended or self._goal)
+        if is_moving and self._pace is not None and not self._is_running_to_change:
+            aim = self._aim(self._pace)
+            next_at = self._source.next_at()
+            self._source.pass_until(aim if next_at is None else min(aim, next_at))
+
+    def _reach_end(self) -> None:
+        if self._bound is not None:
+            self._source.pass_until(self._bound)
+        self._has_ended = True
+        self._is_running_to_change = self._looks_for_change = False
+        self._notify_subscribers()
+        self.on_end()
+
+    def _stop_clock(self) -> None:
+        self._source.hold()
+        self._is_paused = True
+        self._goal = None
+        self._is_running_to_change = self._looks_for_change = False
+        self._mark_changed()
+
+    def _rewind(self, go: Callable[[], None]) -> None:
+        """Go back, after notifying of everything that is taken back."""
+        self._notify_subscribers()
+        go()
+        self._has_ended = False
+        self._rewinds += 1
+        self.on_rewind(len(self._source.journal), self._source.position, self._now)
+        self._notify_subscribers()
+
+    @property
+    def _now(self) -> datetime:
+        return self._source.now
+
+    def _mark_changed(self) -> None:
+        self._has_changes = True
+        self._wake.set()
+
+    def _notify_subscribers(self) -> None:
+        self._has_changes = False
+        self._notified_at = self._clock.now()
+        self._subscribers.notify()
+        if self.is_over():
+            self.stop()
+
+
+def _do_nothing() -> None:
+    """Ignore the end."""
+
+
+def _ignore_rewind(_entries: int, _inputs: int, _at: datetime) -> None:
+    """Ignore going back."""
+
+
+def _never() -> bool:
+    """Never stop."""
+    return False

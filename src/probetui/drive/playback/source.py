@@ -1,0 +1,154 @@
+"""PlaybackSource: what a playback session plays, a simulation or a recording."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from probetui.engine.inputs import Command
+from probetui.engine.snapshot import PlaybackKind, Snapshot
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    JournalEntry,
+    LifecycleStep,
+    StateEntry,
+    StateField,
+    TickEntry,
+)
+
+TURNS_BETWEEN_CHECKPOINTS = 10_000
+"""Checkpoints of a simulation are this many turns apart: 0.1 s to run again."""
+
+_CHANGES = frozenset(
+    {StateField.READY, StateField.STARTED, StateField.HOLD, StateField.RESULT}
+)
+
+
+class PlaybackSource(Protocol):
+    """A session that can be advanced and moved in time; it has no clock of its own.
+
+    A position is the number of inputs that the engine has been given.
+    """
+
+    @property
+    def kind(self) -> PlaybackKind:
+        """Whether this is a simulation or a replay."""
+
+    @property
+    def now(self) -> datetime:
+        """The instant that it has reached."""
+
+    @property
+    def position(self) -> int:
+        """The number of inputs so far."""
+
+    @property
+    def end(self) -> datetime | None:
+        """The end of a recording; None for a simulation."""
+
+    @property
+    def note(self) -> str:
+        """What is wrong with the recording, empty if nothing is."""
+
+    @property
+    def journal(self) -> Sequence[JournalEntry]:
+        """Every entry up to `now`."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the state at `now`."""
+
+    def next_at(self) -> datetime | None:
+        """Return when something is due next, None for never."""
+
+    def turn(self) -> Sequence[JournalEntry]:
+        """Run what is due next and return its entries."""
+
+    def pass_until(self, instant: datetime) -> None:
+        """Advance `now` to an instant before which nothing is due."""
+
+    def submit(self, command: Command) -> None:
+        """Give a command to the engine; a replay ignores it."""
+
+    def hold(self) -> None:
+        """Pause the probes, because the clock is about to stop."""
+
+    def release(self) -> None:
+        """Resume the probes."""
+
+    def step(self) -> None:
+        """Run until one tick is over, with the probes paused."""
+
+    def run_to_change(self) -> bool:
+        """Run until something changes.
+
+        False if the source does not stop by itself: the caller has to look for a change
+        among the entries.
+        """
+
+    def last_tick_position(self) -> int | None:
+        """Return the position before the last tick, None if there was no tick."""
+
+    def seek_position(self, position: int) -> None:
+        """Go to an earlier position, or one that has been surveyed."""
+
+    def seek_back(self, instant: datetime) -> None:
+        """Go back to an instant."""
+
+    @property
+    def is_held_by_engine(self) -> bool:
+        """Whether the engine itself paused the probes: the clock has to stop."""
+
+    def approach(self, instant: datetime) -> bool:
+        """Restore the checkpoint that is nearest to a later instant, if there is one.
+
+        Returns within some milliseconds; False if it has to be called again.
+        """
+
+    def look_ahead(self) -> bool:
+        """Prepare some checkpoints for seeking; False if none are left to prepare."""
+
+    @property
+    def prepared_until(self) -> datetime:
+        """The instant up to which seeking is fast."""
+
+
+def is_change(entry: JournalEntry) -> bool:
+    """Tell whether `run_to_change` stops at an entry."""
+    match entry:
+        case StateEntry(what=what):
+            return what in _CHANGES
+        case ContainerEntry(what=LifecycleStep.STARTED, restart_count=count):
+            return count > 0
+        case BackoffEntry(waits=waits):
+            return waits
+        case _:
+            return False
+
+
+def has_tick(entries: Sequence[JournalEntry]) -> bool:
+    """Tell whether there is a tick among some entries."""
+    return any(isinstance(entry, TickEntry) for entry in entries)
+
+
+class TickPositions:
+    """The positions to which a step back goes, in order."""
+
+    def __init__(self) -> None:
+        self._positions: list[int] = []
+
+    def add(self, position: int) -> None:
+        """Add a position behind the last one; an earlier one is ignored."""
+        if not self._positions or self._positions[-1] < position:
+            self._positions.append(position)
+
+    def before(self, position: int) -> int | None:
+        """Return the last one before a position, None if there is none."""
+        index = bisect_left(self._positions, position)
+        return self._positions[index - 1] if index else None
+
+    def cut(self, position: int) -> None:
+        """Remove those from a position on."""
+        del self._positions[bisect_left(self._positions, position) :]

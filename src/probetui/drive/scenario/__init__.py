@@ -1,0 +1,1 @@
+"""Scenarios: the scripted world that a simulation runs in."""

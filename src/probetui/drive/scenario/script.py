@@ -1,0 +1,145 @@
+"""Scenario: how containers and probes behave in `sim`, and what is done to them.
+
+    start: 2026-01-01T00:00:00Z        # of the virtual clock
+    containers:
+      web:                             # or pod/web; one life, or a list: the first,
+        - lasts: 20s                   # the second, ..., the last again and again
+          exitCode: 1
+          stopsAfter: never            # once asked to end; or a length of time
+          stopCode: 143
+          preStop: 3s                  # how long the hook takes; so does postStart
+          liveness:                    # likewise readiness, startup
+            - success                  # one probe; the last result goes on for ever
+            - {result: failure, times: 3, output: not well, takes: 20ms}
+            - {result: success, until: 60s}   # of the container's age
+          readiness:
+            repeat: true               # after the last result the first one follows
+            results: [success, {result: failure, times: 2}]
+    images:
+      busybox:1.36: {takes: 3s}        # has to be pulled; or {error: text}
+    do:
+      - {at: 30s, command: restart, container: pod/web}
+      - {at: 40s, command: probe, container: web, type: liveness}
+      - {at: 50s, command: delete, pod: pod}
+
+Results are success, failure, warning (a redirect to another host; counts as success),
+errored (could not be run) and timeout. What is not mentioned lives for ever and is
+healthy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from operator import itemgetter
+from typing import NamedTuple
+
+from probetui.debugger.commands import RestartContainer, TriggerProbe
+from probetui.drive.scenario.behavior import NO_TIME, CallBehavior, InstanceBehavior
+from probetui.drive.scenario.world import World
+from probetui.engine.inputs import Command, DeletePod
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.effects import Operation, PullImage, Relist, RunHook
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+"""The start of virtual time, unless a scenario has another."""
+
+
+class ScriptAction(StrEnum):
+    """What a scenario can do to pods and containers."""
+
+    RESTART = "restart"
+    PROBE = "probe"
+    DELETE = "delete"
+
+
+class ScheduledCommand(NamedTuple):
+    """A command, `after` the start, for all pods and containers with the names."""
+
+    after: timedelta
+    doing: ScriptAction
+    pod: str = ""
+    container: str = ""
+    probe_type: ProbeType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HookDurations:
+    """How long the lifecycle hooks of a container take."""
+
+    post_start: timedelta = NO_TIME
+    pre_stop: timedelta = NO_TIME
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A scenario as it was read.
+
+    Containers go by `name` or `pod/name`; `images` are those that have to be pulled.
+    """
+
+    start: datetime = START
+    lives: Mapping[str, tuple[InstanceBehavior, ...]] = field(default_factory=dict)
+    hooks: Mapping[str, HookDurations] = field(default_factory=dict)
+    images: Mapping[str, CallBehavior] = field(default_factory=dict)
+    orders: tuple[ScheduledCommand, ...] = ()
+
+    def world(self) -> World:
+        """Return a new world that follows the scenario."""
+        dealing = _ScriptedRuntime(self.hooks, self.images)
+        return World(self.lives, dealing=dealing, absent=self.images)
+
+    def commands(self, pods: Iterable[Pod]) -> list[tuple[datetime, Command]]:
+        """Return the commands for some pods, in order of time."""
+        known = tuple(pods)
+        found = [
+            (self.start + order.after, command)
+            for order in self.orders
+            for pod in known
+            if (command := _command(order, pod)) is not None
+        ]
+        return sorted(found, key=itemgetter(0))
+
+
+NO_SCENARIO = Scenario()
+
+
+@dataclass(frozen=True, slots=True)
+class _ScriptedRuntime:
+    """The `RuntimeBehavior` of a scenario."""
+
+    hooks: Mapping[str, HookDurations]
+    images: Mapping[str, CallBehavior]
+
+    def __call__(self, call: Operation | Relist) -> CallBehavior:
+        match call:
+            case PullImage(_, image) if image in self.images:
+                return self.images[image]
+            case RunHook(pod, container, handler=handler):
+                times = self.hooks.get(f"{pod.name}/{container.name}")
+                if times is None:
+                    times = self.hooks.get(container.name, HookDurations())
+                is_first = handler is container.post_start
+                return CallBehavior(times.post_start if is_first else times.pre_stop)
+            case _:
+                return CallBehavior()
+
+
+def _command(order: ScheduledCommand, pod: Pod) -> Command | None:
+    """Return the command for a pod, None if it is about another one."""
+    if order.pod not in {"", pod.name}:
+        return None
+    if order.doing is ScriptAction.DELETE:
+        return DeletePod(pod.uid)
+    container = pod.container(order.container)
+    if container is None:
+        return None
+    if order.doing is ScriptAction.RESTART:
+        return RestartContainer(pod.uid, order.container)
+    kind = order.probe_type
+    if kind is None or container.probe(kind) is None:
+        return None
+    return TriggerProbe(ProbeKey(pod.uid, order.container, kind))

@@ -1,0 +1,486 @@
+"""World: simulated containers and probes that behave as a scenario says.
+
+It answers the engine's effects on virtual time; what takes time is answered later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from probetui.drive.scenario.behavior import (
+    NO_TIME,
+    InstanceBehavior,
+    ProbeAnswer,
+    ProbeBehavior,
+    RuntimeBehavior,
+    answer_calls_at_once,
+    answer_success,
+)
+from probetui.engine.inputs import Fact, ListenersFound
+from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+    SandboxStatus,
+)
+from probetui.kubelet.effects import (
+    CreateContainer,
+    Effect,
+    Fault,
+    FindListeners,
+    GetImageStatus,
+    GetImageUser,
+    GetPodSandboxStatus,
+    InjectFault,
+    MountVolume,
+    Operation,
+    PulledImage,
+    PullImage,
+    Relist,
+    RemoveContainer,
+    RemovePodSandbox,
+    RunHook,
+    RunOperation,
+    RunPodSandbox,
+    RunProbe,
+    StartContainer,
+    StopContainer,
+    StopPodSandbox,
+    UnmountVolume,
+)
+from probetui.kubelet.facts import (
+    OperationFinished,
+    OperationValue,
+    ProbeFinished,
+    Relisted,
+    RelistFailed,
+)
+from probetui.kubelet.kuberuntime.container_hash import container_hash
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.kubelet.prober.timeout_text import format_timeout
+
+SIGKILL_EXIT_CODE = 137
+
+
+@dataclass(slots=True)
+class _Pod:
+    """The sandboxes and containers of one pod."""
+
+    uid: str
+    name: str
+    namespace: str
+    host_network: bool
+    ip: str
+    sandboxes: list[SandboxStatus] = field(default_factory=list)
+    containers: list[RuntimeContainerStatus] = field(default_factory=list)
+    seen: RuntimePodStatus | None = None
+
+
+class World:
+    """Simulated containers and probes; owned by the simulation.
+
+    Args:
+        lives: the behavior of the instances of each container, by container name or
+            `pod/container`; the last one repeats. A container that is not listed runs
+            for ever.
+        probing: answers the probes that `lives` has no answers for.
+        images: the images that exist; None for all.
+        dealing: how the runtime answers calls.
+        absent: images that have to be pulled first.
+
+    `unreachable` is the error of every runtime call while it is not empty. `volumes`
+    are those that are mounted, by pod UID and name.
+    """
+
+    def __init__(
+        self,
+        lives: Mapping[str, tuple[InstanceBehavior, ...]] | None = None,
+        probing: ProbeBehavior = answer_success,
+        images: frozenset[str] | None = None,
+        dealing: RuntimeBehavior = answer_calls_at_once,
+        absent: Iterable[str] = (),
+    ) -> None:
+        self.unreachable = ""
+        self._lives = lives or {}
+        self._probing = probing
+        self._images = images
+        self._dealing = dealing
+        self._absent = set(absent)
+        self.volumes: dict[tuple[str, str], MountVolume] = {}
+        self._pods: dict[str, _Pod] = {}
+        self._pod_of: dict[ContainerID, str] = {}
+        self._sandbox_of: dict[ContainerID, str] = {}
+        self._ends: dict[ContainerID, tuple[datetime, int]] = {}
+        self._phases: dict[tuple[ContainerID, ProbeType], tuple[int, int]] = {}
+        self._frozen: set[ContainerID] = set()
+        self._cut_off: set[str] = set()
+        self._last_id = 0
+
+    def answer(self, effect: Effect, now: datetime) -> tuple[datetime, Fact]:
+        """Return the fact that an effect leads to, and at which instant."""
+        self._end_due_containers(now)
+        match effect:
+            case Relist():
+                return self._relist(now)
+            case RunProbe():
+                answer = self._answer_probe(effect, now)
+                at = now + answer.takes
+                tries = 1 if answer.attempt.error is None else 3
+                outcome = ProbeOutcome((answer.attempt,) * tries, now, answer.takes)
+                return at, ProbeFinished(effect.probe_id, outcome)
+            case RunOperation(operation_id, pod_uid, operation):
+                return self._operate(operation_id, pod_uid, operation, now)
+            case FindListeners(container_id):
+                problem = "a scripted container has no network"
+                return now, ListenersFound(container_id, None, problem)
+
+    def pods(self, now: datetime) -> tuple[RuntimePodStatus, ...]:
+        """Return all pods; one that did not change is the same object."""
+        self._end_due_containers(now)
+        return tuple(_seen(pod, now) for pod in self._pods.values())
+
+    def _end_due_containers(self, now: datetime) -> None:
+        for container_id, (at, exit_code) in list(self._ends.items()):
+            if at <= now:
+                self._end(container_id, at, exit_code)
+
+    def _answer_probe(self, effect: RunProbe, now: datetime) -> ProbeAnswer:
+        if self._is_unreachable(effect):
+            words = format_timeout(effect.probe, effect.container, effect.pod_ip)
+            limit = timedelta(seconds=effect.probe.timeout_seconds)
+            return ProbeAnswer(Attempt(ProbeResult.FAILURE, words), limit)
+        age = self._age(effect.container_id, now)
+        kind = effect.key.probe_type
+        if effect.container_id not in self._pod_of:
+            return self._probing(effect, age)
+        answers = self._life(effect.container_id).answers.get(kind)
+        if answers is None:
+            return self._probing(effect, age)
+        place = effect.container_id, kind
+        index, times = self._phases.get(place, (0, 0))
+        last = len(answers.phases) - 1
+        while answers.phases[index].is_over(times, age) and (
+            index < last or answers.repeat
+        ):
+            index, times = (index + 1) % (last + 1), 0
+        self._phases[place] = index, times + 1
+        return answers.phases[index].answer(effect, age)
+
+    def _is_unreachable(self, effect: RunProbe) -> bool:
+        """Tell whether a container is frozen, or cut off from the network.
+
+        Commands run in a container that is cut off, as they do not use its network.
+        """
+        if effect.container_id in self._frozen:
+            return True
+        is_command = isinstance(effect.probe.handler, ExecAction)
+        return effect.key.pod_uid in self._cut_off and not is_command
+
+    def _relist(self, now: datetime) -> tuple[datetime, Fact]:
+        manner = self._dealing(Relist())
+        error = self.unreachable or manner.error
+        fact = RelistFailed(error) if error else Relisted(self.pods(now), now)
+        return now + manner.takes, fact
+
+    def _operate(
+        self, operation_id: int, pod_uid: str, operation: Operation, now: datetime
+    ) -> tuple[datetime, Fact]:
+        manner = self._dealing(operation)
+        refused = self.unreachable or manner.error
+        missing = self._find_missing(pod_uid, operation)
+        if refused or missing:
+            return now + manner.takes, OperationFinished(
+                operation_id, error=refused or missing, not_found=not refused
+            )
+        done_at = now
+        if isinstance(operation, StopContainer):
+            done_at = self._stop(operation, now)
+        value = self._change(pod_uid, operation, now)
+        return done_at + manner.takes, OperationFinished(operation_id, value)
+
+    def _find_missing(self, pod_uid: str, operation: Operation) -> str:
+        """Return why an operation fails because something is missing; else empty.
+
+        Stopping or removing what is gone is no error.
+        """
+        match operation:
+            case PullImage(_, image) if not self._has(image):
+                return f"{image}: not found"
+            case (
+                GetPodSandboxStatus(sandbox_id) | CreateContainer(sandbox_id=sandbox_id)
+            ) if sandbox_id not in self._ready_sandboxes(pod_uid):
+                return f"{sandbox_id}: no such sandbox"
+            case StartContainer(container_id) if container_id not in self._pod_of:
+                return f"{container_id}: no such container"
+            case _:
+                return ""
+
+    def _ready_sandboxes(self, pod_uid: str) -> dict[str, SandboxStatus]:
+        pod = self._pods.get(pod_uid)
+        sandboxes = [] if pod is None else pod.sandboxes
+        return {
+            sandbox.sandbox_id: sandbox for sandbox in sandboxes if sandbox.is_ready
+        }
+
+    def _change(  # noqa: C901, PLR0912  # one arm per operation
+        self, pod_uid: str, operation: Operation, now: datetime
+    ) -> OperationValue:
+        match operation:
+            case RunPodSandbox():
+                return self._run_sandbox(operation, now)
+            case GetPodSandboxStatus(sandbox_id):
+                return self._ready_sandboxes(pod_uid)[sandbox_id]
+            case StopPodSandbox(sandbox_id):
+                self._stop_sandbox(pod_uid, sandbox_id, now)
+            case RemovePodSandbox(sandbox_id):
+                self._remove_sandbox(pod_uid, sandbox_id)
+            case MountVolume(pod, volume):
+                self.volumes[pod.uid, volume.name] = operation
+            case UnmountVolume(uid, name):
+                self.volumes.pop((uid, name), None)
+            case GetImageStatus(image):
+                is_here = self._has(image) and image not in self._absent
+                return image if is_here else None
+            case PullImage(_, image):
+                self._absent.discard(image)
+                return PulledImage(image, 0)
+            case CreateContainer():
+                return self._create(operation, now)
+            case StartContainer(container_id):
+                self._start(container_id, now)
+            case RemoveContainer(container_id):
+                self._remove(container_id)
+            case InjectFault(container_id, _, disruption):
+                self._inject_fault(pod_uid, container_id, disruption, now)
+            case StopContainer() | RunHook() | GetImageUser():
+                return None
+        return None
+
+    def _has(self, image: str) -> bool:
+        return self._images is None or image in self._images
+
+    def _age(self, container_id: ContainerID, now: datetime) -> timedelta:
+        if container_id not in self._pod_of:
+            return NO_TIME
+        started_at = self._container(container_id).started_at
+        return NO_TIME if started_at is None else now - started_at
+
+    # -- sandboxes
+
+    def _run_sandbox(self, operation: RunPodSandbox, now: datetime) -> str:
+        spec = operation.pod
+        if spec.uid not in self._pods:
+            ip = f"10.0.{len(self._pods) // 250}.{len(self._pods) % 250 + 1}"
+            self._pods[spec.uid] = _Pod(
+                spec.uid, spec.name, spec.namespace, spec.host_network, ip
+            )
+        pod = self._pods[spec.uid]
+        sandbox = SandboxStatus(
+            self._new_id("sandbox"),
+            is_ready=True,
+            attempt=operation.attempt,
+            created_at=now,
+            host_network=spec.host_network,
+            ip=pod.ip,
+        )
+        pod.sandboxes.insert(0, sandbox)
+        pod.seen = None
+        return sandbox.sandbox_id
+
+    def _stop_sandbox(self, pod_uid: str, sandbox_id: str, now: datetime) -> None:
+        """Stop a sandbox; containers that run in it are killed."""
+        pod = self._pods.get(pod_uid)
+        if pod is None:
+            return
+        for container in self._containers_in(pod, sandbox_id):
+            if container.state is RuntimeState.RUNNING:
+                self._ends[container.container_id] = (now, SIGKILL_EXIT_CODE)
+        pod.sandboxes = [
+            replace(sandbox, is_ready=False)
+            if sandbox.sandbox_id == sandbox_id
+            else sandbox
+            for sandbox in pod.sandboxes
+        ]
+        pod.seen = None
+
+    def _remove_sandbox(self, pod_uid: str, sandbox_id: str) -> None:
+        pod = self._pods.get(pod_uid)
+        if pod is None:
+            return
+        for container in self._containers_in(pod, sandbox_id):
+            self._remove(container.container_id)
+        pod.sandboxes = [
+            sandbox for sandbox in pod.sandboxes if sandbox.sandbox_id != sandbox_id
+        ]
+        pod.seen = None
+        if not pod.sandboxes:
+            del self._pods[pod_uid]
+
+    def _containers_in(
+        self, pod: _Pod, sandbox_id: str
+    ) -> tuple[RuntimeContainerStatus, ...]:
+        return tuple(
+            container
+            for container in pod.containers
+            if self._sandbox_of[container.container_id] == sandbox_id
+        )
+
+    # -- containers
+
+    def _create(self, operation: CreateContainer, now: datetime) -> ContainerID:
+        container_id = ContainerID(f"sim://{self._new_id('container')}")
+        pod = self._pods[operation.pod.uid]
+        pod.containers.insert(
+            0,
+            RuntimeContainerStatus(
+                container_id,
+                operation.container.name,
+                RuntimeState.CREATED,
+                created_at=now,
+                image=operation.container.image,
+                restart_count=operation.attempt,
+                hash=container_hash(operation.container),
+            ),
+        )
+        pod.seen = None
+        self._pod_of[container_id] = pod.uid
+        self._sandbox_of[container_id] = operation.sandbox_id
+        return container_id
+
+    def _start(self, container_id: ContainerID, now: datetime) -> None:
+        self._set(container_id, state=RuntimeState.RUNNING, started_at=now)
+        life = self._life(container_id)
+        if life.lasts is not None:
+            self._ends[container_id] = (now + life.lasts, life.exit_code)
+
+    def _stop(self, operation: StopContainer, now: datetime) -> datetime:
+        """Stop a container, and return the instant of its end."""
+        container_id = operation.container_id
+        if container_id not in self._pod_of:
+            return now
+        container = self._container(container_id)
+        if container.state is not RuntimeState.RUNNING:
+            return now
+        life = self._life(container_id)
+        stops_after = None if container_id in self._frozen else life.stops_after
+        grace = timedelta(seconds=operation.grace_period_seconds)
+        if stops_after is None or stops_after > grace:
+            end, exit_code = now + grace, SIGKILL_EXIT_CODE
+        else:
+            end, exit_code = now + stops_after, life.stop_code
+        by_itself = self._ends.get(container_id)
+        if by_itself is not None and by_itself[0] < end:
+            return max(by_itself[0], now)
+        self._ends[container_id] = (end, exit_code)
+        return end
+
+    def _inject_fault(
+        self,
+        pod_uid: str,
+        container_id: ContainerID,
+        disruption: Fault,
+        now: datetime,
+    ) -> None:
+        """Inject a fault; the script of a container goes on while it is frozen.
+
+        A frozen main process does not handle SIGTERM.
+        """
+        match disruption:
+            case Fault.FREEZE:
+                self._frozen.add(container_id)
+            case Fault.UNFREEZE:
+                self._frozen.discard(container_id)
+            case Fault.CUT_NETWORK:
+                self._cut_off.add(pod_uid)
+            case Fault.RESTORE_NETWORK:
+                self._cut_off.discard(pod_uid)
+            case Fault.KILL:
+                if container_id in self._pod_of:
+                    self._ends[container_id] = (now, SIGKILL_EXIT_CODE)
+            case Fault.STOP:
+                self._terminate(container_id, now)
+
+    def _terminate(self, container_id: ContainerID, now: datetime) -> None:
+        if container_id not in self._pod_of or container_id in self._frozen:
+            return
+        life = self._life(container_id)
+        if life.stops_after is not None:
+            self._ends[container_id] = (now + life.stops_after, life.stop_code)
+
+    def _end(self, container_id: ContainerID, at: datetime, exit_code: int) -> None:
+        del self._ends[container_id]
+        self._frozen.discard(container_id)
+        self._set(
+            container_id,
+            state=RuntimeState.EXITED,
+            finished_at=at,
+            exit_code=exit_code,
+            reason="Completed" if exit_code == 0 else "Error",
+        )
+
+    def _remove(self, container_id: ContainerID) -> None:
+        pod_uid = self._pod_of.pop(container_id, None)
+        if pod_uid is None:
+            return
+        del self._sandbox_of[container_id]
+        self._ends.pop(container_id, None)
+        for kind in ProbeType:
+            self._phases.pop((container_id, kind), None)
+        pod = self._pods[pod_uid]
+        pod.containers = [
+            container
+            for container in pod.containers
+            if container.container_id != container_id
+        ]
+        pod.seen = None
+
+    def _life(self, container_id: ContainerID) -> InstanceBehavior:
+        container = self._container(container_id)
+        pod = self._pods[self._pod_of[container_id]]
+        lives = self._lives.get(f"{pod.name}/{container.name}")
+        if lives is None:
+            lives = self._lives.get(container.name, (InstanceBehavior(),))
+        return lives[min(container.restart_count, len(lives) - 1)]
+
+    def _container(self, container_id: ContainerID) -> RuntimeContainerStatus:
+        pod = self._pods[self._pod_of[container_id]]
+        return next(
+            container
+            for container in pod.containers
+            if container.container_id == container_id
+        )
+
+    def _set(self, container_id: ContainerID, **fields: object) -> None:
+        pod = self._pods[self._pod_of[container_id]]
+        pod.containers = [
+            replace(container, **fields)  # type: ignore[arg-type]  # names of its fields
+            if container.container_id == container_id
+            else container
+            for container in pod.containers
+        ]
+        pod.seen = None
+
+    def _new_id(self, what: str) -> str:
+        """Return an ID like a runtime's, of which people see the first twelve."""
+        self._last_id += 1
+        return sha256(f"{what} {self._last_id}".encode()).hexdigest()
+
+
+def _seen(pod: _Pod, now: datetime) -> RuntimePodStatus:
+    if pod.seen is None:
+        ready = bool(pod.sandboxes) and pod.sandboxes[0].is_ready
+        pod.seen = RuntimePodStatus(
+            pod.uid,
+            pod.name,
+            pod.namespace,
+            tuple(pod.sandboxes),
+            tuple(pod.containers),
+            (pod.ip,) if ready and not pod.host_network else (),
+            now,
+        )
+    return pod.seen

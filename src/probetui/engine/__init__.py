@@ -1,0 +1,1 @@
+"""The engine: inputs in, effects and journal entries out, snapshots to see."""

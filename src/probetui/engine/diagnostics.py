@@ -1,0 +1,325 @@
+"""Probe diagnostics: where containers listen, and findings about probes.
+
+None of it is the kubelet's, and nothing that the kubelet decides depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from probetui.engine.inputs import ExecSeen, ListenersFound
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import (
+    ExecAction,
+    HTTPGetAction,
+    Probe,
+    ProbeKey,
+    ProbeType,
+    TCPSocketAction,
+)
+from probetui.k8s.runtime import (
+    ContainerID,
+    Listeners,
+    ListenerScope,
+    RuntimePodStatus,
+    SocketAddress,
+)
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import FindListeners
+from probetui.kubelet.journal import (
+    DryRunEntry,
+    FindingEntry,
+    JournalEntry,
+    ListenersEntry,
+    StateEntry,
+    StateField,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Attempt, HTTPAnswer
+from probetui.kubelet.runtime.go_format import go_quote
+from probetui.kubelet.runtime.turn import TurnBuilder
+
+GOOD_FOR = timedelta(seconds=3)
+"""For so long it is not looked again where a container listens."""
+
+EXEC_MISSING = "exec-missing-in-image"
+REDIRECT = "redirect-seen"
+
+_REDIRECTION = 3
+_LONGEST_NAME = 80
+_ProbedEntry = TickEntry | DryRunEntry
+
+
+@dataclass(slots=True)
+class _ListenerLookup:
+    """What is known of where one container listens, and which probes wait for it.
+
+    `told` is what was last said of each endpoint that refused, as far as it matters.
+    """
+
+    pod_uid: str
+    container_name: str
+    at: datetime | None = None
+    found: ListenersFound | None = None
+    is_under_way: bool = False
+    waiting: dict[SocketAddress, _ProbedEntry] = field(default_factory=dict)
+    told: dict[SocketAddress, object] = field(default_factory=dict)
+
+    def known(self, now: datetime) -> ListenersFound | None:
+        """Return what was found, None if that was too long ago."""
+        is_fresh = self.at is not None and now - self.at < GOOD_FOR
+        return self.found if is_fresh else None
+
+
+class ProbeDiagnostics:
+    """Inspects ticks and dry runs when they are over; owned by the engine.
+
+    Where a container listens is only asked after a refused connection, at most once
+    in a while, and never before the result of the probe has been taken in.
+
+    Args:
+        ledger: where effects and entries go.
+        config: says what of it is wanted.
+        pods: those that are known, by UID.
+    """
+
+    def __init__(
+        self, turn: TurnBuilder, config: KubeletConfig, pods: Mapping[str, Pod]
+    ) -> None:
+        self._turn = turn
+        self._pods = pods
+        self._finds_listeners = config.finds_listeners
+        self._tells_findings = config.tells_findings
+        self._findings: set[tuple[ProbeKey, str]] = set()
+        self._looks: dict[ContainerID, _ListenerLookup] = {}
+        self._places: dict[str, str] = {}
+
+    def register_places(self, places: Mapping[str, str]) -> None:
+        """Remember where fields stand in the manifests, as `SetPods` has it."""
+        self._places.update(places)
+
+    def on_entries(self, entries: Iterable[JournalEntry], now: datetime) -> None:
+        """Journal findings, and look up listeners after refused connections."""
+        for entry in entries:
+            if not isinstance(entry, _ProbedEntry) or not entry.attempts:
+                continue
+            last = entry.attempts[-1]
+            if last.refused_at is not None and self._finds_listeners:
+                self._on_refused(entry, last.refused_at, now)
+            if self._tells_findings:
+                self._journal_finding(entry, last, now)
+
+    def on_listeners_found(self, found: ListenersFound, now: datetime) -> None:
+        """Journal where a container listens, for each probe that was refused."""
+        looks = self._looks.get(found.container_id)
+        if looks is None or not looks.is_under_way:
+            return
+        looks.is_under_way = False
+        looks.at, looks.found = now, found
+        for endpoint, asked in looks.waiting.items():
+            self._journal_listeners(looks, endpoint, asked, found, now)
+        looks.waiting.clear()
+
+    def on_exec_seen(
+        self, seen: ExecSeen, pods: Mapping[str, RuntimePodStatus], now: datetime
+    ) -> None:
+        """Journal that somebody else runs a command in a container."""
+        for uid, status in pods.items():
+            for container in status.containers:
+                if container.container_id == seen.container_id and uid in self._pods:
+                    number = self._turn.next_sequence()
+                    self._turn.write(
+                        StateEntry(
+                            number,
+                            now,
+                            uid,
+                            container.name,
+                            "",
+                            StateField.EXEC,
+                            "",
+                            seen.text,
+                        )
+                    )
+
+    def forget_pod(self, pod_uid: str) -> None:
+        """Forget a removed pod."""
+        for container_id in [
+            key for key, it in self._looks.items() if it.pod_uid == pod_uid
+        ]:
+            del self._looks[container_id]
+        self._findings = {it for it in self._findings if it[0].pod_uid != pod_uid}
+
+    def _journal_finding(
+        self, asked: _ProbedEntry, attempt: Attempt, now: datetime
+    ) -> None:
+        pod = self._pods.get(asked.key.pod_uid)
+        finding = None if pod is None else find_finding(attempt, pod, asked.key)
+        if finding is None or (asked.key, finding.rule) in self._findings:
+            return
+        self._findings.add((asked.key, finding.rule))
+        self._turn.write(
+            FindingEntry(
+                self._turn.next_sequence(),
+                now,
+                asked.key,
+                *finding,
+                self._places.get(f"{asked.key.pod_uid} {finding.path}", ""),
+                asked.sequence,
+            )
+        )
+
+    def _on_refused(
+        self, asked: _ProbedEntry, there: SocketAddress, now: datetime
+    ) -> None:
+        key = asked.key
+        pod = self._pods.get(key.pod_uid)
+        container = None if pod is None else pod.container(key.container_name)
+        if container is None or targets_other_host(container, key.probe_type):
+            return
+        looks = self._looks.get(asked.container_id)
+        if looks is None:
+            self._forget_instances(key.pod_uid, key.container_name)
+            looks = _ListenerLookup(key.pod_uid, key.container_name)
+            self._looks[asked.container_id] = looks
+        if (known := looks.known(now)) is not None:
+            self._journal_listeners(looks, there, asked, known, now)
+            return
+        looks.waiting[there] = asked
+        if not looks.is_under_way:
+            looks.is_under_way = True
+            self._turn.emit(FindListeners(asked.container_id))
+
+    def _forget_instances(self, pod_uid: str, container_name: str) -> None:
+        """Forget the earlier instances of a container, which listen no more."""
+        for container_id in [
+            key
+            for key, it in self._looks.items()
+            if (it.pod_uid, it.container_name) == (pod_uid, container_name)
+        ]:
+            del self._looks[container_id]
+
+    def _journal_listeners(
+        self,
+        looks: _ListenerLookup,
+        there: SocketAddress,
+        asked: _ProbedEntry,
+        found: ListenersFound,
+        now: datetime,
+    ) -> None:
+        """Journal where a container listens, unless nothing new is known."""
+        matter = relevant_listeners(found, there)
+        if looks.told.get(there) == matter:
+            return
+        looks.told[there] = matter
+        pod, listeners = self._pods.get(asked.key.pod_uid), found.listeners
+        if pod is not None and listeners is not None:
+            listeners = narrow_to_container(listeners, pod)
+        self._turn.write(
+            ListenersEntry(
+                self._turn.next_sequence(),
+                now,
+                asked.key,
+                asked.container_id,
+                there,
+                listeners,
+                found.problem,
+                asked.sequence,
+            )
+        )
+
+
+class ProbeFinding(NamedTuple):
+    """A finding about a probe, as `FindingEntry` has it."""
+
+    rule: str
+    path: str
+    message: str
+
+
+def find_finding(attempt: Attempt, pod: Pod, key: ProbeKey) -> ProbeFinding | None:
+    """Return the finding that an attempt of a probe calls for, None without one."""
+    if not attempt.is_missing and attempt.http is None:
+        return None
+    found = next(
+        (it for it in pod.containers_with_paths() if it[1].name == key.container_name),
+        None,
+    )
+    if found is None:
+        return None
+    path, container = found
+    field_path = f"{path}.{key.probe_type.lower()}Probe"
+    probe = container.probe(key.probe_type)
+    match None if probe is None else probe.handler:
+        case ExecAction(command) if attempt.is_missing:
+            return ProbeFinding(
+                EXEC_MISSING,
+                f"{field_path}.exec.command",
+                f"{_program(command)} is not in the container: {_reading(attempt)}",
+            )
+        case HTTPGetAction() if attempt.http is not None:
+            words = _redirect(attempt.http)
+            return (
+                ProbeFinding(REDIRECT, f"{field_path}.httpGet", words)
+                if words
+                else None
+            )
+        case _:
+            return None
+
+
+def _program(command: tuple[str, ...]) -> str:
+    return go_quote(command[0][:_LONGEST_NAME]) if command else "nothing"
+
+
+def _reading(attempt: Attempt) -> str:
+    """Return what comes of it, by how commands that cannot start are read."""
+    if attempt.error is None:
+        return "as on Docker it is a failure; a CRI runtime makes it an error"
+    return "the probe errors, and what errors never counts"
+
+
+def _redirect(answer: HTTPAnswer) -> str:
+    """Return what became of a redirect, empty if there was none."""
+    if answer.redirects:
+        first = go_quote(answer.redirects[0])
+        return f"is redirected to {first}, which is followed on the same host"
+    if answer.status // 100 != _REDIRECTION:
+        return ""
+    places = (
+        header.value for header in answer.headers if header.name.lower() == "location"
+    )
+    if place := next(places, ""):
+        return (
+            f"is redirected to {go_quote(place)}, another host: not followed, and "
+            "counted as a success"
+        )
+    return f"is answered with status {answer.status}, which counts as a success"
+
+
+def relevant_listeners(found: ListenersFound, there: SocketAddress) -> object:
+    """Return what of it explains a refusal: who has the port, else all others."""
+    if found.listeners is None:
+        return found.problem
+    endpoints = found.listeners.endpoints
+    return (
+        tuple(endpoint for endpoint in endpoints if endpoint.port == there.port)
+        or endpoints
+    )
+
+
+def narrow_to_container(listeners: Listeners, pod: Pod) -> Listeners:
+    """Return a pod's listeners as the container's where it has no other that runs."""
+    if listeners.extent is not ListenerScope.POD:
+        return listeners
+    is_alone = len(pod.containers) + len(pod.sidecars) == 1
+    return replace(listeners, extent=ListenerScope.CONTAINER) if is_alone else listeners
+
+
+def targets_other_host(container: Container, probe_type: ProbeType) -> bool:
+    """Return whether a probe goes to a host of its own, where the pod may not be."""
+    probe: Probe | None = container.probe(probe_type)
+    handler = None if probe is None else probe.handler
+    return isinstance(handler, HTTPGetAction | TCPSocketAction) and bool(handler.host)

@@ -1,0 +1,75 @@
+"""The engine's inputs: commands of people and facts of the world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from probetui.debugger.commands import ContainerCommand, DebuggerCommand
+from probetui.k8s.pod import Pod
+from probetui.k8s.runtime import ContainerID, Listeners
+from probetui.k8s.volume import ConfigObject
+from probetui.kubelet.facts import ProbeFinished, RuntimeFact
+
+
+@dataclass(frozen=True, slots=True)
+class AddPod:
+    """Run this pod."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class SetPods:
+    """These are all the pods of the manifests now: run what is new, end the others.
+
+    A pod that takes the name of another one begins when that one is gone. `places`
+    says where fields of probes stand in the manifests (`pod.yaml:12:9`), by the UID of
+    the pod, a blank and the field's path.
+    """
+
+    pods: tuple[Pod, ...]
+    places: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SetObjects:
+    """These are all the ConfigMaps and Secrets of the manifests now.
+
+    Containers that are created from now on see them; files in volumes follow when
+    their pods are synced.
+    """
+
+    objects: tuple[ConfigObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """End a pod gracefully; None is the pod's own grace period."""
+
+    pod_uid: str
+    grace_period_seconds: int | None = None
+
+
+Command = AddPod | SetPods | SetObjects | DeletePod | DebuggerCommand | ContainerCommand
+
+
+@dataclass(frozen=True, slots=True)
+class ListenersFound:
+    """A `FindListeners` has finished; None where listeners cannot be seen."""
+
+    container_id: ContainerID
+    listeners: Listeners | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecSeen:
+    """Somebody else has started a command in a container; `text` is that command."""
+
+    container_id: ContainerID
+    text: str
+
+
+Fact = ProbeFinished | RuntimeFact | ListenersFound | ExecSeen
+Input = Command | Fact

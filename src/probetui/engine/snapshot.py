@@ -1,0 +1,235 @@
+"""Snapshots: frozen values of the engine's state, shared where nothing changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from probetui.debugger.breakpoints import StopReason
+from probetui.debugger.commands import BreakpointKind, Injected
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import Probe, ProbeKey, ProbeType
+from probetui.k8s.status import ContainerStatus, PodStatus
+from probetui.kubelet.journal import (
+    DryRunEntry,
+    JournalEntry,
+    LastExit,
+    Skip,
+    StoppingSnapshot,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSnapshot:
+    """One worker as it stands.
+
+    `stored_result` is what the results manager holds for the container in sight, None
+    if nothing. `upcoming_skip` is what the next tick would do if nothing changed: None
+    means probe. `delay_until` is set where there is an initial delay. `is_held_back`
+    says that probes are paused: a tick that is due waits. `history` is newest last, at
+    most 60. `worker_alive` is False before the worker exists and after it left.
+
+    `muted` says that results have no consequences, `injections` which are still to
+    come. `manifest_probe` is set while `probe` has another timing than the manifest's.
+    `last_try` is the newest try, `trying_since` when the one under way began.
+    `is_result_held` says that a break-point holds back a result that would kill.
+    `delay` is how much later it is answered because a person said so.
+    """
+
+    key: ProbeKey
+    probe: Probe
+    worker_alive: bool = False
+    stored_result: Result | None = None
+    last_result: Result = Result.SUCCESS
+    result_run: int = 0
+    on_hold: bool = False
+    in_flight_since: datetime | None = None
+    next_tick_at: datetime | None = None
+    is_held_back: bool = False
+    upcoming_skip: Skip | None = None
+    delay_until: datetime | None = None
+    ticks: int = 0
+    successes: int = 0
+    failures: int = 0
+    errors: int = 0
+    skips: int = 0
+    last_run: TickEntry | None = None
+    history: tuple[TickEntry, ...] = ()
+    muted: bool = False
+    injections: tuple[Injected, ...] = ()
+    manifest_probe: Probe | None = None
+    last_try: DryRunEntry | None = None
+    trying_since: datetime | None = None
+    is_result_held: bool = False
+    delay: timedelta = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffSnapshot:
+    """What crash-loop back-off holds for a container.
+
+    `until` is set while the container waits for its next start.
+    """
+
+    window: timedelta
+    since: datetime | None
+    until: datetime | None
+    next_window: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSnapshot:
+    """One container of a pod, with its probes in the order liveness, readiness,
+    startup (only those that are defined).
+
+    `frozen_since` is set while it stands still because a person said so,
+    `cut_off_since` while its pod is without a network for that reason. `break_points`
+    are those that are set for it.
+    """
+
+    container: Container
+    is_init: bool
+    status: ContainerStatus | None
+    probes: tuple[ProbeSnapshot, ...]
+    stopping: StoppingSnapshot | None
+    backoff: BackoffSnapshot | None
+    last_exit: LastExit | None
+    frozen_since: datetime | None = None
+    break_points: frozenset[BreakpointKind] = frozenset()
+    cut_off_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodSnapshot:
+    """One pod; the same object as before where nothing of it changed.
+
+    `operation` says in words what is being done for it now ("pulling busybox 40%").
+    """
+
+    pod: Pod
+    status: PodStatus
+    state: PodWorkerState
+    operation: str
+    containers: tuple[ContainerSnapshot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTick:
+    """A tick to come, in the order `.` would run them."""
+
+    key: ProbeKey
+    at: datetime
+
+
+class PlaybackKind(StrEnum):
+    """What is played where the clock is not the wall's."""
+
+    SIM = "sim"
+    REPLAY = "replay"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackSnapshot:
+    """How a session is played whose clock is not the wall's.
+
+    `pace` is how many times faster than the wall's clock it goes, None for as fast as
+    it can. `length` is that of a recording, None for what has no end. `has_ended` says
+    that nothing more will come. `note` is a sentence about what is not as it should
+    be, such as that the recording was cut off. `seeking` is how much of the way to
+    where it was sent is behind it, from 0 to 1; None when it is there.
+    """
+
+    kind: PlaybackKind
+    is_paused: bool
+    pace: float | None
+    length: timedelta | None = None
+    has_ended: bool = False
+    note: str = ""
+    seeking: float | None = None
+
+
+class UpcomingKind(StrEnum):
+    """What can come next by itself, or by a step."""
+
+    HELD_RESULT = "held-result"
+    TRIGGER = "trigger"
+    TICK = "tick"
+    DELAY_OVER = "delay-over"
+    BACKOFF_OVER = "back-off-over"
+    GRACE_OVER = "grace-over"
+    RESYNC = "resync"
+
+
+STEPS = frozenset({UpcomingKind.HELD_RESULT, UpcomingKind.TRIGGER, UpcomingKind.TICK})
+
+
+@dataclass(frozen=True, slots=True)
+class Upcoming:
+    """Something that is to come; a resync is of a whole pod.
+
+    While paused, what is a step waits for one (the first of them for the next); the
+    rest comes on the clock.
+    """
+
+    what: UpcomingKind
+    at: datetime
+    pod_uid: str
+    container_name: str = ""
+    probe_type: ProbeType | None = None
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it waits for a step while probes are paused."""
+        return self.what in STEPS
+
+
+@dataclass(frozen=True, slots=True)
+class LastStep:
+    """The last step, or run to a change, and how things were just before it.
+
+    Compared with the pods of the snapshot it tells what the step did: one that did not
+    change is the same object. Entries with a number above `sequence` came after.
+    `key` is what stepped, None for a run to a change.
+    """
+
+    at: datetime
+    sequence: int
+    key: ProbeKey | None
+    pods: tuple[PodSnapshot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state of the engine at one instant.
+
+    `sequence` is that of the newest journal entry; `entries` are the newest ones,
+    at most 500, oldest first. `runtime_lost_since` is set while the runtime does not
+    answer, `runtime_error` says why. `playback` is None on the wall's clock.
+
+    `upcoming` is what comes next, in order, at most 50; it is filled while paused, like
+    `queue`, which has the ticks alone. `stopped_by` says why probes are paused where no
+    person did it. Without `acts` kills and restarts are only told.
+    """
+
+    taken_at: datetime
+    started_at: datetime
+    sequence: int
+    pods: tuple[PodSnapshot, ...]
+    entries: tuple[JournalEntry, ...]
+    queue: tuple[QueuedTick, ...]
+    is_paused: bool
+    restarts: int
+    faults: int
+    runtime_lost_since: datetime | None
+    runtime_error: str
+    lateness: timedelta = timedelta()
+    playback: PlaybackSnapshot | None = None
+    upcoming: tuple[Upcoming, ...] = ()
+    stopped_by: StopReason | None = None
+    last_step: LastStep | None = None
+    is_running_to_change: bool = False
+    acts: bool = True

@@ -1,0 +1,67 @@
+"""Quantities as Kubernetes writes them: `250m`, `64Mi`, `1500M`.
+
+How a quantity was written in the manifest is not kept; it is written in its shortest
+exact form.
+
+Source: k8s.io/apimachinery v0.32.10, pkg/api/resource/quantity.go.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_CEILING, Decimal
+
+QUANTITY_PATTERN = re.compile(
+    r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
+    r"(?P<suffix>|[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,4})"
+)
+_DECIMAL = {
+    "E": 18, "P": 15, "T": 12, "G": 9, "M": 6, "k": 3, "": 0, "m": -3, "u": -6, "n": -9,
+}  # fmt: skip
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_FINEST = Decimal("1e-9")
+
+
+def is_quantity(text: str) -> bool:
+    """Tell whether a text is a quantity such as `250m`, `1.5Gi` or `1e3`."""
+    return QUANTITY_PATTERN.fullmatch(text) is not None
+
+
+def parse_quantity(text: str) -> Decimal:
+    """Return a quantity in base units (cores, bytes); any other text counts as 0."""
+    match = QUANTITY_PATTERN.fullmatch(text)
+    if match is None:
+        return Decimal(0)
+    number, suffix = Decimal(match["number"]), match["suffix"]
+    if suffix in _DECIMAL:
+        return number.scaleb(_DECIMAL[suffix])
+    if suffix in _BINARY:
+        return number * (1 << 10 * _BINARY.index(suffix))
+    return number.scaleb(int(suffix[1:]))
+
+
+def format_quantity(amount: Decimal) -> str:
+    """Return an amount in base units (cores, bytes) as a quantity.
+
+    What is finer than Kubernetes counts is rounded up, as Kubernetes does.
+    """
+    candidates = [_format_decimal(amount)]
+    if amount == amount.to_integral_value():
+        candidates.append(_format_binary(int(amount)))
+    return min(candidates, key=len)
+
+
+def _format_decimal(amount: Decimal) -> str:
+    for suffix, exponent in _DECIMAL.items():
+        scaled = amount.scaleb(-exponent)
+        if scaled == scaled.to_integral_value():
+            return f"{int(scaled)}{suffix}" if scaled else "0"
+    return f"{(amount / _FINEST).to_integral_value(ROUND_CEILING)}n"
+
+
+def _format_binary(amount: int) -> str:
+    step = 0
+    while amount and amount % 1024 == 0 and step < len(_BINARY) - 1:
+        amount //= 1024
+        step += 1
+    return f"{amount}{_BINARY[step]}"

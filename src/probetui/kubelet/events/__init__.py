@@ -1,0 +1,1 @@
+"""The event recorder's correlator: counting, aggregation and the spam filter."""

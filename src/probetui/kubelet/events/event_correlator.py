@@ -1,0 +1,176 @@
+"""The event correlator: counts, aggregates and rate-limits events.
+
+Source: client-go tools/record/events_cache.go, v0.32.10, EventCorrelator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from probetui.k8s.event import Event, EventType
+from probetui.kubelet.runtime.lru_cache import LRUCache
+
+CACHE_LIMIT = 4096
+SIMILAR_LIMIT = 10
+SIMILAR_INTERVAL = timedelta(minutes=10)
+SPAM_BURST = 25
+SPAM_REFILL = timedelta(minutes=5)
+COMBINED = "(combined from similar events): "
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """An event as a cluster shows it: once, with a count.
+
+    `is_combined` marks one that stands for events with different messages; then the
+    message and the path are those of the last.
+    """
+
+    type: EventType
+    reason: str
+    message: str
+    pod_uid: str
+    field_path: str
+    first_seen_at: datetime
+    last_seen_at: datetime
+    count: int = 1
+    is_combined: bool = False
+
+
+class _EqualKey(NamedTuple):
+    """What makes two events the same one; all come from one kubelet."""
+
+    pod_uid: str
+    field_path: str
+    type: EventType
+    reason: str
+    message: str
+
+
+class _SimilarKey(NamedTuple):
+    """What makes two events similar, whatever their container and message."""
+
+    pod_uid: str
+    type: EventType
+    reason: str
+
+
+_Key = _EqualKey | _SimilarKey
+
+
+class _Similar(NamedTuple):
+    """The messages of similar events, oldest first, and when the last one came."""
+
+    messages: dict[str, None]
+    last_at: datetime
+
+
+class _Seen(NamedTuple):
+    """How often and since when an event was seen, recorded or not."""
+
+    times: int
+    first_at: datetime
+
+
+class _Allowance(NamedTuple):
+    """How many events a pod may still have recorded, as of when.
+
+    Reckoned in the time that they took to come back.
+    """
+
+    saved: timedelta
+    at: datetime
+
+
+class EventCorrelator:
+    """Correlates events as the kubelet's event recorder does; one owner.
+
+    In this order: many similar events become one, equal ones are counted up, and what
+    exceeds the pod's allowance is not recorded, though it is counted.
+    """
+
+    __slots__ = ("_allowances", "_recorded", "_seen", "_similar")
+
+    def __init__(self) -> None:
+        self._similar: LRUCache[_SimilarKey, _Similar] = LRUCache(CACHE_LIMIT)
+        self._seen: LRUCache[_Key, _Seen] = LRUCache(CACHE_LIMIT)
+        self._allowances: LRUCache[str, _Allowance] = LRUCache(CACHE_LIMIT)
+        self._recorded: LRUCache[_Key, ClusterEvent] = LRUCache(CACHE_LIMIT)
+
+    def correlate(self, event: Event) -> ClusterEvent | None:
+        """Take one occurrence; return what a cluster shows for it, None if dropped."""
+        key: _Key = _EqualKey(
+            event.pod_uid, event.field_path, event.type, event.reason, event.message
+        )
+        similar = _SimilarKey(event.pod_uid, event.type, event.reason)
+        is_combined = self._are_many(similar, event)
+        if is_combined:
+            key = similar
+        seen = self._seen.get(key)
+        seen = (
+            _Seen(1, event.at) if seen is None else seen._replace(times=seen.times + 1)
+        )
+        self._seen.set(key, seen)
+        if not self._is_allowed(event.pod_uid, event.at):
+            return None
+        recorded = ClusterEvent(
+            type=event.type,
+            reason=event.reason,
+            message=f"{COMBINED}{event.message}" if is_combined else event.message,
+            pod_uid=event.pod_uid,
+            field_path=event.field_path,
+            first_seen_at=seen.first_at,
+            last_seen_at=event.at,
+            count=seen.times,
+            is_combined=is_combined,
+        )
+        self._recorded.set(key, recorded)
+        return recorded
+
+    def recorded(self) -> tuple[ClusterEvent, ...]:
+        """Return what a cluster shows, the one seen last at the end.
+
+        Difference: a cluster forgets an event after an hour, this does not.
+        """
+        return self._recorded.values()
+
+    def _are_many(self, key: _SimilarKey, event: Event) -> bool:
+        """Return whether an event is one of many similar ones.
+
+        Quirk, kept: the tenth message is the first one combined, and then one of the
+        ten is forgotten, so that the message of an earlier event may be told apart.
+        Which one it is the kubelet leaves to chance; here it is the oldest.
+        """
+        similar = self._similar.get(key)
+        if similar is None or event.at - similar.last_at > SIMILAR_INTERVAL:
+            similar = _Similar({}, event.at)
+        messages = similar.messages
+        messages[event.message] = None
+        self._similar.set(key, _Similar(messages, event.at))
+        if len(messages) < SIMILAR_LIMIT:
+            return False
+        del messages[next(iter(messages))]
+        return True
+
+    def _is_allowed(self, pod_uid: str, now: datetime) -> bool:
+        """Return whether another event of a pod may be recorded; it is taken off."""
+        allowance = self._allowances.get(pod_uid)
+        saved = SPAM_BURST * SPAM_REFILL
+        if allowance is not None:
+            saved = min(saved, allowance.saved + (now - allowance.at))
+        is_allowed = saved >= SPAM_REFILL
+        if is_allowed:
+            saved -= SPAM_REFILL
+        self._allowances.set(pod_uid, _Allowance(saved, now))
+        return is_allowed
+
+
+def correlate_events(events: Iterable[Event]) -> tuple[ClusterEvent, ...]:
+    """Return what a cluster shows of events, the one seen last at the end."""
+    correlator = EventCorrelator()
+    for event in events:
+        correlator.correlate(event)
+    return correlator.recorded()

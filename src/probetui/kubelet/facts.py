@@ -1,0 +1,73 @@
+"""Facts: probes and operations that finished, and relists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
+from probetui.kubelet.effects import PulledImage
+from probetui.kubelet.outcome import ProbeOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFinished:
+    """A `RunProbe` has finished."""
+
+    probe_id: int
+    outcome: ProbeOutcome
+
+
+OperationValue = ContainerID | SandboxStatus | PulledImage | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationFinished:
+    """A `RunOperation` has finished.
+
+    `error` is the runtime's own words. `value` is what the operation says it is.
+    `not_found` tells an error about something that does not exist, `config_error` one
+    of what a container asks for, before a runtime was asked. `fallback_host` is set
+    when a hook's request that was meant for HTTPS got its answer without: the host and
+    port.
+    """
+
+    operation_id: int
+    value: OperationValue = None
+    error: str | None = None
+    not_found: bool = False
+    fallback_host: str = ""
+    config_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OperationProgress:
+    """A running operation has something to show (an image pull, in percent)."""
+
+    operation_id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relisted:
+    """Everything of ours that the runtime has; `started_at` is when we asked."""
+
+    pods: tuple[RuntimePodStatus, ...]
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RelistFailed:
+    """The runtime could not be asked; it may be gone."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeChanged:
+    """The runtime says that something happened; brings the relist forward."""
+
+
+RuntimeFact = (
+    OperationFinished | OperationProgress | Relisted | RelistFailed | RuntimeChanged
+)

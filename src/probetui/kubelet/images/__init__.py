@@ -1,0 +1,1 @@
+"""The image manager: pulls, and image garbage collection."""

@@ -1,0 +1,191 @@
+"""Image pulls: pull policies, and back-off after failed pulls.
+
+Source: images/image_manager.go, v1.32.10, EnsureImageExists, pullImage.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from probetui.k8s.pod import Container, Pod, PullPolicy
+from probetui.kubelet.effects import GetImageStatus, PulledImage, PullImage
+from probetui.kubelet.runtime.backoff import Backoff
+from probetui.kubelet.runtime.go_format import go_duration
+from probetui.kubelet.runtime.routines import Routine
+from probetui.kubelet.runtime.turn import TurnBuilder
+
+ERR_IMAGE_PULL = "ErrImagePull"
+IMAGE_PULL_BACK_OFF = "ImagePullBackOff"
+IMAGE_INSPECT_ERROR = "ImageInspectError"
+ERR_IMAGE_NEVER_PULL = "ErrImageNeverPull"
+INVALID_IMAGE_NAME = "InvalidImageName"
+
+BY_FIRST_WORD = {
+    "RegistryUnavailable": "the registry is unavailable",
+    "SignatureValidationFailed": "the signature validation failed",
+}
+"""Errors that the CRI tells by the first word of their text."""
+
+DOMAIN = re.compile(r"(?:[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*|\[[0-9a-fA-F:]+\])(?::\d+)?")
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+PATH = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
+TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
+DIGEST = re.compile(
+    r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
+)
+
+
+class EnsuredImage(NamedTuple):
+    """The image's ID, or the reason and message why there is none."""
+
+    image_id: str
+    reason: str = ""
+    message: str = ""
+
+
+class InvalidImageNameError(ValueError):
+    """An image's name does not have the form of one."""
+
+
+class ImageManager:
+    """Pull policy and pull back-off; owned by the engine.
+
+    Args:
+        ledger: where the events go.
+        backoff: windows by pod UID and image.
+    """
+
+    def __init__(self, turn: TurnBuilder, backoff: Backoff) -> None:
+        self._turn = turn
+        self._backoff = backoff
+        self._last_errors: dict[str, tuple[str, str]] = {}
+
+    def ensure_image(
+        self, pod: Pod, container: Container, now: datetime
+    ) -> Routine[EnsuredImage]:
+        """Have a container's image on this machine, as its pull policy wants it.
+
+        Quirk, kept: the event about an image that cannot be inspected names no image.
+        """
+        image = container.image
+        try:
+            reference = with_default_tag(image)
+        except InvalidImageNameError as error:
+            message = f'Failed to apply default image tag "{image}": {error}'
+            self._turn.warning(pod, "InspectFailed", message, now, container.name)
+            return EnsuredImage("", INVALID_IMAGE_NAME, message)
+        if container.image_pull_policy is not PullPolicy.ALWAYS:
+            found = yield GetImageStatus(reference)
+            now = found.at
+            if found.error is not None:
+                message = f'Failed to inspect image "": {found.error}'
+                self._turn.warning(pod, "InspectFailed", message, now, container.name)
+                return EnsuredImage("", IMAGE_INSPECT_ERROR, message)
+            if isinstance(found.value, str):
+                message = f'Container image "{image}" already present on machine'
+                self._turn.normal(pod, "Pulled", message, now, container.name)
+                return EnsuredImage(found.value)
+            if container.image_pull_policy is PullPolicy.NEVER:
+                message = (
+                    f'Container image "{image}" is not present '
+                    "with pull policy of Never"
+                )
+                self._turn.warning(
+                    pod, ERR_IMAGE_NEVER_PULL, message, now, container.name
+                )
+                return EnsuredImage("", ERR_IMAGE_NEVER_PULL, message)
+        return (yield from self._pull(pod, container, reference, now))
+
+    def _pull(
+        self, pod: Pod, container: Container, reference: str, now: datetime
+    ) -> Routine[EnsuredImage]:
+        image = container.image
+        key = pull_key(pod, container)
+        if self._backoff.is_in_backoff_since_update(key, now):
+            message = f'Back-off pulling image "{image}"'
+            self._turn.normal(pod, "BackOff", message, now, container.name)
+            if key in self._last_errors:
+                name, text = self._last_errors[key]
+                message = f"{message}: {name}: {text}"
+            return EnsuredImage("", IMAGE_PULL_BACK_OFF, message)
+        self._last_errors.pop(key, None)
+        self._turn.normal(
+            pod, "Pulling", f'Pulling image "{image}"', now, container.name
+        )
+        pulled = yield PullImage(pod, reference)
+        if pulled.error is not None or not isinstance(pulled.value, PulledImage):
+            error = pulled.error or "the runtime gave no image"
+            message = f'Failed to pull image "{image}": {error}'
+            self._turn.warning(pod, "Failed", message, pulled.at, container.name)
+            self._backoff.next(key, pulled.at, pulled.at)
+            reason, text = _judge_pull_error(image, error)
+            self._last_errors[key] = (reason, text)
+            return EnsuredImage("", reason, text)
+        took = go_duration(_milliseconds(pulled.at - now))
+        message = (
+            f'Successfully pulled image "{image}" in {took} '
+            f"({took} including waiting). "
+            f"Image size: {pulled.value.size_bytes} bytes."
+        )
+        self._turn.normal(pod, "Pulled", message, pulled.at, container.name)
+        self._backoff.gc(pulled.at)
+        return EnsuredImage(pulled.value.image_id)
+
+
+def with_default_tag(image: str) -> str:
+    """Return the image with `:latest` if it has neither a tag nor a digest.
+
+    Raises:
+        InvalidImageNameError: it is not an image's name; the text is Go's.
+
+    Source: pkg/util/parsers, v1.32.10, ParseImageName; distribution/reference.
+    """
+    name, at, digest = image.partition("@")
+    head, colon, tag = name.rpartition(":")
+    if not colon or "/" in tag:
+        head, colon, tag = name, "", ""
+    domain, slash, path = head.partition("/")
+    if not slash or not _is_domain(domain):
+        domain, path = "docker.io", head
+    shown = f'couldn\'t parse image name "{image}": invalid reference format'
+    # Go checks the case before the form, and adds which name it was.
+    repository = path.partition(":")[0]
+    if repository != repository.lower():
+        if domain == "docker.io" and "/" not in repository:
+            repository = f"library/{repository}"
+        raise InvalidImageNameError(
+            f"{shown}: repository name ({repository}) must be lowercase"
+        )
+    is_sound = (
+        PATH.fullmatch(path)
+        and (not colon or TAG.fullmatch(tag))
+        and (not at or DIGEST.fullmatch(digest))
+    )
+    if not is_sound:
+        raise InvalidImageNameError(shown)
+    return image if colon or at else f"{image}:latest"
+
+
+def _is_domain(text: str) -> bool:
+    has_mark = "." in text or ":" in text or text == "localhost"
+    return (has_mark or text != text.lower()) and bool(DOMAIN.fullmatch(text))
+
+
+def pull_key(pod: Pod, container: Container) -> str:
+    """Return the key under which back-off knows the pulls of a container's image."""
+    return f"{pod.uid}_{container.image}"
+
+
+def _judge_pull_error(image: str, error: str) -> tuple[str, str]:
+    """Return the reason and the message of a failed pull."""
+    for word, why in BY_FIRST_WORD.items():
+        if error.startswith(word):
+            rest = error.removeprefix(word)
+            return word, f"image pull failed for {image} because {why}{rest}"
+    return ERR_IMAGE_PULL, error
+
+
+def _milliseconds(length: timedelta) -> timedelta:
+    return timedelta(milliseconds=length // timedelta(milliseconds=1))

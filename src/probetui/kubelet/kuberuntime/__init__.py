@@ -1,0 +1,1 @@
+"""The runtime manager: sandboxes, containers, killing, back-off, garbage collection."""

@@ -1,0 +1,104 @@
+"""Crash-loop back-off: how long a container waits before it is started again.
+
+Source: kuberuntime_manager.go, v1.32.10, doBackOff.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.runtime import (
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+)
+from probetui.kubelet.kuberuntime.container_hash import stable_key
+from probetui.kubelet.runtime.backoff import Backoff
+from probetui.kubelet.runtime.go_format import go_duration
+
+CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffDecision:
+    """The decision of back-off about one start, with its inputs.
+
+    Attributes:
+        waits: the start does not happen now.
+        window: the whole wait in force when asked, zero if none.
+        since: the end of the exited instance it is reckoned from, None if there is
+            none.
+        until: the end of the wait, None unless it waits.
+        next_window: what the restart after this start will have to wait.
+        is_reset: there was a window, but it had expired.
+        message: the waiting reason's message, empty unless it waits.
+        event_message: that of the Warning event `BackOff`, empty unless it waits.
+    """
+
+    waits: bool
+    window: timedelta
+    since: datetime | None
+    until: datetime | None
+    next_window: timedelta
+    is_reset: bool = False
+    message: str = ""
+    event_message: str = ""
+
+
+def do_back_off(
+    backoff: Backoff,
+    pod: Pod,
+    container: Container,
+    status: RuntimePodStatus,
+    now: datetime,
+) -> BackoffDecision:
+    """Decide whether a container may be started now; if so, lengthen its window.
+
+    `status` is the one read before the sync. An instance that was killed in this sync
+    still runs in it and is passed over, so a restart after a failed probe is judged
+    by the end of the instance before.
+    """
+    key = stable_key(pod, container)
+    exited = newest_exited(status, container.name)
+    if exited is None or exited.finished_at is None:
+        window = backoff.get(key)
+        return BackoffDecision(
+            waits=False, window=window, since=None, until=None, next_window=window
+        )
+    since = exited.finished_at
+    window = backoff.window_at(key, since)
+    if window and now - since < window:
+        where = f"{pod.name}_{pod.namespace}({pod.uid})"
+        return BackoffDecision(
+            waits=True,
+            window=window,
+            since=since,
+            until=since + window,
+            next_window=backoff.following(window),
+            message=(
+                f"back-off {go_duration(window)} restarting failed "
+                f"container={container.name} pod={where}"
+            ),
+            event_message=(
+                f"Back-off restarting failed container {container.name} in pod {where}"
+            ),
+        )
+    is_reset = not window and bool(backoff.get(key))
+    return BackoffDecision(
+        waits=False,
+        window=window,
+        since=since,
+        until=None,
+        next_window=backoff.next(key, since, now),
+        is_reset=is_reset,
+    )
+
+
+def newest_exited(status: RuntimePodStatus, name: str) -> RuntimeContainerStatus | None:
+    """Return the newest instance that has exited, passing over newer others."""
+    for container in status.containers:
+        if container.name == name and container.state is RuntimeState.EXITED:
+            return container
+    return None

@@ -1,0 +1,121 @@
+"""The downward API: fields, requests and limits of a pod as text.
+
+Source: kubelet/kubelet_pods.go, podFieldSelectorRuntimeValue; pkg/fieldpath/
+fieldpath.go, ExtractFieldPathAsString; pkg/api/v1/resource/helpers.go,
+ExtractContainerResourceValue; v1.32.10.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from probetui.k8s.environment import FieldRef, ResourceFieldRef
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.runtime import Node
+from probetui.kubelet.object_store import ConfigRefusal
+from probetui.kubelet.runtime.go_format import go_quote
+
+_SUBSCRIPTED = re.compile(r"(metadata\.(?:annotations|labels))\['(.*)'\]", re.DOTALL)
+_MILLI = Decimal(1000)
+_ONE = Decimal(1)
+_NONE = Decimal()
+_ALLOCATABLE = ("cpu", "memory", "ephemeral-storage")
+"""The resources of which a container without a limit may use all there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodLocation:
+    """Where a pod runs: its node and addresses.
+
+    A pod in the network of its node has the node's addresses.
+    """
+
+    node: Node
+    pod_ips: tuple[str, ...] = ()
+
+
+def pod_field(pod: Pod, ref: FieldRef, where: PodLocation) -> str | ConfigRefusal:
+    """Return a field of a pod as the value of a variable."""
+    match ref.field_path:
+        case "spec.nodeName" | "spec.host":
+            return where.node.name
+        case "spec.serviceAccountName":
+            return pod.service_account_name
+        case "status.hostIP" | "status.hostIPs":
+            return where.node.ip
+        case "status.podIP":
+            return where.pod_ips[0] if where.pod_ips else ""
+        case "status.podIPs":
+            return ",".join(where.pod_ips)
+        case _:
+            return metadata_field(pod, ref)
+
+
+def metadata_field(pod: Pod, ref: FieldRef) -> str | ConfigRefusal:
+    """Return a field of a pod's metadata; files can have no others.
+
+    A label or annotation that the pod does not have is empty.
+    """
+    if subscripted := _SUBSCRIPTED.fullmatch(ref.field_path):
+        what, key = subscripted.groups()
+        mapping = pod.labels if what == "metadata.labels" else pod.annotations
+        return mapping.get(key, "")
+    match ref.field_path:
+        case "metadata.annotations":
+            return format_map(pod.annotations)
+        case "metadata.labels":
+            return format_map(pod.labels)
+        case "metadata.name":
+            return pod.name
+        case "metadata.namespace":
+            return pod.namespace
+        case "metadata.uid":
+            return pod.uid
+        case other:
+            return ConfigRefusal(f"unsupported fieldPath: {other}")
+
+
+def format_map(mapping: Mapping[str, str]) -> str:
+    """Format labels or annotations as lines `key="value"`, sorted by key."""
+    return "\n".join(f"{key}={go_quote(mapping[key])}" for key in sorted(mapping))
+
+
+def container_resource(
+    pod: Pod, container: Container | None, ref: ResourceFieldRef, node: Node
+) -> str | ConfigRefusal:
+    """Return a request or limit in units of the divisor, rounded up.
+
+    Without a limit of its own a container may use all that the node has. `container`
+    is the one that asks, None for a volume's file, which has to name one.
+    """
+    if ref.container_name or container is None:
+        container = pod.container(ref.container_name)
+        if container is None:
+            return ConfigRefusal(f"container {ref.container_name} not found")
+    kind, _, resource = ref.resource.partition(".")
+    is_known = resource in _ALLOCATABLE or resource.startswith("hugepages-")
+    if kind not in {"limits", "requests"} or not is_known:
+        return ConfigRefusal(f"Unsupported container resource : {ref.resource}")
+    if kind == "requests":
+        amount = container.resources.requests.get(resource, _NONE)
+    else:
+        amount = container.resources.limits.get(resource, _NONE)
+        if not amount and resource in _ALLOCATABLE:
+            amount = node.allocatable.get(resource, _NONE)
+    divisor = ref.divisor or _ONE
+    if resource == "cpu":
+        amount, divisor = amount * _MILLI, divisor * _MILLI
+    return str(_divide_up(_whole(amount), _whole(divisor)))
+
+
+def _whole(amount: Decimal) -> int:
+    """Return a quantity in whole units, as Go has it: never too little."""
+    numerator, denominator = amount.as_integer_ratio()
+    return _divide_up(numerator, denominator)
+
+
+def _divide_up(numerator: int, denominator: int) -> int:
+    return -(-numerator // denominator)

@@ -1,0 +1,100 @@
+"""Grace periods: how long a container may take to exit on its own.
+
+Source: kuberuntime_container.go, pod_workers.go, v1.32.10,
+setTerminationGracePeriod, calculateEffectiveGracePeriod.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import Probe
+
+MINIMUM_SECONDS = 2
+EFFECTIVE_MINIMUM_SECONDS = 1
+
+
+class KillReason(StrEnum):
+    """Why one container is killed, as far as the grace period asks.
+
+    Source: kuberuntime_container.go, v1.32.10, containerKillReason.
+    """
+
+    NONE = ""
+    LIVENESS_PROBE = "LivenessProbe"
+    STARTUP_PROBE = "StartupProbe"
+    FAILED_POST_START_HOOK = "FailedPostStartHook"
+    UNKNOWN = "Unknown"
+
+
+class GraceSource(StrEnum):
+    """Where a grace period was found."""
+
+    DELETION = "deletion"
+    LIVENESS_PROBE = "liveness probe"
+    STARTUP_PROBE = "startup probe"
+    POD = "pod"
+    MINIMUM = "minimum"
+    KILL = "kill"
+    """By a person, who leaves none."""
+
+
+class GracePeriod(NamedTuple):
+    """A grace period and where it was found."""
+
+    seconds: int
+    source: GraceSource
+
+
+class EffectiveGracePeriod(NamedTuple):
+    """The grace period of a terminating pod; `is_changed` if it had another before."""
+
+    seconds: int
+    is_changed: bool
+
+
+def termination_grace_period(
+    pod: Pod, container: Container, reason: KillReason
+) -> GracePeriod:
+    """Choose the grace period of one container, before overrides and hooks.
+
+    Quirk, kept: a probe's own value may be longer than the pod's, and counts only
+    where the pod has one.
+    """
+    if pod.deletion_grace_period_seconds is not None:
+        return GracePeriod(pod.deletion_grace_period_seconds, GraceSource.DELETION)
+    if pod.termination_grace_period_seconds is None:
+        return GracePeriod(MINIMUM_SECONDS, GraceSource.MINIMUM)
+    own = None
+    if reason is KillReason.LIVENESS_PROBE:
+        own = _own(container.liveness_probe, GraceSource.LIVENESS_PROBE)
+    elif reason is KillReason.STARTUP_PROBE:
+        own = _own(container.startup_probe, GraceSource.STARTUP_PROBE)
+    return own or GracePeriod(pod.termination_grace_period_seconds, GraceSource.POD)
+
+
+def effective_grace_period(
+    pod: Pod, current_seconds: int = 0, override_seconds: int | None = None
+) -> EffectiveGracePeriod:
+    """Return the grace period of a terminating pod; it only ever becomes shorter.
+
+    `current_seconds` is the effective one so far, 0 for the first time.
+    """
+    seconds = current_seconds
+    is_asked_for = False
+    for wanted in (pod.deletion_grace_period_seconds, override_seconds):
+        if wanted is not None and (seconds == 0 or wanted < seconds):
+            seconds = wanted
+            is_asked_for = True
+    if not (seconds or is_asked_for):
+        seconds = pod.termination_grace_period_seconds or 0
+    seconds = max(seconds, EFFECTIVE_MINIMUM_SECONDS)
+    return EffectiveGracePeriod(seconds, current_seconds not in {0, seconds})
+
+
+def _own(probe: Probe | None, source: GraceSource) -> GracePeriod | None:
+    if probe is None or probe.termination_grace_period_seconds is None:
+        return None
+    return GracePeriod(probe.termination_grace_period_seconds, source)

@@ -1,0 +1,278 @@
+"""Stopping containers: grace periods, preStop hooks, and the order within a pod.
+
+Source: kuberuntime_container.go, kuberuntime_termination_order.go, v1.32.10,
+killContainer, killContainersWithSyncResult, newTerminationOrdering.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import LifecycleHandler, SleepAction, TCPSocketAction
+from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus
+from probetui.kubelet.effects import RunHook, StopContainer, StopPodSandbox
+from probetui.kubelet.journal import ExitCause
+from probetui.kubelet.kuberuntime.container_lifecycle import ContainerLifecycle
+from probetui.kubelet.kuberuntime.grace_period import (
+    GraceSource,
+    KillReason,
+    termination_grace_period,
+)
+from probetui.kubelet.runtime.routines import (
+    Gather,
+    OneShotEvent,
+    Routine,
+    StepResult,
+    WaitFor,
+    WithTimeout,
+)
+from probetui.kubelet.runtime.turn import TurnBuilder
+
+ONE_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One container to stop, and why.
+
+    `message` is that of the Killing event, empty for the usual one. `override_seconds`
+    replaces the grace period. Without `is_announced` there is no event: it was not
+    the kubelet that wanted the end.
+    """
+
+    instance: RuntimeContainerStatus
+    message: str = ""
+    reason: KillReason = KillReason.NONE
+    by: ExitCause = ExitCause.POD
+    override_seconds: int | None = None
+    is_announced: bool = True
+
+
+class KilledPod(NamedTuple):
+    """The result of killing a pod: errors by container, and of the sandboxes."""
+
+    errors: tuple[tuple[str, str | None], ...]
+    sandbox_error: str | None
+
+    @property
+    def error(self) -> str | None:
+        """The errors in one text, None if there were none."""
+        texts = [text for _, text in self.errors if text is not None]
+        if self.sandbox_error is not None:
+            texts.append(self.sandbox_error)
+        return ", ".join(texts) or None
+
+
+class TerminationOrder:
+    """Whose turn it is to be stopped: sidecars last to first, after all others.
+
+    What does not run when the killing begins counts as stopped.
+
+    Source: kuberuntime_termination_order.go, v1.32.10, terminationOrdering.
+    """
+
+    def __init__(self, pod: Pod, running: frozenset[str]) -> None:
+        self._stopped = {
+            container.name: OneShotEvent() for container in pod.all_containers()
+        }
+        for name, event in self._stopped.items():
+            if name not in running:
+                event.set()
+        self._before: dict[str, tuple[OneShotEvent, ...]] = {}
+        regular = tuple(self._stopped[container.name] for container in pod.containers)
+        later: tuple[OneShotEvent, ...] = ()
+        for sidecar in reversed(pod.sidecars):
+            self._before[sidecar.name] = (*regular, *later)
+            later = (self._stopped[sidecar.name],)
+
+    def containers_before(self, name: str) -> tuple[OneShotEvent, ...]:
+        """Return what has to have stopped before this container."""
+        return self._before.get(name, ())
+
+    def mark_stopped(self, name: str) -> None:
+        """Release the containers that wait for this one."""
+        event = self._stopped.get(name)
+        if event is not None:
+            event.set()
+
+
+class Killer:
+    """Makes the routines that stop containers and pods."""
+
+    def __init__(
+        self,
+        turn: TurnBuilder,
+        lifecycle: ContainerLifecycle,
+        minimum_seconds: int = 2,
+    ) -> None:
+        self._turn = turn
+        self._lifecycle = lifecycle
+        self._minimum_seconds = minimum_seconds
+
+    def kill_container(
+        self,
+        pod: Pod,
+        kill: Kill,
+        pod_ip: str,
+        now: datetime,
+        order: TerminationOrder | None = None,
+    ) -> Routine[str | None]:
+        """Stop one container and return the runtime's error, if it had one.
+
+        A container that no longer exists counts as stopped. Whole seconds spent on the
+        preStop hook and on waiting for its turn are taken off the grace period.
+
+        Source: kuberuntime_container.go, v1.32.10, killContainer.
+        """
+        name = kill.instance.name
+        container = pod.container(name)
+        if container is None:
+            return (
+                f'failed to get containerSpec "{name}" '
+                f'(id="{kill.instance.container_id}") in pod '
+                f'"{pod.full_name}({pod.uid})" '
+                f'when killing container for reason "{kill.message}"'
+            )
+        seconds, source = termination_grace_period(pod, container, kill.reason)
+        if kill.is_announced:
+            message = kill.message or f"Stopping container {name}"
+            self._turn.normal(pod, "Killing", message, now, name)
+        if kill.override_seconds is not None:
+            seconds, source = kill.override_seconds, GraceSource.DELETION
+        self._lifecycle.stopping(
+            pod, kill.instance, kill.by, seconds, source.value, now
+        )
+        hook = container.pre_stop
+        if hook is not None and seconds > 0:
+            spent = yield from self._run_pre_stop(
+                pod, container, hook, kill.instance, pod_ip, seconds, now
+            )
+            seconds -= spent // ONE_SECOND
+            now += spent
+        if order is not None and seconds > 0:
+            waits_for = order.containers_before(name)
+            if waits_for:
+                turn = yield WaitFor(waits_for, now + timedelta(seconds=seconds))
+                seconds -= (turn.at - now) // ONE_SECOND
+        seconds = max(seconds, self._minimum_seconds)
+        stopped = yield StopContainer(kill.instance.container_id, name, seconds)
+        if order is not None:
+            order.mark_stopped(name)
+        return None if stopped.not_found else stopped.error
+
+    def kill_pod(
+        self,
+        pod: Pod,
+        status: RuntimePodStatus,
+        now: datetime,
+        *,
+        by: ExitCause = ExitCause.POD,
+        override_seconds: int | None = None,
+        is_announced: bool = True,
+    ) -> Routine[KilledPod]:
+        """Stop all running containers side by side, then every sandbox of the pod.
+
+        Without `is_announced` no container has a Killing event.
+
+        Source: kuberuntime_manager.go, v1.32.10, killPodWithSyncResult.
+        """
+        running = status.running()
+        order = TerminationOrder(
+            pod,
+            frozenset(
+                runtime_container_status.name for runtime_container_status in running
+            ),
+        )
+        pod_ip = status.ips[0] if status.ips else ""
+        kills = [
+            Kill(
+                runtime_container_status,
+                by=by,
+                override_seconds=override_seconds,
+                is_announced=is_announced,
+            )
+            for runtime_container_status in running
+        ]
+        outcome = yield Gather(
+            tuple(
+                self.kill_container(
+                    pod, kill, pod_ip, now, order if pod.sidecars else None
+                )
+                for kill in kills
+            )
+        )
+        errors = tuple(
+            (runtime_container_status.name, error)
+            for runtime_container_status, error in zip(
+                running, outcome.results, strict=True
+            )
+        )
+        for sandbox in status.sandboxes:
+            stopped = yield StopPodSandbox(sandbox.sandbox_id)
+            if stopped.error is not None and not stopped.not_found:
+                return KilledPod(errors, stopped.error)
+        return KilledPod(errors, None)
+
+    def _run_pre_stop(
+        self,
+        pod: Pod,
+        container: Container,
+        handler: LifecycleHandler,
+        instance: RuntimeContainerStatus,
+        pod_ip: str,
+        seconds: int,
+        now: datetime,
+    ) -> Routine[timedelta]:
+        """Run the hook for at most the grace period and return the time it took.
+
+        Quirk, kept: a hook that takes longer is abandoned, not stopped, and is no
+        failure.
+        """
+        until = now + timedelta(seconds=seconds)
+        outcome: StepResult
+        if isinstance(handler, SleepAction):
+            wanted = now + timedelta(seconds=handler.seconds)
+            outcome = yield WaitFor((), min(wanted, until))
+            return outcome.at - now
+        if isinstance(handler, TCPSocketAction):
+            outcome = StepResult(now, error=CANNOT_RUN_HANDLER)
+        else:
+            hook = RunHook(pod, container, instance.container_id, handler, pod_ip)
+            outcome = yield WithTimeout(hook, until)
+            record_https_fallback(self._turn, pod, outcome, outcome.at)
+        if outcome.error is not None:
+            self._turn.warning(
+                pod,
+                "FailedPreStopHook",
+                "PreStopHook failed",
+                outcome.at,
+                container.name,
+            )
+        return outcome.at - now
+
+
+CANNOT_RUN_HANDLER = "invalid handler"
+"""A hook may be written with tcpSocket, but cannot be run.
+
+Source: kubelet/lifecycle/handlers.go, v1.32.10, Run.
+"""
+
+
+def record_https_fallback(
+    turn: TurnBuilder, pod: Pod, outcome: StepResult, now: datetime
+) -> None:
+    """Record that a hook's server does not speak TLS, if that is so.
+
+    Source: kubelet/lifecycle/handlers.go, v1.32.10, runHTTPHandler.
+    """
+    if outcome.fallback_host:
+        turn.warning(
+            pod,
+            "LifecycleHTTPFallback",
+            f"request to HTTPS lifecycle hook {outcome.fallback_host} got HTTP "
+            "response, retry with HTTP succeeded",
+            now,
+        )

@@ -1,0 +1,294 @@
+"""Pod actions: which containers to kill and which to start.
+
+Source: kuberuntime/kuberuntime_manager.go, v1.32.10, computePodActions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.runtime import (
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+)
+from probetui.kubelet.kuberuntime.container_hash import has_changed
+from probetui.kubelet.kuberuntime.grace_period import KillReason
+from probetui.kubelet.kuberuntime.init_actions import (
+    ContainerToKill,
+    StoredResults,
+    any_regular_container_created,
+    compute_init_actions,
+    find_next_init_container,
+)
+from probetui.kubelet.kuberuntime.restart import (
+    should_container_be_restarted,
+    should_restart_on_failure,
+)
+from probetui.kubelet.outcome import Result
+
+
+class SandboxChange(NamedTuple):
+    """Whether a new sandbox is needed, its attempt, and the one there is.
+
+    `sandbox_id` is empty if there is none, or if the pod moved between the node's
+    network and its own.
+    """
+
+    is_needed: bool
+    attempt: int
+    sandbox_id: str
+
+
+def pod_sandbox_changed(pod: Pod, status: RuntimePodStatus) -> SandboxChange:
+    """Return whether a pod needs a new sandbox.
+
+    Source: kuberuntime/util/util.go, v1.32.10, PodSandboxChanged.
+    """
+    if not status.sandboxes:
+        return SandboxChange(is_needed=True, attempt=0, sandbox_id="")
+    newest = status.sandboxes[0]
+    sandbox_id, following = newest.sandbox_id, newest.attempt + 1
+    if not newest.is_ready or sum(sandbox.is_ready for sandbox in status.sandboxes) > 1:
+        return SandboxChange(is_needed=True, attempt=following, sandbox_id=sandbox_id)
+    if newest.host_network is not pod.host_network:
+        return SandboxChange(is_needed=True, attempt=following, sandbox_id="")
+    # None is a runtime that says nothing of the network, which is no reason.
+    if not pod.host_network and newest.ip == "":
+        return SandboxChange(is_needed=True, attempt=following, sandbox_id=sandbox_id)
+    return SandboxChange(is_needed=False, attempt=newest.attempt, sandbox_id=sandbox_id)
+
+
+@dataclass(frozen=True, slots=True)
+class PodActions:
+    """What is to be done, in this order; indexes are into the lists of the spec.
+
+    Attributes:
+        kill_pod: everything of the pod that runs is to be killed, sandbox included.
+        create_sandbox: a new sandbox is to be made.
+        sandbox_id: the sandbox there is, empty if none can be used further.
+        attempt: that of the sandbox to make, or of the one there is.
+        next_init_container: the one to start, in pods without sidecars.
+        init_containers_to_start: those to start, in pods with sidecars.
+        containers_to_start: the regular ones to start.
+        ephemeral_containers_to_start: those to start, whatever else is done.
+        containers_to_kill: what is to be killed first if `kill_pod` is not set.
+    """
+
+    kill_pod: bool
+    create_sandbox: bool
+    sandbox_id: str
+    attempt: int
+    next_init_container: Container | None = None
+    init_containers_to_start: tuple[int, ...] = ()
+    containers_to_start: tuple[int, ...] = ()
+    ephemeral_containers_to_start: tuple[int, ...] = ()
+    containers_to_kill: tuple[ContainerToKill, ...] = ()
+
+
+def compute_pod_actions(
+    pod: Pod, status: RuntimePodStatus, liveness: StoredResults, startup: StoredResults
+) -> PodActions:
+    """Compute what a sync has to do for a pod.
+
+    Args:
+        pod: what should be.
+        status: what is, as the runtime last said.
+        liveness: what the liveness probes have found, by container ID.
+        startup: what the startup probes have found, by container ID.
+    """
+    sandbox = pod_sandbox_changed(pod, status)
+    if sandbox.is_needed:
+        return _with_new_sandbox(pod, status, sandbox)
+    plan = _Plan(sandbox)
+    plan.ephemeral_containers_to_start = tuple(
+        index
+        for index, container in enumerate(pod.ephemeral_containers)
+        if status.newest(container.name) is None
+    )
+    if pod.sidecars:
+        inits = compute_init_actions(pod, status, liveness, startup)
+        plan.init_containers_to_start = inits.to_start
+        plan.containers_to_kill.extend(inits.to_kill)
+        plan.kill_pod = inits.kills_pod
+        is_initialized = inits.is_initialized
+    else:
+        is_initialized = _plan_plain_init(plan, pod, status)
+    if is_initialized and not plan.kill_pod:
+        _plan_regular(plan, pod, status, liveness, startup)
+    return plan.actions()
+
+
+class _Plan:
+    """The actions while they are computed; lives for one decision."""
+
+    __slots__ = (
+        "containers_to_kill",
+        "containers_to_start",
+        "ephemeral_containers_to_start",
+        "init_containers_to_start",
+        "kill_pod",
+        "next_init_container",
+        "sandbox",
+    )
+
+    def __init__(self, sandbox: SandboxChange) -> None:
+        self.sandbox = sandbox
+        self.kill_pod = False
+        self.next_init_container: Container | None = None
+        self.init_containers_to_start: tuple[int, ...] = ()
+        self.containers_to_start: list[int] = []
+        self.ephemeral_containers_to_start: tuple[int, ...] = ()
+        self.containers_to_kill: list[ContainerToKill] = []
+
+    def kill(
+        self,
+        container: Container,
+        newest: RuntimeContainerStatus,
+        message: str,
+        reason: KillReason,
+    ) -> None:
+        """Put an instance on the list to be killed."""
+        self.containers_to_kill.append(
+            ContainerToKill(newest.container_id, container, message, reason)
+        )
+
+    def actions(self) -> PodActions:
+        """Return the actions."""
+        return PodActions(
+            kill_pod=self.kill_pod,
+            create_sandbox=False,
+            sandbox_id=self.sandbox.sandbox_id,
+            attempt=self.sandbox.attempt,
+            next_init_container=self.next_init_container,
+            init_containers_to_start=self.init_containers_to_start,
+            containers_to_start=tuple(self.containers_to_start),
+            ephemeral_containers_to_start=self.ephemeral_containers_to_start,
+            containers_to_kill=tuple(self.containers_to_kill),
+        )
+
+
+def _with_new_sandbox(
+    pod: Pod, status: RuntimePodStatus, sandbox: SandboxChange
+) -> PodActions:
+    """Kill what is left and begin from the start, unless the pod is over."""
+    only_kill = PodActions(
+        kill_pod=True,
+        create_sandbox=False,
+        sandbox_id=sandbox.sandbox_id,
+        attempt=sandbox.attempt,
+    )
+    # Without any container the pod never got going, and may still do so.
+    if not should_restart_on_failure(pod) and sandbox.attempt and status.containers:
+        return only_kill
+    to_start = tuple(
+        index
+        for index, container in enumerate(pod.containers)
+        if pod.restart_policy is not RestartPolicy.ON_FAILURE
+        or not _has_succeeded(container, status)
+    )
+    if not to_start and _has_been_initialized(pod, status):
+        return only_kill
+    first_init = pod.init_containers[0] if pod.init_containers else None
+    has_sidecars = bool(pod.sidecars)
+    return PodActions(
+        kill_pod=True,
+        create_sandbox=True,
+        sandbox_id=sandbox.sandbox_id,
+        attempt=sandbox.attempt,
+        next_init_container=None if has_sidecars else first_init,
+        init_containers_to_start=(0,) if has_sidecars else (),
+        containers_to_start=to_start if first_init is None else (),
+    )
+
+
+def _has_succeeded(container: Container, status: RuntimePodStatus) -> bool:
+    newest = status.newest(container.name)
+    if newest is None or newest.state is not RuntimeState.EXITED:
+        return False
+    return newest.exit_code == 0
+
+
+def _has_been_initialized(pod: Pod, status: RuntimePodStatus) -> bool:
+    if pod.sidecars:
+        return any_regular_container_created(pod, status)
+    return find_next_init_container(pod, status).is_done
+
+
+def _plan_plain_init(plan: _Plan, pod: Pod, status: RuntimePodStatus) -> bool:
+    """Go on with the plain init containers; return whether they are done."""
+    upcoming = find_next_init_container(pod, status)
+    container, failed = upcoming.container, upcoming.failed
+    if upcoming.is_done or container is None:
+        return upcoming.is_done
+    if failed is not None and not should_restart_on_failure(pod):
+        plan.kill_pod = True
+        return False
+    # What is in an unknown state may be running: never two of one container.
+    if failed is not None and failed.state is RuntimeState.UNKNOWN:
+        message = (
+            f'Init container is in "{failed.state}" state, '
+            "try killing it before restart"
+        )
+        plan.kill(container, failed, message, KillReason.UNKNOWN)
+    plan.next_init_container = container
+    return False
+
+
+def _plan_regular(
+    plan: _Plan,
+    pod: Pod,
+    status: RuntimePodStatus,
+    liveness: StoredResults,
+    startup: StoredResults,
+) -> None:
+    """Decide about the regular containers of an initialized pod."""
+    kept = 0
+    for index, container in enumerate(pod.containers):
+        newest = status.newest(container.name)
+        if newest is None or newest.state is not RuntimeState.RUNNING:
+            if should_container_be_restarted(container.name, pod, status):
+                plan.containers_to_start.append(index)
+                if newest is not None and newest.state is RuntimeState.UNKNOWN:
+                    message = (
+                        f'Container is in "{newest.state}" state, '
+                        "try killing it before restart"
+                    )
+                    plan.kill(container, newest, message, KillReason.UNKNOWN)
+            continue
+        failing = _find_kill_reason(container, newest, liveness, startup)
+        if failing is None:
+            kept += 1
+            continue
+        what, reason = failing
+        message = f"Container {container.name} {what}"
+        # A changed definition is started whatever the restart policy says.
+        if should_restart_on_failure(pod) or reason is KillReason.NONE:
+            message += ", will be restarted"
+            plan.containers_to_start.append(index)
+        plan.kill(container, newest, message, reason)
+    if not kept and not plan.containers_to_start:
+        # Sidecars alone do not keep a pod alive.
+        plan.kill_pod = True
+        plan.init_containers_to_start = ()
+
+
+def _find_kill_reason(
+    container: Container,
+    newest: RuntimeContainerStatus,
+    liveness: StoredResults,
+    startup: StoredResults,
+) -> tuple[str, KillReason] | None:
+    """Return why a running container is to be killed, None if it is not.
+
+    Quirk, kept: a result counts whether or not the spec has such a probe.
+    """
+    if has_changed(container, newest):
+        return "definition changed", KillReason.NONE
+    if liveness.get(newest.container_id) is Result.FAILURE:
+        return "failed liveness probe", KillReason.LIVENESS_PROBE
+    if startup.get(newest.container_id) is Result.FAILURE:
+        return "failed startup probe", KillReason.STARTUP_PROBE
+    return None

@@ -1,0 +1,60 @@
+"""The runtime manager: what starts, stops and backs off the containers of pods.
+
+Source: kuberuntime/kuberuntime_manager.go, v1.32.10, NewKubeGenericRuntimeManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.images.image_manager import ImageManager
+from probetui.kubelet.kuberuntime.action_policy import ActionPolicy
+from probetui.kubelet.kuberuntime.container_lifecycle import ContainerLifecycle
+from probetui.kubelet.kuberuntime.init_actions import StoredResults
+from probetui.kubelet.kuberuntime.killing import Killer
+from probetui.kubelet.kuberuntime.sync_pod import PodSyncer
+from probetui.kubelet.object_store import ObjectStore
+from probetui.kubelet.runtime.backoff import Backoff
+from probetui.kubelet.runtime.turn import TurnBuilder
+
+
+class RuntimeManager:
+    """The parts that deal with containers, made for one another; owned by the kubelet.
+
+    Args:
+        config: back-off windows, grace periods, the node.
+        turn: where effects and journal entries go.
+        lifecycle: where the steps of containers' lives are journaled.
+        results: what the probes of each type have found.
+        objects: the ConfigMaps and Secrets that there are.
+        policy: what may be done to containers.
+    """
+
+    def __init__(
+        self,
+        config: KubeletConfig,
+        turn: TurnBuilder,
+        lifecycle: ContainerLifecycle,
+        results: Mapping[ProbeType, StoredResults],
+        objects: ObjectStore,
+        policy: ActionPolicy,
+    ) -> None:
+        windows = (config.backoff_initial, config.backoff_max, config.backoff_expiry)
+        self.lifecycle = lifecycle
+        self.backoff = Backoff(*windows)
+        self.image_backoff = Backoff(*windows)
+        self.killer = Killer(turn, lifecycle, config.minimum_grace_period_seconds)
+        self.syncer = PodSyncer(
+            turn,
+            self.killer,
+            ImageManager(turn, self.image_backoff),
+            self.backoff,
+            lifecycle,
+            results[ProbeType.LIVENESS],
+            results[ProbeType.STARTUP],
+            objects,
+            config.node,
+            policy,
+        )

@@ -1,0 +1,53 @@
+"""The ConfigMaps and Secrets that pods may refer to.
+
+Source: kubelet/configmap/configmap_manager.go, kubelet/secret/secret_manager.go,
+v1.32.10; apimachinery api/errors/errors.go, v0.32.10, NewNotFound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
+
+
+class ConfigRefusal(NamedTuple):
+    """Why something that a pod refers to cannot be resolved, in the kubelet's words.
+
+    `is_missing` tells that an object or an entry does not exist: what is optional may
+    be left out then.
+    """
+
+    message: str
+    is_missing: bool = False
+
+
+class ObjectStore:
+    """All objects there are now; owned by the engine."""
+
+    def __init__(self) -> None:
+        self._config_maps: dict[tuple[str, str], ConfigMap] = {}
+        self._secrets: dict[tuple[str, str], Secret] = {}
+
+    def replace(self, objects: Iterable[ConfigObject]) -> None:
+        """Replace all objects; of two with one name, the last counts."""
+        self._config_maps.clear()
+        self._secrets.clear()
+        for config_object in objects:
+            key = (config_object.namespace, config_object.name)
+            match config_object:
+                case ConfigMap():
+                    self._config_maps[key] = config_object
+                case Secret():
+                    self._secrets[key] = config_object
+
+    def config_map(self, namespace: str, name: str) -> ConfigMap | ConfigRefusal:
+        """Return a ConfigMap."""
+        found = self._config_maps.get((namespace, name))
+        return found or ConfigRefusal(f'configmap "{name}" not found', is_missing=True)
+
+    def secret(self, namespace: str, name: str) -> Secret | ConfigRefusal:
+        """Return a Secret."""
+        found = self._secrets.get((namespace, name))
+        return found or ConfigRefusal(f'secret "{name}" not found', is_missing=True)

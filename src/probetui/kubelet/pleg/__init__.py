@@ -1,0 +1,1 @@
+"""The pod lifecycle event generator: relists, and the cache of runtime statuses."""

@@ -1,0 +1,89 @@
+"""Relists: when they run, and what it means if the runtime does not answer.
+
+Source: pleg/generic.go, v1.32.10, Start; kubelet/runtime.go, runtimeState.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from probetui.kubelet.effects import Relist
+from probetui.kubelet.runtime.routines import OneShotEvent
+from probetui.kubelet.runtime.turn import TurnBuilder
+
+LONGEST_PAUSE = timedelta(seconds=5)
+
+
+class RelistScheduler:
+    """One relist at a time, a period after the one before; owned by the engine.
+
+    Difference: while the runtime does not answer the kubelet's main loop stands
+    still; here it goes on, and the pauses between relists grow to 5 s.
+
+    Attributes:
+        due_at: when the next relist begins; None while one is under way.
+        lost_since: since when the runtime has not answered, None if it does.
+        lost_error: why, in the runtime's words.
+    """
+
+    def __init__(self, turn: TurnBuilder, period: timedelta, now: datetime) -> None:
+        self._turn = turn
+        self._period = period
+        self._pause = period
+        self._is_wanted = False
+        self._awaited: list[tuple[datetime, OneShotEvent]] = []
+        self.due_at: datetime | None = now
+        self.lost_since: datetime | None = None
+        self.lost_error = ""
+
+    def request(self, now: datetime) -> None:
+        """Bring the next relist forward; one that is under way is followed by it."""
+        if self.due_at is None:
+            self._is_wanted = True
+        elif self.lost_since is None:
+            self.due_at = min(self.due_at, now)
+
+    def newer_than(self, now: datetime) -> OneShotEvent:
+        """Return what is set when a relist that began at `now` or later has come."""
+        event = OneShotEvent()
+        self._awaited.append((now, event))
+        self.request(now)
+        return event
+
+    def run_due(self, now: datetime) -> None:
+        """Begin a relist if one is due."""
+        if self.due_at is not None and self.due_at <= now:
+            self.due_at = None
+            self._is_wanted = False
+            self._turn.emit(Relist())
+
+    def on_relisted(self, started_at: datetime, now: datetime) -> None:
+        """Plan the next relist after one that succeeded."""
+        if self.lost_since is not None:
+            gone_for = round((now - self.lost_since).total_seconds())
+            self._turn.note(
+                now,
+                f"the container runtime answers again, after {gone_for}s",
+                is_fault=False,
+            )
+            self.lost_since = None
+            self.lost_error = ""
+        self._pause = self._period
+        waiting = self._awaited
+        self._awaited = [awaited for awaited in waiting if awaited[0] > started_at]
+        for since, event in waiting:
+            if since <= started_at:
+                event.set()
+        is_wanted = self._is_wanted or bool(self._awaited)
+        self.due_at = now if is_wanted else now + self._pause
+
+    def on_relist_failed(self, error: str, now: datetime) -> None:
+        """Plan the next relist after one that failed."""
+        if self.lost_since is None:
+            self.lost_since = now
+            self._turn.note(
+                now, f"the container runtime does not answer: {error}", is_fault=True
+            )
+        self.lost_error = error
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        self.due_at = now + self._pause

@@ -1,0 +1,1 @@
+"""Pod workers: one per pod, from sync to terminated."""

@@ -1,0 +1,1 @@
+"""The probe manager: workers, results, and what they mean for a pod's status."""

@@ -1,0 +1,80 @@
+"""The seam between the prober and a debugger: where probing may be changed.
+
+The prober asks its hooks four things: which timing a probe has, whether an outcome
+stands in for a run, whether an outcome comes later or its result waits or does not
+count, and whether ticks may run. A kubelet has no hooks: with `NoHooks` the prober is
+the kubelet's own.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from probetui.k8s.probe import Probe, ProbeKey
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.journal import Trigger
+from probetui.kubelet.outcome import ProbeOutcome, Result
+from probetui.kubelet.prober.worker import Worker
+
+NO_TIME = timedelta()
+
+
+class ProbeHooks(Protocol):
+    """What may be changed about probing from outside the kubelet."""
+
+    @property
+    def holds_ticks(self) -> bool:
+        """Whether ticks wait; a stop and a trigger by a person go on."""
+
+    def apply_timing(self, key: ProbeKey, probe: Probe) -> Probe:
+        """Return a probe of the manifest with the timing that it is to have."""
+
+    def replace_run(self, effect: RunProbe, now: datetime) -> ProbeOutcome | None:
+        """Return an outcome in place of a run, None to run the probe."""
+
+    def delay_outcome(
+        self, effect: RunProbe, outcome: ProbeOutcome
+    ) -> tuple[ProbeOutcome, timedelta]:
+        """Return an outcome as if each attempt had taken so much longer."""
+
+    def hold_result(self, worker: Worker, result: Result, now: datetime) -> bool:
+        """Return whether a result waits until it is released."""
+
+    def stores_result(self, key: ProbeKey) -> bool:
+        """Return whether a result that reaches its threshold is stored."""
+
+    def held_for(self, trigger: Trigger, due: datetime, now: datetime) -> timedelta:
+        """Return for how long a tick that runs now was held back."""
+
+
+class NoHooks:
+    """The hooks of a kubelet that nobody debugs: nothing is changed."""
+
+    holds_ticks = False
+
+    def apply_timing(self, _key: ProbeKey, probe: Probe) -> Probe:
+        """Leave the timing to the manifest."""
+        return probe
+
+    def replace_run(self, _effect: RunProbe, _now: datetime) -> ProbeOutcome | None:
+        """Run every probe."""
+        return None
+
+    def delay_outcome(
+        self, _effect: RunProbe, outcome: ProbeOutcome
+    ) -> tuple[ProbeOutcome, timedelta]:
+        """Delay nothing."""
+        return outcome, NO_TIME
+
+    def hold_result(self, _worker: Worker, _result: Result, _now: datetime) -> bool:
+        """Hold nothing back."""
+        return False
+
+    def stores_result(self, _key: ProbeKey) -> bool:
+        """Store every result."""
+        return True
+
+    def held_for(self, _trigger: Trigger, _due: datetime, _now: datetime) -> timedelta:
+        """Hold no tick back."""
+        return NO_TIME

@@ -1,0 +1,210 @@
+"""The probe manager: which workers exist, and what their results mean for a status.
+
+Source: prober/prober_manager.go, v1.32.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import datetime
+from random import Random
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import parse_container_id
+from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.journal import Trigger
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.prober.hooks import NoHooks, ProbeHooks
+from probetui.kubelet.prober.results_manager import ResultsManager
+from probetui.kubelet.prober.worker import Worker
+from probetui.kubelet.prober.worker_loop import WorkerLoop, start_jitter
+from probetui.kubelet.prober.worker_scheduler import WorkerScheduler
+from probetui.kubelet.runtime.turn import TurnBuilder
+
+ORDER = (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS)
+"""In which the kubelet looks at a container's probes."""
+
+
+class ProbeManager:
+    """All workers of all pods; owned by the engine.
+
+    Args:
+        config: the kubelet's periods and switches.
+        started_at: when the kubelet's clock of this session began.
+        status_of: the pod status as the status manager holds it, by pod UID.
+        turn: where effects and journal entries go.
+        rng: the engine's random source.
+        hooks: what is changed about probing from outside.
+
+    Attributes:
+        results: the stored results, by probe type.
+        scheduler: steps the workers.
+    """
+
+    def __init__(
+        self,
+        config: KubeletConfig,
+        started_at: datetime,
+        *,
+        status_of: Callable[[str], PodStatus | None] = lambda _pod_uid: None,
+        turn: TurnBuilder | None = None,
+        rng: Random | None = None,
+        hooks: ProbeHooks | None = None,
+    ) -> None:
+        self._config = config
+        self._born_at = started_at - config.age
+        self._rng = rng or Random(config.seed)  # noqa: S311  # jitter, not secrets
+        self._hooks = hooks or NoHooks()
+        self.results = {
+            probe_type: ResultsManager(probe_type) for probe_type in ProbeType
+        }
+        self.scheduler = WorkerScheduler(
+            self.results,
+            status_of,
+            turn or TurnBuilder(),
+            self._rng,
+            self._hooks,
+            kills=config.kills,
+        )
+
+    # -- workers come and go
+
+    def add_pod(self, pod: Pod, now: datetime) -> None:
+        """Make the workers of a pod that do not exist yet.
+
+        Quirk, kept: the whole call ends at the first worker that exists, so a container
+        behind one that has workers never gets its own.
+
+        Source: prober_manager.go, v1.32.10, AddPod.
+        """
+        for container in (*pod.containers, *pod.sidecars):
+            for probe_type in ORDER:
+                probe = container.probe(probe_type)
+                if probe is None:
+                    continue
+                key = ProbeKey(pod.uid, container.name, probe_type)
+                if key in self.scheduler.loops:
+                    return
+                worker = Worker(
+                    key,
+                    pod,
+                    container,
+                    self._hooks.apply_timing(key, probe),
+                    sidecar_ends_with_never=self._config.sidecar_probes_end_with_never,
+                )
+                jitter = start_jitter(worker.period, now - self._born_at, self._rng)
+                self.scheduler.add(worker, now + jitter)
+
+    def replace_pod(self, pod: Pod) -> None:
+        """Let the workers of a pod see its changed definition."""
+        for key, loop in self.scheduler.loops.items():
+            if key.pod_uid == pod.uid:
+                loop.worker.pod = pod
+
+    def stop_liveness_and_startup(self, pod: Pod) -> None:
+        """Stop these workers of the regular containers; sidecars are not reached.
+
+        Source: prober_manager.go, v1.32.10, StopLivenessAndStartup.
+        """
+        for container in pod.containers:
+            for probe_type in (ProbeType.LIVENESS, ProbeType.STARTUP):
+                self.scheduler.stop(ProbeKey(pod.uid, container.name, probe_type))
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Stop all workers of the containers and sidecars of this pod object.
+
+        Source: prober_manager.go, v1.32.10, RemovePod.
+        """
+        for container in (*pod.containers, *pod.sidecars):
+            for probe_type in ProbeType:
+                self.scheduler.stop(ProbeKey(pod.uid, container.name, probe_type))
+
+    def cleanup_pods(self, desired_pod_uids: Collection[str]) -> None:
+        """Stop every worker of a pod that is not wanted any more.
+
+        Source: prober_manager.go, v1.32.10, CleanupPods.
+        """
+        for key in self.scheduler.loops:
+            if key.pod_uid not in desired_pod_uids:
+                self.scheduler.stop(key)
+
+    def worker(self, key: ProbeKey) -> WorkerLoop | None:
+        """Return the loop of one worker, None if it does not exist."""
+        return self.scheduler.loops.get(key)
+
+    # -- what the results mean
+
+    def update_pod_status(self, pod: Pod, status: PodStatus) -> PodStatus:
+        """Return the status with `started` and `ready` of its containers filled in.
+
+        A started container that is not ready, and has a readiness worker, makes that
+        worker probe at once.
+
+        Source: prober_manager.go, v1.32.10, UpdatePodStatus.
+        """
+        regular, inits = status.container_statuses, status.init_container_statuses
+        if regular is not None:
+            regular = tuple(
+                self._with_readiness(pod.uid, self._with_started(pod.uid, container))
+                for container in regular
+            )
+        if inits is not None:
+            inits = tuple(
+                self._init_status(pod, index, self._with_started(pod.uid, container))
+                for index, container in enumerate(inits)
+            )
+        return replace(
+            status, container_statuses=regular, init_container_statuses=inits
+        )
+
+    def _with_started(self, pod_uid: str, status: ContainerStatus) -> ContainerStatus:
+        """Return a container's status with `started` filled in.
+
+        Source: prober_manager.go, v1.32.10, isContainerStarted.
+        """
+        started = False
+        if isinstance(status.state, Running):
+            container_id = parse_container_id(status.container_id)
+            stored = self.results[ProbeType.STARTUP].get(container_id)
+            if stored is not None:
+                started = stored is Result.SUCCESS
+            else:
+                key = ProbeKey(pod_uid, status.name, ProbeType.STARTUP)
+                started = self.worker(key) is None
+        return status if status.started is started else replace(status, started=started)
+
+    def _with_readiness(self, pod_uid: str, status: ContainerStatus) -> ContainerStatus:
+        """Return a container's status with `ready` filled in.
+
+        Source: prober_manager.go, v1.32.10, setReadyStateOnContainerStatus.
+        """
+        if not status.started:
+            return status
+        container_id = parse_container_id(status.container_id)
+        key = ProbeKey(pod_uid, status.name, ProbeType.READINESS)
+        ready = self.results[ProbeType.READINESS].get(container_id) is Result.SUCCESS
+        if not ready:
+            ready = self.worker(key) is None
+            self.scheduler.trigger(key, Trigger.READINESS)
+        return status if status.ready is ready else replace(status, ready=ready)
+
+    def _init_status(
+        self, pod: Pod, index: int, status: ContainerStatus
+    ) -> ContainerStatus:
+        """Return an init container's status with `ready` filled in.
+
+        Quirk, kept: the container is looked up by its place in the list.
+        """
+        spec: Container | None = None
+        if index < len(pod.init_containers):
+            spec = pod.init_containers[index]
+        if spec is None or spec.name != status.name:
+            return status
+        if spec.is_sidecar:
+            return self._with_readiness(pod.uid, status)
+        if isinstance(status.state, Terminated) and status.state.exit_code == 0:
+            return replace(status, ready=True)
+        return status

@@ -1,0 +1,82 @@
+"""The output of a probe that ran into its time limit, by kind of handler.
+
+Source: probe/exec/exec.go, probe/http/http.go, probe/tcp/tcp.go, probe/grpc/grpc.go,
+v1.32.10; the texts are those of Go and of the CRI client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from probetui.k8s.pod import Container
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    Probe,
+    TCPSocketAction,
+)
+from probetui.kubelet.runtime.go_format import go_duration, go_quote, join_host_port
+
+AWAITING_HEAD = (
+    "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+)
+READING_BODY = (
+    "context deadline exceeded "
+    "(Client.Timeout or context cancellation while reading body)"
+)
+"""Why an HTTP request ended, before and after the head of the response."""
+
+
+def exec_timeout(command: Sequence[str], limit: timedelta) -> str:
+    """Return the output of a command that was stopped at its time limit."""
+    words = go_quote(" ".join(command))
+    return f"command timed out: {words} timed out after {go_duration(limit)}"
+
+
+def http_failure(url: str, reason: str) -> str:
+    """Return the output of a request without a response."""
+    return f"Get {go_quote(url)}: {reason}"
+
+
+def tcp_timeout(host: str, port: int | str) -> str:
+    """Return the output of a connection that was not made in time."""
+    return f"dial tcp {join_host_port(host, port)}: i/o timeout"
+
+
+def grpc_connect_timeout(host: str, port: int, limit: timedelta) -> str:
+    """Return the output if no HTTP/2 connection was made in time."""
+    return (
+        f"timeout: failed to connect service {go_quote(join_host_port(host, port))} "
+        f"within {go_duration(limit)}: context deadline exceeded"
+    )
+
+
+def grpc_call_timeout(limit: timedelta) -> str:
+    """Return the output if the server accepted the connection and did not answer."""
+    return f"timeout: health rpc did not complete within {go_duration(limit)}"
+
+
+def format_timeout(probe: Probe, container: Container, pod_ip: str) -> str:
+    """Return the output of a probe whose server or command takes too long."""
+    limit = timedelta(seconds=probe.timeout_seconds)
+    match probe.handler:
+        case ExecAction(command):
+            return exec_timeout(command, limit)
+        case HTTPGetAction(port, path, host, scheme):
+            where = join_host_port(host or pod_ip, _port_number(port, container))
+            url = f"{scheme.lower()}://{where}/{path.removeprefix('/')}"
+            return http_failure(url, AWAITING_HEAD)
+        case TCPSocketAction(port, host):
+            return tcp_timeout(host or pod_ip, _port_number(port, container))
+        case GRPCAction():
+            return grpc_call_timeout(limit)
+        case None:
+            return "missing probe handler"
+
+
+def _port_number(port: int | str, container: Container) -> int | str:
+    """Return the number of a port; an unknown name stays as it is."""
+    numbers = (it.container_port for it in container.ports if it.name == port)
+    return next(numbers, port)

@@ -1,0 +1,266 @@
+"""A probe worker: whether a tick probes, and how results are counted.
+
+The kubelet's `doProbe` is one function around a blocking call; here it is cut at
+that call: `decide` before it, `record` after it.
+
+Source: prober/worker.go, v1.32.10, doProbe, newWorker.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import Probe, ProbeKey, ProbeType
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID, parse_container_id
+from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
+from probetui.kubelet.journal import Exit, Skip
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.prober.gates import TickFacts
+from probetui.kubelet.prober.results_manager import ResultsManager
+
+ONE_SECOND = timedelta(seconds=1)
+NO_TIME = timedelta()
+
+INITIAL_RESULT = {
+    ProbeType.LIVENESS: Result.SUCCESS,
+    ProbeType.READINESS: Result.FAILURE,
+    ProbeType.STARTUP: Result.UNKNOWN,
+}
+
+HOLDS_AFTER = {
+    ProbeType.LIVENESS: frozenset({Result.FAILURE}),
+    ProbeType.READINESS: frozenset[Result](),
+    ProbeType.STARTUP: frozenset(Result),
+}
+"""After which stored results a worker goes on hold."""
+
+
+class ProbeNow(NamedTuple):
+    """Probe this container now."""
+
+    container_id: ContainerID
+
+
+Decision = ProbeNow | Skip | Exit
+
+
+class RecordedResult(NamedTuple):
+    """What counting one result did.
+
+    `stored` says that the threshold was reached and the result went to the results
+    manager (where only a change has consequences); `withheld` that it was reached, and
+    the result is not to be stored.
+    """
+
+    run: int
+    threshold: int
+    stored: bool
+    withheld: bool = False
+
+
+class Worker:
+    """The state of one worker; owned by the probe manager.
+
+    `pod` is replaced when the pod's definition changes; `container` and `probe` stay
+    what they were when the worker was made, as in the kubelet; only the timing of
+    `probe` may be changed by the hooks.
+    """
+
+    __slots__ = (
+        "considered",
+        "container",
+        "container_id",
+        "holds_after",
+        "initial_result",
+        "key",
+        "last_result",
+        "new_container",
+        "on_hold",
+        "pod",
+        "probe",
+        "result_run",
+        "sidecar_ends_with_never",
+    )
+
+    def __init__(
+        self,
+        key: ProbeKey,
+        pod: Pod,
+        container: Container,
+        probe: Probe,
+        *,
+        sidecar_ends_with_never: bool = True,
+    ) -> None:
+        self.key = key
+        self.pod = pod
+        self.container = container
+        self.probe = probe
+        self.sidecar_ends_with_never = sidecar_ends_with_never
+        self.initial_result = INITIAL_RESULT[key.probe_type]
+        self.holds_after = HOLDS_AFTER[key.probe_type]
+        self.container_id = NO_CONTAINER
+        self.last_result = Result.SUCCESS
+        self.result_run = 0
+        self.on_hold = False
+        self.new_container = False
+        """Whether the last `decide` was the first to see its container."""
+        self.considered = TickFacts()
+        """What the last `decide` looked at, for the screen and the record."""
+
+    @property
+    def period(self) -> timedelta:
+        """The time between two ticks."""
+        return timedelta(seconds=self.probe.period_seconds)
+
+    def decide(
+        self, status: PodStatus | None, results: ResultsManager, now: datetime
+    ) -> Decision:
+        """Decide what this tick does; the order of the questions is the kubelet's.
+
+        `status` is the pod's status as the status manager holds it, None if it has
+        none. Initial results, and those of containers that do not run, are stored.
+
+        Quirk, kept: a new container lifts the hold but does not reset `result_run`.
+        Quirk, kept: liveness and startup of a container that is not running become
+        Failure too, without an event.
+        """
+        self.new_container = False
+        if status is None:
+            self.considered = TickFacts()
+            return Skip.NO_STATUS
+        if status.phase.is_terminal:
+            self.considered = TickFacts(status.phase)
+            return Exit.POD_ENDED
+        container = self.find_container(status)
+        if container is None:
+            self.considered = TickFacts(status.phase)
+            return Skip.CONTAINER_MISSING
+        if (self.container_id or "://") != container.container_id:
+            self._adopt_container(container.container_id, results)
+        decision, age_seconds = self._pass_gates(container, results, now)
+        delay_seconds = self.probe.initial_delay_seconds
+        if age_seconds is not None and age_seconds > delay_seconds:
+            age_seconds = delay_seconds
+        self.considered = TickFacts(
+            status.phase,
+            container,
+            self.container_id,
+            self.new_container,
+            self.on_hold,
+            self.pod.deletion_requested_at is not None,
+            delay_seconds,
+            age_seconds,
+        )
+        return decision
+
+    def record(
+        self, result: Result, results: ResultsManager, *, stores: bool = True
+    ) -> RecordedResult:
+        """Count a result and, at its threshold, store it unless it is not to be.
+
+        Quirk, kept: a startup worker goes on hold whatever it stored, a liveness worker
+        only on Failure; both start counting anew then.
+        """
+        if result is self.last_result:
+            self.result_run += 1
+        else:
+            self.last_result = result
+            self.result_run = 1
+        run = self.result_run
+        threshold = self.threshold(result)
+        if run < threshold or not stores:
+            return RecordedResult(
+                run, threshold, stored=False, withheld=run >= threshold
+            )
+        results.set(self.container_id, result, self.key.pod_uid)
+        if result in self.holds_after:
+            self.on_hold = True
+            self.result_run = 0
+        return RecordedResult(run, threshold, stored=True)
+
+    def would_kill(self, result: Result) -> bool:
+        """Return whether `record` would make the kubelet stop the container."""
+        if result is not Result.FAILURE:
+            return False
+        if self.key.probe_type is ProbeType.READINESS:
+            return False
+        run = self.result_run + 1 if result is self.last_result else 1
+        return run >= self.threshold(result)
+
+    def threshold(self, result: Result) -> int:
+        """Return how many equal results in a row it takes to store `result`."""
+        if result is Result.FAILURE:
+            return self.probe.failure_threshold
+        return self.probe.success_threshold
+
+    def find_container(self, status: PodStatus) -> ContainerStatus | None:
+        """Return the status of this worker's container, if it has an ID yet."""
+        name = self.key.container_name
+        for statuses in (status.container_statuses, status.init_container_statuses):
+            for container_status in statuses or ():
+                if container_status.name == name:
+                    if container_status.container_id:
+                        return container_status
+                    break
+        return None
+
+    def _adopt_container(self, text: str, results: ResultsManager) -> None:
+        if self.container_id:
+            results.remove(self.container_id)
+        self.container_id = parse_container_id(text)
+        results.set(self.container_id, self.initial_result, self.key.pod_uid)
+        self.on_hold = False
+        self.new_container = True
+
+    def _pass_gates(
+        self, container: ContainerStatus, results: ResultsManager, now: datetime
+    ) -> tuple[Decision, int | None]:
+        """Return the decision, and the container's age where it was asked for."""
+        if self.on_hold:
+            return Skip.ON_HOLD, None
+        state = container.state
+        if not isinstance(state, Running):
+            if self.container_id:
+                results.set(self.container_id, Result.FAILURE, self.key.pod_uid)
+            if isinstance(state, Terminated) and self._ends_with_container():
+                return Exit.CONTAINER_WILL_NOT_RESTART, None
+            return Skip.NOT_RUNNING, None
+        if self.pod.deletion_requested_at is not None and (
+            self.key.probe_type is not ProbeType.READINESS
+        ):
+            results.set(self.container_id, Result.SUCCESS, self.key.pod_uid)
+            return Exit.POD_DELETED, None
+        if state.started_at is None:
+            # Go's age of the zero time is the most negative one: it never passes.
+            return Skip.INITIAL_DELAY, None
+        age_seconds = whole_seconds(now - state.started_at)
+        return self.pass_time_gates(container, age_seconds), age_seconds
+
+    def pass_time_gates(self, container: ContainerStatus, age_seconds: int) -> Decision:
+        """Decide by the initial delay and by whether the container has started up."""
+        if age_seconds < self.probe.initial_delay_seconds:
+            return Skip.INITIAL_DELAY
+        if self.key.probe_type is ProbeType.STARTUP:
+            if container.started:
+                return Skip.ALREADY_STARTED
+        elif not container.started:
+            return Skip.NOT_STARTED
+        return ProbeNow(self.container_id)
+
+    def _ends_with_container(self) -> bool:
+        if self.pod.restart_policy is not RestartPolicy.NEVER:
+            return False
+        return self.sidecar_ends_with_never or not self.container.is_sidecar
+
+
+def whole_seconds(age: timedelta) -> int:
+    """Cut a length of time to whole seconds, towards zero.
+
+    Quirk, kept: an age of 4.999 s has not passed a delay of 5 s, and a start less than
+    a second in the future counts as now.
+    """
+    if age < NO_TIME:
+        return -(-age // ONE_SECOND)
+    return age // ONE_SECOND

@@ -1,0 +1,205 @@
+"""One worker's loop: start jitter, ticker, and the slots that wake it.
+
+The kubelet's loop is a goroutine that selects on three channels of one slot each;
+here the slots are fields, and whoever owns the loop asks what is ready.
+
+Source: prober/worker.go, v1.32.10, run.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import datetime, timedelta
+from random import Random
+from typing import NamedTuple
+
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.journal import Gate, TickEntry, Trigger
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.prober.gates import GateCache
+from probetui.kubelet.prober.worker import Worker
+
+HISTORY = 60
+
+
+class InFlight(NamedTuple):
+    """A probe that has been asked for and not been answered yet.
+
+    `hold_before` is from before the tick looked at its container. `delay` is what the
+    hooks add to its outcome, once there is one; `held` is how long they held the tick
+    back.
+    """
+
+    asked: RunProbe
+    trigger: Trigger
+    started_at: datetime
+    gates: tuple[Gate, ...]
+    new_container: bool
+    stored_before: Result | None
+    hold_before: bool
+    delay: timedelta = timedelta()
+    held: timedelta = timedelta()
+
+
+class Stop:
+    """The one thing a loop can be woken for that is not a tick."""
+
+
+STOP = Stop()
+
+
+def start_jitter(period: timedelta, age: timedelta, rng: Random) -> timedelta:
+    """Return how long a worker waits before its first step.
+
+    Quirk, kept: the random part is of the whole period, however old the kubelet is
+    already; and only a kubelet younger than the period waits at all.
+
+    Args:
+        period: the probe's period.
+        age: how long the kubelet has been running.
+        rng: the engine's random source.
+
+    Source: prober/worker.go, v1.32.10, run.
+    """
+    return timedelta() if period <= age else rng.random() * period
+
+
+class WorkerLoop:
+    """A worker and when it steps; owned by the probe manager.
+
+    Attributes:
+        first_at: when the first step is due.
+        ticker_at: the next tick; None until the first step.
+        trigger: a manual trigger that waits, if any; a second one is dropped.
+        stop: whether a stop waits.
+    """
+
+    __slots__ = (
+        "errors",
+        "failures",
+        "first_at",
+        "gates",
+        "history",
+        "in_flight",
+        "last_run",
+        "period",
+        "skips",
+        "stop",
+        "successes",
+        "ticker_at",
+        "ticks",
+        "trigger",
+        "worker",
+    )
+
+    def __init__(self, worker: Worker, first_at: datetime) -> None:
+        self.worker = worker
+        self.period = worker.period
+        self.first_at = first_at
+        self.ticker_at: datetime | None = None
+        self.trigger: Trigger | None = None
+        self.stop = False
+        self.gates = GateCache()
+        self.in_flight: InFlight | None = None
+        self.ticks = self.successes = self.failures = self.errors = self.skips = 0
+        self.last_run: TickEntry | None = None
+        self.history: deque[TickEntry] = deque(maxlen=HISTORY)
+
+    @property
+    def next_tick_at(self) -> datetime:
+        """When the next step is due, triggers aside."""
+        return self.first_at if self.ticker_at is None else self.ticker_at
+
+    def end_flight(self) -> InFlight:
+        """Take in that the probe in flight has been answered, and return it."""
+        flight = self.in_flight
+        if flight is None:
+            msg = f"{self.worker.key} has no probe in flight"
+            raise AssertionError(msg)
+        self.in_flight = None
+        return flight
+
+    def count(self, result: Result | None) -> None:
+        """Count a tick that probed; without a result it counts for nothing else."""
+        self.ticks += 1
+        match result:
+            case Result.SUCCESS:
+                self.successes += 1
+            case Result.FAILURE:
+                self.failures += 1
+            case _:
+                self.errors += 1
+
+    def select(self, now: datetime, rng: Random) -> Trigger | Stop | None:
+        """Take one of the things that are ready, at random if there are several.
+
+        Nothing is ready while a step runs. Until the first step only that step is.
+        """
+        if self.in_flight is not None:
+            return None
+        if self.ticker_at is None:
+            if now < self.first_at:
+                return None
+            self.ticker_at = self._start_of_ticker(now) + self.period
+            return Trigger.PERIODIC
+        ready: list[Trigger | Stop] = []
+        if self.stop:
+            ready.append(STOP)
+        if self.ticker_at <= now:
+            ready.append(Trigger.PERIODIC)
+        if self.trigger is not None:
+            ready.append(self.trigger)
+        if not ready:
+            return None
+        chosen = ready[0] if len(ready) == 1 else rng.choice(ready)
+        self._consume(chosen, now)
+        return chosen
+
+    def select_while_held(self, now: datetime) -> Trigger | Stop | None:
+        """Take a stop, or a trigger by a person, while ticks are held back."""
+        if self.in_flight is not None or self.ticker_at is None:
+            return None
+        if self.stop:
+            self.stop = False
+            return STOP
+        if self.trigger is Trigger.USER:
+            self._consume(Trigger.USER, now)
+            return Trigger.USER
+        return None
+
+    def run_early(self, now: datetime) -> Trigger:
+        """Take the next thing although it is not due; the phase of the ticker stays."""
+        if self.trigger is not None and self.ticker_at is not None:
+            taken = self.trigger
+            self._consume(taken, now)
+            return taken
+        if self.ticker_at is None:
+            self.ticker_at = now + self.period
+        else:
+            self._consume(Trigger.PERIODIC, max(now, self.ticker_at))
+        return Trigger.PERIODIC
+
+    def restart_ticker(self, now: datetime) -> None:
+        """Go by the probe's period from now on; a first step to come stays due."""
+        self.period = self.worker.period
+        if self.ticker_at is not None:
+            self.ticker_at = now + self.period
+
+    def _start_of_ticker(self, now: datetime) -> datetime:
+        """Return where the ticker's phase begins; a late wake-up does not move it."""
+        return self.first_at if now - self.first_at < self.period else now
+
+    def _consume(self, chosen: Trigger | Stop, now: datetime) -> None:
+        if chosen is Trigger.PERIODIC:
+            # One tick is kept while a step runs, the others are lost; the phase stays.
+            ticker_at = self.ticker_at or now
+            ticker_at += self.period
+            if ticker_at <= now:
+                ticker_at += (now - ticker_at) // self.period * self.period
+                ticker_at += self.period
+            self.ticker_at = ticker_at
+        elif chosen is STOP:
+            self.stop = False
+        else:
+            self.trigger = None
+            self.ticker_at = now + self.period

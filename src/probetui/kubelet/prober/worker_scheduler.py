@@ -1,0 +1,484 @@
+"""The worker scheduler: steps worker loops when they are due.
+
+The kubelet runs a goroutine per worker; here one scheduler steps all of them, when it
+is told to. A step that probes ends in a `RunProbe`; its outcome comes to `finish`.
+
+Source: prober/worker.go, v1.32.10, run, doProbe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from random import Random
+
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.status import PodStatus
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.facts import ProbeFinished
+from probetui.kubelet.journal import (
+    Exit,
+    Skip,
+    StateEntry,
+    StateField,
+    TickAction,
+    TickEntry,
+    Trigger,
+)
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.prober.hooks import ProbeHooks
+from probetui.kubelet.prober.prober import JudgedOutcome, judge_outcome
+from probetui.kubelet.prober.results_manager import ResultsManager
+from probetui.kubelet.prober.worker import ProbeNow, RecordedResult, Worker
+from probetui.kubelet.prober.worker_loop import InFlight, Stop, WorkerLoop
+from probetui.kubelet.runtime.timers import Timers
+from probetui.kubelet.runtime.turn import TurnBuilder
+
+NOTHING_RECORDED = RecordedResult(0, 0, stored=False)
+
+
+class PendingOutcomes:
+    """Outcomes that are taken in at an instant of their own, later than now."""
+
+    __slots__ = ("_deadlines", "_finished")
+
+    def __init__(self) -> None:
+        self._finished: dict[int, ProbeFinished] = {}
+        self._deadlines: Timers[int] = Timers()
+
+    def __bool__(self) -> bool:
+        """Return whether any is to come."""
+        return bool(self._finished)
+
+    def set(self, finished: ProbeFinished, at: datetime) -> None:
+        """Have the outcome of a probe that is under way taken in at an instant."""
+        self._finished[finished.probe_id] = finished
+        self._deadlines.set(finished.probe_id, at)
+
+    def next_deadline(self) -> datetime | None:
+        """Return when the next one comes, None if there is none."""
+        return self._deadlines.next_deadline()
+
+    def pop_due(self, now: datetime) -> ProbeFinished | None:
+        """Return one that has come by now, and forget it; None if none has."""
+        probe_id = self._deadlines.pop_due(now)
+        return None if probe_id is None else self._finished.pop(probe_id)
+
+
+class WorkerScheduler:
+    """Steps workers and takes in what their probes came to; owned by `ProbeManager`.
+
+    Args:
+        results: the stored results, by probe type.
+        status_of: the pod status as the status manager holds it, by pod UID.
+        turn: where effects and journal entries go.
+        rng: the engine's random source.
+        hooks: what is changed about probing from outside.
+        kills: whether failures of liveness and startup probes kill.
+
+    Attributes:
+        loops: the loop of each worker, oldest first.
+        held: results that the hooks hold back, oldest first.
+        changed_pods: pods whose workers changed since the owner last emptied this set.
+    """
+
+    def __init__(
+        self,
+        results: Mapping[ProbeType, ResultsManager],
+        status_of: Callable[[str], PodStatus | None],
+        turn: TurnBuilder,
+        rng: Random,
+        hooks: ProbeHooks,
+        *,
+        kills: bool,
+    ) -> None:
+        self.loops: dict[ProbeKey, WorkerLoop] = {}
+        self.held: dict[ProbeKey, ProbeFinished] = {}
+        self.changed_pods: set[str] = set()
+        self._results = results
+        self._status_of = status_of
+        self._turn = turn
+        self._rng = rng
+        self._hooks = hooks
+        self._kills = kills
+        self._timers: Timers[ProbeKey] = Timers()
+        self._in_flight: dict[int, WorkerLoop] = {}
+        self._pending = PendingOutcomes()
+        self._woken: dict[ProbeKey, None] = {}
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether any probe is under way."""
+        return bool(self._in_flight)
+
+    # -- workers
+
+    def add(self, worker: Worker, first_at: datetime) -> None:
+        """Have a worker step, for the first time at an instant."""
+        loop = self.loops[worker.key] = WorkerLoop(worker, first_at)
+        self._timers.set(worker.key, loop.next_tick_at)
+        self.changed_pods.add(worker.key.pod_uid)
+
+    def stop(self, key: ProbeKey) -> None:
+        """Have a worker leave as soon as its loop looks.
+
+        A result that is held back counts no more.
+        """
+        loop = self.loops.get(key)
+        if loop is None or loop.stop:
+            return
+        finished = self.held.pop(key, None)
+        if finished is not None:
+            del self._in_flight[finished.probe_id]
+            loop.end_flight()
+        loop.stop = True
+        self.wake(key)
+        self.changed_pods.add(key.pod_uid)
+
+    def trigger(self, key: ProbeKey, trigger: Trigger = Trigger.USER) -> bool:
+        """Ask a worker to probe at once; False if it has no free slot, or is not there.
+
+        A trigger that waits moves the ticker when it is taken.
+        """
+        loop = self.loops.get(key)
+        if loop is None or loop.trigger is not None:
+            return False
+        loop.trigger = trigger
+        self.wake(key)
+        self.changed_pods.add(key.pod_uid)
+        return True
+
+    def wake(self, key: ProbeKey) -> None:
+        """Have a worker look at its slots."""
+        self._woken[key] = None
+
+    def reload_timing(self, key: ProbeKey, now: datetime) -> None:
+        """Have a worker go by the timing of its hooks; its ticker begins anew."""
+        loop = self.loops.get(key)
+        probe = None if loop is None else loop.worker.container.probe(key.probe_type)
+        if loop is None or probe is None:
+            return
+        loop.worker.probe = self._hooks.apply_timing(key, probe)
+        loop.restart_ticker(now)
+        if loop.in_flight is None:
+            self._timers.set(key, loop.next_tick_at)
+        self.changed_pods.add(key.pod_uid)
+
+    # -- time
+
+    def next_deadline(self) -> datetime | None:
+        """Return when a worker next has something to do; no tick while they wait."""
+        ticks_at = None if self._hooks.holds_ticks else self._timers.next_deadline()
+        if not self._pending:
+            return ticks_at
+        outcome_at = self._pending.next_deadline()
+        if ticks_at is None or outcome_at is None:
+            return ticks_at or outcome_at
+        return min(ticks_at, outcome_at)
+
+    def run_due(self, now: datetime) -> None:
+        """Step every worker that is due or was woken; take in outcomes that are due."""
+        pending = self._pending
+        while True:
+            if pending and (finished := pending.pop_due(now)):
+                self._receive(finished, now)
+            elif (key := self._pop_ready(now)) is not None:
+                self._select(key, now)
+            else:
+                return
+
+    def run_early(self, key: ProbeKey, now: datetime) -> None:
+        """Run the next step of a worker that is not busy, although it is not due."""
+        loop = self.loops[key]
+        due = loop.next_tick_at
+        trigger = loop.run_early(now)
+        self._step(loop, trigger, due, now)
+
+    def _pop_ready(self, now: datetime) -> ProbeKey | None:
+        if self._woken:
+            key = next(iter(self._woken))
+            del self._woken[key]
+            return key
+        return None if self._hooks.holds_ticks else self._timers.pop_due(now)
+
+    def _select(self, key: ProbeKey, now: datetime) -> None:
+        """Let a worker take one of the things that are ready for it."""
+        loop = self.loops.get(key)
+        if loop is None:
+            return
+        due = loop.next_tick_at
+        chosen = (
+            loop.select_while_held(now)
+            if self._hooks.holds_ticks
+            else loop.select(now, self._rng)
+        )
+        if chosen is None:
+            if loop.in_flight is None:
+                self._timers.set(key, loop.next_tick_at)
+        elif isinstance(chosen, Stop):
+            self._leave(loop)
+        else:
+            self._step(loop, chosen, due, now)
+
+    # -- one step
+
+    def _step(
+        self, loop: WorkerLoop, trigger: Trigger, due: datetime, now: datetime
+    ) -> None:
+        """Decide, and begin a probe or write down why there is none."""
+        worker = loop.worker
+        key = worker.key
+        held_for = self._hooks.held_for(trigger, due, now)
+        status = self._status_of(key.pod_uid)
+        results = self._results[key.probe_type]
+        stored_before = results.get(worker.container_id)
+        hold_before = worker.on_hold
+        self.changed_pods.add(key.pod_uid)
+        decision = worker.decide(status, results, now)
+        if isinstance(decision, ProbeNow):
+            effect = RunProbe(
+                self._turn.next_id(),
+                key,
+                worker.pod,
+                worker.container,
+                worker.probe,
+                decision.container_id,
+                "" if status is None else status.pod_ip,
+            )
+            loop.in_flight = InFlight(
+                effect,
+                trigger,
+                now,
+                loop.gates.gates_of(worker.considered, None),
+                worker.new_container,
+                results.get(worker.container_id),
+                hold_before,
+                held=held_for,
+            )
+            self._begin_probe(loop, effect, now)
+            return
+        loop.ticks += 1
+        loop.skips += 1
+        self._write(
+            loop,
+            TickEntry(
+                self._turn.next_sequence(),
+                now,
+                key,
+                loop.ticks,
+                trigger,
+                now,
+                timedelta(),
+                worker.container_id,
+                worker.new_container,
+                loop.gates.gates_of(worker.considered, decision),
+                decision if isinstance(decision, Skip) else None,
+                decision if isinstance(decision, Exit) else None,
+                (),
+                None,
+                injected=False,
+                run=worker.result_run,
+                threshold=worker.threshold(Result.FAILURE),
+                stored_before=stored_before,
+                stored_after=results.get(worker.container_id),
+                hold_before=hold_before,
+                hold_after=worker.on_hold,
+                action=TickAction.NONE,
+                held=held_for,
+            ),
+        )
+        if isinstance(decision, Exit):
+            self._leave(loop)
+        else:
+            self._continue_loop(loop, now)
+
+    def _begin_probe(self, loop: WorkerLoop, effect: RunProbe, now: datetime) -> None:
+        self._timers.cancel(effect.key)
+        self._in_flight[effect.probe_id] = loop
+        outcome = self._hooks.replace_run(effect, now)
+        if outcome is None:
+            self._turn.emit(effect)
+        else:
+            finished = ProbeFinished(effect.probe_id, outcome)
+            self._pending.set(finished, now + outcome.duration)
+
+    def finish(self, finished: ProbeFinished, now: datetime) -> None:
+        """Take in what a probe came to in the world, now or once it is to be known."""
+        loop = self._in_flight[finished.probe_id]
+        flight = loop.in_flight
+        if flight is not None:
+            outcome, delay = self._hooks.delay_outcome(flight.asked, finished.outcome)
+            if delay:
+                loop.in_flight = flight._replace(delay=delay)
+                at = max(now, flight.started_at + outcome.duration)
+                self._pending.set(replace(finished, outcome=outcome), at)
+                return
+        self._receive(finished, now)
+
+    def _receive(self, finished: ProbeFinished, now: datetime) -> None:
+        """Take in what a probe came to, unless the hooks hold it back."""
+        loop = self._in_flight[finished.probe_id]
+        worker = loop.worker
+        judged = judge_outcome(worker.key.probe_type, finished.outcome)
+        if judged.error is None and self._hooks.hold_result(worker, judged.result, now):
+            self.held[worker.key] = finished
+        else:
+            self._record(loop, finished, judged, now)
+
+    def release(self, key: ProbeKey, now: datetime) -> None:
+        """Take in a result that was held back."""
+        finished = self.held.pop(key)
+        judged = judge_outcome(key.probe_type, finished.outcome)
+        self._record(self.loops[key], finished, judged, now)
+
+    def _record(
+        self,
+        loop: WorkerLoop,
+        finished: ProbeFinished,
+        judged: JudgedOutcome,
+        now: datetime,
+    ) -> None:
+        """Count what a probe came to, and go on with that worker's loop."""
+        del self._in_flight[finished.probe_id]
+        flight = loop.end_flight()
+        worker = loop.worker
+        key = worker.key
+        results = self._results[key.probe_type]
+        stores = self._hooks.stores_result(key)
+        result = judged.result if judged.error is None else None
+        recorded = NOTHING_RECORDED
+        if result is not None:
+            recorded = worker.record(result, results, stores=stores)
+        loop.count(result)
+        entry = TickEntry(
+            self._turn.next_sequence(),
+            now,
+            key,
+            loop.ticks,
+            flight.trigger,
+            flight.started_at,
+            now - flight.started_at,
+            worker.container_id,
+            flight.new_container,
+            flight.gates,
+            None,
+            None,
+            finished.outcome.attempts,
+            result,
+            finished.outcome.injected,
+            recorded.run if result is not None else worker.result_run,
+            recorded.threshold or worker.threshold(Result.FAILURE),
+            flight.stored_before,
+            results.get(worker.container_id),
+            flight.hold_before,
+            worker.on_hold,
+            tick_action(
+                key.probe_type,
+                result,
+                recorded,
+                flight.stored_before,
+                kills=self._kills,
+            ),
+            not stores,
+            flight.delay,
+            flight.held,
+        )
+        self._write(loop, entry)
+        loop.last_run = entry
+        if judged.reason is not None:
+            self._turn.warning(
+                worker.pod,
+                judged.reason,
+                judged.message or "",
+                now,
+                key.container_name,
+                tick=entry,
+            )
+        self._continue_loop(loop, now)
+
+    def _continue_loop(self, loop: WorkerLoop, now: datetime) -> None:
+        """Look at the slots again, now that a step is over."""
+        key = loop.worker.key
+        next_tick_at = loop.next_tick_at
+        if loop.stop or loop.trigger is not None or next_tick_at <= now:
+            self.wake(key)
+        self._timers.set(key, next_tick_at)
+
+    def _leave(self, loop: WorkerLoop) -> None:
+        key = loop.worker.key
+        self._timers.cancel(key)
+        if loop.worker.container_id:
+            self._results[key.probe_type].remove(loop.worker.container_id)
+        del self.loops[key]
+        self.changed_pods.add(key.pod_uid)
+
+    # -- the journal
+
+    def _write(self, loop: WorkerLoop, entry: TickEntry) -> None:
+        self._turn.write(entry)
+        loop.history.append(entry)
+        self.changed_pods.add(entry.key.pod_uid)
+        if entry.new_container or entry.stored_before is not entry.stored_after:
+            before = "" if entry.new_container else str(entry.stored_before)
+            self._write_state(entry, StateField.RESULT, before, str(entry.stored_after))
+        if entry.hold_before and entry.new_container:
+            self._write_state(entry, StateField.HOLD, "on", "off")
+        if entry.hold_after and (entry.new_container or not entry.hold_before):
+            self._write_state(entry, StateField.HOLD, "off", "on")
+
+    def _write_state(
+        self, entry: TickEntry, what: StateField, before: str, after: str
+    ) -> None:
+        sequence = self._turn.next_sequence()
+        self._turn.write(
+            StateEntry(
+                sequence, entry.at, *entry.key, what, before, after, entry.sequence
+            )
+        )
+
+
+def tick_action(
+    probe_type: ProbeType,
+    result: Result | None,
+    recorded: RecordedResult,
+    stored_before: Result | None,
+    *,
+    kills: bool,
+) -> TickAction:
+    """Return what a tick led to; a result that was stored already leads to nothing.
+
+    `kills` is false where what would be killed is only told.
+
+    Source: kubelet.go, v1.32.10, syncLoopIteration.
+    """
+    if result is None:
+        return TickAction.DISCARDED
+    if not recorded.stored and not recorded.withheld:
+        return TickAction.NONE
+    if result is stored_before and result is not Result.FAILURE:
+        return TickAction.NONE
+    action = _consequence(probe_type, result, stored_before, kills=kills)
+    return (
+        TickAction.MUTED
+        if recorded.withheld and action is not TickAction.NONE
+        else action
+    )
+
+
+def _consequence(
+    probe_type: ProbeType,
+    result: Result,
+    stored_before: Result | None,
+    *,
+    kills: bool,
+) -> TickAction:
+    """Return what comes of a result that is stored."""
+    failed = result is Result.FAILURE
+    if failed and probe_type is not ProbeType.READINESS:
+        return TickAction.KILL if kills else TickAction.WOULD_KILL
+    if result is stored_before or probe_type is ProbeType.LIVENESS:
+        return TickAction.NONE
+    if probe_type is ProbeType.STARTUP:
+        return TickAction.STARTED
+    return TickAction.NOT_READY if failed else TickAction.READY

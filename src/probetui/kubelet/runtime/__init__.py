@@ -1,0 +1,1 @@
+"""Stand-ins for Go: routines for blocking calls, timers, an LRU cache, formats."""

@@ -1,0 +1,254 @@
+"""Routines: generators that yield operations and are sent their results.
+
+A routine reads like the kubelet's blocking code and does no I/O. It yields a `Step`
+and is sent an `StepResult`; what it returns goes to whoever started it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+
+from probetui.kubelet.effects import Operation, RunOperation
+from probetui.kubelet.facts import OperationFinished, OperationValue
+from probetui.kubelet.runtime.timers import Timers
+from probetui.kubelet.runtime.turn import TurnBuilder
+
+T = TypeVar("T")
+NO_OPERATIONS: Mapping[int, Operation] = MappingProxyType({})
+
+
+class StepResult(NamedTuple):
+    """The result of a step, and when it came.
+
+    `results` are those of the routines of a `Gather`, in order. `timed_out` says
+    that a `WithTimeout` operation or a `WaitFor` ended by its limit. `fallback_host` is
+    that of a hook, `config_error` as in `OperationFinished`.
+    """
+
+    at: datetime
+    value: OperationValue = None
+    error: str | None = None
+    not_found: bool = False
+    timed_out: bool = False
+    results: tuple[Any, ...] = ()
+    fallback_host: str = ""
+    config_error: bool = False
+
+
+class OneShotEvent:
+    """An event that is set once; routines of one runner can wait for it."""
+
+    __slots__ = ("is_set",)
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def set(self) -> None:
+        """Set it."""
+        self.is_set = True
+
+
+@dataclass(frozen=True, slots=True)
+class WithTimeout:
+    """An operation that is waited for until an instant, and then left to itself."""
+
+    operation: Operation
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFor:
+    """Wait until all latches are set, or the instant has come."""
+
+    events: tuple[OneShotEvent, ...]
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Run routines side by side and wait for all of them."""
+
+    routines: tuple[Routine[Any], ...]
+
+
+NOW = WaitFor((), datetime.min.replace(tzinfo=UTC))
+"""A step that waits for nothing: its outcome tells the time."""
+
+Step = Operation | WithTimeout | WaitFor | Gather
+Routine = Generator[Step, StepResult, T]
+
+
+@dataclass(slots=True)
+class _Task:
+    """A routine under way; owned by the runner."""
+
+    number: int
+    pod_uid: str
+    routine: Routine[Any]
+    done: Callable[[Any, datetime], None]
+    operation_id: int | None = None
+    results: list[Any] = field(default_factory=list)
+    missing: int = 0
+
+
+class RoutineRunner:
+    """Carries routines from step to step; owned by the engine.
+
+    Args:
+        ledger: where the effects go.
+    """
+
+    def __init__(self, turn: TurnBuilder) -> None:
+        self._turn = turn
+        self._tasks: dict[int, _Task] = {}
+        self._waiting_for: dict[int, tuple[OneShotEvent, ...]] = {}
+        self._by_operation: dict[int, int] = {}
+        self._operations: dict[str, dict[int, Operation]] = {}
+        self._limits: Timers[int] = Timers()
+        self._last_number = 0
+
+    def start(
+        self,
+        pod_uid: str,
+        routine: Routine[T],
+        done: Callable[[T, datetime], None],
+        now: datetime,
+    ) -> None:
+        """Run a routine to its first wait; `done` is told what it returns, and when."""
+        self._last_number += 1
+        task = _Task(self._last_number, pod_uid, routine, done)
+        self._tasks[task.number] = task
+        self._advance(task, None, now)
+        self.resume_released(now)
+
+    def finish(self, finished: OperationFinished, now: datetime) -> bool:
+        """Hand an operation's outcome to its routine; False if nobody waits for it."""
+        number = self._by_operation.pop(finished.operation_id, None)
+        if number is None:
+            return False
+        task = self._tasks[number]
+        self._end_operation(task, finished.operation_id)
+        self._limits.cancel(number)
+        outcome = StepResult(
+            now,
+            finished.value,
+            finished.error,
+            finished.not_found,
+            fallback_host=finished.fallback_host,
+            config_error=finished.config_error,
+        )
+        self._advance(task, outcome, now)
+        self.resume_released(now)
+        return True
+
+    def operations(self, pod_uid: str) -> Mapping[int, Operation]:
+        """Return what is being done for a pod, oldest first, by operation ID."""
+        return self._operations.get(pod_uid, NO_OPERATIONS)
+
+    def next_deadline(self) -> datetime | None:
+        """Return when a limit comes next, or None."""
+        return self._limits.next_deadline()
+
+    def run_due(self, now: datetime) -> None:
+        """Let go on what has reached its limit."""
+        while (number := self._limits.pop_due(now)) is not None:
+            task = self._tasks[number]
+            if task.operation_id is not None:
+                del self._by_operation[task.operation_id]
+                self._end_operation(task, task.operation_id)
+            self._waiting_for.pop(number, None)
+            self._advance(task, StepResult(now, timed_out=True), now)
+            self.resume_released(now)
+
+    def _advance(self, task: _Task, outcome: StepResult | None, now: datetime) -> None:
+        """Run a routine until it has to wait for something, or ends."""
+        while True:
+            try:
+                step = (
+                    next(task.routine)
+                    if outcome is None
+                    else task.routine.send(outcome)
+                )
+            except StopIteration as end:
+                del self._tasks[task.number]
+                task.done(end.value, now)
+                return
+            if self._wait_for(task, step, now):
+                return
+            outcome = StepResult(now, results=tuple(task.results))
+
+    def _wait_for(self, task: _Task, step: Step, now: datetime) -> bool:
+        """Set a task up to wait; False if there is nothing to wait for."""
+        task.results = []
+        match step:
+            case Gather(routines):
+                return self._start_gather(task, routines, now)
+            case WaitFor(events, until):
+                if until <= now or (events and all(event.is_set for event in events)):
+                    return False
+                if events:
+                    self._waiting_for[task.number] = events
+                self._limits.set(task.number, until)
+            case WithTimeout(operation, until):
+                self._emit(task, operation)
+                self._limits.set(task.number, until)
+            case _:
+                self._emit(task, step)
+        return True
+
+    def _start_gather(
+        self, task: _Task, routines: tuple[Routine[Any], ...], now: datetime
+    ) -> bool:
+        task.results = [None] * len(routines)
+        # One more than there are: the task must not go on before all have begun.
+        task.missing = len(routines) + 1
+
+        def collect(index: int) -> Callable[[Any, datetime], None]:
+            def done(value: Any, at: datetime) -> None:
+                task.results[index] = value
+                task.missing -= 1
+                if task.missing == 0:
+                    self._advance(task, StepResult(at, results=tuple(task.results)), at)
+
+            return done
+
+        for index, routine in enumerate(routines):
+            self.start(task.pod_uid, routine, collect(index), now)
+        task.missing -= 1
+        return task.missing > 0
+
+    def _emit(self, task: _Task, operation: Operation) -> None:
+        operation_id = self._turn.next_id()
+        task.operation_id = operation_id
+        self._by_operation[operation_id] = task.number
+        self._operations.setdefault(task.pod_uid, {})[operation_id] = operation
+        self._turn.emit(RunOperation(operation_id, task.pod_uid, operation))
+
+    def _end_operation(self, task: _Task, operation_id: int) -> None:
+        of_pod = self._operations[task.pod_uid]
+        del of_pod[operation_id]
+        if not of_pod:
+            del self._operations[task.pod_uid]
+        task.operation_id = None
+
+    def resume_released(self, now: datetime) -> None:
+        """Let those go on whose latches were set from outside of any routine."""
+        while self._waiting_for and (number := self._released()) is not None:
+            del self._waiting_for[number]
+            self._limits.cancel(number)
+            self._advance(self._tasks[number], StepResult(now), now)
+
+    def _released(self) -> int | None:
+        """Return the oldest task whose latches are all set, None if there is none."""
+        return min(
+            (
+                number
+                for number, events in self._waiting_for.items()
+                if all(event.is_set for event in events)
+            ),
+            default=None,
+        )

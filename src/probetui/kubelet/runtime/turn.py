@@ -1,0 +1,147 @@
+"""Turns: the effects and journal entries of one input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple
+
+from probetui.k8s.event import Event, EventType
+from probetui.k8s.pod import Pod
+from probetui.kubelet.effects import Effect
+from probetui.kubelet.journal import (
+    EventEntry,
+    JournalEntry,
+    NoteEntry,
+    TickEntry,
+    UserEntry,
+)
+
+
+class Turn(NamedTuple):
+    """Effects and journal entries of one input, each in order."""
+
+    effects: tuple[Effect, ...] = ()
+    entries: tuple[JournalEntry, ...] = ()
+
+    def joined_with(self, later: Turn) -> Turn:
+        """Return this one, and behind it another one of the same instant."""
+        if not later.effects and not later.entries:
+            return self
+        return Turn(self.effects + later.effects, self.entries + later.entries)
+
+
+NOTHING = Turn()
+
+
+class TurnBuilder:
+    """The turn in progress; owned by the engine, written by all of its parts.
+
+    Sequence numbers of entries start at 1 and grow by one; so do the IDs of effects.
+    `watch` is called with each entry as it is written.
+    """
+
+    __slots__ = ("_effects", "_entries", "last_id", "sequence", "watch")
+
+    def __init__(self) -> None:
+        self.sequence = 0
+        self.last_id = 0
+        self.watch: Callable[[JournalEntry], None] | None = None
+        self._effects: list[Effect] = []
+        self._entries: list[JournalEntry] = []
+
+    def next_sequence(self) -> int:
+        """Return the number of the entry that is written next."""
+        return self.sequence + 1
+
+    def next_id(self) -> int:
+        """Return an ID that no effect had before."""
+        self.last_id += 1
+        return self.last_id
+
+    def write(self, entry: JournalEntry) -> None:
+        """Add an entry, numbered by `next_sequence`."""
+        self.sequence += 1
+        self._entries.append(entry)
+        if self.watch is not None:
+            self.watch(entry)
+
+    def emit(self, effect: Effect) -> None:
+        """Add an effect."""
+        self._effects.append(effect)
+
+    def event(
+        self,
+        pod: Pod,
+        event_type: EventType,
+        reason: str,
+        message: str,
+        *,
+        now: datetime,
+        container_name: str = "",
+        tick: TickEntry | None = None,
+    ) -> None:
+        """Record an event about a pod, or one of its containers if named."""
+        event = Event(
+            event_type,
+            reason,
+            message,
+            pod.uid,
+            pod.field_path(container_name) if container_name else "",
+            now,
+            container_name,
+        )
+        self.write(EventEntry(self.next_sequence(), now, event, tick))
+
+    def normal(
+        self, pod: Pod, reason: str, message: str, now: datetime, container: str = ""
+    ) -> None:
+        """Record a Normal event about a pod, or one of its containers if named."""
+        self.event(
+            pod, EventType.NORMAL, reason, message, now=now, container_name=container
+        )
+
+    def warning(
+        self,
+        pod: Pod,
+        reason: str,
+        message: str,
+        now: datetime,
+        container: str = "",
+        tick: TickEntry | None = None,
+    ) -> None:
+        """Record a Warning event about a pod, or one of its containers if named."""
+        self.event(
+            pod,
+            EventType.WARNING,
+            reason,
+            message,
+            now=now,
+            container_name=container,
+            tick=tick,
+        )
+
+    def note(
+        self,
+        now: datetime,
+        text: str,
+        *,
+        is_fault: bool = False,
+        is_bookmark: bool = False,
+    ) -> None:
+        """Write something to tell a person, or a note of that person's own."""
+        entry = NoteEntry(self.next_sequence(), now, text, is_fault, is_bookmark)
+        self.write(entry)
+
+    def user_command(self, now: datetime, command: str, target: str) -> None:
+        """Write that a person asked for something."""
+        self.write(UserEntry(self.next_sequence(), now, command, target))
+
+    def finish(self) -> Turn:
+        """Close the turn and begin the next one."""
+        if not self._effects and not self._entries:
+            return NOTHING
+        turn = Turn(tuple(self._effects), tuple(self._entries))
+        self._effects.clear()
+        self._entries.clear()
+        return turn

@@ -1,0 +1,1 @@
+"""The status manager, and the pod status generated for it: phase and conditions."""

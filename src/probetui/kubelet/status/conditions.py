@@ -1,0 +1,175 @@
+"""The conditions of a pod that the kubelet owns.
+
+Source: status/generate.go, v1.32.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.runtime import RuntimePodStatus
+from probetui.k8s.status import (
+    ConditionStatus,
+    ContainerStatus,
+    PodCondition,
+    PodPhase,
+)
+from probetui.kubelet.kuberuntime.pod_actions import pod_sandbox_changed
+from probetui.kubelet.runtime.go_format import go_list, go_quote
+from probetui.kubelet.status.phase import has_any_regular_container_started
+
+READY = "Ready"
+CONTAINERS_READY = "ContainersReady"
+INITIALIZED = "Initialized"
+READY_TO_START_CONTAINERS = "PodReadyToStartContainers"
+SCHEDULED = "PodScheduled"
+DISRUPTION_TARGET = "DisruptionTarget"
+
+OWNED_BY_KUBELET = frozenset(
+    {READY, CONTAINERS_READY, INITIALIZED, READY_TO_START_CONTAINERS, SCHEDULED}
+)
+
+UNKNOWN_CONTAINER_STATUSES = "UnknownContainerStatuses"
+POD_COMPLETED = "PodCompleted"
+POD_FAILED = "PodFailed"
+CONTAINERS_NOT_READY = "ContainersNotReady"
+CONTAINERS_NOT_INITIALIZED = "ContainersNotInitialized"
+READINESS_GATES_NOT_READY = "ReadinessGatesNotReady"
+
+_TRUE, _FALSE = ConditionStatus.TRUE, ConditionStatus.FALSE
+SCHEDULED_TRUE = PodCondition(SCHEDULED, _TRUE)
+
+
+def containers_ready(
+    pod: Pod, statuses: Sequence[ContainerStatus] | None, phase: PodPhase
+) -> PodCondition:
+    """Return ContainersReady: every regular container and sidecar is ready.
+
+    `statuses` are those of init and regular containers together, None if the API
+    would have null.
+    """
+    if statuses is None:
+        return PodCondition(CONTAINERS_READY, _FALSE, UNKNOWN_CONTAINER_STATUSES)
+    missing, unready = _find_missing(
+        (*pod.sidecars, *pod.containers), statuses, _is_ready
+    )
+    if phase is PodPhase.FAILED or (phase is PodPhase.SUCCEEDED and not missing):
+        return terminal_condition(CONTAINERS_READY, phase)
+    message = _message(missing, unready, "unready")
+    if message:
+        return PodCondition(CONTAINERS_READY, _FALSE, CONTAINERS_NOT_READY, message)
+    return PodCondition(CONTAINERS_READY, _TRUE)
+
+
+def pod_ready(
+    pod: Pod,
+    conditions: Iterable[PodCondition],
+    statuses: Sequence[ContainerStatus] | None,
+    phase: PodPhase,
+) -> PodCondition:
+    """Return Ready: the containers are ready and so are all readiness gates."""
+    containers = containers_ready(pod, statuses, phase)
+    if containers.status is not _TRUE:
+        return PodCondition(
+            READY, containers.status, containers.reason, containers.message
+        )
+    if not pod.readiness_gates:
+        return PodCondition(READY, _TRUE)
+    status_of = {
+        condition.type: condition.status for condition in reversed(tuple(conditions))
+    }
+    complaints = []
+    for gate in pod.readiness_gates:
+        status = status_of.get(gate)
+        if status is None:
+            complaints.append(
+                f"corresponding condition of pod readiness gate {go_quote(gate)} "
+                "does not exist."
+            )
+        elif status is not _TRUE:
+            complaints.append(
+                f"the status of pod readiness gate {go_quote(gate)} is not "
+                f'"True", but {status}'
+            )
+    if complaints:
+        message = ", ".join(complaints)
+        return PodCondition(READY, _FALSE, READINESS_GATES_NOT_READY, message)
+    return PodCondition(READY, _TRUE)
+
+
+def initialized(
+    pod: Pod, statuses: Sequence[ContainerStatus] | None, phase: PodPhase
+) -> PodCondition:
+    """Return Initialized: the init containers have completed.
+
+    Once a regular container has been started it stays true.
+    """
+    if statuses is None and pod.init_containers:
+        return PodCondition(INITIALIZED, _FALSE, UNKNOWN_CONTAINER_STATUSES)
+    statuses = statuses or ()
+    missing, incomplete = _find_missing(pod.init_containers, statuses, _is_complete)
+    if phase is PodPhase.SUCCEEDED and not missing:
+        return PodCondition(INITIALIZED, _TRUE, POD_COMPLETED)
+    message = _message(missing, incomplete, "incomplete")
+    if message and not has_any_regular_container_started(pod, statuses):
+        return PodCondition(INITIALIZED, _FALSE, CONTAINERS_NOT_INITIALIZED, message)
+    return PodCondition(INITIALIZED, _TRUE)
+
+
+def ready_to_start_containers(pod: Pod, status: RuntimePodStatus) -> PodCondition:
+    """Return PodReadyToStartContainers: the sandbox there is can be used."""
+    is_needed = pod_sandbox_changed(pod, status).is_needed
+    return PodCondition(READY_TO_START_CONTAINERS, _FALSE if is_needed else _TRUE)
+
+
+def terminal_condition(condition_type: str, phase: PodPhase) -> PodCondition:
+    """Return Ready or ContainersReady of a pod that has ended."""
+    reason = POD_FAILED if phase is PodPhase.FAILED else POD_COMPLETED
+    return PodCondition(condition_type, _FALSE, reason)
+
+
+def replace_condition(conditions: list[PodCondition], new: PodCondition) -> None:
+    """Replace the condition of the same type, or append the condition."""
+    for index, condition in enumerate(conditions):
+        if condition.type == new.type:
+            conditions[index] = new
+            return
+    conditions.append(new)
+
+
+def _find_missing(
+    containers: Iterable[Container],
+    statuses: Sequence[ContainerStatus],
+    is_fine: Callable[[Container, ContainerStatus], bool],
+) -> tuple[list[str], list[str]]:
+    """Return the names of containers without a status, and of those not `is_fine`."""
+    by_name = {
+        container_status.name: container_status
+        for container_status in reversed(statuses)
+    }
+    missing, not_fine = [], []
+    for container in containers:
+        status = by_name.get(container.name)
+        if status is None:
+            missing.append(container.name)
+        elif not is_fine(container, status):
+            not_fine.append(container.name)
+    return missing, not_fine
+
+
+def _is_ready(_container: Container, status: ContainerStatus) -> bool:
+    return status.ready
+
+
+def _is_complete(container: Container, status: ContainerStatus) -> bool:
+    return bool(status.started) if container.is_sidecar else status.ready
+
+
+def _message(missing: list[str], others: list[str], what: str) -> str:
+    parts = []
+    if missing:
+        parts.append(f"containers with unknown status: {go_list(missing)}")
+    if others:
+        parts.append(f"containers with {what} status: {go_list(others)}")
+    return ", ".join(parts)

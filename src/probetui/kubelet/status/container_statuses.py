@@ -1,0 +1,203 @@
+"""Container statuses: from the runtime's to the API's.
+
+Source: kubelet_pods.go, v1.32.10, convertToAPIContainerStatuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.runtime import (
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+)
+from probetui.k8s.status import (
+    ContainerState,
+    ContainerStatus,
+    Running,
+    Terminated,
+    VolumeMountStatus,
+    Waiting,
+)
+from probetui.kubelet.kuberuntime.reason_cache import ReasonCache
+from probetui.kubelet.kuberuntime.restart import should_container_be_restarted
+
+CONTAINER_STATUS_UNKNOWN = "ContainerStatusUnknown"
+EXIT_CODE_UNKNOWN = 137
+
+CONTAINER_CREATING = Waiting("ContainerCreating")
+POD_INITIALIZING = Waiting("PodInitializing")
+CREATED = Waiting()
+LOST_AT_TERMINATION = Terminated(
+    EXIT_CODE_UNKNOWN,
+    CONTAINER_STATUS_UNKNOWN,
+    "The container could not be located when the pod was terminated",
+)
+LOST_WHILE_RUNNING = Terminated(
+    EXIT_CODE_UNKNOWN,
+    CONTAINER_STATUS_UNKNOWN,
+    "The container could not be located when the pod was deleted.  "
+    "The container used to be Running",
+)
+READ_ONLY_NOT_RECURSIVE = "Disabled"
+
+
+def container_statuses(
+    pod: Pod,
+    status: RuntimePodStatus,
+    previous: Sequence[ContainerStatus],
+    reasons: ReasonCache,
+    *,
+    of_init: bool,
+) -> tuple[ContainerStatus, ...]:
+    """Return the statuses of a pod's init or regular containers.
+
+    Init containers are in the order of the spec, regular ones in that of their names.
+    `started` and `ready` are left for the probe manager to fill in.
+
+    Args:
+        pod: the spec.
+        status: what the runtime says.
+        previous: the statuses of the same containers that were published last.
+        reasons: why the last starts failed.
+        of_init: of the init containers instead of the regular ones.
+    """
+    containers = pod.init_containers if of_init else pod.containers
+    old = {container_status.name: container_status for container_status in previous}
+    statuses = []
+    for container in containers:
+        instances = _newest_two(status.containers, container.name)
+        before = old.get(container.name)
+        if instances:
+            found = _from_runtime(instances, before)
+        else:
+            found = _without_instance(pod, container, before)
+        has_finished = of_init and bool(instances) and _succeeded(instances[0])
+        if not has_finished and should_container_be_restarted(
+            container.name, pod, status
+        ):
+            found = _with_start_failure(pod, found, reasons)
+        statuses.append(found)
+    if not of_init:
+        statuses.sort(key=lambda status: status.name)
+    return tuple(statuses)
+
+
+def _newest_two(
+    instances: Iterable[RuntimeContainerStatus], name: str
+) -> list[RuntimeContainerStatus]:
+    found = []
+    for instance in instances:
+        if instance.name == name:
+            found.append(instance)
+            if len(found) == 2:  # noqa: PLR2004  # this one and the one before it
+                break
+    return found
+
+
+def _succeeded(newest: RuntimeContainerStatus) -> bool:
+    return newest.state is RuntimeState.EXITED and newest.exit_code == 0
+
+
+def _without_instance(
+    pod: Pod, container: Container, before: ContainerStatus | None
+) -> ContainerStatus:
+    """Return the status of a container without an instance in the runtime.
+
+    One that was running must have ended unseen: it still waits, so that it is
+    started again, but with an end, so that the pod does not become pending.
+    """
+    if before is not None and isinstance(before.state, Terminated):
+        return before
+    waiting = POD_INITIALIZING if pod.init_containers else CONTAINER_CREATING
+    last_state = None if before is None else before.last_state
+    restart_count = 0 if before is None else before.restart_count
+    was_running = before is not None and isinstance(before.state, Running)
+    if was_running and not isinstance(last_state, Terminated):
+        last_state = LOST_WHILE_RUNNING
+        restart_count += pod.deletion_requested_at is None
+    return ContainerStatus(
+        name=container.name,
+        state=waiting,
+        last_state=last_state,
+        restart_count=restart_count,
+        image=container.image,
+        volume_mounts=_volume_mounts(container),
+    )
+
+
+def _volume_mounts(container: Container) -> tuple[VolumeMountStatus, ...]:
+    return tuple(
+        VolumeMountStatus(
+            mount.name,
+            mount.mount_path,
+            mount.read_only,
+            READ_ONLY_NOT_RECURSIVE if mount.read_only else None,
+        )
+        for mount in container.volume_mounts
+    )
+
+
+def _from_runtime(
+    instances: Sequence[RuntimeContainerStatus], before: ContainerStatus | None
+) -> ContainerStatus:
+    """Return the status by the newest instance, and the last state by the one before.
+
+    Quirk, kept: a published last state does not outlive its instance.
+    """
+    newest = instances[0]
+    state = _state(newest, before)
+    restart_count = newest.restart_count
+    # The runtime has lost it, so it cannot count it either.
+    if before is not None and state is LOST_AT_TERMINATION:
+        restart_count = before.restart_count + 1
+    return ContainerStatus(
+        name=newest.name,
+        container_id=newest.container_id,
+        state=state,
+        last_state=_state(instances[1], before) if len(instances) > 1 else None,
+        restart_count=restart_count,
+        image=newest.image,
+        image_id=newest.image_ref,
+        volume_mounts=() if before is None else before.volume_mounts,
+    )
+
+
+def _state(
+    instance: RuntimeContainerStatus, before: ContainerStatus | None
+) -> ContainerState:
+    match instance.state:
+        case RuntimeState.RUNNING:
+            return Running(instance.started_at)
+        case RuntimeState.CREATED:
+            return CREATED
+        case RuntimeState.EXITED:
+            return Terminated(
+                exit_code=instance.exit_code,
+                reason=instance.reason,
+                message=instance.message,
+                started_at=instance.started_at,
+                finished_at=instance.finished_at,
+                container_id=instance.container_id,
+            )
+        case RuntimeState.UNKNOWN:
+            # What has run must not look as if it never did.
+            was_running = before is not None and isinstance(before.state, Running)
+            return LOST_AT_TERMINATION if was_running else CREATED
+
+
+def _with_start_failure(
+    pod: Pod, status: ContainerStatus, reasons: ReasonCache
+) -> ContainerStatus:
+    """Return the status of a container that is to be started but could not be."""
+    failure = reasons.get(pod.uid, status.name)
+    if failure is None:
+        return status
+    last_state = status.last_state
+    if isinstance(status.state, Terminated):
+        last_state = status.state
+    waiting = Waiting(failure.reason, failure.message)
+    return replace(status, state=waiting, last_state=last_state)

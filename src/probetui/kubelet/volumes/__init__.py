@@ -1,0 +1,1 @@
+"""The volume manager, and volume files from ConfigMaps, Secrets and fields."""

@@ -1,0 +1,262 @@
+"""The volume manager: desired and actual volumes of pods.
+
+The desired state is what the pods want, the actual state what the runtime has done.
+What differs is brought in line, again and again until it is, and syncs wait for that.
+
+Difference: what differs is acted upon at once; the kubelet looks every 100 ms, and its
+waits every 300 ms.
+
+Source: kubelet/volumemanager/volume_manager.go, populator/
+desired_state_of_world_populator.go, reconciler/reconciler.go; goroutinemap/
+exponentialbackoff/exponential_backoff.go; v1.32.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from probetui.k8s.pod import Pod
+from probetui.k8s.runtime import UNKNOWN_NODE, Node
+from probetui.k8s.volume import Projected, Volume, VolumeFile
+from probetui.kubelet.effects import MountVolume, UnmountVolume
+from probetui.kubelet.object_store import ConfigRefusal, ObjectStore
+from probetui.kubelet.runtime.go_format import go_quote
+from probetui.kubelet.runtime.routines import (
+    OneShotEvent,
+    Routine,
+    RoutineRunner,
+    WaitFor,
+)
+from probetui.kubelet.runtime.timers import Timers
+from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet.volumes.volume_files import volume_files
+
+FAILED_MOUNT = "FailedMount"
+WAIT_LIMIT = timedelta(minutes=2, seconds=3)
+FIRST_RETRY = timedelta(milliseconds=500)
+LAST_RETRY = timedelta(minutes=2, seconds=2)
+
+
+class VolumeKey(NamedTuple):
+    """What identifies a volume: its pod and its name."""
+
+    pod_uid: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MountedVolume:
+    """A volume as it was last made ready."""
+
+    volume: Volume
+    files: tuple[VolumeFile, ...]
+
+
+@dataclass(slots=True)
+class _PodVolumes:
+    """All volumes of one pod; owned by the manager.
+
+    Nothing is `desired` of a pod that is over.
+    """
+
+    pod: Pod
+    desired: dict[str, Volume] = field(default_factory=dict)
+    actual: dict[str, MountedVolume] = field(default_factory=dict)
+    under_way: set[str] = field(default_factory=set)
+
+    @property
+    def is_reconciled(self) -> bool:
+        """Whether nothing is missing; nothing left, of a pod that is over."""
+        if self.desired:
+            return self.desired.keys() <= self.actual.keys()
+        return not self.actual and not self.under_way
+
+
+class VolumeManager:
+    """Keeps volumes in line with pods; owned by the engine.
+
+    Args:
+        ledger: where events go.
+        runner: carries out what is to be done, beside the calls that wait for it.
+        objects: the ConfigMaps and Secrets that files are made of.
+        node: what files are told of the machine.
+    """
+
+    def __init__(
+        self,
+        turn: TurnBuilder,
+        runner: RoutineRunner,
+        objects: ObjectStore,
+        node: Node = UNKNOWN_NODE,
+    ) -> None:
+        self._turn = turn
+        self._runner = runner
+        self._objects = objects
+        self._node = node
+        self._pods: dict[str, _PodVolumes] = {}
+        self._waits: dict[str, OneShotEvent] = {}
+        self._delays: dict[VolumeKey, timedelta] = {}
+        self._retries: Timers[VolumeKey] = Timers()
+
+    def wait_for_mounts(self, pod: Pod, now: datetime) -> Routine[bool]:
+        """Have all volumes that a pod's containers mount; False if that took too long.
+
+        Files are brought up to date on the way, but not waited for.
+
+        Quirk, kept: no event tells that the time is up, those of the attempts have to
+        do.
+        """
+        names = mounted_names(pod)
+        desired = {
+            volume.name: volume for volume in pod.volumes if volume.name in names
+        }
+        if not desired:
+            return True
+        volumes = self._pods.setdefault(pod.uid, _PodVolumes(pod))
+        volumes.pod = pod
+        volumes.desired = desired
+        return (yield from self._reconcile_and_wait(volumes, now))
+
+    def wait_for_unmounts(self, pod: Pod, now: datetime) -> Routine[bool]:
+        """Release all volumes of a pod; False if that took too long."""
+        volumes = self._pods.get(pod.uid)
+        if volumes is None:
+            return True
+        volumes.desired = {}
+        is_done = yield from self._reconcile_and_wait(volumes, now)
+        if is_done:
+            self.forget(pod.uid)
+        return is_done
+
+    def cancel_waits(self, is_canceled: Callable[[str], bool]) -> None:
+        """Release calls that have been asked to end early."""
+        for uid, event in self._waits.items():
+            if is_canceled(uid):
+                event.set()
+
+    def mounted(self, pod_uid: str) -> dict[str, MountedVolume]:
+        """Return the volumes a pod has at the moment, by name."""
+        volumes = self._pods.get(pod_uid)
+        return {} if volumes is None else dict(volumes.actual)
+
+    def next_deadline(self) -> datetime | None:
+        """Return when something is tried again next, or None."""
+        return self._retries.next_deadline()
+
+    def run_due(self, now: datetime) -> None:
+        """Try again what is due."""
+        while (key := self._retries.pop_due(now)) is not None:
+            if (volumes := self._pods.get(key.pod_uid)) is not None:
+                self._reconcile(volumes, now)
+
+    def forget(self, pod_uid: str) -> None:
+        """Drop all that is known of a pod."""
+        self._pods.pop(pod_uid, None)
+        for key in [delay for delay in self._delays if delay.pod_uid == pod_uid]:
+            self._reset_retry(key)
+
+    # -- inside
+
+    def _reconcile_and_wait(self, volumes: _PodVolumes, now: datetime) -> Routine[bool]:
+        self._reconcile(volumes, now)
+        if not volumes.is_reconciled:
+            # Only one call per pod waits at a time.
+            event = self._waits[volumes.pod.uid] = OneShotEvent()
+            yield WaitFor((event,), now + WAIT_LIMIT)
+            del self._waits[volumes.pod.uid]
+        return volumes.is_reconciled
+
+    def _reconcile(self, volumes: _PodVolumes, now: datetime) -> None:
+        """Begin what has to be done and is neither under way nor to be tried later."""
+        names = dict.fromkeys((*volumes.desired, *volumes.actual))
+        for name in names:
+            key = VolumeKey(volumes.pod.uid, name)
+            if name in volumes.under_way or self._retries.deadline(key) is not None:
+                continue
+            if name in volumes.desired:
+                self._mount(key, volumes, now)
+            else:
+                self._start_operation(key, volumes, self._unmount(key, volumes), now)
+
+    def _mount(self, key: VolumeKey, volumes: _PodVolumes, now: datetime) -> None:
+        """Begin to mount a volume unless it is mounted with these files already."""
+        volume = volumes.desired[key.name]
+        files: tuple[VolumeFile, ...] | ConfigRefusal = ()
+        if isinstance(volume.source, Projected):
+            files = volume_files(volumes.pod, volume.source, self._objects, self._node)
+        if isinstance(files, ConfigRefusal):
+            self._record_failed_mount(key, volumes.pod, files.message, now)
+            return
+        wanted = MountedVolume(volume, files)
+        if volumes.actual.get(key.name) != wanted:
+            routine = self._mounting(key, volumes, wanted, now)
+            self._start_operation(key, volumes, routine, now)
+
+    def _start_operation(
+        self,
+        key: VolumeKey,
+        volumes: _PodVolumes,
+        routine: Routine[None],
+        now: datetime,
+    ) -> None:
+        def done(_result: None, at: datetime) -> None:
+            volumes.under_way.discard(key.name)
+            self._reconcile(volumes, at)
+            event = self._waits.get(key.pod_uid)
+            if event is not None and volumes.is_reconciled:
+                event.set()
+
+        volumes.under_way.add(key.name)
+        self._runner.start(key.pod_uid, routine, done, now)
+
+    def _mounting(
+        self, key: VolumeKey, volumes: _PodVolumes, wanted: MountedVolume, now: datetime
+    ) -> Routine[None]:
+        outcome = yield MountVolume(volumes.pod, wanted.volume, wanted.files, now)
+        if outcome.error is not None:
+            self._record_failed_mount(key, volumes.pod, outcome.error, outcome.at)
+            return
+        volumes.actual[key.name] = wanted
+        self._reset_retry(key)
+
+    def _unmount(self, key: VolumeKey, volumes: _PodVolumes) -> Routine[None]:
+        outcome = yield UnmountVolume(key.pod_uid, key.name)
+        if outcome.error is not None:
+            self._schedule_retry(key, outcome.at)
+            return
+        del volumes.actual[key.name]
+        self._reset_retry(key)
+
+    def _record_failed_mount(
+        self, key: VolumeKey, pod: Pod, error: str, now: datetime
+    ) -> None:
+        """Tell of a failure and try again after a while.
+
+        Source: volume/util/operationexecutor/operation_generator.go, v1.32.10,
+        GenerateMountVolumeFunc.
+        """
+        message = f"MountVolume.SetUp failed for volume {go_quote(key.name)} : {error}"
+        self._turn.warning(pod, FAILED_MOUNT, message, now)
+        self._schedule_retry(key, now)
+
+    def _schedule_retry(self, key: VolumeKey, now: datetime) -> None:
+        delay = self._delays.get(key)
+        delay = FIRST_RETRY if delay is None else min(2 * delay, LAST_RETRY)
+        self._delays[key] = delay
+        self._retries.set(key, now + delay)
+
+    def _reset_retry(self, key: VolumeKey) -> None:
+        self._delays.pop(key, None)
+        self._retries.cancel(key)
+
+
+def mounted_names(pod: Pod) -> frozenset[str]:
+    """Return the names of the volumes that containers mount; others are not made."""
+    return frozenset(
+        mount.name
+        for container in (*pod.all_containers(), *pod.ephemeral_containers)
+        for mount in container.volume_mounts
+    )

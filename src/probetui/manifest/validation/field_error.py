@@ -1,0 +1,109 @@
+"""The API server's errors about fields.
+
+Source: k8s.io/apimachinery v0.32.10, pkg/util/validation/field/errors.go, Error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from probetui.manifest.problem import quote
+
+Value = str | int | bool | None
+
+
+class ErrorType(StrEnum):
+    """The type of an error, in the API's words."""
+
+    REQUIRED = "FieldValueRequired"
+    INVALID = "FieldValueInvalid"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    FORBIDDEN = "FieldValueForbidden"
+    DUPLICATE = "FieldValueDuplicate"
+    NOT_FOUND = "FieldValueNotFound"
+    TOO_LONG = "FieldValueTooLong"
+
+
+_WORDS = {
+    ErrorType.REQUIRED: "Required value",
+    ErrorType.INVALID: "Invalid value",
+    ErrorType.NOT_SUPPORTED: "Unsupported value",
+    ErrorType.FORBIDDEN: "Forbidden",
+    ErrorType.DUPLICATE: "Duplicate value",
+    ErrorType.NOT_FOUND: "Not found",
+    ErrorType.TOO_LONG: "Too long",
+}
+_WITHOUT_VALUE = frozenset(
+    {ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """An error as the API server reports it."""
+
+    type: ErrorType
+    field: str
+    bad_value: Value = ""
+    detail: str = ""
+
+    @property
+    def message(self) -> str:
+        """The whole line, in the API server's words."""
+        parts = [self.field, _WORDS[self.type]]
+        if self.type not in _WITHOUT_VALUE:
+            parts.append(_go_text(self.bad_value))
+        if self.detail:
+            parts.append(self.detail)
+        return ": ".join(parts)
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    """Report a missing field."""
+    return FieldError(ErrorType.REQUIRED, field, "", detail)
+
+
+def invalid(field: str, value: Value, detail: str) -> FieldError:
+    """Report a value that is malformed or out of range."""
+    return FieldError(ErrorType.INVALID, field, value, detail)
+
+
+def not_supported(field: str, value: Value, choices: Iterable[str]) -> FieldError:
+    """Report a value that is not in a list."""
+    listed = ", ".join(quote(choice) for choice in choices)
+    detail = f"supported values: {listed}"
+    return FieldError(ErrorType.NOT_SUPPORTED, field, value, detail)
+
+
+def forbidden(field: str, detail: str) -> FieldError:
+    """Report a field that must not be set."""
+    return FieldError(ErrorType.FORBIDDEN, field, "", detail)
+
+
+def duplicate(field: str, value: Value) -> FieldError:
+    """Report a value that must be unique."""
+    return FieldError(ErrorType.DUPLICATE, field, value)
+
+
+def not_found(field: str, value: Value) -> FieldError:
+    """Report the name of something that does not exist."""
+    return FieldError(ErrorType.NOT_FOUND, field, value)
+
+
+def too_long(field: str, detail: str) -> FieldError:
+    """Report a value with too many bytes."""
+    return FieldError(ErrorType.TOO_LONG, field, "", detail)
+
+
+def _go_text(value: Value) -> str:
+    match value:
+        case str():
+            return quote(value)
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)

@@ -1,0 +1,284 @@
+"""Warnings about valid pods: the API server's, and what it accepts in silence.
+
+Source: pkg/api/pod/warnings.go, v1.32.10, GetWarningsForPod, without what it says of
+scheduling and of removed volume plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from lightkube.models import core_v1
+
+from probetui.k8s.api.codec import MAX_SECONDS
+from probetui.k8s.environment import MAX_EXPANSION_BYTES, ExpansionTooLargeError, expand
+from probetui.manifest.problem import escape_unprintable, quote, quote_short
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWarning:
+    """A warning about a field of a pod; `rule` names it for machines."""
+
+    path: str
+    message: str
+    rule: str
+
+
+def lint_pod(pod: core_v1.Pod) -> Iterator[FieldWarning]:
+    """Yield warnings of our own about a pod that breaks no rule."""
+    if pod.spec is None:
+        return
+    if not _has_probe(pod.spec):
+        message = "no container has a probe, nothing will be probed"
+        yield FieldWarning("spec", message, "no-probe")
+    for path, container in containers_with_paths(pod.spec):
+        yield from _port_names(container, path)
+        yield from _tcp_hooks(container, path)
+    for path, seconds in _durations(pod.spec):
+        if seconds is not None and seconds > MAX_SECONDS:
+            message = f"is {seconds}, counts as {MAX_SECONDS}, which is 68 years"
+            yield FieldWarning(path, message, "too-long")
+    grace = pod.spec.terminationGracePeriodSeconds
+    if grace is not None and grace < 0:
+        message = f"is {grace}, counts as 1 when the pod is stopped"
+        yield FieldWarning(
+            "spec.terminationGracePeriodSeconds", message, "negative-grace"
+        )
+
+
+def _durations(spec: core_v1.PodSpec) -> Iterator[tuple[str, int | None]]:
+    """Yield every duration of 64 bits with its path."""
+    yield "spec.terminationGracePeriodSeconds", spec.terminationGracePeriodSeconds
+    for path, container in containers_with_paths(spec):
+        for name in ("livenessProbe", "startupProbe"):
+            probe = getattr(container, name)
+            if probe is not None:
+                field = f"{path}.{name}.terminationGracePeriodSeconds"
+                yield field, probe.terminationGracePeriodSeconds
+        lifecycle = container.lifecycle or core_v1.Lifecycle()
+        for name in ("postStart", "preStop"):
+            hook = getattr(lifecycle, name)
+            if hook is not None and hook.sleep is not None:
+                yield f"{path}.lifecycle.{name}.sleep.seconds", hook.sleep.seconds
+
+
+def _has_probe(spec: core_v1.PodSpec) -> bool:
+    return any(
+        container.livenessProbe or container.readinessProbe or container.startupProbe
+        for _, container in containers_with_paths(spec)
+    )
+
+
+def _port_names(container: core_v1.Container, path: str) -> Iterator[FieldWarning]:
+    known = [
+        container_port.name
+        for container_port in container.ports or ()
+        if container_port.name
+    ]
+    for field, port in _dialled_ports(container):
+        if isinstance(port, str) and port not in known:
+            end = "fails" if ".lifecycle." in field else "errors at every attempt"
+            message = (
+                f"{quote_short(port)} is not a port name of container"
+                f" {quote_short(container.name)} ({_list_names(known)}), so the"
+                f" {'hook' if '.lifecycle.' in field else 'probe'} {end}"
+            )
+            yield FieldWarning(f"{path}{field}", message, "port-name")
+
+
+def _dialled_ports(container: core_v1.Container) -> Iterator[tuple[str, int | str]]:
+    """Yield every port that a probe or an HTTP hook connects to, with its path."""
+    lifecycle = container.lifecycle or core_v1.Lifecycle()
+    handlers = {
+        ".livenessProbe": container.livenessProbe,
+        ".readinessProbe": container.readinessProbe,
+        ".startupProbe": container.startupProbe,
+        ".lifecycle.postStart": lifecycle.postStart,
+        ".lifecycle.preStop": lifecycle.preStop,
+    }
+    for path, handler in handlers.items():
+        if handler is None:
+            continue
+        if handler.httpGet is not None:
+            yield f"{path}.httpGet.port", handler.httpGet.port
+        if handler.tcpSocket is not None and ".lifecycle." not in path:
+            yield f"{path}.tcpSocket.port", handler.tcpSocket.port
+
+
+def _tcp_hooks(container: core_v1.Container, path: str) -> Iterator[FieldWarning]:
+    lifecycle = container.lifecycle or core_v1.Lifecycle()
+    for name, hook in (
+        ("postStart", lifecycle.postStart),
+        ("preStop", lifecycle.preStop),
+    ):
+        if hook is not None and hook.tcpSocket is not None:
+            field = f"{path}.lifecycle.{name}.tcpSocket"
+            message = (
+                "is accepted by Kubernetes, but hooks do not support it: the hook fails"
+            )
+            yield FieldWarning(field, message, "tcp-hook")
+
+
+def _list_names(known: Iterable[str]) -> str:
+    listed = ", ".join(map(escape_unprintable, known))
+    return f"has: {listed}" if listed else "no port has a name"
+
+
+ApiWarning = tuple[str, str]
+"""A field's path, and the API server's text about it."""
+
+_MAX_COMPARED = 20
+"""A port is compared with so many others of its number: the output stays linear."""
+
+
+def find_api_warnings(pod: core_v1.Pod) -> Iterator[ApiWarning]:
+    """Yield the warnings about a valid pod, in the API server's order."""
+    if pod.spec is None:
+        return
+    yield from _host_aliases(pod.spec)
+    yield from _pull_secrets(pod.spec)
+    for path, container in containers_with_paths(pod.spec):
+        yield from _hidden_variables(container, path)
+    yield from _port_clashes(pod.spec)
+
+
+def containers_with_paths(
+    spec: core_v1.PodSpec,
+) -> Iterator[tuple[str, core_v1.Container]]:
+    """Yield every container with its path, init containers first."""
+    for index, container in enumerate(spec.initContainers or ()):
+        yield f"spec.initContainers[{index}]", container
+    for index, container in enumerate(spec.containers):
+        yield f"spec.containers[{index}]", container
+
+
+def _host_aliases(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
+    seen: set[str] = set()
+    for index, alias in enumerate(spec.hostAliases or ()):
+        if alias.ip in seen:
+            yield f"spec.hostAliases[{index}].ip", f"duplicate ip {quote(alias.ip)}"
+        seen.add(alias.ip)
+
+
+def _pull_secrets(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
+    seen: set[str] = set()
+    for index, secret in enumerate(spec.imagePullSecrets or ()):
+        name = secret.name or ""
+        if name in seen:
+            path = f"spec.imagePullSecrets[{index}].name"
+            yield path, f"duplicate name {quote(name)}"
+        seen.add(name)
+    for index, secret in enumerate(spec.imagePullSecrets or ()):
+        name = secret.name or ""
+        if not name:
+            path = f"spec.imagePullSecrets[{index}].name"
+            yield path, f"invalid empty name {quote(name)}"
+
+
+def _hidden_variables(container: core_v1.Container, path: str) -> Iterator[ApiWarning]:
+    """Warn of a variable that hides an earlier one without using its value."""
+    seen: set[str] = set()
+    for index, variable in enumerate(container.env or ()):
+        reference = f"$({variable.name})"
+        value = variable.value or ""
+        builds_on = reference in value and value != reference
+        if variable.name in seen and (variable.valueFrom or not builds_on):
+            text = f"hides previous definition of {quote(variable.name)}"
+            yield (
+                f"{path}.env[{index}]",
+                f"{text}, which may be dropped when using apply",
+            )
+        seen.add(variable.name)
+
+
+def _port_clashes(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
+    seen: dict[tuple[int, str], list[tuple[str, core_v1.ContainerPort]]] = {}
+    for path, container in containers_with_paths(spec):
+        for index, port in enumerate(container.ports or ()):
+            at = f"{path}.ports[{index}]"
+            others = seen.setdefault((port.containerPort, port.protocol or ""), [])
+            for other_path, other in others:
+                clash = _describe_clash(port, other)
+                if clash:
+                    yield at, f"{clash} port definition with {other_path}"
+            if len(others) < _MAX_COMPARED:
+                others.append((at, port))
+
+
+def _describe_clash(port: core_v1.ContainerPort, other: core_v1.ContainerPort) -> str:
+    """Return how two declarations of one port conflict, empty if they do not."""
+    addresses = {port.hostIP or "", other.hostIP or ""}
+    numbers = {port.hostPort or 0, other.hostPort or 0}
+    if len(addresses) == len(numbers) == 1:
+        return "duplicate"
+    if 0 in numbers:
+        return "overlapping"
+    if len(numbers) == 1 and "" in addresses:
+        return "dangerously ambiguous"
+    return ""
+
+
+_LIMIT = f"{MAX_EXPANSION_BYTES >> 20} MiB"
+
+
+def find_oversized_values(pod: core_v1.Pod) -> Iterator[FieldWarning]:
+    """Yield variables and commands that no program can be started with.
+
+    The API server accepts them: `$(A)$(A)` in a row of variables doubles with each, so
+    that a few lines expand to gigabytes. Values from ConfigMaps are not known here.
+    """
+    if pod.spec is None:
+        return
+    for path, container in containers_with_paths(pod.spec):
+        variables: dict[bytes, bytes] = {}
+        size = 0
+        for index, variable in enumerate(container.env or ()):
+            name = _encode(variable.name)
+            try:
+                variables[name] = expand(_encode(variable.value or ""), variables)
+            except ExpansionTooLargeError as error:
+                yield FieldWarning(
+                    f"{path}.env[{index}].value", str(error), "too-large"
+                )
+                break
+            size += len(name) + len(variables[name])
+            if size > MAX_EXPANSION_BYTES:
+                message = f"the variables up to here are larger than {_LIMIT}"
+                yield FieldWarning(f"{path}.env[{index}].value", message, "too-large")
+                break
+        else:
+            yield from _oversized_commands(container, path, variables)
+
+
+def _oversized_commands(
+    container: core_v1.Container, path: str, variables: Mapping[bytes, bytes]
+) -> Iterator[FieldWarning]:
+    for field, words in _expanded_fields(container):
+        size = 0
+        for index, word in enumerate(words or ()):
+            try:
+                size += len(expand(_encode(word), variables))
+            except ExpansionTooLargeError as error:
+                yield FieldWarning(f"{path}.{field}[{index}]", str(error), "too-large")
+                break
+            if size > MAX_EXPANSION_BYTES:
+                message = f"the arguments up to here are larger than {_LIMIT}"
+                yield FieldWarning(f"{path}.{field}[{index}]", message, "too-large")
+                break
+
+
+def _expanded_fields(
+    container: core_v1.Container,
+) -> Iterator[tuple[str, Iterable[str] | None]]:
+    """Yield every command in which variables are expanded."""
+    yield "command", container.command
+    yield "args", container.args
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        probe = getattr(container, name)
+        if probe is not None and probe.exec is not None:
+            yield f"{name}.exec.command", probe.exec.command
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""One container: table cells, detail, exits, instances, logs."""

@@ -1,0 +1,136 @@
+"""How a container is stopped and how it ended, with signals and exit codes."""
+
+from __future__ import annotations
+
+from probetui.k8s.pod import Container
+from probetui.kubelet.journal import ContainerEntry, ExitCause, LastExit
+
+_SIGNALLED = 128
+_SIGKILL, _SIGTERM = 9, 15
+_NAMES = {
+    1: "SIGHUP",
+    2: "SIGINT",
+    3: "SIGQUIT",
+    4: "SIGILL",
+    6: "SIGABRT",
+    7: "SIGBUS",
+    8: "SIGFPE",
+    _SIGKILL: "SIGKILL",
+    11: "SIGSEGV",
+    13: "SIGPIPE",
+    _SIGTERM: "SIGTERM",
+}
+_ASKED = {
+    ExitCause.LIVENESS: "liveness probe",
+    ExitCause.STARTUP: "startup probe",
+    ExitCause.USER: "restarted by hand",
+    ExitCause.DELETE: "pod deleted",
+    ExitCause.DEFINITION: "spec changed",
+    ExitCause.POD: "pod stopped",
+}
+
+_IN_SHORT = {
+    ExitCause.LIVENESS: "probe",
+    ExitCause.STARTUP: "probe",
+    ExitCause.USER: "user",
+    ExitCause.DELETE: "pod",
+    ExitCause.DEFINITION: "spec",
+    ExitCause.POD: "pod",
+}
+
+
+def signal_name(exit_code: int, signal: int | None = None) -> str:
+    """Return the name of the signal behind an exit code, empty if there is none."""
+    number = signal or (exit_code - _SIGNALLED if exit_code > _SIGNALLED else 0)
+    if number in _NAMES:
+        return _NAMES[number]
+    return f"signal {signal}" if signal else ""
+
+
+def stop_reason_text(by: ExitCause) -> str:
+    """Return who asked for a container's end, in words."""
+    return _ASKED.get(by, "exited on its own")
+
+
+def format_exit(entry: ContainerEntry) -> str:
+    """Return how an instance ended: `exit 137 (SIGKILL after 30s grace, not OOM)`."""
+    code = entry.exit_code or 0
+    by = entry.by or ExitCause.ITSELF
+    ended = _ended(
+        code,
+        signal_name(code, entry.signal),
+        by,
+        entry.grace_period_seconds,
+        oom_killed=entry.oom_killed,
+    )
+    return f"{ended}, {stop_reason_text(by)}"
+
+
+def format_last_exit(last_exit: LastExit) -> str:
+    """Return how the instance before ended, without the time."""
+    code = last_exit.exit_code
+    ended = _ended(
+        code, signal_name(code), last_exit.by, None, oom_killed=last_exit.oom_killed
+    )
+    return f"{ended}, {stop_reason_text(last_exit.by)}"
+
+
+def format_exit_cell(last_exit: LastExit) -> str:
+    """Return exit code and who asked for the end, in nine cells: `137 probe`."""
+    by = "OOM" if last_exit.oom_killed else _IN_SHORT.get(last_exit.by, "itself")
+    return f"{last_exit.exit_code} {by}"
+
+
+def is_after_grace(entry: ContainerEntry) -> bool:
+    """Tell whether an instance had to be killed when its grace period was over."""
+    return (
+        entry.grace_period_seconds is not None
+        and not entry.oom_killed
+        and signal_name(entry.exit_code or 0, entry.signal) == _NAMES[_SIGKILL]
+    )
+
+
+def _ended(
+    code: int,
+    signal: str,
+    by: ExitCause,
+    grace_seconds: int | None,
+    *,
+    oom_killed: bool,
+) -> str:
+    """Return code and signal; out of memory is said only where the runtime says so."""
+    if oom_killed:
+        return f"exit {code} (OOM: out of memory)"
+    if not signal:
+        return f"exit {code}"
+    if signal != _NAMES[_SIGKILL]:
+        return f"exit {code} ({signal})"
+    if by is ExitCause.ITSELF:
+        return f"exit {code} (SIGKILL not sent by probetui, no OOM flag)"
+    if grace_seconds is None:
+        return f"exit {code} (SIGKILL after the grace, not OOM)"
+    return f"exit {code} (SIGKILL after {grace_seconds}s grace, not OOM)"
+
+
+def runs_pre_stop(container: Container | None, grace_seconds: int | None) -> bool:
+    """Tell whether a preStop hook runs before SIGTERM; a grace of 0 leaves no time.
+
+    Source: kuberuntime_container.go, v1.32.10, killContainer.
+    """
+    has_hook = container is not None and container.pre_stop is not None
+    return has_hook and grace_seconds != 0
+
+
+def first_signal_text(container: Container | None, grace_seconds: int | None) -> str:
+    """Return `SIGTERM` with what comes before it.
+
+    When SIGTERM comes after a hook, only the runtime knows.
+    """
+    hooked = runs_pre_stop(container, grace_seconds)
+    return "preStop, then SIGTERM" if hooked else "SIGTERM"
+
+
+def grace_fields(container: Container | None, grace_seconds: int) -> str:
+    """Return the same as a plain line has it: `grace=6s`, `grace=6s pre-stop`."""
+    hook = " pre-stop" if runs_pre_stop(container, grace_seconds) else ""
+    return f"grace={grace_seconds}s{hook}"

@@ -1,0 +1,68 @@
+"""Logs of a container: which instance they are of, and their lines, ready to be shown.
+
+Source: kubelet/kubelet_pods.go, v1.32.10, validateContainerLogStatus.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from probetui.engine.snapshot import ContainerSnapshot
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID, parse_container_id
+from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
+from probetui.ports import LogLine
+from probetui.presentation.text.cells import one_line
+from probetui.presentation.text.spans import Line, Role, Span, line, muted
+from probetui.presentation.text.view import View
+
+STAMP = 11
+"""Cells of the time before a line, where the runtime says when it was printed."""
+
+_SKIPPED = "(lines skipped: printed too fast) "
+
+
+def log_cells(printed: LogLine, view: View, *, is_after_skip: bool = False) -> Line:
+    """Return a line with its time; one of standard error says so by a mark, too."""
+    stamp = "" if printed.at is None else view.times.stamp(printed.at).ljust(STAMP)
+    mark = Span("! ", Role.WARNING) if printed.is_stderr else Span("")
+    skipped = Span(_SKIPPED, Role.ERROR) if is_after_skip else Span("")
+    return line(muted(stamp), skipped, mark, log_text(printed, view))
+
+
+def log_text(printed: LogLine, view: View) -> str:
+    """Return what was printed, harmless and without secrets."""
+    text = view.mask.text(printed.text)
+    return one_line(text, newline=view.marks.newline)
+
+
+class LogTarget(NamedTuple):
+    """An instance; without one, `problem` says in words why."""
+
+    container_id: ContainerID = NO_CONTAINER
+    problem: str = ""
+
+
+def current_log(container: ContainerSnapshot) -> LogTarget:
+    """Return the instance that runs, or else the one that ended last."""
+    match container.status:
+        case ContainerStatus(state=Running() | Terminated(), container_id=identifier):
+            return LogTarget(parse_container_id(identifier))
+        case ContainerStatus(last_state=Terminated(container_id=identifier)):
+            return LogTarget(parse_container_id(identifier))
+        case ContainerStatus(state=Waiting(reason)) if reason:
+            return LogTarget(problem=f"the container is waiting to start: {reason}")
+        case _:
+            return LogTarget(problem="the container is waiting to start: no logs yet")
+
+
+def previous_log(container: ContainerSnapshot) -> LogTarget:
+    """Return the instance before the one that the status is about."""
+    match container.status:
+        case ContainerStatus(last_state=Terminated(container_id=identifier)) if (
+            identifier
+        ):
+            return LogTarget(parse_container_id(identifier))
+        case _:
+            return LogTarget(
+                problem="the container has no previous instance that ended"
+            )

@@ -1,0 +1,124 @@
+"""A container besides its probes: stop, back-off, state, last exit, image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from probetui.durations import format_age, format_countdown
+from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.kubelet.prober.gates import short_id
+from probetui.presentation.container.exits import (
+    first_signal_text,
+    format_last_exit,
+    runs_pre_stop,
+    stop_reason_text,
+)
+from probetui.presentation.container.table import state
+from probetui.presentation.text.spans import Line, Role, Span, labelled, muted
+from probetui.presentation.text.view import View
+
+_SECOND = timedelta(seconds=1)
+
+
+def format_stopping(container: ContainerSnapshot, view: View) -> str:
+    """Return signals, their times, what is left of the grace, and its source.
+
+    Empty unless the container is being stopped.
+    """
+    stopping = container.stopping
+    if stopping is None:
+        return ""
+    grace = stopping.grace_period_seconds
+    begins, *others = stopping_parts(container, view)
+    if runs_pre_stop(container.container, grace):
+        begins = first_signal_text(container.container, grace)
+    return ", ".join((begins, *others))
+
+
+def stopping_parts(container: ContainerSnapshot, view: View) -> tuple[str, ...]:
+    """Return the same in parts that can stand on lines of their own.
+
+    A preStop hook has its time too: the kubelet begins with it. None unless the
+    container is being stopped.
+    """
+    stopping = container.stopping
+    if stopping is None:
+        return ()
+    grace = stopping.grace_period_seconds
+    since = view.times.clock(stopping.since)
+    ends_at = stopping.since + grace * _SECOND
+    begins = f"SIGTERM {since}"
+    if runs_pre_stop(container.container, grace):
+        begins = f"preStop {since}, then SIGTERM"
+    left = format_countdown(ends_at - view.now)
+    return (
+        begins,
+        f"SIGKILL {view.times.clock(ends_at)}",
+        f"{left} of {grace}s grace left ({stopping.grace_source})",
+    )
+
+
+def format_backoff_wait(container: ContainerSnapshot, view: View) -> str:
+    """Return the back-off window, what it counts from, and the time of the retry.
+
+    Empty unless the container waits in back-off.
+    """
+    backoff = container.backoff
+    if backoff is None or backoff.until is None:
+        return ""
+    since = f" from exit {view.times.clock(backoff.since)}" if backoff.since else ""
+    retry = f"retry in {format_countdown(backoff.until - view.now)}"
+    if backoff.until <= view.now:
+        retry = "over: the retry waits for the pod's next sync"
+    return (
+        f"window {format_age(backoff.window)}{since}, {retry}, "
+        f"next window {format_age(backoff.next_window)}"
+    )
+
+
+def operation_lines(
+    pod: PodSnapshot, container: ContainerSnapshot, view: View
+) -> Iterator[Line]:
+    """Yield the kill, the wait, or whatever else is being done now."""
+    if container.stopping is not None:
+        words = format_stopping(container, view)
+        by = stop_reason_text(container.stopping.by)
+        yield labelled("kill", Span(words, Role.WARNING), f", {by}")
+    elif words := format_backoff_wait(container, view):
+        yield labelled("back-off", Span(words, Role.ERROR))
+    elif pod.operation:
+        yield labelled("doing", Span(view.safe(pod.operation), Role.ACCENT))
+
+
+def _done_by_you(container: ContainerSnapshot, view: View) -> Iterator[Line]:
+    """Yield what a person has done to it that lasts."""
+    if container.frozen_since is not None:
+        since = Span(
+            f"for {format_age(view.now - container.frozen_since)}", Role.ACCENT
+        )
+        yield labelled("frozen", since, ", by you (x unfreezes)")
+    if container.cut_off_since is not None:
+        since = Span(
+            f"for {format_age(view.now - container.cut_off_since)}", Role.ACCENT
+        )
+        yield labelled("cut off", since, ", by you (x restores the network)")
+
+
+def container_lines(
+    pod: PodSnapshot, container: ContainerSnapshot, view: View
+) -> Iterator[Line]:
+    """Yield state, last exit and image."""
+    status = container.status
+    count = status.restart_count if status else 0
+    ready = "yes" if status and status.ready else "no"
+    now = state(pod, container, view)
+    yield labelled("state", now, f"   ready {ready}   restarts {count}")
+    yield from _done_by_you(container, view)
+    if container.last_exit is not None:
+        at = view.times.stamp(container.last_exit.at)
+        yield labelled("last exit", f"{at} {format_last_exit(container.last_exit)}")
+    shown_id = f"  id {short_id(status.container_id)}" if status else ""
+    yield labelled("image", view.safe(container.container.image), muted(shown_id))
+    if not container.probes:
+        yield labelled("probes", "none: only its own exit can restart this container")

@@ -1,0 +1,355 @@
+"""Pods and containers as the cells of a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from probetui.durations import format_age, format_countdown
+from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    DryRunEntry,
+    EventEntry,
+    FindingEntry,
+    ListenersEntry,
+    PodGoneEntry,
+    StateEntry,
+    TickEntry,
+)
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from probetui.presentation.container.exits import format_exit_cell
+from probetui.presentation.probe.state import next_tick, probe_cell
+from probetui.presentation.text.spans import (
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+    text_of,
+)
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.marks import PROBE_LETTERS
+
+_SECOND = timedelta(seconds=1)
+_TROUBLE = frozenset(
+    {
+        "CrashLoopBackOff",
+        "ImagePullBackOff",
+        "ErrImagePull",
+        "ErrImageNeverPull",
+        "InvalidImageName",
+        "CreateContainerError",
+        "CreateContainerConfigError",
+        "RunContainerError",
+        "StartError",
+        "OOMKilled",
+        "Error",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PodCells:
+    """A pod's line in the table."""
+
+    name: Line
+    ready: Line
+    state: Line
+    restarts: Line
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerCells:
+    """A container's line in the table; `probes` are liveness, readiness, startup.
+
+    `kind` is empty for a regular container.
+    """
+
+    name: str
+    kind: str
+    ready: Line
+    state: Line
+    restarts: Line
+    probes: tuple[Line, Line, Line]
+    next: Line
+    last_exit: Line
+
+
+def pod_names(pods: Iterable[Pod]) -> dict[str, str]:
+    """Return what to call each pod, by UID; the namespace only where it is needed."""
+    pods = tuple(pods)
+    namespaces = {(pod.name, pod.namespace) for pod in pods}
+    times = Counter(name for name, _ in namespaces)
+    return {
+        pod.uid: pod.name if times[pod.name] == 1 else f"{pod.namespace}:{pod.name}"
+        for pod in pods
+    }
+
+
+def object_name(names: Mapping[str, str], pod_uid: str, container_name: str) -> str:
+    """Return `pod/container`, or the pod alone; the UID where the name is unknown."""
+    pod = names.get(pod_uid, pod_uid)
+    return f"{pod}/{container_name}" if container_name else pod
+
+
+ContainerBoundEntry = (
+    TickEntry
+    | DryRunEntry
+    | ListenersEntry
+    | FindingEntry
+    | EventEntry
+    | StateEntry
+    | ContainerEntry
+    | BackoffEntry
+    | PodGoneEntry
+)
+
+
+def container_of(entry: ContainerBoundEntry) -> tuple[str, str]:
+    """Return pod UID and container of an entry; a pod's own has no container."""
+    match entry:
+        case TickEntry() | DryRunEntry() | ListenersEntry() | FindingEntry():
+            return entry.key[:2]
+        case EventEntry(event=event):
+            return event.pod_uid, event.container_name
+        case PodGoneEntry():
+            return entry.pod_uid, ""
+        case _:
+            return entry.pod_uid, entry.container_name
+
+
+def kind(container: ContainerSnapshot) -> str:
+    """Return `sidecar`, `init`, or nothing for a regular container."""
+    if container.container.is_sidecar:
+        return "sidecar"
+    return "init" if container.is_init else ""
+
+
+def probe_of(
+    container: ContainerSnapshot, probe_type: ProbeType
+) -> ProbeSnapshot | None:
+    """Return a container's probe of one type, or None."""
+    for probe in container.probes:
+        if probe.key.probe_type is probe_type:
+            return probe
+    return None
+
+
+def pod_cells(pod: PodSnapshot, view: View) -> PodCells:
+    """Return a pod's line: ready containers of all, the worst state, restarts."""
+    ready, total = ready_containers(pod)
+    restarts = sum(
+        container.status.restart_count
+        for container in pod.containers
+        if container.status is not None
+    )
+    return PodCells(
+        line(strong(view.safe(pod.pod.name))),
+        line(Span(f"{ready}/{total}", Role.PLAIN if ready == total else Role.WARNING)),
+        line(_pod_state(pod, view)),
+        line(_restarts(restarts)),
+    )
+
+
+def ready_containers(pod: PodSnapshot) -> tuple[int, int]:
+    """Return how many containers of a pod are ready, and of how many."""
+    ready = [
+        container.status is not None and container.status.ready
+        for container in pod.containers
+        if not _is_plain_init(container)
+    ]
+    return sum(ready), len(ready)
+
+
+def container_cells(
+    pod: PodSnapshot, container: ContainerSnapshot, view: View
+) -> ContainerCells:
+    """Return a container's line."""
+    status = container.status
+    is_ready = status is not None and status.ready
+    is_over = status is not None and isinstance(status.state, Terminated)
+    liveness, readiness, startup = (
+        probe_cell(probe_of(container, probe_type), view, is_over=is_over)
+        for probe_type in (ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP)
+    )
+    return ContainerCells(
+        view.safe(container.container.name),
+        kind(container),
+        line(Span("yes", Role.SUCCESS) if is_ready else Span("no", Role.WARNING)),
+        line(state(pod, container, view)),
+        line(_restarts(status.restart_count if status else 0)),
+        (liveness, readiness, startup),
+        line(_next(container, view)),
+        line(_last_exit(container)),
+    )
+
+
+def state(pod: PodSnapshot, container: ContainerSnapshot, view: View) -> Span:
+    """Return a container's state in a few words: `Running 41s`, `CrashLoopBackOff`.
+
+    What a person did to it comes before that it runs.
+    """
+    if container.stopping is not None:
+        return Span("Stopping", Role.WARNING)
+    for words, since in _done_to_it(container):
+        return Span(f"{words} {format_age(view.now - since)}", Role.ACCENT)
+    match container.status:
+        case ContainerStatus(state=Running(started_at)):
+            if started_at is None:
+                return Span("Running")
+            return Span(f"Running {format_age(view.now - started_at)}")
+        case ContainerStatus(state=Terminated(exit_code, reason)):
+            return _terminated(exit_code, view.safe(reason))
+        case ContainerStatus(state=Waiting(reason)) if reason in _TROUBLE:
+            return Span(reason, Role.ERROR)
+        case ContainerStatus(state=Waiting(reason)):
+            words = pod.operation or reason or "Waiting"
+        case _:
+            words = pod.operation or "Pending"
+    return muted(view.safe(words))
+
+
+def most_urgent_state(
+    pod: PodSnapshot, container: ContainerSnapshot, view: View
+) -> Line:
+    """Return the one thing about a container that there is room for in little room.
+
+    How it stands if it does not run on, else a probe that fails, else one that is on
+    its way, else that it is ready.
+    """
+    now = state(pod, container, view)
+    if not _is_running(container) or not container.probes:
+        return line(now)
+    if _is_going(pod):
+        return line(Span("Terminating", Role.WARNING))
+    shown = [
+        shown_cell
+        for shown_cell in _lettered(container, view)
+        if not _is_settled(shown_cell, view)
+    ]
+    for shown_cell in shown:
+        if any(span.role is Role.ERROR for span in shown_cell):
+            return shown_cell
+    is_ready = container.status is not None and container.status.ready
+    if shown or not is_ready or now.role is Role.ACCENT:
+        return next(iter(shown), line(now))
+    return line(Span(f"{view.marks.success} ready", Role.SUCCESS))
+
+
+def _lettered(container: ContainerSnapshot, view: View) -> Iterator[Line]:
+    """Yield probes behind their letters; those that others wait for come first."""
+    for probe_type in (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS):
+        probe = probe_of(container, probe_type)
+        if probe is not None:
+            yield line(muted(f"{PROBE_LETTERS[probe_type]} "), *probe_cell(probe, view))
+
+
+def _is_settled(shown: Line, view: View) -> bool:
+    """Tell whether a probe says no more than that all is well, or nothing yet."""
+    said = text_of(shown)[2:]
+    success = view.marks.success
+    return said in {success, f"{success} done", view.marks.empty}
+
+
+def _done_to_it(container: ContainerSnapshot) -> Iterator[tuple[str, datetime]]:
+    if container.frozen_since is not None:
+        yield "Frozen", container.frozen_since
+    if container.cut_off_since is not None:
+        yield "Cut off", container.cut_off_since
+
+
+def is_init_done(container: ContainerSnapshot) -> bool:
+    """Tell whether this is a plain init container that has succeeded."""
+    match container.status:
+        case ContainerStatus(state=Terminated(exit_code=0)):
+            return _is_plain_init(container)
+        case _:
+            return False
+
+
+def _is_plain_init(container: ContainerSnapshot) -> bool:
+    return container.is_init and not container.container.is_sidecar
+
+
+def _terminated(exit_code: int, reason: str) -> Span:
+    if exit_code == 0:
+        return muted(reason or "Completed")
+    return Span(f"{reason or 'Error'} {exit_code}", Role.ERROR)
+
+
+def format_backoff_window(container: ContainerSnapshot) -> str:
+    """Return the back-off window that a container waits in, empty if it does not."""
+    backoff = container.backoff
+    if backoff is None or backoff.until is None:
+        return ""
+    return f"back-off {format_age(backoff.window)}"
+
+
+def _last_exit(container: ContainerSnapshot) -> Span:
+    """Return how the instance before ended, and who asked for it: `137 probe`."""
+    if container.last_exit is None:
+        return muted("-")
+    return Span(format_exit_cell(container.last_exit))
+
+
+def _restarts(count: int) -> Span:
+    return Span(str(count), Role.WARNING) if count else muted("0")
+
+
+def _is_going(pod: PodSnapshot) -> bool:
+    return pod.state in {PodWorkerState.TERMINATING, PodWorkerState.TERMINATED}
+
+
+def _pod_state(pod: PodSnapshot, view: View) -> Span:
+    """Return the pod's phase, or what keeps it from running."""
+    if _is_going(pod):
+        return Span("Terminating", Role.WARNING)
+    if pod.status.phase.is_terminal:
+        return Span(pod.status.phase)
+    held_up = [
+        state(pod, container, view)
+        for container in pod.containers
+        if not (is_init_done(container) or _is_running(container))
+    ]
+    worst = [span for span in held_up if span.role is Role.ERROR]
+    return next(iter(worst or held_up), Span(pod.status.phase))
+
+
+def _is_running(container: ContainerSnapshot) -> bool:
+    status = container.status
+    return (
+        container.stopping is None
+        and status is not None
+        and isinstance(status.state, Running)
+    )
+
+
+def _next(container: ContainerSnapshot, view: View) -> Span:
+    """Return the time to what happens next: the kill, the retry, the next tick."""
+    if container.stopping is not None:
+        left = container.stopping.since - view.now
+        grace = container.stopping.grace_period_seconds
+        return Span(format_countdown(left + grace * _SECOND), Role.WARNING)
+    if container.backoff is not None and container.backoff.until is not None:
+        if container.backoff.until <= view.now:
+            # The kubelet looks again at its pod's next sync, not when the wait ends.
+            return Span("sync", Role.ERROR)
+        return Span(format_countdown(container.backoff.until - view.now), Role.ERROR)
+    probe = next_tick(container.probes)
+    if any(snapshot.in_flight_since for snapshot in container.probes):
+        return Span("now", Role.ACCENT)
+    if probe is None or probe.next_tick_at is None:
+        return muted("-")
+    if probe.is_held_back and probe.next_tick_at <= view.now:
+        return Span("held", Role.WARNING)
+    if probe.next_tick_at <= view.now:
+        return Span("due")
+    return Span(format_countdown(probe.next_tick_at - view.now))

@@ -1,0 +1,398 @@
+"""The explanation of a container: who ended it and how, and the back-off after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+
+from probetui.analysis.container_history import (
+    NO_HISTORY,
+    ContainerHistory,
+    ContainerInstance,
+    SessionHistory,
+)
+from probetui.durations import format_age, format_duration
+from probetui.k8s.pod import Container
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.journal import BackoffEntry, ContainerEntry, ExitCause, TickEntry
+from probetui.kubelet.kuberuntime.grace_period import GraceSource
+from probetui.kubelet.prober.gates import short_id
+from probetui.presentation.container.exits import runs_pre_stop, signal_name
+from probetui.presentation.container.instances import format_instance
+from probetui.presentation.probe.refusals import as_sentence, refusal_text
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.why import (
+    Explanation,
+    WhyContext,
+    attempt_predicate,
+    explain_tick,
+    probe_command,
+    tick_history,
+)
+
+_SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+_DEFAULT_GRACE = 30
+_MOST_INSTANCES = 20
+_INDENT = "  "
+_BY_A_PROBE = {ExitCause.LIVENESS, ExitCause.STARTUP}
+_WHO = {
+    ExitCause.ITSELF: "The container exited on its own.",
+    ExitCause.USER: "A user requested it.",
+    ExitCause.DELETE: "The pod was deleted.",
+    ExitCause.DEFINITION: "The container's spec changed, so it had to be recreated.",
+    ExitCause.POD: "The whole pod was stopped.",
+}
+_NOT_STARTED = "It has not been restarted."
+_SOURCES: Mapping[str, str] = {
+    GraceSource.LIVENESS_PROBE: "from the liveness probe",
+    GraceSource.STARTUP_PROBE: "from the startup probe",
+    GraceSource.DELETION: "from the deletion request",
+    GraceSource.MINIMUM: "the kubelet's minimum, as the pod sets none",
+    GraceSource.KILL: "kill requested: no time to stop",
+}
+
+
+def end_sentences(
+    instance: ContainerInstance,
+    container: Container | None,
+    view: View,
+    history: ContainerHistory = NO_HISTORY,
+) -> Iterator[str]:
+    """Yield who caused an exit, with which grace period, and how it ended.
+
+    Of a probe whose connection was refused, the `history` may know why.
+    """
+    yield from _who(instance, view, history)
+    if instance.stopping is not None:
+        yield from _grace(instance.stopping, container, view)
+    if instance.exited is not None:
+        yield _exit(instance.exited, instance.stopping, container, view)
+    elif instance.stopping is not None:
+        yield from _still_stopping(instance.stopping, view)
+
+
+def _who(
+    instance: ContainerInstance, view: View, history: ContainerHistory
+) -> Iterator[str]:
+    asked = instance.end
+    by = ExitCause.ITSELF if asked is None or asked.by is None else asked.by
+    if by not in _BY_A_PROBE:
+        yield _WHO[by]
+        if instance.kill is not None and by is not ExitCause.ITSELF:
+            yield (
+                "A probe had reached its failureThreshold before, but did not cause "
+                "this exit."
+            )
+        return
+    kill = instance.kill
+    if kill is None:
+        yield f"The {by} probe killed it."
+        return
+    times = f"failure {kill.run} of {kill.threshold} in a row"
+    at = view.times.stamp(kill.started_at)
+    yield f"The {by} probe killed it: {times}, tick #{kill.n} at {at}."
+    if kill.injected:
+        yield "The last of these results was injected, not the container's."
+    if kill.delay:
+        late = format_duration(kill.delay)
+        yield f"The answers were delayed on request: the last one by {late}."
+    if kill.attempts:
+        yield f"The probe {attempt_predicate(kill.attempts[-1], view)}"
+    looked = history.listeners(kill)
+    if looked is not None and looked.listeners is not None:
+        yield view.safe(as_sentence(refusal_text(looked)))
+
+
+def _grace(
+    stopping: ContainerEntry, container: Container | None, view: View
+) -> Iterator[str]:
+    if stopping.grace_period_seconds is None:
+        return
+    seconds = stopping.grace_period_seconds
+    at = view.times.stamp(stopping.at)
+    yield (
+        f"It was told to stop at {at}, with a grace period of {seconds}s "
+        f"({_source(stopping.grace_source, seconds)})."
+    )
+    if runs_pre_stop(container, seconds):
+        yield "The preStop hook ran first, within the grace period."
+
+
+def _source(source: str, seconds: int) -> str:
+    if source == GraceSource.POD:
+        usual = ", the default" if seconds == _DEFAULT_GRACE else ""
+        return f"the pod's terminationGracePeriodSeconds{usual}"
+    return _SOURCES.get(source, source or "source unknown")
+
+
+def _still_stopping(stopping: ContainerEntry, view: View) -> Iterator[str]:
+    if stopping.grace_period_seconds is None:
+        return
+    ends_at = stopping.at + stopping.grace_period_seconds * _SECOND
+    yield f"It is still running; SIGKILL follows at {view.times.stamp(ends_at)}."
+
+
+def _exit(
+    exited: ContainerEntry,
+    stopping: ContainerEntry | None,
+    container: Container | None,
+    view: View,
+) -> str:
+    code = exited.exit_code or 0
+    at = view.times.stamp(exited.at)
+    ended = f"Exit seen at {at}: exit code {code}"
+    signal = signal_name(code, exited.signal)
+    if exited.oom_killed:
+        return f"{ended}. Out of memory: the runtime set the OOM flag."
+    if signal == "SIGKILL":
+        return f"{ended}, SIGKILL. {_killed(exited, stopping, container)}"
+    if signal == "SIGTERM" and stopping is not None:
+        return f"{ended}, SIGTERM. It stopped when it was told to."
+    if signal:
+        return f"{ended}, {signal}."
+    if stopping is not None:
+        return f"{ended}. It stopped within the grace period."
+    return f"{ended}."
+
+
+def _killed(
+    exited: ContainerEntry, stopping: ContainerEntry | None, container: Container | None
+) -> str:
+    not_memory = "Not out of memory: the runtime set no OOM flag."
+    if stopping is None or stopping.grace_period_seconds is None:
+        return (
+            "probetui did not send it: another process did, or the program exited with "
+            f"that code, which looks the same. {not_memory}"
+        )
+    if not stopping.grace_period_seconds:
+        return f"It was given no time to stop. {not_memory}"
+    lasted = exited.at - stopping.at
+    grace = stopping.grace_period_seconds * _SECOND
+    # The end is seen by a look every second, the grace begins with the call.
+    if lasted + _SECOND < grace:
+        hooked = runs_pre_stop(container, stopping.grace_period_seconds)
+        begin = "the start of its preStop hook" if hooked else "SIGTERM"
+        return (
+            f"That is {format_age(lasted)} after {begin}, before the grace period "
+            f"of {format_age(grace)} was over, so something else sent it. {not_memory}"
+        )
+    return f"It did not stop within the grace period. {not_memory}"
+
+
+def backoff_sentences(
+    history: ContainerHistory, instance: ContainerInstance, view: View
+) -> Iterator[str]:
+    """Yield whether the instance after this one had to wait, and why."""
+    following = history.next_after(instance)
+    if following is None:
+        decision, waited = history.decision, history.waits
+        if decision is None:
+            yield _NOT_STARTED
+            return
+    else:
+        decision, waited = following.allowed, following.waited
+        if decision is None:
+            yield "It was restarted; the back-off at that time is not known."
+            return
+    if waited is not None:
+        is_waiting = following is None and _is_to_come(waited, view)
+        yield _wait(waited, view, is_waiting=is_waiting)
+        if not decision.waits:
+            yield _after_the_wait(decision, view)
+        elif following is None and not is_waiting:
+            yield _NOT_STARTED
+    elif not decision.waits:
+        yield _no_wait(decision, instance, view)
+        yield from _of_probes(instance)
+    yield from _rules(decision)
+
+
+def _is_to_come(waited: BackoffEntry, view: View) -> bool:
+    """Tell whether a wait is not over at the instant of the view."""
+    return waited.until is None or view.now < waited.until
+
+
+def _wait(waited: BackoffEntry, view: View, *, is_waiting: bool) -> str:
+    since = _since(waited, view)
+    until = "" if waited.until is None else f" until {view.times.stamp(waited.until)}"
+    verb = "is" if is_waiting else "was"
+    return f"It {verb} in back-off{until}: window {format_age(waited.window)}{since}."
+
+
+def _since(entry: BackoffEntry, view: View) -> str:
+    if entry.since is None:
+        return ""
+    return f", counted from the exit at {view.times.stamp(entry.since)}"
+
+
+def _after_the_wait(decision: BackoffEntry, view: View) -> str:
+    at = view.times.stamp(decision.at)
+    started = f"It was restarted at {at} by the first pod sync after the wait"
+    if decision.since is None:
+        return f"{started}."
+    passed, window = format_age(decision.at - decision.since), decision.window
+    end = view.times.stamp(decision.since)
+    return f"{started}: {passed} after the exit at {end}, window {format_age(window)}."
+
+
+def _no_wait(decision: BackoffEntry, instance: ContainerInstance, view: View) -> str:
+    started = f"It was restarted at {view.times.stamp(decision.at)} without back-off"
+    if decision.since is None:
+        return (
+            f"{started}: back-off counts from the exit of an earlier instance, and "
+            "none had exited when the kubelet checked."
+        )
+    passed = format_age(decision.at - decision.since)
+    if decision.is_reset or (not decision.window and _has_lasted(instance, decision)):
+        return f"{started}: the window had been reset."
+    if not decision.window:
+        return f"{started}: no window yet, this restart opens the first one."
+    end = view.times.stamp(decision.since)
+    which = " of the previous instance" if _is_of_before(decision, instance) else ""
+    return (
+        f"{started}: the window of {format_age(decision.window)} counts from the "
+        f"exit{which} at {end}, {passed} before."
+    )
+
+
+def _has_lasted(instance: ContainerInstance, decision: BackoffEntry) -> bool:
+    """Tell whether this instance ran long enough to reset the window."""
+    if instance.started_at is None or decision.since is None:
+        return False
+    return decision.since - instance.started_at > KubeletConfig().backoff_expiry
+
+
+def _is_of_before(decision: BackoffEntry, instance: ContainerInstance) -> bool:
+    """Tell whether a window counts from an exit before that of this instance."""
+    if decision.since is None or instance.exited is None:
+        return False
+    started_at = instance.started_at or instance.created_at
+    return started_at is not None and decision.since <= started_at
+
+
+def _of_probes(instance: ContainerInstance) -> Iterator[str]:
+    if instance.end is not None and instance.end.by in _BY_A_PROBE:
+        yield (
+            "After a kill by a probe the kubelet checks the exit of the instance "
+            "before the killed one, which still counts as running then; so such "
+            "restarts are often immediate."
+        )
+
+
+def _rules(decision: BackoffEntry) -> Iterator[str]:
+    if decision.next_window:
+        expiry = KubeletConfig().backoff_expiry
+        yield (
+            f"Next window: {format_age(decision.next_window)}; it resets when an "
+            f"instance exits more than {expiry // _MINUTE} minutes after its start."
+        )
+
+
+def explain_exit(instance: ContainerInstance, context: WhyContext) -> Explanation:
+    """Return who ended an instance of a container, how, and what came after."""
+    what = "Stop" if instance.exited is None else "Exit"
+    subject = (
+        f"{what} of {context.shown_name}, instance {instance.number} "
+        f"({short_id(instance.container_id)})"
+    )
+    history = context.history
+    sentences = [*end_sentences(instance, context.container, context.view, history)]
+    if instance.exited is not None:
+        sentences += backoff_sentences(history, instance, context.view)
+    command = () if instance.kill is None else probe_command(instance.kill, context)
+    return Explanation(subject, tuple(sentences), *command)
+
+
+def explain_backoff(context: WhyContext) -> Explanation | None:
+    """Return why a container waits for its next start.
+
+    None if it does not, or if the explanation of its last exit says so.
+    """
+    history = context.history
+    if history.decision is None or not history.decision.waits or not history.instances:
+        return None
+    last = history.instances[-1]
+    if last.exited is not None:
+        return None
+    sentences = tuple(backoff_sentences(history, last, context.view))
+    return Explanation(f"Back-off of {context.shown_name}", sentences)
+
+
+def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Explanation]:
+    """Return all that is known: of the tick, of the last exit, of the back-off."""
+    explanations = [] if tick is None else [explain_tick(tick, context)]
+    explanations += [explain_exit(end, context) for end in context.history.last_ends]
+    if (backoff := explain_backoff(context)) is not None:
+        explanations.append(backoff)
+    if not explanations:
+        nothing = "Nothing has happened yet: no tick, and no exit."
+        explanations.append(Explanation(f"State of {context.shown_name}", (nothing,)))
+    return explanations
+
+
+def why_report(context: WhyContext, session: SessionHistory, pod_uid: str) -> list[str]:
+    """Return why a container exited last, and waits; else why it is as it is."""
+    ends = context.history.last_ends
+    if ends:
+        lines = _report_exits(context, session, ends)
+    else:
+        lines = _report_ticks(context, session, pod_uid)
+    return [context.shown_name, *_indented(lines)]
+
+
+def _report_exits(
+    context: WhyContext, session: SessionHistory, ends: Iterable[ContainerInstance]
+) -> Iterator[str]:
+    for end in ends:
+        explanation = explain_exit(end, context)
+        yield from _paragraph(explanation)
+        if end.kill is not None:
+            yield "Tick by tick:"
+            timeline = session.timeline(end.kill.key)
+            yield from _indented(tick_history(timeline, end.kill, context.view))
+        yield from _repeat_lines(explanation)
+    if (backoff := explain_backoff(context)) is not None:
+        yield from _paragraph(backoff)
+    yield "Instances:"
+    yield from _indented(_instance_lines(context))
+
+
+def _report_ticks(
+    context: WhyContext, session: SessionHistory, pod_uid: str
+) -> Iterator[str]:
+    keys = session.probes(pod_uid, context.container_name)
+    if not keys:
+        for explanation in explain_container(context, None):
+            yield from _paragraph(explanation)
+    for key in keys:
+        timeline = session.timeline(key)
+        tick = timeline.tick(timeline.indexes[-1])
+        if tick is not None:
+            explanation = explain_tick(tick, context)
+            yield from _paragraph(explanation)
+            yield from _repeat_lines(explanation)
+
+
+def _paragraph(explanation: Explanation) -> Iterator[str]:
+    yield explanation.subject
+    yield from _indented(explanation.sentences)
+
+
+def _instance_lines(context: WhyContext) -> Iterator[str]:
+    instances = context.history.instances
+    if len(instances) > _MOST_INSTANCES:
+        yield f"({len(instances) - _MOST_INSTANCES} earlier ones)"
+    for instance in instances[-_MOST_INSTANCES:]:
+        yield f"{instance.number}  {format_instance(instance, context.view)}"
+
+
+def _repeat_lines(explanation: Explanation) -> Iterator[str]:
+    if explanation.command:
+        yield "To repeat the probe by hand:"
+        yield f"{_INDENT}{explanation.command}"
+    if explanation.note:
+        yield f"{_INDENT}{explanation.note}"
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"{_INDENT}{line}" for line in lines)

@@ -1,0 +1,1 @@
+"""The event log, and the events as a cluster lists them."""

@@ -1,0 +1,160 @@
+"""One event in full, and the events as a cluster lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from probetui.analysis.event_aggregation import AggregatedEvent
+from probetui.k8s.event import EventType
+from probetui.kubelet.events.event_correlator import ClusterEvent
+from probetui.presentation.events.log import EventLine
+from probetui.presentation.kubectl.text import format_event_age
+from probetui.presentation.text.cells import all_lines, one_line
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+    text_of,
+)
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.report import report_tick
+
+_MARGIN = "  "
+_NUMBERS = (
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+)
+
+
+def event_detail(
+    entry: EventLine, fold: AggregatedEvent | None, view: View
+) -> list[Line]:
+    """Return everything about one line of the log."""
+    lines = [_heading(entry, view), *_message(entry, view)]
+    if entry.tick is not None:
+        lines.append(line(_MARGIN, Span(report_tick(entry.tick).steps, Role.ACCENT)))
+    return [*lines, EMPTY, *_in_a_cluster(fold, view)]
+
+
+def format_as_kubectl(fold: AggregatedEvent | None, view: View) -> str:
+    """Return what `kubectl describe` would show of an event; empty if nothing."""
+    if fold is None or fold.shown is None:
+        return ""
+    # Late: on the first screen nobody reads of an event what a cluster would show.
+    from probetui.presentation.kubectl.describe import describe_events  # noqa: PLC0415
+
+    return "\n".join(text_of(event) for event in describe_events([fold.shown], view))
+
+
+def format_event_line(entry: EventLine, view: View) -> str:
+    """Return a line of the log as one text, to be copied."""
+    parts = (
+        view.times.stamp(entry.at),
+        entry.type,
+        entry.reason,
+        entry.object,
+        f"[{entry.note}]" if entry.note else "",
+        entry.message.strip(),
+    )
+    words = " ".join(part for part in parts if part)
+    return " ".join(all_lines(view.mask.text(words)))
+
+
+def _heading(entry: EventLine, view: View) -> Line:
+    tick = entry.tick
+    words = f"{view.times.stamp(entry.at)}  {entry.type} {view.safe(entry.reason)}"
+    where = f"  {view.safe(entry.object)}" if entry.object else ""
+    by = "" if tick is None else f"   {tick.key.probe_type.lower()} tick #{tick.n}"
+    return line(strong(f"{words}{where}"), muted(by))
+
+
+def _message(entry: EventLine, view: View) -> Iterator[Line]:
+    for all_line in all_lines(view.mask.text(entry.message)):
+        yield line(_MARGIN, all_line)
+
+
+def _in_a_cluster(fold: AggregatedEvent | None, view: View) -> Iterator[Line]:
+    if fold is None:
+        words = "not shown in a cluster"
+        yield line(muted(f"{_MARGIN}{words}"))
+        return
+    if fold.is_dropped:
+        words = (
+            "a cluster drops this event: 25 per pod at once, then one every 5 minutes"
+        )
+        yield line(_MARGIN, Span(words, Role.WARNING))
+    if fold.shown is None:
+        return
+    yield line(muted(f"{_MARGIN}{_folding(fold)}"))
+    shown = fold.shown
+    words = (
+        f"{shown.type}  {shown.reason}  {format_event_age(shown, view.now)}  kubelet  "
+    )
+    yield line(_MARGIN, view.safe(f"{words}{shown.message.strip()}"))
+
+
+def _folding(fold: AggregatedEvent) -> str:
+    """Return how many events a cluster shows as one."""
+    if fold.shown is None or fold.shown.count <= 1:
+        return "in a cluster:"
+    over = (
+        f", over {_number(fold.instances)} instances of the container,"
+        if fold.instances > 1
+        else ""
+    )
+    kind = "similar ones" if fold.shown.is_combined else "these"
+    return f"a cluster combines {fold.shown.count} of {kind}{over} into one:"
+
+
+def _number(count: int) -> str:
+    return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterCells:
+    """The columns of `kubectl events`."""
+
+    age: Line
+    type: Line
+    reason: Line
+    object: Line
+    message: Line
+
+
+def cluster_cells(
+    event: ClusterEvent, names: Mapping[str, str], view: View
+) -> ClusterCells:
+    """Return one event of a cluster; `names` says what to call each pod, by UID."""
+    is_warning = event.type is EventType.WARNING
+    role = Role.WARNING if is_warning else Role.PLAIN
+    name = names.get(event.pod_uid, event.pod_uid)
+    message = one_line(
+        view.mask.text(event.message.strip()), newline=view.marks.newline
+    )
+    return ClusterCells(
+        line(muted(format_event_age(event, view.now))),
+        line(Span(event.type, role)),
+        line(Span(view.safe(event.reason), role)),
+        line(view.safe(f"pod/{name}")),
+        line(message),
+    )
+
+
+def cluster_text(event: ClusterEvent, names: Mapping[str, str], view: View) -> str:
+    """Return one event of a cluster as one text, to be looked for and copied."""
+    cells = cluster_cells(event, names, view)
+    columns = (cells.age, cells.type, cells.reason, cells.object, cells.message)
+    return "  ".join("".join(span.text for span in column) for column in columns)

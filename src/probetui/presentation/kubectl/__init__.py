@@ -1,0 +1,1 @@
+"""What kubectl prints: describe, YAML, columns, ages."""

@@ -1,0 +1,1 @@
+"""Plain output and the reports of `check`."""

@@ -1,0 +1,213 @@
+"""The reports of `check`: text, JSON, JUnit, TAP, SARIF, GitHub annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from urllib.parse import quote
+from xml.etree import ElementTree as ET
+
+from probetui import __version__
+from probetui.kubelet.runtime.go_format import to_bytes
+from probetui.manifest.problem import Problem, Severity
+from probetui.safe_text import json_text, safe_line, safe_lines
+
+PROGRAM = "probetui"
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What was checked and what was found.
+
+    Attributes:
+        files: the names of all files that were read.
+        problems: what was found, in the order of files and lines.
+        rules: what a rule is about in general, by its name; not all have a text.
+    """
+
+    files: Sequence[str]
+    problems: Sequence[Problem]
+    rules: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def clean(self) -> tuple[str, ...]:
+        """The files without any problem."""
+        bad = {problem.file for problem in self.problems}
+        return tuple(file for file in self.files if file not in bad)
+
+    def count(self, severity: Severity) -> int:
+        """Return how many problems are that bad."""
+        return sum(problem.severity is severity for problem in self.problems)
+
+
+def as_text(report: CheckReport) -> str:
+    """Return a line per problem, as compilers write them."""
+    return _lines(_sentence(problem) for problem in report.problems)
+
+
+def as_json(report: CheckReport) -> str:
+    """Return a list of objects."""
+    return json_text(
+        [
+            {
+                "file": problem.file,
+                "line": problem.line or None,
+                "column": problem.column or None,
+                "severity": problem.severity.value,
+                "rule": problem.rule,
+                "path": problem.path,
+                "message": problem.message,
+            }
+            for problem in report.problems
+        ]
+    )
+
+
+def as_junit(report: CheckReport) -> str:
+    """Return JUnit's XML: a case per problem, and one per file without any.
+
+    Only errors are failures; what else there is to say is output of its case.
+    """
+    suite = ET.Element(
+        "testsuite",
+        name=PROGRAM,
+        tests=str(len(report.problems) + len(report.clean)),
+        failures=str(report.count(Severity.ERROR)),
+    )
+    for problem in report.problems:
+        case = _case(suite, problem.file, f"{problem.rule} {problem.path}".strip())
+        if problem.severity is Severity.ERROR:
+            message = safe_line(problem.message)
+            failure = ET.SubElement(case, "failure", type=problem.rule, message=message)
+            failure.text = _sentence(problem)
+        else:
+            ET.SubElement(case, "system-out").text = _sentence(problem)
+    for name in report.clean:
+        _case(suite, name, "no problems")
+    suites = ET.Element("testsuites", name=PROGRAM)
+    suites.append(suite)
+    ET.indent(suites)
+    text = ET.tostring(suites, encoding="unicode", xml_declaration=False)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _case(suite: ET.Element, file: str, name: str) -> ET.Element:
+    # XML has no form at all for most control characters.
+    return ET.SubElement(
+        suite, "testcase", classname=safe_line(file), name=safe_line(name)
+    )
+
+
+def as_tap(report: CheckReport) -> str:
+    """Return the Test Anything Protocol; what is no error is a TODO, and passes."""
+    points = [_point(problem) for problem in report.problems]
+    points += [f"ok - {_words(file)}" for file in report.clean]
+    lines = ["TAP version 13", f"1..{len(points)}"]
+    for number, point in enumerate(points, start=1):
+        verdict, _, rest = point.partition(" - ")
+        lines.append(f"{verdict} {number} - {rest}")
+    return _lines(lines)
+
+
+def _point(problem: Problem) -> str:
+    words = _words(_one_line(_sentence(problem)))
+    todo = "" if problem.severity is Severity.ERROR else f" # TODO {problem.severity}"
+    return f"not ok - {words}{todo}"
+
+
+def _words(text: str) -> str:
+    # A hash would begin a directive.
+    return safe_line(text).replace("#", "\\#")
+
+
+def as_sarif(report: CheckReport) -> str:
+    """Return SARIF 2.1.0, as code scanners exchange it."""
+    used = dict.fromkeys(problem.rule for problem in report.problems)
+    driver = {
+        "name": PROGRAM,
+        "version": __version__,
+        "rules": [_sarif_rule(rule, report.rules.get(rule, "")) for rule in used],
+    }
+    results = [_sarif_result(problem) for problem in report.problems]
+    return json_text(
+        {
+            "$schema": SARIF_SCHEMA,
+            "version": "2.1.0",
+            "runs": [{"tool": {"driver": driver}, "results": results}],
+        }
+    )
+
+
+def _sarif_rule(name: str, about: str) -> dict[str, object]:
+    return {"id": name, "shortDescription": {"text": about or name}}
+
+
+def _sarif_result(problem: Problem) -> dict[str, object]:
+    place: dict[str, object] = {"artifactLocation": {"uri": _uri(problem.file)}}
+    if problem.line:
+        place["region"] = {"startLine": problem.line, "startColumn": problem.column}
+    words = ": ".join(filter(None, (problem.path, problem.message)))
+    return {
+        "ruleId": problem.rule,
+        "level": problem.severity.value,
+        "message": {"text": words},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def _uri(file: str) -> str:
+    """Return a file's name as a reference by URI; a URL stays as it was given."""
+    return quote(to_bytes(file), safe=":/?=&%" if "://" in file else "/,")
+
+
+def as_github(report: CheckReport) -> str:
+    """Return the commands by which GitHub's runners annotate files."""
+    return _lines(_annotation(problem) for problem in report.problems)
+
+
+def _annotation(problem: Problem) -> str:
+    level = "notice" if problem.severity is Severity.NOTE else problem.severity.value
+    properties = {"file": safe_line(problem.file), "title": problem.rule}
+    if problem.line:
+        properties |= {"line": str(problem.line), "col": str(problem.column)}
+    written = ",".join(
+        f"{name}={_for_property(value)}" for name, value in properties.items()
+    )
+    words = ": ".join(filter(None, (problem.path, problem.message)))
+    return f"::{level} {written}::{_for_message(safe_lines(words))}"
+
+
+def _for_message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _for_property(text: str) -> str:
+    return _for_message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+FORMS: Mapping[str, Callable[[CheckReport], str]] = MappingProxyType({
+    "text": as_text,
+    "json": as_json,
+    "junit": as_junit,
+    "tap": as_tap,
+    "sarif": as_sarif,
+    "github": as_github,
+})  # fmt: skip
+"""How a report can be written, by the word on the command line."""
+
+
+def _sentence(problem: Problem) -> str:
+    parts = (str(problem.position), str(problem.severity), problem.path)
+    words = safe_line(": ".join(filter(None, (*parts, problem.message))))
+    rule = f" [{problem.rule}]" if problem.rule else ""
+    return "\n".join([words + rule, *map(safe_line, problem.excerpt)])
+
+
+def _one_line(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+def _lines(lines: Iterator[str] | Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

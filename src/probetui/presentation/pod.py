@@ -1,0 +1,116 @@
+"""Pods: their conditions, and what a reload of the manifests changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from probetui.engine.snapshot import PodSnapshot
+from probetui.k8s.pod import Pod
+from probetui.k8s.pod_diff import FieldChange, diff_pods
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import ConditionStatus, PodCondition
+from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
+from probetui.presentation.text.view import View
+
+_ALWAYS_SHOWN = ("Initialized", "Ready", "ContainersReady")
+_TYPE_CELLS = 16
+
+
+def condition_lines(pod: PodSnapshot, name: str, view: View) -> list[Line]:
+    """Return a heading and a line for each condition that says something.
+
+    Those that are true of every pod that runs are left out while they are.
+    """
+    shown = [
+        condition
+        for condition in pod.status.conditions
+        if condition.type in _ALWAYS_SHOWN
+        or condition.status is not ConditionStatus.TRUE
+    ]
+    if not shown:
+        return []
+    heading = line(muted("conditions of "), strong(view.safe(name)))
+    return [heading, *(_line(condition, view) for condition in shown)]
+
+
+def _line(condition: PodCondition, view: View) -> Line:
+    is_true = condition.status is ConditionStatus.TRUE
+    role = Role.SUCCESS if is_true else Role.WARNING
+    kind = view.safe(condition.type).ljust(_TYPE_CELLS)
+    reason = view.safe(condition.reason)
+    return line(f"  {kind}", Span(condition.status, role), muted(f" {reason}"))
+
+
+@dataclass(frozen=True, slots=True)
+class PodChange:
+    """A pod that is new (`before` None), gone (`after` None), or not as it was."""
+
+    before: Pod | None
+    after: Pod | None
+    fields: tuple[FieldChange, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The pod's name."""
+        pod = self.after or self.before
+        return "" if pod is None else pod.name
+
+
+def pod_changes(before: Sequence[Pod], after: Sequence[Pod]) -> tuple[PodChange, ...]:
+    """Return what is not the same, in the order of what is asked for.
+
+    Pods are the same pod if they have the same name.
+    """
+    old = {(pod.namespace, pod.name): pod for pod in before}
+    new = {(pod.namespace, pod.name): pod for pod in after}
+    return tuple(
+        PodChange(one, other, fields)
+        for key in dict.fromkeys((*new, *old))
+        if (one := old.get(key)) is not (other := new.get(key))
+        and (fields := _fields(one, other)) is not None
+    )
+
+
+def change_lines(changes: Sequence[PodChange], view: View) -> list[Line]:
+    """Return what is to change, pod by pod, and what that does to its probes."""
+    return [row for change in changes for row in _lines(change, view)]
+
+
+def _fields(before: Pod | None, after: Pod | None) -> tuple[FieldChange, ...] | None:
+    """Return the fields that differ, None if the pods are the same."""
+    if before is None or after is None:
+        return ()
+    return diff_pods(before, after) or None
+
+
+def _lines(change: PodChange, view: View) -> Iterator[Line]:
+    name = strong(view.safe(change.name))
+    if change.before is None:
+        yield line(Span("+ ", Role.SUCCESS), name, "  new: will be created")
+    elif change.after is None:
+        yield line(Span("- ", Role.ERROR), name, "  gone: will be deleted")
+    else:
+        is_same = change.before.uid == change.after.uid
+        follows = _in_place() if is_same else _as_a_new_pod(change.after)
+        yield line(Span("~ ", Role.WARNING), name, follows)
+    for path, before, after in change.fields:
+        values = f"{view.safe(before) or '(none)'} -> {view.safe(after) or '(none)'}"
+        yield line(f"    {view.safe(path)}  ", muted(values))
+
+
+def _in_place() -> str:
+    """Say what the kubelet does with a pod that has the same UID as before."""
+    return "  changed, same UID: containers and probe workers continue"
+
+
+def _as_a_new_pod(pod: Pod) -> str:
+    """Say what the kubelet does with a manifest of another UID."""
+    workers = [
+        f"{container.name} {kind.lower()}"
+        for container in pod.all_containers()
+        for kind in ProbeType
+        if container.probe(kind) is not None
+    ]
+    restarts = f"; probe workers restart: {', '.join(workers)}" if workers else ""
+    return f"  changed: the pod is deleted and recreated{restarts}"

@@ -1,0 +1,1 @@
+"""One probe: state, detail, output, settings explained."""

@@ -1,0 +1,343 @@
+"""One probe line by line: settings, run, outlook, output, latency, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from probetui.analysis.container_history import ContainerHistory
+from probetui.analysis.findings import finding_text, severity_of
+from probetui.analysis.next_failure import NextFailure
+from probetui.analysis.timing import kill_grace_period, notice_delay, summarize_latency
+from probetui.durations import format_age, format_countdown, format_duration
+from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.status import Running
+from probetui.kubelet.journal import FindingEntry, Skip, TickAction, TickEntry
+from probetui.kubelet.outcome import Attempt, Result
+from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.manifest.problem import Severity
+from probetui.presentation.probe.next_failure import (
+    format_effect,
+    format_kill,
+    format_restart,
+)
+from probetui.presentation.probe.refusals import refusal_text
+from probetui.presentation.probe.state import (
+    format_handler,
+    format_timing,
+    is_running_towards_change,
+    run_bar,
+    run_gauge,
+    threshold,
+)
+from probetui.presentation.text.cells import all_lines
+from probetui.presentation.text.spans import (
+    QUOTED,
+    Line,
+    Role,
+    Span,
+    labelled,
+    line,
+    muted,
+)
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.marks import mark_span
+from probetui.presentation.tick.report import report_tick
+
+_SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+_BAR = 10
+_STORED_SOMETHING = frozenset(TickAction) - {
+    TickAction.NONE,
+    TickAction.DISCARDED,
+    TickAction.MUTED,
+}
+
+
+def settings_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
+    """Yield what a probe does, and when."""
+    yield labelled("handler", Span(format_handler(probe.probe, view), Role.STRONG))
+    yield labelled("timing", format_timing(probe.probe))
+
+
+def standing_lines(
+    container: ContainerSnapshot,
+    probe: ProbeSnapshot,
+    view: View,
+) -> Iterator[Line]:
+    """Yield how a probe stands."""
+    run = labelled("result run", *run_line(probe, view))
+    if is_running_towards_change(probe):
+        run += (muted("   threshold "), *run_bar(probe, view.marks, _BAR))
+    yield run
+    yield labelled(
+        "stored", stored_result_span(probe), muted(_stored_since(probe, view))
+    )
+    yield labelled("on hold", *_hold_words(probe, view))
+    yield labelled("initial delay", _delay_words(container, probe, view))
+    yield labelled("next tick", *next_tick_line(probe, view, _next_at(probe, view)))
+
+
+def outlook_lines(
+    tick: TickEntry | None, failure: NextFailure, view: View
+) -> Iterator[Line]:
+    """Yield what the next failure would do, and why a tick did what it did."""
+    effect = format_effect(failure) + format_kill(failure, view)
+    yield labelled("next failure", effect)
+    if failure.backoff is not None:
+        yield labelled("", format_restart(failure))
+    yield labelled("why", stamped_tick_reason(tick, view))
+
+
+def count_line(probe: ProbeSnapshot) -> Line:
+    """Return what a probe's ticks have come to, in numbers."""
+    return labelled(
+        "counted",
+        f"{probe.successes} succeeded, {probe.failures} failed, "
+        f"{probe.errors} errored, {probe.skips} skipped",
+    )
+
+
+def output_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
+    """Yield everything that the last probe printed, or why it could not be run."""
+    tick = probe.last_run
+    if tick is None or not tick.attempts:
+        return
+    attempt = tick.attempts[-1]
+    text = view.mask.text(output_text(attempt))
+    times = (
+        f"attempt {len(tick.attempts)} of {MAX_PROBE_RETRIES}, "
+        if len(tick.attempts) > 1
+        else ""
+    )
+    size = f", {times}{_size(text)} bytes"
+    yield labelled("last output", *last_run_line(tick, view), size)
+    for all_line in all_lines(text):
+        yield line(f"{' ' * QUOTED}{all_line}")
+
+
+def stamped_tick_reason(tick: TickEntry | None, view: View) -> str:
+    """Return why a tick did what it did, with its time."""
+    if tick is None:
+        return "no tick yet"
+    return f"{view.times.stamp(tick.started_at)} {report_tick(tick).summary}"
+
+
+def stored_result_span(probe: ProbeSnapshot) -> Span:
+    """Return the stored result as a word."""
+    match probe.stored_result:
+        case None:
+            return muted("none")
+        case Result.SUCCESS:
+            return Span("Success", Role.SUCCESS)
+        case Result.FAILURE:
+            return Span("Failure", Role.ERROR)
+        case Result.UNKNOWN:
+            return muted("Unknown")
+
+
+def run_line(probe: ProbeSnapshot, view: View) -> Line:
+    """Return the run with its gauge: `✗✗· 2/3 failures`, `✓ 8 successes, no change`."""
+    shown = run_gauge(probe, view.marks)
+    if probe.last_run is None:
+        return (*shown, Span(" not probed yet"))
+    if not probe.worker_alive:
+        return (*shown, Span(" none (the worker exited)"))
+    if not probe.successes + probe.failures:
+        return (*shown, Span(" 0 (nothing counted yet)"))
+    if probe.result_run == 0:
+        return (*shown, Span(" 0 (reset on hold)"))
+    word = "failure" if probe.last_result is Result.FAILURE else "success"
+    plural = word + ("s" if word == "failure" else "es")
+    if is_running_towards_change(probe):
+        return (*shown, Span(f" {plural}"))
+    count = probe.result_run
+    return (*shown, Span(f" {count} {word if count == 1 else plural}, no change"))
+
+
+def last_run_line(tick: TickEntry, view: View) -> Line:
+    """Return mark, exit and duration of a tick that probed: `✗ exit 1 in 34ms`."""
+    mark = mark_span(tick, view.marks)
+    if not tick.attempts:
+        return line(mark)
+    return line(mark, f" {format_attempt(tick.attempts[-1], view)}")
+
+
+def last_output_line(probe: ProbeSnapshot, view: View) -> Line:
+    """Return how the last run ended, and what it printed, on one line."""
+    tick = probe.last_run
+    if tick is None or not tick.attempts:
+        return line("not probed yet")
+    output = view.safe(output_text(tick.attempts[-1]))
+    return line(*last_run_line(tick, view), "  ", Span(output, Role.STRONG))
+
+
+def format_attempt(attempt: Attempt, view: View) -> str:
+    """Return how an attempt ended: `exit 1 in 34ms`, `errored in 2ms`."""
+    ended = "errored" if attempt.error is not None else view.safe(attempt.detail)
+    return f"{ended or attempt.result} in {format_duration(attempt.duration)}"
+
+
+def output_text(attempt: Attempt) -> str:
+    """Return what an attempt printed, or the error for which it could not run."""
+    return attempt.output if attempt.error is None else attempt.error
+
+
+def _stored_since(probe: ProbeSnapshot, view: View) -> str:
+    """Return since when and why the stored result is what it is, if it is in sight."""
+    for tick in reversed(probe.history):
+        if tick.action in _STORED_SOMETHING:
+            return f"  since {view.times.stamp(tick.at)}"
+        if tick.skip is Skip.NOT_RUNNING and tick.stored_before != tick.stored_after:
+            return f"  since {view.times.stamp(tick.at)} (container not running)"
+        if tick.new_container:
+            return f"  since {view.times.stamp(tick.at)} (initial value)"
+    return ""
+
+
+def next_tick_line(probe: ProbeSnapshot, view: View, at: str = "") -> Line:
+    """Return how long it is to the next tick, and whether that will be skipped.
+
+    `at` stands behind the time that is left.
+    """
+    if probe.in_flight_since is not None:
+        return line("after the probe in flight")
+    if probe.next_tick_at is None:
+        return line("none")
+    when = format_countdown(probe.next_tick_at - view.now)
+    if probe.is_held_back and probe.next_tick_at <= view.now:
+        when = "held back by the pause"
+    if probe.upcoming_skip is None:
+        return line(f"{when}{at}")
+    reason = probe.upcoming_skip.replace("-", " ")
+    return line(f"{when}{at}", muted(f"  (skipped: {reason})"))
+
+
+def _next_at(probe: ProbeSnapshot, view: View) -> str:
+    if probe.in_flight_since is not None or probe.next_tick_at is None:
+        return ""
+    return f"  at {view.times.wall(probe.next_tick_at)}"
+
+
+def _hold_words(probe: ProbeSnapshot, view: View) -> Line:
+    if probe.on_hold:
+        return line(Span("yes", Role.HOLD), "  until the container has restarted")
+    for tick in reversed(probe.history):
+        if tick.hold_before and not tick.hold_after:
+            at = view.times.stamp(tick.at)
+            return line("no", muted(f"  released {at} by a new container id"))
+    return line("no")
+
+
+def _delay_words(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> str:
+    """Return the initial delay, and whether the startup probe makes it pointless."""
+    delay = _delay(container, probe, view)
+    status = container.status
+    is_gated = (
+        container.container.startup_probe is not None
+        and probe.key.probe_type is not ProbeType.STARTUP
+        and not (status is not None and status.started)
+    )
+    return f"{delay}; the startup probe has to succeed first" if is_gated else delay
+
+
+def _delay(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> str:
+    seconds = probe.probe.initial_delay_seconds
+    if probe.delay_until is not None and probe.delay_until > view.now:
+        return f"{format_countdown(probe.delay_until - view.now)} of {seconds}s left"
+    if not seconds:
+        return "none"
+    match container.status.state if container.status else None:
+        case Running(started_at) if started_at is not None:
+            return f"over ({seconds}s, started {format_age(view.now - started_at)} ago)"
+        case _:
+            return f"{seconds}s after the next start"
+
+
+def _size(text: str) -> int:
+    """Return the bytes that were printed; a lone surrogate stands for one of them."""
+    lone = sum("\udc80" <= character <= "\udcff" for character in text)
+    return len(text.encode("utf-8", "surrogatepass")) - 2 * lone
+
+
+def limit_text(probe: ProbeSnapshot) -> str:
+    """Return what the run leads to at its limit: `-> kill at 3`; empty if nowhere."""
+    if not is_running_towards_change(probe):
+        return ""
+    limit = threshold(probe, probe.last_result)
+    if probe.key.probe_type is not ProbeType.READINESS:
+        return f" -> kill at {limit}" if probe.last_result is Result.FAILURE else ""
+    word = "not ready" if probe.last_result is Result.FAILURE else "ready"
+    return f" -> {word} at {limit}"
+
+
+def latency_line(probe: ProbeSnapshot) -> Line:
+    """Return how long the last runs took, beside the time limit."""
+    limit = f"timeout {format_duration(probe.probe.timeout_seconds * _SECOND)}"
+    durations = _durations(probe)
+    if probe.last_run is not None and not durations:
+        durations = [probe.last_run.attempts[-1].duration]
+    latency = summarize_latency(durations)
+    if latency is None:
+        return labelled("latency", f"not probed yet   {limit}")
+    last, median, longest = map(format_duration, latency)
+    return labelled(
+        "latency", f"last {last}   median {median}   max {longest}   {limit}"
+    )
+
+
+def cost_line(probe: ProbeSnapshot) -> Line:
+    """Return how often a probe runs, and how much of each minute it takes."""
+    durations = _durations(probe)
+    if not durations:
+        return labelled("cost", "nothing yet")
+    a_minute = _MINUTE / (probe.probe.period_seconds * _SECOND)
+    spent = sum(durations, timedelta()) / len(durations) * a_minute
+    runs = f"{a_minute:.0f}" if a_minute >= 1 else f"{a_minute:.1f}"
+    return labelled(
+        "cost", f"{runs} runs a minute, {format_duration(spent)} of it spent probing"
+    )
+
+
+def _durations(probe: ProbeSnapshot) -> list[timedelta]:
+    return [tick.attempts[-1].duration for tick in probe.history if tick.attempts]
+
+
+def timing_lines(
+    pod: Pod, container: ContainerSnapshot, probe: ProbeSnapshot
+) -> Iterator[Line]:
+    """Yield how soon a failure is noticed, and how soon after that it is acted on."""
+    spec, kind = probe.probe, probe.key.probe_type
+    soonest, latest = notice_delay(spec)
+    sum_ = f"period {spec.period_seconds}s x failures {spec.failure_threshold}"
+    yield labelled(
+        "noticed after",
+        f"{format_age(soonest)} to {format_age(latest)}   {sum_} + timeout",
+    )
+    if kind is ProbeType.READINESS:
+        yield labelled("then", "not ready at once; never killed")
+        return
+    grace = kill_grace_period(pod, container.container, kind)
+    yield labelled(
+        "then killed", f"0s to {grace.seconds}s later (grace, {grace.source})"
+    )
+
+
+def diagnostic_lines(
+    key: ProbeKey, tick: TickEntry | None, history: ContainerHistory, view: View
+) -> Iterator[Line]:
+    """Yield why the last connection was refused, and what is unwise about a probe."""
+    looked = None if tick is None else history.listeners(tick)
+    if looked is not None:
+        yield labelled("refused", Span(view.safe(refusal_text(looked)), Role.WARNING))
+    for finding in history.findings:
+        if finding.key == key:
+            words = Span(view.safe(finding_text(finding)), finding_role(finding))
+            yield labelled("finding", words, muted(f"  {finding.rule}"))
+
+
+def finding_role(finding: FindingEntry) -> Role:
+    """Return how much a finding stands out."""
+    is_note = severity_of(finding.rule) is Severity.NOTE
+    return Role.PLAIN if is_note else Role.WARNING

@@ -1,0 +1,215 @@
+"""What the probes of a pod do, in words and numbers, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from probetui.analysis.timing import ProbeTiming, TimeRange, timing_of
+from probetui.durations import format_age
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import Probe, ProbeType
+from probetui.presentation.probe.state import format_handler, format_timing
+from probetui.presentation.text.spans import EMPTY, Line, line, strong
+from probetui.presentation.text.view import View
+
+_LABEL = 10
+_INDENT = "    "
+
+
+def explain_pod(pod: Pod, view: View) -> Iterator[str]:
+    """Yield the lines about a pod."""
+    policy = f"restartPolicy {pod.restart_policy}"
+    yield f"{view.safe(pod.name)}  {policy}, grace period {_grace_of(pod)}"
+    for container in pod.all_containers():
+        kind = _kind(pod, container)
+        yield f"  {view.safe(container.name)}{kind}"
+        probes = list(_probes(container))
+        if not probes:
+            yield f"{_INDENT}no probe: ready as soon as it runs, never killed"
+        for probe_type, probe in probes:
+            yield f"{_INDENT}{probe_type.lower()}  {format_handler(probe, view)}"
+            timing = timing_of(pod, container, probe_type)
+            for label, words in _rows(container, probe_type, probe, timing):
+                yield f"{_INDENT}  {label:<{_LABEL}} {words}"
+
+
+def explain_pod_json(pod: Pod, view: View) -> dict[str, object]:
+    """Return the same as JSON has it; lengths of time are seconds."""
+    return {
+        "namespace": pod.namespace,
+        "pod": pod.name,
+        "restartPolicy": str(pod.restart_policy),
+        "containers": [
+            {
+                "name": container.name,
+                "probes": [
+                    _probe_json(pod, container, probe_type, probe, view)
+                    for probe_type, probe in _probes(container)
+                ],
+            }
+            for container in pod.all_containers()
+        ],
+    }
+
+
+def _probe_json(
+    pod: Pod, container: Container, probe_type: ProbeType, probe: Probe, view: View
+) -> dict[str, object]:
+    timing = timing_of(pod, container, probe_type)
+    return {
+        "type": probe_type.lower(),
+        "handler": format_handler(probe, view),
+        "initialDelaySeconds": probe.initial_delay_seconds,
+        "periodSeconds": probe.period_seconds,
+        "timeoutSeconds": probe.timeout_seconds,
+        "successThreshold": probe.success_threshold,
+        "failureThreshold": probe.failure_threshold,
+        "gracePeriodSeconds": timing.grace.seconds if timing.grace else None,
+        "firstProbe": _range_json(timing.first),
+        "failureNoticed": _range_json(timing.noticed),
+        "recoveryNoticed": _range_json(timing.recovered),
+        "restarted": _range_json(timing.restarted),
+        "startupBudget": _range_json(timing.budget),
+        "probesPerMinute": float(timing.cost),
+    }
+
+
+def _range_json(found: TimeRange | None) -> dict[str, float] | None:
+    if found is None:
+        return None
+    return {"least": found.least.total_seconds(), "most": found.most.total_seconds()}
+
+
+def _probes(container: Container) -> Iterator[tuple[ProbeType, Probe]]:
+    """Yield a container's probes in the order in which they matter."""
+    for probe_type in (ProbeType.STARTUP, ProbeType.LIVENESS, ProbeType.READINESS):
+        if (probe := container.probe(probe_type)) is not None:
+            yield probe_type, probe
+
+
+def _rows(
+    container: Container, probe_type: ProbeType, probe: Probe, timing: ProbeTiming
+) -> Iterator[tuple[str, str]]:
+    yield "settings", format_timing(probe)
+    yield "first", f"{_range(timing.first)} after {_start(container, probe_type)}"
+    if timing.budget is not None:
+        yield "budget", _budget_words(timing.budget)
+        yield "succeeds", f"{_range(timing.recovered)} after the app is up"
+    else:
+        times = _apart(probe, probe.failure_threshold, "failure")
+        yield "noticed", f"{_range(timing.noticed)} after the app fails: {times}"
+    yield from _consequences(probe_type, probe, timing)
+    yield "cost", f"{_per_minute(timing.cost)} a minute"
+
+
+def _consequences(
+    probe_type: ProbeType, probe: Probe, timing: ProbeTiming
+) -> Iterator[tuple[str, str]]:
+    if timing.grace is None:
+        times = _apart(probe, probe.success_threshold, "success")
+        yield "then", "not ready; never killed"
+        sooner = "not ready, it is probed again when the pod's status changes"
+        well = f"{_range(timing.recovered)} after the app recovers: {times}"
+        yield "ready", f"{well}, or sooner: {sooner}"
+        return
+    grace = f"{timing.grace.seconds}s of grace ({timing.grace.source})"
+    yield "then", f"killed, with {grace}"
+    if timing.restarted is None:
+        yield "restart", "none (restartPolicy Never)"
+        return
+    if probe_type is ProbeType.LIVENESS:
+        yield "restart", f"{_range(timing.restarted)} after the app fails"
+    yield "back-off", "a restart soon after another waits 10s, 20s, 40s, up to 5m"
+
+
+def _budget_words(budget: TimeRange) -> str:
+    return (
+        f"an app that is up within {format_age(budget.least)} is never killed, "
+        f"one that is not within {format_age(budget.most)} always"
+    )
+
+
+def _start(container: Container, probe_type: ProbeType) -> str:
+    if container.startup_probe is None or probe_type is ProbeType.STARTUP:
+        return "the container starts"
+    return "the container starts, once its startup probe has succeeded"
+
+
+def _apart(probe: Probe, threshold: int, word: str) -> str:
+    if threshold == 1:
+        return f"1 {word} is enough"
+    plural = f"{word}es" if word.endswith("s") else f"{word}s"
+    return f"{threshold} {plural}, {probe.period_seconds}s apart"
+
+
+def _kind(pod: Pod, container: Container) -> str:
+    if container.is_sidecar:
+        return "  (sidecar)"
+    return "  (init container)" if container in pod.init_containers else ""
+
+
+def _grace_of(pod: Pod) -> str:
+    seconds = pod.termination_grace_period_seconds
+    return "none" if seconds is None else f"{seconds}s"
+
+
+def _range(found: TimeRange) -> str:
+    return f"{format_age(found.least)} to {format_age(found.most)}"
+
+
+def _per_minute(cost: Fraction) -> str:
+    return f"{cost} probes" if cost.denominator == 1 else f"{float(cost):.1f} probes"
+
+
+def meaning_lines(pod: Pod) -> Iterator[Line]:
+    """Yield what the kinds of probes that a pod has mean, each kind once."""
+    for kind in ProbeType:
+        probes = [
+            probe
+            for container in pod.all_containers()
+            if (probe := container.probe(kind)) is not None
+        ]
+        if not probes:
+            continue
+        yield EMPTY
+        yield line("what ", strong(kind.lower()), " means here")
+        for sentence in _MEANINGS[kind](probes[0]):
+            yield line(f"  {sentence}")
+
+
+def _liveness(probe: Probe) -> Iterator[str]:
+    yield f"The container is killed after {_failures(probe)};"
+    yield "restartPolicy decides whether it restarts."
+    yield "Fewer failures do nothing; an error is not counted."
+    yield "After the kill the probe is on hold until the container has restarted."
+    yield "It does not affect readiness."
+
+
+def _readiness(probe: Probe) -> Iterator[str]:
+    yield f"It is not ready after {_failures(probe)},"
+    yield f"and ready again after {_in_a_row(probe.success_threshold, 'success')}."
+    yield "It never kills: a container may stay not ready forever."
+
+
+def _startup(probe: Probe) -> Iterator[str]:
+    yield "Until it succeeds, liveness and readiness do not run."
+    yield f"The container is killed after {_failures(probe)}."
+    yield "One success ends it for this container."
+
+
+_MEANINGS = {
+    ProbeType.LIVENESS: _liveness,
+    ProbeType.READINESS: _readiness,
+    ProbeType.STARTUP: _startup,
+}
+
+
+def _failures(probe: Probe) -> str:
+    return _in_a_row(probe.failure_threshold, "failure")
+
+
+def _in_a_row(count: int, word: str) -> str:
+    if count == 1:
+        return f"1 {word}"
+    return f"{count} {word}{'es' if word.endswith('s') else 's'} in a row"

@@ -1,0 +1,108 @@
+"""The next failure of a probe as a sentence, for screens, and as plain fields."""
+
+from __future__ import annotations
+
+from probetui.analysis.next_failure import (
+    BackoffForecast,
+    FailureEffect,
+    NextFailure,
+    predict_next_failure,
+)
+from probetui.durations import format_age
+from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
+from probetui.k8s.pod import Pod
+from probetui.presentation.text.view import View
+
+_TEXTS = {
+    FailureEffect.NO_WORKER: "none: no worker probes any more",
+    FailureEffect.ON_HOLD: "none: on hold, the probe does not run",
+    FailureEffect.WAITS_FOR_STARTUP: "none: waiting for the startup probe",
+    FailureEffect.STARTUP_DONE: "none: startup has succeeded",
+    FailureEffect.NOT_RUNNING: "none: no running container to probe",
+    FailureEffect.MUTED: "none: muted, no action",
+    FailureEffect.NOT_READY: "not ready (readiness never kills)",
+    FailureEffect.STAYS_NOT_READY: "stays not ready (readiness never kills)",
+    FailureEffect.WOULD_KILL: "would kill (watch only: no action)",
+    FailureEffect.KILL: "kill",
+}
+
+
+def next_failure_of(
+    pod: Pod, container: ContainerSnapshot, probe: ProbeSnapshot, view: View
+) -> NextFailure:
+    """Return what the next failure would do, at the instant of a view."""
+    return predict_next_failure(pod, container, probe, view.now, acts=view.acts)
+
+
+def format_effect(failure: NextFailure) -> str:
+    """Return what it would do, without the details of a kill."""
+    if failure.effect is FailureEffect.COUNTED:
+        return f"failure {failure.run} of {failure.threshold}, no action"
+    return _TEXTS[failure.effect]
+
+
+def format_next_failure(failure: NextFailure) -> str:
+    """Return all of it in one line, but for the source of the grace period."""
+    effect = format_effect(failure)
+    if failure.grace is None:
+        return effect
+    return f"{effect}, {failure.grace.seconds}s grace, {format_restart(failure)}"
+
+
+def format_kill(failure: NextFailure, view: View) -> str:
+    """Return instant and grace period of the kill with its source; empty if none."""
+    if failure.grace is None:
+        return ""
+    seconds, source = failure.grace
+    at = f" at {view.times.clock(failure.kills_at)}" if failure.kills_at else ""
+    never = "" if failure.backoff else f", {format_restart(failure)}"
+    return f"{at}, {seconds}s grace ({source}){never}"
+
+
+def format_restart(failure: NextFailure) -> str:
+    """Return whether a restart follows a kill, and whether it waits."""
+    forecast = failure.backoff
+    if forecast is None:
+        return "no restart (policy Never)"
+    window = format_age(forecast.window)
+    match forecast.waits:
+        case False if forecast.exited_at is None:
+            return "restart without back-off (no earlier exit)"
+        case False if not forecast.window:
+            return "restart without back-off (no window yet)"
+        case False:
+            return f"restart without back-off ({window} window is over)"
+        case True:
+            left = format_age(forecast.left_at_least)
+            return f"then back-off, at least {left} of {window}"
+        case None:
+            left = format_age(forecast.left_at_kill)
+            return f"back-off unless it takes {left} to stop"
+
+
+def next_failure_fields(failure: NextFailure) -> str:
+    """Return it as a plain line has it: `next-failure kill grace=30s(pod) …`."""
+    match failure.effect:
+        case FailureEffect.ON_HOLD:
+            shown = "none: on hold"
+        case FailureEffect.COUNTED:
+            shown = f"run {failure.run - 1}->{failure.run} of {failure.threshold}"
+        case FailureEffect.MUTED:
+            shown = "none: muted"
+        case FailureEffect.STAYS_NOT_READY:
+            shown = "stays not-ready"
+        case effect:
+            shown = effect.replace(" ", "-")
+    if failure.grace is not None:
+        shown += f" grace={failure.grace.seconds}s({failure.grace.source})"
+        shown += _restart_fields(failure.backoff)
+    return f"next-failure {shown}"
+
+
+def _restart_fields(forecast: BackoffForecast | None) -> str:
+    if forecast is None:
+        return " restart=never"
+    if forecast.waits is False:
+        return " backoff=none"
+    wait = "waits" if forecast.waits else "maybe"
+    return f" backoff={wait} window={format_age(forecast.window)}"

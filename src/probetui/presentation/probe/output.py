@@ -1,0 +1,82 @@
+"""What a probe printed: of one tick in full, or of the last ticks one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from probetui.engine.snapshot import ProbeSnapshot
+from probetui.kubelet.journal import TickEntry
+from probetui.kubelet.outcome import Attempt, HTTPAnswer
+from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.presentation.container.detail import Subject
+from probetui.presentation.probe.detail import last_run_line, output_text
+from probetui.presentation.text.cells import all_lines, format_bytes
+from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.trace import format_attempt_line
+
+
+def shown_tick(subject: Subject) -> TickEntry | None:
+    """Return the tick at the cursor, else the last one that probed."""
+    if subject.cursor is not None:
+        return subject.tick
+    return None if subject.probe is None else subject.probe.last_run
+
+
+def output_lines(tick: TickEntry | None, view: View) -> list[Line]:
+    """Return all that a tick's attempts said, at most the 10 KiB that are kept."""
+    if tick is None:
+        return [line(muted("not probed yet"))]
+    if not tick.attempts:
+        return [line(muted("this tick did not probe: nothing was printed"))]
+    return [
+        row
+        for number, attempt in enumerate(tick.attempts, start=1)
+        for row in _attempt(number, attempt, view)
+    ]
+
+
+def _attempt(number: int, attempt: Attempt, view: View) -> Iterator[Line]:
+    which = f"attempt {number}/{MAX_PROBE_RETRIES}  "
+    yield line(Span(which, Role.STRONG), *format_attempt_line(attempt, view))
+    text = all_lines(view.mask.text(output_text(attempt)))
+    for row in text or ["(no output)"]:
+        yield line(f"  {row}")
+    if attempt.http is not None:
+        yield from _answer(attempt.http, view)
+    yield EMPTY
+
+
+def _answer(answer: HTTPAnswer, view: View) -> Iterator[Line]:
+    """Yield the whole HTTP answer; a cluster's event has only a part of it."""
+    for redirect in answer.redirects:
+        yield line(muted("followed  "), view.safe(redirect))
+    yield line(muted("status    "), str(answer.status))
+    for header in answer.headers:
+        value = view.mask.value(header.name, header.value)
+        yield line(muted("header    "), view.safe(f"{header.name}: {value}"))
+    if answer.cut_bytes:
+        yield line(
+            muted("cut: "), f"{format_bytes(answer.cut_bytes)} of headers and redirects"
+        )
+    for index, all_line in enumerate(all_lines(view.mask.text(answer.body))):
+        yield line(muted("body      " if index == 0 else " " * 10), all_line)
+
+
+_MARGIN = "  "
+
+
+def output_blocks(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
+    """Yield every run of a probe that is in sight, the newest first."""
+    for tick in reversed(probe.history):
+        if tick.attempts:
+            yield from output_block(tick, view)
+
+
+def output_block(tick: TickEntry, view: View) -> Iterator[Line]:
+    """Yield when a probe ran, how it ended, and everything it printed."""
+    stamp = view.times.stamp(tick.started_at)
+    yield line(muted(f"probe #{tick.n}  {stamp}  "), *last_run_line(tick, view))
+    text = view.mask.text(output_text(tick.attempts[-1]))
+    for all_line in all_lines(text) or ["(no output)"]:
+        yield line(Span(f"{_MARGIN}{all_line}"))

@@ -1,0 +1,60 @@
+"""Why a connection was refused, by the sockets that listen."""
+
+from __future__ import annotations
+
+from probetui.k8s.runtime import ANYWHERE, Listeners, ListenerScope, SocketAddress
+from probetui.kubelet.journal import ListenersEntry
+
+_MOST_NAMED = 4
+"""Of the endpoints of one container; more would fill the line."""
+
+_WHO = {
+    ListenerScope.CONTAINER: "the container",
+    ListenerScope.POD: "the pod",
+    ListenerScope.MACHINE: "this machine, whose network it shares,",
+}
+
+
+def refusal_text(entry: ListenersEntry) -> str:
+    """Return why a connection was refused, in a sentence without its stop."""
+    if entry.listeners is None:
+        return f"where it listens is not known: {entry.problem}"
+    return why_refused(entry.refused_at, entry.listeners)
+
+
+def as_sentence(words: str) -> str:
+    """Return words that are one as a sentence with its stop."""
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def why_refused(refused_at: SocketAddress, listeners: Listeners) -> str:
+    """Return the same of what was found just now."""
+    port = refused_at.port
+    on_port = [endpoint for endpoint in listeners.endpoints if endpoint.port == port]
+    who = _WHO[listeners.extent]
+    if any(_reaches(endpoint, refused_at) for endpoint in on_port):
+        return (
+            f"{who} listens on {_named(on_port)} now: it started since, or did not "
+            "accept the connection"
+        )
+    if on_port:
+        return (
+            f"{who} listens on {_named(on_port)} only; the probe connects to "
+            f"{refused_at.address}, so it is refused"
+        )
+    if listeners.extent is ListenerScope.MACHINE:
+        return f"nothing on this machine, whose network it shares, listens on {port}"
+    if listeners.endpoints:
+        elsewhere = _named(listeners.endpoints)
+        return f"nothing listens on {port}; {who} listens on {elsewhere}"
+    return f"nothing listens on {port}: {who} listens on no port at all"
+
+
+def _reaches(listener: SocketAddress, there: SocketAddress) -> bool:
+    return listener.address in ANYWHERE or listener.address == there.address
+
+
+def _named(endpoints: tuple[SocketAddress, ...] | list[SocketAddress]) -> str:
+    named = ", ".join(str(endpoint) for endpoint in endpoints[:_MOST_NAMED])
+    more = len(endpoints) - _MOST_NAMED
+    return f"{named} and {more} more" if more > 0 else named

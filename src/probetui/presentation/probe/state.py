@@ -1,0 +1,261 @@
+"""The state of one probe: gauge, table cell, badge, settings in short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from probetui.durations import format_age, format_countdown, format_duration
+from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    Probe,
+    ProbeType,
+    TCPSocketAction,
+)
+from probetui.kubelet.journal import Skip
+from probetui.kubelet.outcome import Result
+from probetui.presentation.text.spans import Line, Role, Span, line, muted, text_of
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.marks import MarkSet, result_mark
+
+MOST_PLACES = 10
+"""A gauge has a place for each count up to here; above it is a number."""
+
+PLACES_IN_A_TABLE = 3
+_CELLS_IN_A_TABLE = 8
+
+_SECOND = timedelta(seconds=1)
+_WAITS_FOR_STARTUP = {Skip.NOT_STARTED, Skip.ALREADY_STARTED}
+
+
+def threshold(probe: ProbeSnapshot, result: Result) -> int:
+    """Return how many equal results in a row make `result` stored."""
+    if result is Result.FAILURE:
+        return probe.probe.failure_threshold
+    return probe.probe.success_threshold
+
+
+def is_running_towards_change(probe: ProbeSnapshot) -> bool:
+    """Tell whether the run goes on towards a result other than the stored one."""
+    return probe.result_run > 0 and probe.last_result is not probe.stored_result
+
+
+def run_gauge(probe: ProbeSnapshot, marks: MarkSet, places: int = MOST_PLACES) -> Line:
+    """Return the run against its threshold: `✗✗· 2/3`, `✗ 4/30`, or a bare mark.
+
+    It shows the run towards another result than the stored one; a run that agrees
+    with it is the bare mark.
+    """
+    if probe.last_run is None:
+        return line(muted(marks.empty))
+    if not is_running_towards_change(probe):
+        return (result_mark(probe.stored_result, marks),)
+    run, most = probe.result_run, threshold(probe, probe.last_result)
+    mark = result_mark(probe.last_result, marks)
+    count = Span(f" {run}/{most}", mark.role)
+    if most > places:
+        return (mark, count)
+    rest = muted(marks.empty * max(most - run, 0))
+    return line(mark._replace(text=mark.text * min(run, most)), rest, count)
+
+
+def run_bar(probe: ProbeSnapshot, marks: MarkSet, width: int) -> Line:
+    """Return how far the run towards a change is, as a bar; empty if there is none."""
+    if not is_running_towards_change(probe):
+        return line(muted(marks.bar_empty * width))
+    most = max(threshold(probe, probe.last_result), 1)
+    filled = min(probe.result_run * width // most, width)
+    role = result_mark(probe.last_result, marks).role
+    return line(
+        Span(marks.bar * filled, role), muted(marks.bar_empty * (width - filled))
+    )
+
+
+def probe_cell(
+    probe: ProbeSnapshot | None, view: View, *, is_over: bool = False
+) -> Line:
+    """Return a probe in the eight cells that a table has for it.
+
+    `is_over` is a container that has ended: a worker that is not there will not come.
+    """
+    if probe is None:
+        return line(muted("-"))
+    marks = override_marks(probe)
+    room = _CELLS_IN_A_TABLE - len(text_of(marks))
+    if not probe.worker_alive:
+        has_left = is_over or probe.ticks
+        return line(muted("ended" if has_left else view.marks.empty), *marks)
+    return (*_cell(probe, view, room), *marks)
+
+
+def _cell(probe: ProbeSnapshot, view: View, room: int) -> Line:
+    if is_startup_done(probe):
+        return line(Span(f"{view.marks.success} done", Role.SUCCESS))
+    if probe.on_hold:
+        return line(Span(view.marks.failure, Role.ERROR), " ", Span("hold", Role.HOLD))
+    match probe.upcoming_skip:
+        case Skip.NOT_STARTED | Skip.ALREADY_STARTED:
+            return line(muted("gated"))
+        case Skip.INITIAL_DELAY:
+            left = _delay_left(probe, view.now)
+            words = f"delay {left}"
+            return line(muted(words if len(words) <= room else f"d {left}"))
+        case Skip.NOT_RUNNING:
+            return line(muted("down"))
+        case Skip.NO_STATUS | Skip.CONTAINER_MISSING:
+            return line(muted(view.marks.empty))
+        case _:
+            shown = run_gauge(probe, view.marks, PLACES_IN_A_TABLE)
+            is_long = len(text_of(shown)) > room
+            return run_gauge(probe, view.marks, 0) if is_long else shown
+
+
+def is_startup_done(probe: ProbeSnapshot) -> bool:
+    """Tell whether this is a startup probe that has succeeded for its container."""
+    return (
+        probe.key.probe_type is ProbeType.STARTUP
+        and probe.stored_result is Result.SUCCESS
+    )
+
+
+def probe_badge(probe: ProbeSnapshot, container: ContainerSnapshot, view: View) -> Span:
+    """Return the one thing about a probe that matters most now.
+
+    The first that applies of: paused, in flight, on hold, back-off, waiting for
+    startup, initial delay, next tick.
+    """
+    backoff = container.backoff
+    if view.is_paused:
+        return Span("PAUSED", Role.WARNING)
+    if probe.in_flight_since is not None:
+        spent = format_countdown(view.now - probe.in_flight_since)
+        limit = probe.probe.timeout_seconds
+        return Span(f"IN FLIGHT {spent} of {limit}s", Role.ACCENT)
+    if not probe.worker_alive:
+        return muted("NOT PROBED")
+    if probe.on_hold:
+        return Span("ON HOLD", Role.HOLD)
+    if backoff is not None and backoff.until is not None:
+        return Span(f"BACK-OFF {_until(backoff.until, view.now)}", Role.ERROR)
+    if probe.upcoming_skip in _WAITS_FOR_STARTUP:
+        return Span("WAITING FOR STARTUP", Role.WARNING)
+    if probe.upcoming_skip is Skip.INITIAL_DELAY:
+        return Span(f"DELAY {_delay_left(probe, view.now)}", Role.WARNING)
+    if probe.next_tick_at is None:
+        return muted("NO TICK")
+    when = "due"
+    if probe.next_tick_at > view.now:
+        when = format_countdown(probe.next_tick_at - view.now)
+    return Span(f"NEXT {when}", Role.STRONG)
+
+
+def probe_state_word(probe: ProbeSnapshot) -> str:
+    """Return what keeps a probe from probing, or what failed last; else nothing."""
+    if not probe.worker_alive:
+        return ""
+    if is_startup_done(probe):
+        return "done"
+    if probe.on_hold:
+        return "on hold"
+    match probe.upcoming_skip:
+        case Skip.NOT_STARTED:
+            return "gated by startup"
+        case Skip.INITIAL_DELAY:
+            return "initial delay"
+        case Skip.NOT_RUNNING:
+            return "not running"
+        case _ if probe.last_run is not None and probe.last_result is Result.FAILURE:
+            return "failing"
+        case _:
+            return ""
+
+
+def override_spans(probe: ProbeSnapshot) -> Line:
+    """Return what people have chosen for a probe, in words: `MUTED`, `INJECTED 2`."""
+    words = []
+    if probe.muted:
+        words.append("MUTED")
+    if probe.injections:
+        words.append(f"INJECTED {len(probe.injections)}")
+    if probe.delay:
+        words.append(f"DELAYED {format_duration(probe.delay)}")
+    if probe.manifest_probe is not None:
+        words.append("EDITED")
+    return tuple(Span(word, Role.ACCENT) for word in words)
+
+
+def override_marks(probe: ProbeSnapshot) -> Line:
+    """Return the same in one character each, for a table: `M`, `*`, `D`, `E`."""
+    marks = "M" if probe.muted else ""
+    marks += "*" if probe.injections else ""
+    marks += "D" if probe.delay else ""
+    marks += "E" if probe.manifest_probe is not None else ""
+    return line(Span(marks, Role.ACCENT))
+
+
+def _until(end: datetime, now: datetime) -> str:
+    """Return what is left of a wait; then the kubelet waits for the pod's next sync."""
+    return format_countdown(end - now) if end > now else "over, waits for sync"
+
+
+def next_tick(probes: Iterable[ProbeSnapshot]) -> ProbeSnapshot | None:
+    """Return the probe whose tick comes next, preferring ticks that will probe."""
+    ticking = [probe for probe in probes if probe.next_tick_at is not None]
+    probing = [snapshot for snapshot in ticking if snapshot.upcoming_skip is None]
+    return min(probing or ticking, key=_next_tick_at, default=None)
+
+
+def _next_tick_at(probe: ProbeSnapshot) -> datetime:
+    assert probe.next_tick_at is not None  # noqa: S101  # chosen by it, just above
+    return probe.next_tick_at
+
+
+def format_handler(probe: Probe, view: View) -> str:
+    """Return what a probe does: `exec cat /tmp/healthy`, `http GET :8080/ready`."""
+    return view.safe(handler_text(probe))
+
+
+def handler_text(probe: Probe) -> str:
+    """Return the same as it stands in the manifest, not yet made safe."""
+    match probe.handler:
+        case ExecAction(command):
+            return f"exec {' '.join(command)}"
+        case HTTPGetAction(port, path, host, scheme):
+            return f"{scheme.lower()} GET {host}:{port}{path}"
+        case TCPSocketAction(port, host):
+            return f"tcp {host}:{port}"
+        case GRPCAction(port, service):
+            return f"grpc :{port} {service}".rstrip()
+        case None:
+            return "no handler"
+
+
+def format_timing(probe: Probe) -> str:
+    """Return the timing in full: `period 5s  timeout 1s  delay 5s  failures 3`."""
+    words = f"period {probe.period_seconds}s  timeout {probe.timeout_seconds}s"
+    words += f"  delay {probe.initial_delay_seconds}s"
+    words += f"  failures {probe.failure_threshold}"
+    if probe.success_threshold > 1:
+        words += f"  successes {probe.success_threshold}"
+    return words
+
+
+def format_timing_briefly(probe: Probe) -> str:
+    """Return the timing in short: `p5 t1 f3 d5`."""
+    words = f"p{probe.period_seconds} t{probe.timeout_seconds}"
+    words += f" f{probe.failure_threshold}"
+    if probe.success_threshold > 1:
+        words += f" s{probe.success_threshold}"
+    if probe.initial_delay_seconds:
+        words += f" d{probe.initial_delay_seconds}"
+    return words
+
+
+def _delay_left(probe: ProbeSnapshot, now: datetime) -> str:
+    """Return what is left of the initial delay in whole seconds, rounded up."""
+    if probe.delay_until is None:
+        return f"{probe.probe.initial_delay_seconds}s"
+    return format_age(-((now - probe.delay_until) // _SECOND) * _SECOND)

@@ -1,0 +1,305 @@
+"""The step pane: what is due next, and what the last step changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from probetui.durations import format_countdown, format_duration, format_stopwatch
+from probetui.engine.snapshot import (
+    ContainerSnapshot,
+    PodSnapshot,
+    ProbeSnapshot,
+    Snapshot,
+    Upcoming,
+    UpcomingKind,
+)
+from probetui.k8s.probe import ProbeKey
+from probetui.kubelet.journal import EventEntry, JournalEntry
+from probetui.presentation.container.table import object_name
+from probetui.presentation.probe.state import format_handler, threshold
+from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
+from probetui.presentation.text.view import View
+
+NOTHING_YET = "no step yet: . runs the next tick, S runs to the next change"
+
+_WORDS = {
+    UpcomingKind.HELD_RESULT: "held back",
+    UpcomingKind.TRIGGER: "trigger",
+    UpcomingKind.TICK: "tick",
+    UpcomingKind.DELAY_OVER: "delay over",
+    UpcomingKind.BACKOFF_OVER: "back-off",
+    UpcomingKind.GRACE_OVER: "grace over",
+    UpcomingKind.RESYNC: "resync",
+}
+_WIDEST = max(map(len, _WORDS.values()))
+_NAME_CELLS, _MOST_NAME_CELLS = 16, 30
+_TYPE_CELLS = 10
+_LABEL_CELLS = 16
+_VALUE_CELLS = 18
+_NO_BACKOFF = "none"
+
+
+def queue_lines(
+    snapshot: Snapshot, names: Mapping[str, str], view: View
+) -> Iterator[Line]:
+    """Yield what comes next, in order; the first step is marked.
+
+    `names` says what to call each pod, by UID.
+    """
+    first_step = next(
+        (upcoming for upcoming in snapshot.upcoming if upcoming.is_step), None
+    )
+    longest = max(
+        (len(_name(upcoming, names, view)) for upcoming in snapshot.upcoming), default=0
+    )
+    name_cells = min(max(longest + 1, _NAME_CELLS), _MOST_NAME_CELLS)
+    for upcoming in snapshot.upcoming:
+        is_next = upcoming is first_step
+        yield line(
+            Span("> " if is_next else "  ", Role.ACCENT),
+            f"{_ahead(upcoming, view):>7}  {_clock(upcoming, snapshot, view)}  ",
+            _fixed(_name(upcoming, names, view), name_cells),
+            _fixed((upcoming.probe_type or "").lower(), _TYPE_CELLS),
+            Span(f"{_WORDS[upcoming.what]:<{_WIDEST}}  ", _role(upcoming)),
+            muted(_what(upcoming, snapshot, view)),
+        )
+
+
+def stop_line(snapshot: Snapshot) -> Line:
+    """Return who paused, in short; empty while nobody did."""
+    if snapshot.is_running_to_change:
+        return line(Span("running to a change", Role.WARNING))
+    if not snapshot.is_paused:
+        return EMPTY
+    if snapshot.stopped_by is None:
+        return line(muted("paused by hand"))
+    return line(Span("stopped", Role.WARNING))
+
+
+class StepChange(NamedTuple):
+    """One thing that a step may have changed, before and after."""
+
+    name: str
+    before: str
+    after: str
+
+
+def step_lines(
+    snapshot: Snapshot,
+    journal: Sequence[JournalEntry],
+    names: Mapping[str, str],
+    view: View,
+) -> Iterator[Line]:
+    """Yield what the last step, or run to a change, did to what it was about.
+
+    `journal` has at least the newest entries; those since the step tell its events.
+    """
+    step = snapshot.last_step
+    if step is None:
+        yield line(muted(NOTHING_YET))
+        return
+    keys = (step.key,) if step.key else changed_probes(step.pods, snapshot.pods)
+    if not keys:
+        yield line(muted("nothing has changed yet"))
+        return
+    for key in keys:
+        if len(keys) > 1:
+            yield _subject(key, names, view)
+        before, after = find_probe(step.pods, key), find_probe(snapshot.pods, key)
+        if before is not None and after is not None:
+            yield from (_change_line(change) for change in step_changes(before, after))
+    events = [
+        view.safe(upcoming)
+        for upcoming in _events_since(journal, step.sequence, set(keys))
+    ]
+    for label, text in zip_longest(("events",), events or ["none"], fillvalue=""):
+        nothing = "-" if label else ""
+        yield line(
+            muted(label.ljust(_LABEL_CELLS)),
+            nothing.ljust(_VALUE_CELLS),
+            muted(" -> "),
+            text,
+        )
+
+
+def step_subject(snapshot: Snapshot, names: Mapping[str, str], view: View) -> Line:
+    """Return the probe that the last step was about; empty if not exactly one was."""
+    step = snapshot.last_step
+    if step is None:
+        return EMPTY
+    keys = (step.key,) if step.key else changed_probes(step.pods, snapshot.pods)
+    return _subject(keys[0], names, view) if len(keys) == 1 else EMPTY
+
+
+def _subject(key: ProbeKey, names: Mapping[str, str], view: View) -> Line:
+    name = view.safe(object_name(names, key.pod_uid, key.container_name))
+    return line(name, f" {key.probe_type.lower()}")
+
+
+def step_changes(before: SteppedProbe, after: SteppedProbe) -> Iterator[StepChange]:
+    """Yield the state of a probe and its container, before and after."""
+    yield StepChange("result run", _run(before.probe), _run(after.probe))
+    yield StepChange("stored result", _stored(before.probe), _stored(after.probe))
+    yield StepChange("on hold", _yes(before.probe.on_hold), _yes(after.probe.on_hold))
+    yield StepChange(
+        "ready / started", _flags(before.container), _flags(after.container)
+    )
+    yield StepChange(
+        "restart count", _restarts(before.container), _restarts(after.container)
+    )
+    backoff = StepChange(
+        "back-off", _backoff(before.container), _backoff(after.container)
+    )
+    if {backoff.before, backoff.after} != {_NO_BACKOFF}:
+        yield backoff
+
+
+class SteppedProbe(NamedTuple):
+    """A container and one of its probes, as they stood at one moment."""
+
+    container: ContainerSnapshot
+    probe: ProbeSnapshot
+
+
+def find_probe(pods: Iterable[PodSnapshot], key: ProbeKey) -> SteppedProbe | None:
+    """Return a probe and its container among some pods, None if it is not there."""
+    for pod in pods:
+        if pod.pod.uid == key.pod_uid:
+            for container in pod.containers:
+                for probe in container.probes:
+                    if probe.key == key:
+                        return SteppedProbe(container, probe)
+    return None
+
+
+def changed_probes(
+    before: Iterable[PodSnapshot], after: Iterable[PodSnapshot]
+) -> tuple[ProbeKey, ...]:
+    """Return the probes of which something that matters has changed."""
+    known = {snapshot.pod.uid: snapshot for snapshot in before}
+    found = []
+    for pod in after:
+        earlier = known.get(pod.pod.uid)
+        if earlier is None or earlier is pod:
+            continue
+        for container in pod.containers:
+            for probe in container.probes:
+                was = find_probe((earlier,), probe.key)
+                now = SteppedProbe(container, probe)
+                if was is not None and _differ(was, now):
+                    found.append(probe.key)
+    return tuple(found)
+
+
+def _differ(before: SteppedProbe, after: SteppedProbe) -> bool:
+    return any(
+        change.before != change.after
+        for change in step_changes(before, after)
+        if change.name != "result run"
+    )
+
+
+def _change_line(change: StepChange) -> Line:
+    is_same = change.before == change.after
+    return line(
+        muted(change.name.ljust(_LABEL_CELLS)),
+        change.before.ljust(_VALUE_CELLS),
+        muted(" -> "),
+        Span(change.after, Role.PLAIN if is_same else Role.ACCENT),
+        muted("  unchanged" if is_same else ""),
+    )
+
+
+def _events_since(
+    journal: Sequence[JournalEntry], sequence: int, keys: set[ProbeKey]
+) -> Iterator[str]:
+    containers = {key[:2] for key in keys}
+    for entry in journal:
+        if entry.sequence <= sequence or not isinstance(entry, EventEntry):
+            continue
+        event = entry.event
+        if (event.pod_uid, event.container_name) in containers:
+            yield f"{event.type} {event.reason}  {event.message}"
+
+
+def _ahead(upcoming: Upcoming, view: View) -> str:
+    return (
+        "now"
+        if upcoming.at <= view.now
+        else f"+{format_countdown(upcoming.at - view.now)}"
+    )
+
+
+def _clock(upcoming: Upcoming, snapshot: Snapshot, view: View) -> str:
+    """Return when it comes, by the clock that the header shows."""
+    if snapshot.playback is not None:
+        return format_stopwatch(upcoming.at - snapshot.started_at)
+    return view.times.clock(upcoming.at)
+
+
+def _name(upcoming: Upcoming, names: Mapping[str, str], view: View) -> str:
+    return view.safe(object_name(names, upcoming.pod_uid, upcoming.container_name))
+
+
+def _role(upcoming: Upcoming) -> Role:
+    if upcoming.what is UpcomingKind.HELD_RESULT:
+        return Role.KILL
+    return Role.PLAIN if upcoming.is_step else Role.MUTED
+
+
+def _what(upcoming: Upcoming, snapshot: Snapshot, view: View) -> str:
+    """Return what a tick would do: probe, with what, or skip, and why."""
+    if upcoming.probe_type is None or not upcoming.is_step:
+        return ""
+    key = ProbeKey(upcoming.pod_uid, upcoming.container_name, upcoming.probe_type)
+    found = find_probe(snapshot.pods, key)
+    if found is None:
+        return ""
+    probe = found.probe
+    if upcoming.what is UpcomingKind.HELD_RESULT:
+        return "a failure that would kill"
+    if probe.upcoming_skip is not None:
+        return f"will be skipped: {probe.upcoming_skip.replace('-', ' ')}"
+    if probe.injections:
+        return f"injected: {probe.injections[0]}"
+    late = f", answered {format_duration(probe.delay)} late" if probe.delay else ""
+    return f"{format_handler(probe.probe, view)}{late}"
+
+
+def _fixed(text: str, cells: int) -> str:
+    return f"{text[: cells - 1]:<{cells}}"
+
+
+def _run(probe: ProbeSnapshot) -> str:
+    if not probe.result_run:
+        return "-"
+    run, limit = probe.result_run, threshold(probe, probe.last_result)
+    counted = f"{run} of {limit}" if run <= limit else f"{run}"
+    return f"{probe.last_result.name.lower()} {counted}"
+
+
+def _stored(probe: ProbeSnapshot) -> str:
+    return "none" if probe.stored_result is None else str(probe.stored_result)
+
+
+def _yes(flag: bool) -> str:  # noqa: FBT001  # the flag is the thing to be said
+    return "yes" if flag else "no"
+
+
+def _flags(container: ContainerSnapshot) -> str:
+    status = container.status
+    if status is None:
+        return "no / no"
+    return f"{_yes(status.ready)} / {_yes(bool(status.started))}"
+
+
+def _restarts(container: ContainerSnapshot) -> str:
+    return "-" if container.status is None else str(container.status.restart_count)
+
+
+def _backoff(container: ContainerSnapshot) -> str:
+    backoff = container.backoff
+    waits = backoff is not None and backoff.until is not None
+    return "waits" if waits else _NO_BACKOFF

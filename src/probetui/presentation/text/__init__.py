@@ -1,0 +1,1 @@
+"""Text for terminals: spans, times, cells, filters."""

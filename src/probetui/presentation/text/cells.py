@@ -1,0 +1,63 @@
+"""Text from outside and numbers of bytes, as cells of a terminal show them.
+
+Spaces stay spaces and line breaks are marked; the rest is made safe by `safe_text`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from probetui.safe_text import safe_line
+
+NEWLINE = "⏎"
+_TAB = "    "
+LONGEST_TEXT = 12_000
+"""Characters of one text that are shown: above the 10 KiB that a probe keeps."""
+
+_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+
+
+def one_line(text: str, *, newline: str = NEWLINE, limit: int = LONGEST_TEXT) -> str:
+    """Return the text on one line; line breaks inside it become `newline`.
+
+    Line breaks at the end are dropped. At most `limit` characters are used.
+    """
+    text = text[:limit].rstrip("\r\n")
+    if text.isascii() and text.isprintable():
+        return text
+    text = text.replace("\r\n", "\n").replace("\n", newline)
+    return _visible(text)
+
+
+def all_lines(text: str, *, limit: int = LONGEST_TEXT) -> list[str]:
+    """Return the text's lines, each made harmless; none for an empty text."""
+    text = text[:limit].rstrip("\r\n")
+    if not text:
+        return []
+    return [_visible(part) for part in text.replace("\r\n", "\n").split("\n")]
+
+
+def _visible(text: str) -> str:
+    return safe_line(_SPACES.sub(" ", text.replace("\t", _TAB)), limit=None)
+
+
+_STEP = 1000
+_TEN = 10
+_UNITS = ("kB", "MB", "GB", "TB")
+
+
+def format_bytes(count: int) -> str:
+    """Return a number of bytes as Docker prints it: `512B`, `1.9MB`, `64MB`, `1.2GB`.
+
+    Below ten of a unit there is one decimal.
+    """
+    if count < _STEP:
+        return f"{count}B"
+    tenths, unit = count * _TEN, ""
+    for unit in _UNITS:  # noqa: B007  # the last one is wanted
+        tenths //= _STEP
+        if tenths < _STEP * _TEN:
+            break
+    if tenths < _TEN * _TEN:
+        return f"{tenths // _TEN}.{tenths % _TEN}{unit}"
+    return f"{tenths // _TEN}{unit}"

@@ -1,0 +1,1 @@
+"""One tick: its mark, its report, its trace, why it did what it did."""

@@ -1,0 +1,287 @@
+"""What one tick did, what it led to, and what a cluster shows of it: one view model.
+
+The event log, the trace, `why`, the detail and the step pane all take their words from
+here. Plain lines and JSON write the journal's own values instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from probetui.analysis.timeline import is_warning
+from probetui.kubelet.journal import Exit, Gate, Skip, TickAction, TickEntry
+from probetui.kubelet.outcome import ProbeOutcome, Result
+from probetui.kubelet.prober.prober import judge_outcome
+from probetui.presentation.text.spans import Role
+
+STEP = " -> "
+
+
+class SkipText(NamedTuple):
+    """Why a tick did not probe, and what ends that."""
+
+    reason: str
+    resumes: str
+
+
+SKIPS: Mapping[Skip, SkipText] = {
+    Skip.NO_STATUS: SkipText(
+        "the pod has no status yet", "once the kubelet has computed the pod's status"
+    ),
+    Skip.CONTAINER_MISSING: SkipText(
+        "there is no container yet", "once the container has been created"
+    ),
+    Skip.ON_HOLD: SkipText(
+        "on hold until the container has restarted",
+        "when a tick sees a new container ID; nothing but a restart ends the hold",
+    ),
+    Skip.NOT_RUNNING: SkipText(
+        "container not running, stored result set to Failure",
+        "once a container runs; until then the stored result is Failure",
+    ),
+    Skip.INITIAL_DELAY: SkipText(
+        "initial delay", "after the delay, in whole seconds from the container's start"
+    ),
+    Skip.NOT_STARTED: SkipText(
+        "waiting for the startup probe to succeed",
+        "once the startup probe has succeeded",
+    ),
+    Skip.ALREADY_STARTED: SkipText(
+        "startup has succeeded, the probe is done",
+        "never for this container: a startup probe succeeds only once",
+    ),
+}
+_LAST_TICK = {
+    Exit.POD_ENDED: "the pod has terminated",
+    Exit.CONTAINER_WILL_NOT_RESTART: "the container has terminated for good",
+    Exit.POD_DELETED: "the pod is being deleted",
+    Exit.STOPPED: "the worker was stopped",
+}
+
+
+class TickVerdict(StrEnum):
+    """How far the result of a tick got."""
+
+    NOT_PROBED = "not probed"
+    NOT_COUNTED = "not counted"
+    IGNORED = "ignored"
+    UNCHANGED = "no change"
+    MUTED = "muted"
+    WATCH_ONLY = "watch only"
+    ACTED = "acted"
+
+
+class Effect(NamedTuple):
+    """What an action does to the container, and how much it matters."""
+
+    text: str
+    role: Role = Role.PLAIN
+
+
+_EFFECTS: Mapping[TickAction, Effect] = {
+    TickAction.NONE: Effect("none"),
+    TickAction.DISCARDED: Effect("none: an error is not counted"),
+    TickAction.KILL: Effect("container killed, probe on hold", Role.KILL),
+    TickAction.WOULD_KILL: Effect("container would be killed", Role.KILL),
+    TickAction.READY: Effect("container ready", Role.SUCCESS),
+    TickAction.NOT_READY: Effect("container not ready", Role.WARNING),
+    TickAction.STARTED: Effect("container started", Role.SUCCESS),
+    TickAction.MUTED: Effect("muted: result not stored, no action", Role.ACCENT),
+}
+_HOLD_RELEASED = Effect("hold released by a new container ID")
+
+
+class TickEvent(NamedTuple):
+    """The Warning event of a tick."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TickReport:
+    """A tick in words; build it with `report_tick`.
+
+    Attributes:
+        verdict: how far its result got.
+        counted: `failure 2 of 3 in a row`, empty where nothing was counted.
+        result: what the stored result became or stayed: `stored result stays Success`.
+        effect: what it did to the container.
+        summary: why it did what it did, in one line.
+        event: what a cluster records of it, None if nothing.
+        cluster: what somebody in front of a cluster gets to see.
+    """
+
+    tick: TickEntry
+    verdict: TickVerdict
+    counted: str
+    result: str
+    effect: Effect
+    summary: str
+    event: TickEvent | None
+    cluster: str
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether anything but counting came of it."""
+        return self.tick.action is not TickAction.NONE or self.effect is _HOLD_RELEASED
+
+    @property
+    def note(self) -> str:
+        """The verdict beside an event: `2/3 ignored`, `3/3 acted, injected`."""
+        tick = self.tick
+        overridden = ", injected" if tick.injected else ""
+        overridden += ", delayed" if tick.delay else ""
+        if self.verdict is TickVerdict.NOT_COUNTED:
+            return f"{self.verdict}{overridden}"
+        return f"{tick.run}/{tick.threshold} {self.verdict}{overridden}"
+
+    @property
+    def steps(self) -> str:
+        """How far the result got, step by step on one line.
+
+        `acted: run 3 of 3 -> stored result Failure -> container killed, probe on hold`.
+        """
+        match self.verdict:
+            case TickVerdict.NOT_PROBED:
+                return self.summary
+            case TickVerdict.NOT_COUNTED:
+                attempts = len(self.tick.attempts)
+                steps = [f"error after {attempts} attempts", self.result]
+            case _:
+                run = f"run {self.tick.run} of {self.tick.threshold}"
+                steps = [run, self.result]
+        if self.verdict in {TickVerdict.ACTED, TickVerdict.WATCH_ONLY}:
+            steps.append(self.effect.text)
+        return f"{self.verdict}: {STEP.join(steps)}"
+
+
+def report_tick(tick: TickEntry) -> TickReport:
+    """Return what a tick did and what it led to, in words."""
+    verdict = _verdict(tick)
+    effect = _effect(tick)
+    event = tick_event(tick)
+    return TickReport(
+        tick,
+        verdict,
+        counted=_counted(tick),
+        result=_stored_result(tick, verdict),
+        effect=effect,
+        summary=_summary(tick, verdict, effect),
+        event=event,
+        cluster=_cluster_text(tick),
+    )
+
+
+def tick_event(tick: TickEntry) -> TickEvent | None:
+    """Return reason and message of the event that a tick makes, None if none."""
+    if not tick.attempts:
+        return None
+    outcome = ProbeOutcome(tick.attempts, tick.started_at)
+    judged = judge_outcome(tick.key.probe_type, outcome)
+    if judged.reason is None or judged.message is None:
+        return None
+    return TickEvent(judged.reason, judged.message)
+
+
+def blocking_gate(tick: TickEntry) -> Gate | None:
+    """Return the question that kept a tick from probing, None if it probed."""
+    if (tick.skip is None and tick.exit is None) or not tick.gates:
+        return None
+    return tick.gates[-1]
+
+
+def _verdict(tick: TickEntry) -> TickVerdict:
+    if tick.skip is not None or tick.exit is not None:
+        return TickVerdict.NOT_PROBED
+    if tick.result is None:
+        return TickVerdict.NOT_COUNTED
+    if tick.run < tick.threshold:
+        return TickVerdict.IGNORED
+    match tick.action:
+        case TickAction.NONE:
+            return TickVerdict.UNCHANGED
+        case TickAction.MUTED:
+            return TickVerdict.MUTED
+        case TickAction.WOULD_KILL:
+            return TickVerdict.WATCH_ONLY
+        case _:
+            return TickVerdict.ACTED
+
+
+def _counted(tick: TickEntry) -> str:
+    if tick.result is None:
+        return ""
+    word = "failure" if tick.result is Result.FAILURE else "success"
+    if is_warning(tick):
+        word = "success (with a warning)"
+    if tick.run > tick.threshold:
+        return f"{word} {tick.run} in a row, threshold {tick.threshold}"
+    return f"{word} {tick.run} of {tick.threshold} in a row"
+
+
+def _stored_result(tick: TickEntry, verdict: TickVerdict) -> str:
+    match verdict:
+        case TickVerdict.NOT_COUNTED:
+            return "run and stored result unchanged"
+        case TickVerdict.MUTED:
+            return "result not stored"
+        case TickVerdict.ACTED | TickVerdict.WATCH_ONLY:
+            return f"stored result {tick.result}"
+        case _:
+            stays = "none" if tick.stored_before is None else str(tick.stored_before)
+            return f"stored result stays {stays}"
+
+
+def _effect(tick: TickEntry) -> Effect:
+    if tick.action is TickAction.NONE and tick.hold_before and not tick.hold_after:
+        return _HOLD_RELEASED
+    return _EFFECTS[tick.action]
+
+
+def _summary(tick: TickEntry, verdict: TickVerdict, effect: Effect) -> str:
+    if tick.skip is not None:
+        delay = ""
+        if tick.skip is Skip.INITIAL_DELAY:
+            delay = f", {_gate_value(tick, 'initial delay')}"
+        return f"skipped: {SKIPS[tick.skip].reason}{delay}"
+    if tick.exit is not None:
+        return f"last tick: {_LAST_TICK[tick.exit]}"
+    if verdict is TickVerdict.NOT_COUNTED:
+        return f"error after {len(tick.attempts)} attempts, not counted"
+    run = f"run {tick.run - 1}->{tick.run}" if tick.run > 1 else "run starts at 1"
+    if verdict is TickVerdict.IGNORED:
+        return f"probed: {run}, below threshold {tick.threshold}, no action"
+    if verdict is TickVerdict.UNCHANGED:
+        return f"probed: {run}, stored result is {tick.result} already"
+    only = f" ({verdict})" if verdict is TickVerdict.WATCH_ONLY else ""
+    return f"probed: {run}, threshold {tick.threshold} reached: {effect.text}{only}"
+
+
+def _gate_value(tick: TickEntry, name: str) -> str:
+    return next((gate.value for gate in tick.gates if gate.name == name), "not over")
+
+
+def _cluster_text(tick: TickEntry) -> str:
+    if tick.skip is not None or tick.exit is not None:
+        return "no event, no log line (the probe did not run)"
+    if tick.result is None:
+        return "an Unhealthy event, as for a failure, although an error is not counted"
+    if is_warning(tick):
+        return "a ProbeWarning event; the result counts as success"
+    if tick.result is Result.SUCCESS:
+        changes = {
+            TickAction.READY: "the container as ready; ",
+            TickAction.STARTED: "the container as started; ",
+        }
+        return f"{changes.get(tick.action, '')}no event (a success makes none)"
+    if tick.action in {TickAction.KILL, TickAction.WOULD_KILL}:
+        return "this event, then Killing; not how many failures there were"
+    if tick.action is TickAction.NOT_READY:
+        return "this event, and the container as not ready"
+    if tick.threshold == 1:
+        return "this event"
+    return f"the same event for failure 1 and failure {tick.threshold}"

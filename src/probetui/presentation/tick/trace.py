@@ -1,0 +1,414 @@
+"""The trace of one tick: the gates it went through, and what it led to.
+
+In two columns where there is room, else in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from probetui.analysis.timing import kill_grace_period
+from probetui.durations import format_countdown, format_duration
+from probetui.k8s.pod import Pod
+from probetui.k8s.status import ContainerStatus, Running
+from probetui.kubelet.journal import Gate, Skip, TickAction, TickEntry, Trigger
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.presentation.container.detail import Subject, subject_command
+from probetui.presentation.container.exits import first_signal_text
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+    text_of,
+)
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.marks import mark_span
+from probetui.presentation.tick.report import (
+    SKIPS,
+    TickEvent,
+    blocking_gate,
+    report_tick,
+)
+
+_SECOND = timedelta(seconds=1)
+TWO_COLUMNS = 100
+"""Cells from which on the questions of a tick stand side by side."""
+
+_LABEL = 22
+_NARROW_LABEL = 15
+_ANSWER = 4
+_PASSED = {
+    "pod status known": "pod known",
+    "phase": "phase {}",
+    "on hold": "not on hold",
+    "container running": "running",
+    "pod being deleted": "not being deleted",
+    "initial delay": "delay {}",
+}
+"""What there is to say of a question that was passed; of others the answer."""
+_LONG_AGO = "this tick is too old: only its mark is kept"
+_TRIGGERS = {
+    Trigger.READINESS: "early: the container is not ready",
+    Trigger.USER: "requested by a user",
+}
+
+
+class TraceRow(NamedTuple):
+    """One line of the trace; `passed` is set for a question that a tick asked.
+
+    What is no news is as it mostly is: nothing changed.
+    """
+
+    label: str
+    words: Line
+    passed: bool | None = None
+    is_news: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TickTrace:
+    """A tick's questions in the kubelet's order, and then what it did."""
+
+    gates: tuple[TraceRow, ...]
+    facts: tuple[TraceRow, ...]
+
+
+def trace_title(tick: TickEntry, view: View) -> Line:
+    """Return which tick it is: number, time, and what made it happen."""
+    trigger = tick.trigger if tick.trigger is not Trigger.READINESS else "readiness"
+    return line(
+        strong(f"tick #{tick.n}"),
+        f" {view.times.stamp(tick.started_at)} ",
+        mark_span(tick, view.marks),
+        muted(f" {trigger}"),
+    )
+
+
+def build_trace(
+    tick: TickEntry,
+    pod: Pod | None,
+    next_at: datetime | None,
+    view: View,
+    *,
+    ticks_lost: int = 0,
+    started_at: datetime | None = None,
+) -> TickTrace:
+    """Return everything about a tick.
+
+    Without the `pod`, the grace period of a kill is left out. `next_at` is when the
+    tick after it was or will be due, None if that is not known; `ticks_lost` of those
+    in between never came. `started_at` is when the container that it saw was started,
+    None if that is not known.
+    """
+    notes = _notes(tick, pod, started_at, view)
+    gates = tuple(_gate(tick, gate, notes, view) for gate in tick.gates)
+    return TickTrace(gates, tuple(_facts(tick, pod, next_at, view, ticks_lost)))
+
+
+def _notes(
+    tick: TickEntry, pod: Pod | None, started_at: datetime | None, view: View
+) -> dict[str, str]:
+    """Return what there is to add to answers of a tick that passed them, by question.
+
+    The initial delay counts from the whole second: a pod's status has no more.
+    """
+    notes = {}
+    container = pod.container(tick.key.container_name) if pod is not None else None
+    if container is not None and container.startup_probe is None:
+        notes["startup gate"] = "no startupProbe"
+    if started_at is not None and started_at <= tick.started_at:
+        passed = format_countdown(tick.started_at - started_at)
+        notes["container running"] = (
+            f"started {view.times.stamp(started_at)}, {passed} before"
+        )
+        whole = started_at.replace(microsecond=0)
+        seconds = (tick.started_at - whole) // _SECOND
+        probe = container.probe(tick.key.probe_type) if container is not None else None
+        if probe is not None and probe.initial_delay_seconds:
+            counted = f"{seconds}s since {view.times.stamp(whole)}"
+            notes["initial delay"] = counted
+    return notes
+
+
+def _gate(
+    tick: TickEntry, gate: Gate, notes: Mapping[str, str], view: View
+) -> TraceRow:
+    value = view.safe(gate.value)
+    if gate is not blocking_gate(tick):
+        note = f"  {notes[gate.name]}" if gate.name in notes else ""
+        return TraceRow(gate.name, line(value, muted(note)), gate.passed)
+    role = Role.HOLD if tick.skip is Skip.ON_HOLD else Role.WARNING
+    return TraceRow(
+        gate.name,
+        line(Span(value, role), muted("  -> skipped")),
+        passed=False,
+    )
+
+
+def _facts(
+    tick: TickEntry,
+    pod: Pod | None,
+    next_at: datetime | None,
+    view: View,
+    ticks_lost: int,
+) -> Iterator[TraceRow]:
+    if tick.trigger is not Trigger.PERIODIC:
+        yield TraceRow("trigger", line(_TRIGGERS[tick.trigger]))
+    if tick.held:
+        words = f"{format_duration(tick.held)} by a pause"
+        yield TraceRow(
+            "held back", line(words, muted("; delays, grace, back-off went on"))
+        )
+    if tick.attempts:
+        yield from _attempts(tick, view)
+        yield TraceRow("result run", _run(tick))
+    yield TraceRow("stored result", _stored(tick), is_news=_is_stored_anew(tick))
+    report = report_tick(tick)
+    effect = line(Span(*report.effect), muted(_grace(tick, pod)))
+    yield TraceRow("effect", effect, is_news=report.has_effect)
+    if tick.attempts:
+        yield TraceRow("event", _event(report.event, view))
+    if tick.skip is not None:
+        yield TraceRow("resumes", line(SKIPS[tick.skip].resumes))
+    if tick.exit is not None:
+        yield TraceRow("next tick", line("none: this was the worker's last"))
+    elif next_at is not None:
+        lost = ""
+        if ticks_lost:
+            lost = f"  {ticks_lost} lost before it: this one took longer than a period"
+        yield TraceRow("next tick", line(view.times.stamp(next_at), muted(lost)))
+    yield TraceRow("in a cluster", line(report.cluster))
+
+
+def _attempts(tick: TickEntry, view: View) -> Iterator[TraceRow]:
+    for number, attempt in enumerate(tick.attempts, start=1):
+        note = ""
+        if number == len(tick.attempts):
+            note = _why_no_other(tick)
+        yield TraceRow(
+            f"attempt {number}/{MAX_PROBE_RETRIES}",
+            line(*format_attempt_line(attempt, view), muted(note)),
+        )
+
+
+def _why_no_other(tick: TickEntry) -> str:
+    if tick.injected:
+        return "  (injected, nothing was run)"
+    if tick.delay:
+        return f"  (answered {format_duration(tick.delay)} late, as set)"
+    if tick.result is not Result.FAILURE:
+        return ""
+    return "  (only errors are retried)"
+
+
+def format_attempt_line(attempt: Attempt, view: View) -> Line:
+    """Return how an attempt ended: `exit 1 in 34ms -> failure`."""
+    if attempt.error is not None:
+        error = view.safe(attempt.error)
+        words = f"error in {format_duration(attempt.duration)}: {error}"
+        return line(Span(words, Role.ACCENT))
+    ended = view.safe(attempt.detail)
+    how = f"{ended} in " if ended else "in "
+    role = _ROLES.get(attempt.result, Role.ERROR)
+    return line(
+        f"{how}{format_duration(attempt.duration)} -> ", Span(attempt.result, role)
+    )
+
+
+_ROLES = {ProbeResult.SUCCESS: Role.SUCCESS, ProbeResult.WARNING: Role.WARNING}
+
+
+def _run(tick: TickEntry) -> Line:
+    if tick.result is None:
+        return line("unchanged (an error is not counted)")
+    word = "failure" if tick.result is Result.FAILURE else "success"
+    moved = f"{tick.run - 1} -> {tick.run}" if tick.run > 1 else "starts at 1"
+    reached = tick.run >= tick.threshold
+    return line(
+        f"{word} {moved}   threshold {tick.threshold}   ",
+        Span("reached", Role.STRONG) if reached else "below it",
+    )
+
+
+def _stored(tick: TickEntry) -> Line:
+    before, after = (
+        "none" if result is None else str(result)
+        for result in (tick.stored_before, tick.stored_after)
+    )
+    if tick.new_container and tick.result is None:
+        return line(f"{after} (initial value for a new container)")
+    if before == after:
+        return line(f"stays {after}")
+    role = Role.ERROR if tick.stored_after is Result.FAILURE else Role.SUCCESS
+    return line(f"{before} -> ", Span(after, role))
+
+
+def _is_stored_anew(tick: TickEntry) -> bool:
+    is_initial = tick.new_container and tick.result is None
+    return is_initial or tick.stored_before is not tick.stored_after
+
+
+def _grace(tick: TickEntry, pod: Pod | None) -> str:
+    if pod is None or tick.action not in {TickAction.KILL, TickAction.WOULD_KILL}:
+        return ""
+    container = pod.container(tick.key.container_name)
+    if container is None:
+        return ""
+    seconds, source = kill_grace_period(pod, container, tick.key.probe_type)
+    first = first_signal_text(container, seconds)
+    return f"  {first}, SIGKILL after {seconds}s grace ({source})"
+
+
+def _event(event: TickEvent | None, view: View) -> Line:
+    if event is None:
+        return line(muted("none"))
+    reason, message = event
+    return line(Span("Warning", Role.WARNING), f" {reason}  ", Span(view.safe(message)))
+
+
+def ticks_lost(tick: TickEntry, next_at: datetime | None, period_seconds: int) -> int:
+    """Return how many ticks never came because a probe took longer than its period.
+
+    One tick waits while a probe runs; those after it are lost, never made up for.
+    """
+    period = period_seconds * _SECOND
+    if next_at is None or tick.duration <= period:
+        return 0
+    return max((next_at - tick.started_at) // period - 1, 0)
+
+
+def next_due(
+    tick: TickEntry, following: TickEntry | None, period_seconds: int
+) -> datetime | None:
+    """Return when the tick after this one was due, computed where it is not known.
+
+    A tick out of schedule begins the period anew; one on schedule may have come late,
+    so that what did come is the better answer.
+    """
+    if tick.exit is not None:
+        return None
+    if following is not None:
+        return following.started_at
+    return tick.started_at + period_seconds * _SECOND
+
+
+def subject_trace(subject: Subject, view: View) -> TickTrace | None:
+    """Return the trace of the selected tick, None if there is none."""
+    tick = subject.tick
+    if tick is None or subject.probe is None:
+        return None
+    period = subject.probe.probe.period_seconds
+    if subject.cursor is None:
+        next_at = subject.probe.next_tick_at or next_due(tick, None, period)
+    else:
+        following = subject.ticks.tick(subject.cursor + 1)
+        next_at = next_due(tick, following, period)
+    found = build_trace(
+        tick,
+        subject.pod.pod,
+        next_at,
+        view,
+        ticks_lost=ticks_lost(tick, next_at, period),
+        started_at=_started_at(subject, tick),
+    )
+    if not (command := subject_command(subject, view)):
+        return found
+    shown = TraceRow("by hand", line(Span(command, Role.ACCENT)))
+    return TickTrace(found.gates, (*found.facts, shown))
+
+
+def _started_at(subject: Subject, tick: TickEntry) -> datetime | None:
+    """Return when the instance that a tick saw was started, None if unknown."""
+    instance = subject.history.instance(tick.container_id)
+    if instance is not None and instance.started_at is not None:
+        return instance.started_at
+    match subject.container.status:
+        case ContainerStatus(container_id=tick.container_id, state=Running(started_at)):
+            return started_at
+        case _:
+            return None
+
+
+def trace_lines(subject: Subject, view: View, width: int, height: int) -> list[Line]:
+    """Return the trace of the selected tick.
+
+    Where there is little room the questions that were passed share a line.
+    """
+    shown = subject_trace(subject, view)
+    if subject.probe is None:
+        return [line(muted("no probe is defined"))]
+    if shown is None:
+        is_lost = subject.cursor is not None
+        return [line(muted(_LONG_AGO if is_lost else "no tick yet"))]
+    if width >= TWO_COLUMNS:
+        passed = [_gate_with_label(gate) for gate in shown.gates if gate.passed]
+        stopped = [_gate_with_label(gate) for gate in shown.gates if not gate.passed]
+        facts = _labelled(_in_short(shown.facts), _NARROW_LABEL)
+        return [*_side_by_side(passed, width), *stopped, *facts]
+    facts = _labelled(_in_short(shown.facts), _NARROW_LABEL)
+    if len(shown.gates) + len(facts) < height:
+        return [*(_gate_with_answer(gate) for gate in shown.gates), EMPTY, *facts]
+    return [*_gates_in_short(shown.gates), *facts]
+
+
+def _in_short(facts: Sequence[TraceRow]) -> list[TraceRow]:
+    """Return facts with those that are no news on one line, where the first was."""
+    news = [fact for fact in facts if fact.is_news]
+    others = [fact for fact in facts if not fact.is_news]
+    if others:
+        words = ", ".join(f"{other.label} {text_of(other.words)}" for other in others)
+        news.insert(facts.index(others[0]), TraceRow("as before", line(words)))
+    return news
+
+
+def _gates_in_short(gates: Sequence[TraceRow]) -> list[Line]:
+    passed = [_passed_in_short(gate) for gate in gates if gate.passed]
+    stopped = [
+        line(muted("stopped by".ljust(_NARROW_LABEL)), f"{gate.label}: ", *gate.words)
+        for gate in gates
+        if not gate.passed
+    ]
+    if not passed:
+        return stopped
+    words = "; ".join(passed)
+    return [line(muted("passed".ljust(_NARROW_LABEL)), words), *stopped]
+
+
+def _passed_in_short(gate: TraceRow) -> str:
+    return _PASSED.get(gate.label, "{}").format(gate.words[0].text)
+
+
+def _labelled(facts: Sequence[TraceRow], width: int) -> list[Line]:
+    return [line(muted(fact.label.ljust(width)), *fact.words) for fact in facts]
+
+
+def _gate_with_label(fact: TraceRow) -> Line:
+    return line(muted(fact.label.ljust(_LABEL)), *fact.words)
+
+
+def _gate_with_answer(fact: TraceRow) -> Line:
+    """Return a question behind whether it was passed, which is not its answer."""
+    passed = Span("ok", Role.SUCCESS) if fact.passed else Span("NO", Role.WARNING)
+    padding = " " * (_ANSWER - len(passed.text))
+    return line(passed, padding, muted(f"{fact.label}  "), *fact.words)
+
+
+def _side_by_side(lines: Sequence[Line], width: int) -> list[Line]:
+    """Return lines in two columns, the first half in the left one."""
+    height = -(-len(lines) // 2)
+    room = width // 2
+    rows = []
+    for index in range(height):
+        left = lines[index]
+        right = lines[index + height] if index + height < len(lines) else EMPTY
+        padding = " " * max(room - len(text_of(left)), 1)
+        rows.append(line(*left, padding, *right))
+    return rows

@@ -1,0 +1,332 @@
+"""The explanation of one tick: plain sentences, and a command that repeats the probe.
+
+The same words whether the entries come from a running session or from a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from probetui.analysis.container_history import NO_HISTORY, ContainerHistory
+from probetui.analysis.reproduce import command_note, reproduce_command
+from probetui.analysis.timeline import Timeline
+from probetui.durations import format_duration
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ExecAction, HTTPGetAction
+from probetui.kubelet.journal import Exit, Skip, TickEntry, Trigger
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
+from probetui.kubelet.prober.gates import short_id
+from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.presentation.probe.refusals import as_sentence, refusal_text
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.report import (
+    SKIPS,
+    TickVerdict,
+    blocking_gate,
+    report_tick,
+)
+
+_REDIRECTION = 3
+_TRIGGERS = {
+    Trigger.PERIODIC: "Trigger: the probe's period.",
+    Trigger.READINESS: "Trigger: the kubelet probes readiness early whenever it "
+    "updates the status of a container that is started and not ready.",
+    Trigger.USER: "Trigger: requested by a user.",
+}
+_REFUSED = "connection refused"
+_TIMED_OUT = ("deadline exceeded", "timed out", "i/o timeout")
+_NO_COMMAND = ("executable file not found", "no such file or directory")
+
+
+@dataclass(frozen=True, slots=True)
+class WhyContext:
+    """One container, and what is known of it.
+
+    `pod` is None where its manifest is not known; the grace periods are then those of
+    the journal, and no command can be named. `name` is `pod/container`.
+    """
+
+    pod: Pod | None
+    name: str
+    container_name: str
+    pod_ip: str
+    history: ContainerHistory
+    view: View
+
+    @property
+    def container(self) -> Container | None:
+        """The container's definition, if it is known."""
+        return None if self.pod is None else self.pod.container(self.container_name)
+
+    @property
+    def shown_name(self) -> str:
+        """The name, made harmless."""
+        return self.view.safe(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Sentences about one subject, and the command that repeats the probe.
+
+    `command` is empty where there is none, `note` is what to know to use it.
+    """
+
+    subject: str
+    sentences: tuple[str, ...]
+    command: str = ""
+    note: str = ""
+
+
+def explain_tick(tick: TickEntry, context: WhyContext) -> Explanation:
+    """Return why a tick did what it did."""
+    kind = tick.key.probe_type.lower()
+    at = context.view.times.stamp(tick.started_at)
+    subject = f"Tick #{tick.n}, {kind} of {context.shown_name}, at {at}"
+    sentences = (*_tick_sentences(tick, context),)
+    return Explanation(subject, sentences, *probe_command(tick, context))
+
+
+def probe_command(tick: TickEntry, context: WhyContext) -> tuple[str, str]:
+    """Return the command that repeats a probe, and a note on it; empty if none."""
+    container = context.container
+    probe = None if container is None else container.probe(tick.key.probe_type)
+    if container is None or probe is None:
+        return "", ""
+    redirects = max(
+        (len(attempt.http.redirects) for attempt in tick.attempts if attempt.http),
+        default=0,
+    )
+    command = reproduce_command(
+        container,
+        probe,
+        tick.container_id,
+        context.pod_ip,
+        mask=context.view.mask,
+        reach=context.view.reach,
+        redirects=redirects,
+    )
+    return command, command_note(probe, command)
+
+
+def _tick_sentences(tick: TickEntry, context: WhyContext) -> Iterator[str]:
+    report = report_tick(tick)
+    yield _TRIGGERS[tick.trigger]
+    if tick.held:
+        yield (
+            f"A pause held it back for {format_duration(tick.held)}; initial delays, "
+            "grace periods and back-off went on."
+        )
+    if tick.new_container:
+        container_id = short_id(tick.container_id)
+        yield (
+            f"First tick that saw container {container_id}: the result run goes on, a "
+            "hold is lifted, and the stored result starts at its initial value."
+        )
+    if report.verdict is TickVerdict.NOT_PROBED:
+        yield from _not_probed(tick, report.summary, context)
+    else:
+        yield from _probed(tick, context)
+    yield f"In a cluster: {report.cluster}."
+
+
+def _not_probed(tick: TickEntry, summary: str, context: WhyContext) -> Iterator[str]:
+    gate = blocking_gate(tick)
+    stopped = "" if gate is None else f" It stopped at: {gate.name} = {gate.value}."
+    reason = summary.partition(": ")[2]
+    yield f"The probe did not run: {reason}.{context.view.safe(stopped)}"
+    if tick.skip is Skip.ON_HOLD:
+        yield from _who_put_it_on_hold(tick, context)
+    if tick.skip is not None:
+        yield f"Probing resumes {SKIPS[tick.skip].resumes}."
+    elif tick.exit is not Exit.STOPPED:
+        yield "The worker exited: there will be no further tick."
+
+
+def _who_put_it_on_hold(tick: TickEntry, context: WhyContext) -> Iterator[str]:
+    instance = context.history.instance(tick.container_id)
+    kill = None if instance is None else instance.kill
+    if kill is None or kill.key != tick.key or kill.sequence > tick.sequence:
+        return
+    at = context.view.times.stamp(kill.started_at)
+    yield (f"Tick #{kill.n} at {at} put it on hold: {report_tick(kill).counted}.")
+
+
+def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
+    if tick.injected:
+        yield "The result was injected: the container was not asked."
+    if tick.delay:
+        late = format_duration(tick.delay)
+        yield f"The answers were delayed on request: by {late} for every attempt."
+    yield from attempt_sentences(tick, context.view)
+    yield from run_sentences(tick)
+    if (event := report_tick(tick).event) is not None:
+        message = context.view.safe(event.message)
+        yield f"Event: Warning {event.reason}: {message}"
+    yield from hints(tick, context.container, context.history)
+
+
+def attempt_sentences(tick: TickEntry, view: View) -> Iterator[str]:
+    """Yield how each attempt of a tick ended, and what it printed."""
+    many = len(tick.attempts)
+    for number, attempt in enumerate(tick.attempts, start=1):
+        subject = f"Attempt {number} of {many}" if many > 1 else "The probe"
+        # What a program printed has no stop of ours at its end.
+        stop = "" if attempt.output or attempt.error else "."
+        yield f"{subject} {attempt_predicate(attempt, view)}{stop}"
+        yield from _answered(attempt, view)
+    if tick.result is None:
+        yield (
+            f"Only errors are retried, up to {MAX_PROBE_RETRIES} attempts; then the "
+            "tick is not counted."
+        )
+
+
+def attempt_predicate(attempt: Attempt, view: View) -> str:
+    """Return what follows `The probe`: `gave exit 1 after 34ms, output: not well`."""
+    length = format_duration(attempt.duration)
+    if attempt.error is not None:
+        return f"could not run ({length}): {view.safe(attempt.error)}"
+    detail, output = view.safe(attempt.detail), view.safe(attempt.output)
+    if detail.startswith("exit "):
+        printed = f"output: {output}" if output else "no output"
+        return f"gave {detail} after {length}, {printed}"
+    more = f": {output}" if output else ""
+    if detail.startswith("timed out"):
+        return f"{detail} (after {length}){more}"
+    if detail == "connected":
+        return f"{detail} after {length}{more}"
+    if detail:
+        return f"got {detail} after {length}{more}"
+    did = "failed" if attempt.result is ProbeResult.FAILURE else "succeeded"
+    return f"{did} after {length}{more}"
+
+
+def _answered(attempt: Attempt, view: View) -> Iterator[str]:
+    """Yield what a server said that neither output nor event tell."""
+    answer = attempt.http
+    if answer is None:
+        return
+    if answer.redirects:
+        chain = ", then ".join(answer.redirects)
+        yield f"Redirects followed on the same host: {view.safe(chain)}."
+    if answer.status // 100 == _REDIRECTION:
+        location = view.safe(_location_of(answer))
+        yield f"Redirect to another host, not followed: {location}."
+    if answer.body:
+        body = view.safe(answer.body[:200])
+        yield f"Response body (in no event): {body}"
+
+
+def _location_of(answer: HTTPAnswer) -> str:
+    locations = (
+        header.value for header in answer.headers if header.name.lower() == "location"
+    )
+    return next(locations, "nowhere")
+
+
+def run_sentences(tick: TickEntry) -> Iterator[str]:
+    """Yield how a tick moved the result run, and what that led to."""
+    report = report_tick(tick)
+    counted = report.counted.capitalize()
+    match report.verdict:
+        case TickVerdict.NOT_COUNTED:
+            yield "An error is not counted: result run and stored result are unchanged."
+        case TickVerdict.IGNORED:
+            yield f"{counted}, below the threshold: no action."
+            yield f"The {report.result}."
+        case TickVerdict.MUTED:
+            yield f"{counted}, but the probe is muted: {report.result}."
+        case _ if tick.stored_before == tick.stored_after:
+            yield f"{counted}; the stored result is {tick.result} already."
+        case _:
+            change = f"from {tick.stored_before} to {tick.stored_after}"
+            yield f"{counted}: the stored result changes {change}."
+    if report.verdict is TickVerdict.ACTED:
+        yield f"Effect: {report.effect.text}."
+    elif report.verdict is TickVerdict.WATCH_ONLY:
+        yield f"Effect: none, watch only; the {report.effect.text}."
+
+
+def hints(
+    tick: TickEntry,
+    container: Container | None,
+    history: ContainerHistory = NO_HISTORY,
+) -> Iterator[str]:
+    """Yield what to look at next, judged by what the last attempt said.
+
+    Where a container listens is a fact, if it has been looked up. All else is a guess
+    for people; nothing depends on it.
+    """
+    if not tick.attempts:
+        return
+    looked = history.listeners(tick)
+    if looked is not None and looked.listeners is not None:
+        yield f"{as_sentence(refusal_text(looked))}{_declared_ports(container)}"
+        return
+    attempt = tick.attempts[-1]
+    said = (attempt.error or attempt.output).lower()
+    handler = None
+    if container is not None and (probe := container.probe(tick.key.probe_type)):
+        handler = probe.handler
+    if _REFUSED in said:
+        yield (
+            "Nothing listens at that address and port: the program may not be up yet, "
+            "listen on another port, or only on 127.0.0.1, which the pod's IP does not "
+            f"reach.{_declared_ports(container)}"
+        )
+    elif any(words in said for words in _TIMED_OUT):
+        yield "It took longer than timeoutSeconds, which is 1 by default."
+    elif attempt.error is not None and any(words in said for words in _NO_COMMAND):
+        yield "The command is not in the image; shell built-ins need `sh -c`."
+    elif isinstance(handler, HTTPGetAction):
+        yield from _http_hints(attempt)
+    elif isinstance(handler, ExecAction) and attempt.detail == "exit 127":
+        yield "Exit code 127: a shell did not find the command."
+
+
+def _declared_ports(container: Container | None) -> str:
+    if container is None or not container.ports:
+        return ""
+    ports = ", ".join(str(port.container_port) for port in container.ports)
+    return f" The container declares: {ports}."
+
+
+def _http_hints(attempt: Attempt) -> Iterator[str]:
+    if attempt.result is ProbeResult.WARNING:
+        yield (
+            "A redirect to another host is not followed and counts as success; "
+            "one on the same host is followed, at most nine times."
+        )
+    elif attempt.detail.startswith("HTTP 4"):
+        yield "A 4xx status is a failure: check path, headers and authorization."
+    elif attempt.detail.startswith("HTTP 5"):
+        yield "The program answered and reported itself that it is not well."
+
+
+def tick_history(
+    timeline: Timeline, last: TickEntry, view: View, most: int = 12
+) -> Iterator[str]:
+    """Yield the ticks that led to one, oldest first: a line each.
+
+    It goes back to where the run began, but no further than `most` ticks.
+    """
+    last_index = timeline.index_of(last)
+    if last_index is None:
+        return
+    first = max(
+        last_index - max(last.run, 1), timeline.indexes.start, last_index - most + 1
+    )
+    for index in range(first, last_index + 1):
+        if (tick := timeline.tick(index)) is not None:
+            at = view.times.stamp(tick.started_at)
+            yield f"#{tick.n} {at} {report_tick(tick).summary}{_output(tick, view)}"
+
+
+def _output(tick: TickEntry, view: View) -> str:
+    if not tick.attempts:
+        return ""
+    last = tick.attempts[-1]
+    output = view.safe(last.output if last.error is None else last.error)
+    detail = f"{view.safe(last.detail)}: " if last.detail else ""
+    return f" ({detail}{output})" if output else ""

@@ -1,0 +1,187 @@
+"""gRPC probes: call the health service; SERVING is a success.
+
+A module of its own imports this one, and so h2, when the first gRPC probe runs. The
+call is made over the connection of HTTP probes: grpcio reads on threads of its own, as
+fast as a server sends, and neither its time-out nor its memory hold against one.
+
+Difference: the kubelet's pauses between connections vary by a fifth after the first
+one; ours do not.
+
+Source: pkg/probe/grpc/grpc.go, v1.32.10, Probe; grpc-go clientconn.go,
+resetTransportAndUnlock; google.golang.org/grpc/backoff, DefaultConfig.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+
+from google.protobuf.message import DecodeError
+from grpc_health.v1 import health_pb2
+
+from probetui.errors import GoError
+from probetui.k8s.runtime import SocketAddress
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.prober.timeout_text import (
+    grpc_call_timeout,
+    grpc_connect_timeout,
+)
+from probetui.kubelet.runtime.go_format import join_host_port
+from probetui.probers.go.dial import PORTS, Route, dial, direct_route
+from probetui.probers.go.grpc_call import GRPCCallError, GRPCCode, call_unary, code_name
+from probetui.probers.go.http2_stream import HTTP2Stream
+from probetui.probers.go.net import address_family
+from probetui.probers.http_request import USER_AGENT as KUBELET_USER_AGENT
+
+USER_AGENT = f"{KUBELET_USER_AGENT} grpc-go/1.65.0"
+
+_CHECK = "/grpc.health.v1.Health/Check"
+_LONGEST_HANDSHAKE_SECONDS = 20
+_FIRST_PAUSE = timedelta(seconds=1)
+_LONGEST_PAUSE = timedelta(minutes=2)
+_PAUSE_GROWTH = 1.6
+_THIS_MACHINE = "127.0.0.1"
+
+
+async def probe_grpc(
+    host: str,
+    port: int,
+    service: str,
+    time_limit: timedelta,
+    route: Route = direct_route,
+) -> Attempt:
+    """Connect, ask once, and judge the answer; what goes wrong is a failure.
+
+    Connecting is tried again until the time is over, so that a refused connection
+    costs all of it. One that broke off otherwise, as with a server that wants TLS,
+    cannot be told from it.
+
+    Raises `LocalResourceError` where this process could not even try.
+
+    Args:
+        host: a pod's IP; an empty one is this machine, as in Go.
+        port: a number, of which nobody has checked the range.
+        service: what to ask about; empty is the server as a whole.
+        time_limit: for connecting and asking together; zero is over at once.
+        route: where to connect instead.
+    """
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + time_limit.total_seconds()
+    failed = asyncio.Event()
+    try:
+        if time_limit <= timedelta():
+            raise TimeoutError  # noqa: TRY301  # as if it had been waited for
+        async with asyncio.timeout_at(deadline):
+            stream = await _connect(host, port, time_limit, route, failed)
+    except TimeoutError:
+        address = host or _THIS_MACHINE
+        is_address = address_family(address) is not None and port in PORTS
+        is_refused = failed.is_set() and is_address
+        there = SocketAddress(address, port) if is_refused else None
+        return Attempt(
+            ProbeResult.FAILURE,
+            grpc_connect_timeout(host, port, time_limit),
+            refused_at=there,
+        )
+    authority = join_host_port(host or "localhost", port)
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await _check(stream, authority, service, deadline - clock())
+    except TimeoutError:
+        return _failed_call(GRPCCallError(GRPCCode.DEADLINE_EXCEEDED, ""), time_limit)
+    except GRPCCallError as error:
+        return _failed_call(error, time_limit)
+    finally:
+        stream.close()
+
+
+async def _connect(
+    host: str, port: int, time_limit: timedelta, route: Route, failed: asyncio.Event
+) -> HTTP2Stream:
+    """Return a connection to an HTTP/2 server, to be closed; goes on until cancelled.
+
+    `failed` is set when a connection failed long before its time was over.
+    """
+    clock = asyncio.get_running_loop().time
+    for pause in _pauses():
+        began_at = clock()
+        try:
+            async with asyncio.timeout(_LONGEST_HANDSHAKE_SECONDS):
+                return await _connect_once(host, port, route)
+        except (GoError, TimeoutError):
+            if clock() - began_at < time_limit.total_seconds() / 2:
+                failed.set()
+        await asyncio.sleep(pause.total_seconds())
+    raise AssertionError("there is always another pause")
+
+
+async def _connect_once(host: str, port: int, route: Route) -> HTTP2Stream:
+    connection = await dial(host, port, route)
+    try:
+        stream = HTTP2Stream(connection)
+        await stream.receive_settings()
+    except BaseException:
+        connection.close()
+        raise
+    return stream
+
+
+def _pauses() -> Iterator[timedelta]:
+    """Yield how long to wait after each connection that failed, without end."""
+    pause = _FIRST_PAUSE
+    while True:
+        yield pause
+        pause = min(pause * _PAUSE_GROWTH, _LONGEST_PAUSE)
+
+
+async def _check(
+    stream: HTTP2Stream, authority: str, service: str, seconds: float
+) -> Attempt:
+    """Ask once; raises `GRPCCallError`."""
+    try:
+        request = health_pb2.HealthCheckRequest(service=service).SerializeToString()
+    except UnicodeEncodeError as error:
+        why = "error while marshaling: string field contains invalid UTF-8"
+        raise GRPCCallError(GRPCCode.INTERNAL, f"grpc: {why}") from error
+    headers = [
+        (b":method", b"POST"),
+        (b":scheme", b"http"),
+        (b":path", _CHECK.encode()),
+        (b":authority", authority.encode("utf-8", "surrogateescape")),
+        (b"user-agent", USER_AGENT.encode()),
+    ]
+    answer = await call_unary(stream, headers, request, seconds)
+    try:
+        status: int = health_pb2.HealthCheckResponse.FromString(answer).status
+    except DecodeError as error:
+        why = "proto: cannot parse invalid wire-format data"
+        text = f"grpc: failed to unmarshal the received message: {why}"
+        raise GRPCCallError(GRPCCode.INTERNAL, text) from error
+    return _judge(status)
+
+
+def _judge(status: int) -> Attempt:
+    known = health_pb2.HealthCheckResponse.ServingStatus
+    name: str = known.Name(status) if status in known.values() else str(status)
+    if status == known.SERVING:
+        return Attempt(ProbeResult.SUCCESS, "service healthy", detail=name)
+    output = f'service unhealthy (responded with "{name}")'
+    return Attempt(ProbeResult.FAILURE, output, detail=name)
+
+
+def _failed_call(error: GRPCCallError, limit: timedelta) -> Attempt:
+    """Return what a failed call means; `limit` is for messages."""
+    name = code_name(error.code)
+    match error.code:
+        case GRPCCode.UNIMPLEMENTED:
+            output = (
+                "error: this server does not implement the grpc health protocol "
+                f"(grpc.health.v1.Health): {error}"
+            )
+        case GRPCCode.DEADLINE_EXCEEDED:
+            output = grpc_call_timeout(limit)
+        case _:
+            problem = f"rpc error: code = {name} desc = {error}"
+            output = f"error: health rpc probe failed: {problem}"
+    return Attempt(ProbeResult.FAILURE, output, detail=name)

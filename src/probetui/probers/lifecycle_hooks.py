@@ -1,0 +1,124 @@
+"""Lifecycle hooks: exec and httpGet handlers of postStart and preStop.
+
+Source: kubelet/lifecycle/handlers.go, v1.32.10, Run, runHTTPHandler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from probetui.errors import (
+    ContainerRuntimeError,
+    ExecTimeoutError,
+    GoError,
+    LocalResourceError,
+)
+from probetui.k8s.probe import (
+    ExecAction,
+    HTTPGetAction,
+    SleepAction,
+    TCPSocketAction,
+)
+from probetui.kubelet.effects import RunHook
+from probetui.kubelet.runtime.go_format import to_text
+from probetui.ports import DialAddress, HookResult
+from probetui.probers.container_port import resolve_port
+from probetui.probers.exec_probe import CommandRunner
+from probetui.probers.go.dial import pod_route
+from probetui.probers.go.tls import PlainHTTPResponseError
+from probetui.probers.truncation import truncate_text
+
+if TYPE_CHECKING:
+    from probetui.probers.http_request import ProbeRequest
+
+NO_LIMIT = 0
+USER_AGENT = "kube-lifecycle/1.32"
+
+
+class LifecycleHookRunner:
+    """Runs lifecycle hooks; implements `ports.HookRunner`, stateless.
+
+    Args:
+        runtime: runs the commands.
+        dial_address: where to connect instead of pod IPs.
+    """
+
+    def __init__(
+        self, runtime: CommandRunner, dial_address: DialAddress | None = None
+    ) -> None:
+        self._runtime = runtime
+        self._dial_address = dial_address
+
+    async def run(self, operation: RunHook) -> HookResult:
+        """Run a hook to its end; it has no time limit of its own."""
+        match operation.handler:
+            case ExecAction(command):
+                return await self._exec(operation, command)
+            case HTTPGetAction() as action:
+                try:
+                    return await self._get(operation, action)
+                except (GoError, LocalResourceError) as error:
+                    return HookResult(error=str(error))
+            case SleepAction() | TCPSocketAction():
+                # The engine itself sleeps, and refuses tcpSocket as the kubelet does.
+                return HookResult(error=f"invalid handler: {operation.handler}")
+
+    async def _exec(self, operation: RunHook, command: tuple[str, ...]) -> HookResult:
+        """Run a command; unlike a probe's, it is not expanded."""
+        try:
+            done = await self._runtime.exec_sync(
+                operation.container_id, command, NO_LIMIT
+            )
+        except (ContainerRuntimeError, ExecTimeoutError) as error:
+            return HookResult(error=str(error))
+        output = truncate_text(to_text(done.stdout + done.stderr))
+        if done.exit_code == 0:
+            return HookResult(output)
+        joined = " ".join(command)
+        stderr = truncate_text(to_text(done.stderr))
+        return HookResult(
+            output, f"command '{joined}' exited with {done.exit_code}: {stderr}"
+        )
+
+    async def _get(self, operation: RunHook, action: HTTPGetAction) -> HookResult:
+        """Send a request; whatever is answered, the hook has succeeded.
+
+        Quirk, kept: a server that speaks plain HTTP where HTTPS was meant is asked
+        again without TLS, and without credentials; if that fails too, the first error
+        counts. A pod without an IP, as in the host's network, is not dialled.
+
+        Raises:
+            GoError: no answer came.
+        """
+        # Late: 25 ms to import, and few pods have hooks that send requests.
+        from probetui.probers.go.http_transport import OneShotTransport  # noqa: PLC0415
+        from probetui.probers.http_probe import send_request  # noqa: PLC0415
+        from probetui.probers.http_request import build_request  # noqa: PLC0415
+
+        host = action.host or operation.pod_ip
+        if not host:
+            raise GoError("failed to find networking container")
+        port = resolve_port(action.port, operation.container)
+        transport = OneShotTransport(pod_route(operation.pod_ip, self._dial_address))
+        try:
+            await send_request(build_request(action, host, port, USER_AGENT), transport)
+        except PlainHTTPResponseError as refused:
+            plain = build_request(
+                replace(action, scheme="HTTP"), host, port, USER_AGENT
+            )
+            try:
+                await send_request(_remove_authorization(plain), transport)
+            except GoError:
+                raise refused from None
+            return HookResult(fallback_host=plain.url.host)
+        return HookResult()
+
+
+def _remove_authorization(request: ProbeRequest) -> ProbeRequest:
+    headers = {
+        name: values
+        for name, values in request.headers.items()
+        if name != "Authorization"
+    }
+    return replace(request, headers=headers)

@@ -1,0 +1,213 @@
+"""Run a probe with the handler of its kind, at most three times.
+
+Source: prober/prober.go, v1.32.10, runProbeWithRetries and runProbe.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from importlib import import_module
+from sys import intern
+from typing import TYPE_CHECKING
+
+from probetui.errors import GoError, LocalResourceError
+from probetui.k8s.environment import ExpansionTooLargeError
+from probetui.k8s.probe import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.kuberuntime.expansion import expand_command
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.ports import Clock, DialAddress, LagSource
+from probetui.probers.container_port import resolve_port
+from probetui.probers.exec_probe import EXITED, CommandRunner, probe_exec
+from probetui.probers.go.dial import Route, pod_route
+from probetui.probers.tcp_probe import probe_tcp
+from probetui.probers.truncation import truncate_text
+
+if TYPE_CHECKING:
+    from probetui.probers.http_request import ProbeRequest
+
+LOST_SHARE = 5
+"""A failure during which we were unresponsive for this part of the limit (1/5)
+is an error."""
+
+SHORTEST_LIMIT = timedelta(seconds=1)
+"""The limit assumed for an attempt without one."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeHandlers:
+    """The handlers of one attempt, by kind of probe.
+
+    A time limit of 0 is none; for gRPC it has passed already.
+    """
+
+    exec_: Callable[[ContainerID, tuple[str, ...], int], Awaitable[Attempt]]
+    http_get: Callable[[ProbeRequest, timedelta, Route], Awaitable[Attempt]]
+    tcp_socket: Callable[[str, int, timedelta, Route], Awaitable[Attempt]]
+    grpc: Callable[[str, int, str, timedelta, Route], Awaitable[Attempt]]
+
+    @classmethod
+    def for_runtime(cls, runtime: CommandRunner) -> ProbeHandlers:
+        """Return the real handlers; exec uses the runtime."""
+        return cls(partial(probe_exec, runtime), _probe_http, probe_tcp, _probe_grpc)
+
+
+def _import_http() -> None:
+    """Import the HTTP handler: it takes 25 ms, and many pods have no HTTP probe."""
+    import_module("probetui.probers.go.http_transport")
+
+
+async def _probe_http(
+    request: ProbeRequest, time_limit: timedelta, route: Route
+) -> Attempt:
+    # Late, see `_import_http`.
+    from probetui.probers.go.http_transport import OneShotTransport  # noqa: PLC0415
+    from probetui.probers.http_probe import probe_http  # noqa: PLC0415
+
+    return await probe_http(request, time_limit, OneShotTransport(route))
+
+
+async def _probe_grpc(
+    host: str, port: int, service: str, time_limit: timedelta, route: Route
+) -> Attempt:
+    # 40 ms to import, and few pods have gRPC probes.
+    from probetui.probers.grpc_probe import probe_grpc  # noqa: PLC0415
+
+    return await probe_grpc(host, port, service, time_limit, route)
+
+
+class ProbeDispatcher:
+    """Runs the probes of `RunProbe` effects; implements `ports.Prober`, stateless.
+
+    Difference: a failure without a response is an error, which counts for nothing, if
+    this process was unresponsive for a fifth of the time limit: the response may have
+    been there, unread. A kubelet that is late fails the probe.
+
+    Args:
+        runtime: runs the commands of exec probes.
+        clock: measures how long attempts take.
+        dial_address: where to connect instead of pod IPs.
+        handlers: replaces the real handlers.
+        lost_time: reports how long this process was unresponsive, None if unknown.
+    """
+
+    def __init__(
+        self,
+        runtime: CommandRunner,
+        clock: Clock,
+        dial_address: DialAddress | None = None,
+        handlers: ProbeHandlers | None = None,
+        lost_time: LagSource | None = None,
+    ) -> None:
+        self._clock = clock
+        self._dial_address = dial_address
+        self._lost_time = lost_time
+        self._handlers = handlers or ProbeHandlers.for_runtime(runtime)
+
+    async def probe(self, effect: RunProbe) -> ProbeOutcome:
+        """Run attempts until one has no error, at most three, without a pause.
+
+        A failure is a result, not an error: it is not retried.
+        """
+        if isinstance(effect.probe.handler, HTTPGetAction):
+            # Before the clock is read: the import is no part of the first probe.
+            _import_http()
+        started_at = self._clock.now()
+        attempts: list[Attempt] = []
+        for _ in range(MAX_PROBE_RETRIES):
+            attempts.append(await self._timed_attempt(effect))
+            if attempts[-1].error is None:
+                break
+        return ProbeOutcome(tuple(attempts), started_at, self._clock.now() - started_at)
+
+    async def _timed_attempt(self, effect: RunProbe) -> Attempt:
+        started_at, lost_before = self._clock.now(), self._lost()
+        try:
+            attempt = await self._attempt(effect)
+            self._raise_if_late(effect, attempt, self._lost() - lost_before)
+        except (GoError, LocalResourceError) as error:
+            attempt = Attempt(ProbeResult.UNKNOWN, error=str(error))
+        except Exception as error:  # noqa: BLE001  # see below
+            # A bug in a handler must not end the loop that awaits the outcome.
+            _log.exception("probe of %s broke", effect.key)
+            attempt = Attempt(ProbeResult.UNKNOWN, error=f"prober panicked: {error!r}")
+        return replace(
+            attempt,
+            # Ticks that say the same, as most do, keep one text among them.
+            output=intern(truncate_text(attempt.output)),
+            error=None if attempt.error is None else truncate_text(attempt.error),
+            duration=self._clock.now() - started_at,
+            detail=intern(attempt.detail),
+        )
+
+    def _lost(self) -> timedelta:
+        return timedelta() if self._lost_time is None else self._lost_time.lost()
+
+    @staticmethod
+    def _raise_if_late(effect: RunProbe, attempt: Attempt, lost: timedelta) -> None:
+        """Raise `LocalResourceError` for a failure that our delay may have caused."""
+        limit = max(timedelta(seconds=effect.probe.timeout_seconds), SHORTEST_LIMIT)
+        if lost * LOST_SHARE < limit or not _is_without_answer(attempt):
+            return
+        raise LocalResourceError(
+            f"probetui was busy or stopped for {lost.total_seconds():.1f}s of "
+            f"this probe and may have missed the answer ({attempt.output})"
+        )
+
+    async def _attempt(self, effect: RunProbe) -> Attempt:
+        """Call the handler; raises `GoError` for an invalid port, URL or command."""
+        probe, container = effect.probe, effect.container
+        timeout = timedelta(seconds=probe.timeout_seconds)
+        match probe.handler:
+            case ExecAction(command):
+                try:
+                    command = expand_command(command, container.env)
+                except ExpansionTooLargeError as error:
+                    raise GoError(f"the command {error}") from None
+                return await self._handlers.exec_(
+                    effect.container_id, command, probe.timeout_seconds
+                )
+            case HTTPGetAction() as action:
+                # Late, see `_import_http`.
+                from probetui.probers.http_request import (  # noqa: PLC0415
+                    build_request,
+                )
+
+                port = resolve_port(action.port, container)
+                request = build_request(action, action.host or effect.pod_ip, port)
+                route = pod_route(effect.pod_ip, self._dial_address)
+                return await self._handlers.http_get(request, timeout, route)
+            case TCPSocketAction(port=named, host=host):
+                port = resolve_port(named, container)
+                route = pod_route(effect.pod_ip, self._dial_address)
+                return await self._handlers.tcp_socket(
+                    host or effect.pod_ip, port, timeout, route
+                )
+            case GRPCAction(port, service):
+                route = pod_route(effect.pod_ip, self._dial_address)
+                return await self._handlers.grpc(
+                    effect.pod_ip, port, service, timeout, route
+                )
+            case None:
+                pod = effect.pod
+                who = f"{pod.full_name}({pod.uid}):{container.name}"
+                raise GoError(f"missing probe handler for {who}")
+
+
+def _is_without_answer(attempt: Attempt) -> bool:
+    """Return whether an attempt failed without any response of the server."""
+    return (
+        attempt.result is ProbeResult.FAILURE
+        and attempt.error is None
+        and attempt.http is None
+        and attempt.refused_at is None
+        and not attempt.detail.startswith(EXITED)
+    )

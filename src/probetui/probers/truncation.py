@@ -1,0 +1,109 @@
+"""Limits of what is kept of a response: headers, redirects, texts, quotes in errors.
+
+A probe runs every few seconds for days, and each of its answers is shown, recorded and
+kept for a while. What a server may send, 10 MiB of headers and as much again in each
+redirect, is read as Go reads it and then cut.
+
+Difference: the headers and redirects that are kept of an answer are 16 KiB, a text has
+as much, and an error quotes 1 KiB of what it refuses. What was cut is said. Go's texts
+have no limit.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from probetui.k8s.probe import HTTPHeader
+from probetui.kubelet.outcome import HTTPAnswer
+from probetui.kubelet.runtime.go_format import go_quote, to_text
+
+MAX_KEPT_BYTES = 16 << 10
+_MAX_QUOTED_BYTES = 1 << 10
+_MAX_QUOTED_VALUES = 8
+_MAX_SHARED_BYTES = 1 << 10
+_MAX_REDIRECT_CHARACTERS = 1 << 10
+# What a header takes in memory and in a record besides its text (RFC 9113, 10.5.1).
+_HEADER_BYTES = 32
+
+RawHeader = tuple[bytes, bytes]
+
+
+def quote_received(data: bytes, limit: int = _MAX_QUOTED_BYTES) -> str:
+    """Quote what a server sent, up to `limit` bytes of it, for an error."""
+    left_out = len(data) - limit
+    text = go_quote(to_text(data[:limit]))
+    return f"{text} (cut: {left_out} bytes)" if left_out > 0 else text
+
+
+def quote_all_received(values: list[bytes]) -> str:
+    """Quote values as Go prints a list of them, up to eight, for an error."""
+    limit = _MAX_QUOTED_BYTES // _MAX_QUOTED_VALUES
+    quoted = [quote_received(value, limit) for value in values[:_MAX_QUOTED_VALUES]]
+    left_out = len(values) - len(quoted)
+    return f"[{' '.join(quoted)}]" + (f" (cut: {left_out} more)" if left_out else "")
+
+
+def truncate_text(text: str) -> str:
+    """Return a text that has at most 16 KiB of characters, and what was cut."""
+    left_out = len(text) - MAX_KEPT_BYTES
+    if left_out <= 0:
+        return text
+    return f"{text[:MAX_KEPT_BYTES]} (cut: {left_out} characters)"
+
+
+def truncate_answer(
+    status: int, headers: tuple[RawHeader, ...], redirects: tuple[str, ...]
+) -> HTTPAnswer:
+    """Return what is kept of an answer; its `cut_bytes` says what is not.
+
+    Of each redirect 1 KiB is kept, then the Location, then other headers as they came.
+    """
+    total = sum(map(len, redirects))
+    total += sum(len(name) + len(value) + _HEADER_BYTES for name, value in headers)
+    if total <= _MAX_SHARED_BYTES:
+        return _shared_answer(status, headers, redirects)
+    if total <= MAX_KEPT_BYTES:
+        kept = tuple(
+            HTTPHeader(to_text(name), to_text(value)) for name, value in headers
+        )
+        return HTTPAnswer(status, kept, redirects=redirects)
+    return _cut_answer(status, headers, redirects)
+
+
+@lru_cache(maxsize=4096)
+def _shared_header(name: bytes, value: bytes) -> HTTPHeader:
+    return HTTPHeader(to_text(name), to_text(value))
+
+
+@lru_cache(maxsize=1024)
+def _shared_answer(
+    status: int, headers: tuple[RawHeader, ...], redirects: tuple[str, ...]
+) -> HTTPAnswer:
+    """Return what is kept of a short answer; what is said again is one object.
+
+    Each worker keeps sixty answers, of a kilobyte each if none had a part in common.
+    """
+    shared = tuple(_shared_header(name, value) for name, value in headers)
+    return HTTPAnswer(status, shared, redirects=redirects)
+
+
+def _cut_answer(
+    status: int, headers: tuple[RawHeader, ...], redirects: tuple[str, ...]
+) -> HTTPAnswer:
+    followed = tuple(location[:_MAX_REDIRECT_CHARACTERS] for location in redirects)
+    room = MAX_KEPT_BYTES - sum(map(len, followed))
+    cut = sum(map(len, redirects)) - sum(map(len, followed))
+    kept: dict[int, HTTPHeader] = {}
+    for at in sorted(
+        range(len(headers)), key=lambda at: headers[at][0].lower() != b"location"
+    ):
+        name, value = headers[at]
+        cut += len(name) + len(value)
+        room -= _HEADER_BYTES
+        if room > 0:
+            name, value = name[:room], value[: max(room - len(name), 0)]
+            kept[at] = HTTPHeader(to_text(name), to_text(value))
+            room -= len(name) + len(value)
+            cut -= len(name) + len(value)
+    in_order = tuple(kept[at] for at in sorted(kept))
+    return HTTPAnswer(status, in_order, redirects=followed, cut_bytes=cut)

@@ -1,0 +1,1 @@
+"""Records: what a session writes and a replay reads."""

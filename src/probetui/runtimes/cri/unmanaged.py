@@ -1,0 +1,194 @@
+"""Containers of a CRI runtime that others created: a kubelet, or crictl."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import timedelta
+from typing import NamedTuple
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod import Pod
+from probetui.k8s.runtime import ContainerID, Listeners
+from probetui.kubelet.effects import Fault
+from probetui.ports import ExecResult, UnmanagedContainer, UnmanagedStatus
+from probetui.runtimes.cri import client as calls
+from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.cri.client import CriClient
+from probetui.runtimes.cri.container_calls import (
+    container_listeners,
+    exec_sync,
+    stop_container,
+    watch_events,
+)
+from probetui.runtimes.cri.fault_injection import CriFaultInjector, fault_refusal
+from probetui.runtimes.cri.listing import CriListing
+from probetui.runtimes.cri.translate import to_container_id, to_cri_id, to_instant
+from probetui.runtimes.daemon_clock import DaemonClock
+from probetui.runtimes.translation import IMAGE, LOCALHOST, pod_name_from_labels
+
+ID_PREFIX = "sha256:"
+
+
+class _Listed(NamedTuple):
+    state: int
+    sandbox_id: str
+
+
+class UnmanagedCriContainers:
+    """`ports.UnmanagedContainers` on the CRI.
+
+    Args:
+        client: the connection to the runtime.
+        listing: reads the status of any sandbox or container.
+        runtime_name: the prefix of its container IDs.
+        exec_patience: how long to wait for a response after an exec's timeout.
+        disruptions: does to containers what happens to them in real life.
+        daemon_clock: converts the runtime's instants.
+    """
+
+    can_start = False
+
+    def __init__(
+        self,
+        client: CriClient,
+        listing: CriListing,
+        runtime_name: str,
+        exec_patience: timedelta,
+        disruptions: CriFaultInjector,
+        daemon_clock: DaemonClock,
+    ) -> None:
+        self._client = client
+        self._listing = listing
+        self._runtime_name = runtime_name
+        self._exec_patience = exec_patience
+        self._fault_injector = disruptions
+        self._daemon_clock = daemon_clock
+        self._listed: dict[str, _Listed] = {}
+        self._kept: dict[str, tuple[_Listed, UnmanagedStatus]] = {}
+
+    async def list(self) -> tuple[UnmanagedContainer, ...]:
+        """Return all containers, exited ones included."""
+        request = cri.ListContainersRequest()
+        answer = await self._client.call(calls.LIST_CONTAINERS, request)
+        self._listed = {
+            container.id: _Listed(container.state, container.pod_sandbox_id)
+            for container in answer.containers
+        }
+        for gone in self._kept.keys() - self._listed:
+            del self._kept[gone]
+        return tuple(
+            self._in_our_time(unmanaged_container(container, self._runtime_name))
+            for container in answer.containers
+        )
+
+    async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
+        """Return what one is like now, None if it is gone.
+
+        One that is in the state of the last look has not changed since.
+        """
+        cri_id = to_cri_id(container_id)
+        if cri_id not in self._listed:
+            await self.list()
+        listed = self._listed.get(cri_id)
+        if listed is None:
+            return None
+        kept = self._kept.get(cri_id)
+        if kept is not None and kept[0] == listed:
+            return kept[1]
+        found = await self._listing.container(cri_id)
+        if found is None:
+            return None
+        status = replace(found.status, name="", hash=0, restart_count=0)
+        seen = UnmanagedStatus(status, await self._address(listed.sandbox_id))
+        self._kept[cri_id] = (listed, seen)
+        return seen
+
+    async def exec_sync(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        timeout_seconds: int,
+    ) -> ExecResult:
+        """Run a command in a container; a timeout of 0 seconds is none."""
+        return await exec_sync(
+            self._client,
+            to_cri_id(container_id),
+            command,
+            timeout_seconds,
+            self._exec_patience,
+        )
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return the listening sockets of the network of a container's pod."""
+        return await container_listeners(self._client, to_cri_id(container_id))
+
+    async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
+        """Stop a container; one that is gone or does not run is fine."""
+        await stop_container(
+            self._client, to_cri_id(container_id), grace_period_seconds
+        )
+
+    async def start(self, container_id: ContainerID) -> None:
+        """Refuse: a container of the CRI runs once; its owner creates another one."""
+        raise ContainerRuntimeError(
+            f"{to_cri_id(container_id)[:13]} cannot be started again; its owner, "
+            "such as a kubelet, creates another container"
+        )
+
+    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
+        """Inject a fault, by the kernel of this machine."""
+        await self._fault_injector.inject_fault(to_cri_id(container_id), fault)
+
+    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried."""
+        return fault_refusal(pod, fault)
+
+    def dial_address(self, ip: str, port: int) -> tuple[str, int]:
+        """Return the IP and port unchanged: pods are on this machine."""
+        return ip, port
+
+    async def watch(self) -> AsyncGenerator[None]:
+        """Yield once per container event; raises when the stream breaks."""
+        told = watch_events(self._client, lambda _event: True)
+        async with aclosing(told):
+            async for _ in told:
+                yield
+
+    def _in_our_time(self, found: UnmanagedContainer) -> UnmanagedContainer:
+        created_at = found.created_at
+        if created_at is None:
+            return found
+        return replace(found, created_at=self._daemon_clock.ours(created_at))
+
+    async def _address(self, sandbox_id: str) -> str:
+        """Return the IP of a container's ports, empty if it has none."""
+        sandbox = await self._listing.sandbox(sandbox_id)
+        if sandbox is None or not sandbox.status.is_ready:
+            return ""
+        return LOCALHOST if sandbox.status.host_network else sandbox.status.ip or ""
+
+
+def unmanaged_container(found: cri.Container, runtime_name: str) -> UnmanagedContainer:
+    """Return a container with everything it can be matched by."""
+    pod, name = pod_name_from_labels(found.labels), found.metadata.name
+    names = [name]
+    if pod.name:
+        names = [f"{pod.namespace}/{pod.name}/{name}", f"{pod.name}/{name}", name]
+    return UnmanagedContainer(
+        to_container_id(runtime_name, found.id),
+        tuple(names),
+        found.state == cri.CONTAINER_RUNNING,
+        dict(found.labels),
+        _image(found),
+        to_instant(found.created_at),
+    )
+
+
+def _image(found: cri.Container) -> str:
+    """Return the image name that was requested, empty if only its ID is known."""
+    named = found.annotations.get(IMAGE) or found.image.user_specified_image
+    if named:
+        return str(named)
+    return "" if found.image.image.startswith(ID_PREFIX) else str(found.image.image)

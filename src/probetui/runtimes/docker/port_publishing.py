@@ -1,0 +1,239 @@
+"""Published ports: how a pod is reached whose address is not reachable."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from types import MappingProxyType
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    LifecycleHandler,
+    ProbeHandler,
+    SleepAction,
+    TCPSocketAction,
+)
+from probetui.runtimes.docker.translate import InspectedContainer
+
+LOOPBACK = "127.0.0.1"
+ANY_ADDRESS = "0.0.0.0"
+
+DOCKER, PODMAN = "Docker", "Podman"
+
+NO_VERSION: Mapping[str, Any] = MappingProxyType({})
+
+ReachMode = Literal["auto", "direct", "published"]
+
+
+@dataclass(frozen=True, slots=True)
+class DockerDaemon:
+    """A daemon that answered.
+
+    Attributes:
+        url: its endpoint.
+        operating_system: the name of its machine's operating system.
+        kernel: the release of its machine's kernel.
+        is_rootless: it runs without root.
+        engine: Docker or Podman, which has Docker's API, too.
+        engine_id: its ID, empty if that does not stay the same.
+    """
+
+    url: str
+    operating_system: str
+    kernel: str
+    is_rootless: bool
+    engine: str = DOCKER
+    engine_id: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        url: str,
+        info: Mapping[str, Any],
+        version: Mapping[str, Any] = NO_VERSION,
+    ) -> DockerDaemon:
+        """Parse Docker's `/info` and `/version`."""
+        options = info.get("SecurityOptions") or ()
+        engine = engine_of(version)
+        return cls(
+            url,
+            info.get("OperatingSystem", ""),
+            info.get("KernelVersion", ""),
+            any("name=rootless" in option.split(",") for option in options),
+            engine,
+            # Podman's is another one in each response.
+            str(info.get("ID") or "") if engine == DOCKER else "",
+        )
+
+    @property
+    def shares_hostnames(self) -> bool:
+        """Whether a container that joins a network namespace gets its host name."""
+        return self.engine != PODMAN
+
+    @property
+    def starts_joined_containers(self) -> bool:
+        """Whether starting a container starts the one whose network it joins."""
+        return self.engine == PODMAN
+
+    @property
+    def keeps_exec_pids(self) -> bool:
+        """Whether the PID of an exec is still known when it has ended."""
+        return self.engine != PODMAN
+
+    @property
+    def host(self) -> str:
+        """The host in the endpoint, empty for a unix socket."""
+        parts = urlsplit(self.url)
+        return "" if "unix" in parts.scheme else parts.hostname or ""
+
+    @property
+    def socket(self) -> str:
+        """The path of the endpoint's unix socket, empty for another endpoint."""
+        return "" if self.host else urlsplit(self.url).path
+
+    @property
+    def is_on_this_kernel(self) -> bool:
+        """Whether its containers are processes of this system."""
+        return (
+            not self.host
+            and sys.platform == "linux"
+            and self.operating_system != "Docker Desktop"
+            and self.kernel == os.uname().release
+        )
+
+
+def engine_of(version: Mapping[str, Any]) -> str:
+    """Return the engine that a daemon names in Docker's `/version`."""
+    names = [part.get("Name", "") for part in version.get("Components") or ()]
+    return PODMAN if any(name.startswith(PODMAN) for name in names) else DOCKER
+
+
+@dataclass(frozen=True, slots=True)
+class PortPublishing:
+    """The address that ports are published on, and the one to dial."""
+
+    publish_on: str
+    dial: str
+
+
+def choose_publishing(
+    daemon: DockerDaemon, mode: ReachMode = "auto"
+) -> PortPublishing | None:
+    """Return how ports are published; None if pods' addresses are reachable."""
+    if mode == "direct":
+        return None
+    if mode == "auto" and daemon.is_on_this_kernel and not daemon.is_rootless:
+        return None
+    if not daemon.host or _is_loopback(daemon.host):
+        return PortPublishing(LOOPBACK, LOOPBACK)
+    return PortPublishing(ANY_ADDRESS, daemon.host)
+
+
+class PublishedPorts:
+    """Maps the address and port of a pod to the ones to dial.
+
+    Args:
+        how: how ports are published; None if they are not.
+    """
+
+    def __init__(self, how: PortPublishing | None) -> None:
+        self._how = how
+        self._targets: dict[tuple[str, int], int] = {}
+
+    @property
+    def publish_on(self) -> str:
+        """The address that sandboxes publish their ports on, empty for none."""
+        return self._how.publish_on if self._how else ""
+
+    def needed_ports(self, pod: Pod) -> tuple[int, ...]:
+        """Return the ports that the sandbox of a pod must publish."""
+        return probed_ports(pod) if self._how and not pod.host_network else ()
+
+    def update(self, everything: Iterable[InspectedContainer]) -> None:
+        """Replace the published ports by those of the ready sandboxes."""
+        self._targets = dict(_targets(everything))
+
+    def add(self, one: InspectedContainer) -> None:
+        """Add the published ports of a sandbox."""
+        self._targets |= _targets([one])
+
+    def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
+        """Return the address and port to connect to instead of `pod_ip:port`."""
+        published = self._targets.get((pod_ip, port))
+        if self._how is None or published is None:
+            return pod_ip, port
+        return self._how.dial, published
+
+    def __str__(self) -> str:
+        if self._how is None:
+            return "pods are reached at their own addresses"
+        return f"ports of pods are published, and reached at {self._how.dial}"
+
+
+def probed_ports(pod: Pod) -> tuple[int, ...]:
+    """Return the ports of probes and hooks that have no host of their own."""
+    found = {
+        number
+        for container in pod.all_containers()
+        for handler in _handlers(container)
+        if (number := _port(container, handler)) is not None
+    }
+    return tuple(sorted(found))
+
+
+def _handlers(container: Container) -> Iterator[ProbeHandler | LifecycleHandler]:
+    probes = (
+        container.startup_probe,
+        container.liveness_probe,
+        container.readiness_probe,
+    )
+    handlers = (
+        *(probe.handler for probe in probes if probe),
+        container.post_start,
+        container.pre_stop,
+    )
+    yield from (handler for handler in handlers if handler)
+
+
+def _port(container: Container, handler: ProbeHandler | LifecycleHandler) -> int | None:
+    match handler:
+        case HTTPGetAction() | TCPSocketAction():
+            return None if handler.host else _number(container, handler.port)
+        case GRPCAction():
+            return handler.port
+        case ExecAction() | SleepAction():
+            return None
+
+
+def _number(container: Container, port: int | str) -> int | None:
+    """Return the number of a port, None for a name that the container lacks."""
+    if isinstance(port, int):
+        return port
+    for container_port in container.ports:
+        if container_port.name == port:
+            return container_port.container_port
+    return int(port) if port.isdecimal() else None
+
+
+def _targets(
+    everything: Iterable[InspectedContainer],
+) -> Iterator[tuple[tuple[str, int], int]]:
+    for seen in everything:
+        if seen.sandbox and seen.sandbox.ip:
+            for port, published in seen.published.items():
+                yield (seen.sandbox.ip, port), published
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

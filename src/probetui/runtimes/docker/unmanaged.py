@@ -1,0 +1,229 @@
+"""Docker containers that probetui did not create, and changes only on demand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from probetui.k8s.pod import Pod
+from probetui.k8s.runtime import ContainerID, Listeners
+from probetui.kubelet.effects import Fault
+from probetui.kubelet.kuberuntime.labels import DOCKER_TYPE, DOCKER_TYPE_SANDBOX
+from probetui.ports import (
+    ExecResult,
+    StartedExec,
+    UnmanagedContainer,
+    UnmanagedStatus,
+)
+from probetui.runtimes.daemon_clock import DaemonClock
+from probetui.runtimes.docker.client import DockerClient
+from probetui.runtimes.docker.containers import stop_container
+from probetui.runtimes.docker.execution import DockerExecutor, OwnExecs, execs_of_others
+from probetui.runtimes.docker.fault_injection import DockerFaultInjector, fault_refusal
+from probetui.runtimes.docker.port_publishing import PortPublishing
+from probetui.runtimes.docker.processes import DockerListeners
+from probetui.runtimes.docker.translate import (
+    ALIVE,
+    HOST,
+    OF_ANOTHER,
+    container_status,
+    own_address,
+    published_ports,
+    to_container_id,
+    to_docker_id,
+)
+from probetui.runtimes.translation import LOCALHOST
+
+GOOD_FOR_SECONDS = 10
+"""When to inspect a container again, should an event have been missed."""
+
+WATCHED_EVENTS = ("create", "destroy", "die", "oom", "rename", "start")
+
+
+class _Kept(NamedTuple):
+    at: float
+    found: UnmanagedStatus
+
+
+class UnmanagedDockerContainers:
+    """`ports.UnmanagedContainers` on Docker.
+
+    Args:
+        client: the connection to the daemon.
+        executor: runs commands in containers.
+        own_execs: records the commands that are started here.
+        listeners: finds where containers listen.
+        fault_injector: injects faults into containers.
+        published: how ports are published; None if containers' addresses are reachable.
+        daemon_clock: converts the daemon's instants.
+        host: the address of the daemon's machine.
+    """
+
+    can_start = True
+
+    def __init__(
+        self,
+        client: DockerClient,
+        executor: DockerExecutor,
+        own_execs: OwnExecs,
+        listeners: DockerListeners,
+        fault_injector: DockerFaultInjector,
+        published: PortPublishing | None,
+        daemon_clock: DaemonClock,
+        host: str = LOCALHOST,
+    ) -> None:
+        self._client = client
+        self._executor = executor
+        self._own_execs = own_execs
+        self._listeners = listeners
+        self._fault_injector = fault_injector
+        self._published = published
+        self._daemon_clock = daemon_clock
+        self._host = host
+        self._kept: dict[ContainerID, _Kept] = {}
+        self._states: dict[ContainerID, str] = {}
+        self._targets: dict[tuple[str, int], int] = {}
+
+    async def list(self) -> tuple[UnmanagedContainer, ...]:
+        """Return all containers except sandboxes, running or not."""
+        listed: list[dict[str, Any]] = await self._client.call(
+            lambda api: api.containers(all=True)
+        )
+        states = {to_container_id(it["Id"]): it["State"] for it in listed}
+        for container_id, state in self._states.items():
+            if states.get(container_id) != state:
+                self._kept.pop(container_id, None)
+        self._states = states
+        await self._daemon_clock.measure()
+        return tuple(
+            self._unmanaged(it)
+            for it in listed
+            if (it["Labels"] or {}).get(DOCKER_TYPE) != DOCKER_TYPE_SANDBOX
+        )
+
+    async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
+        """Return the status of a container, None if it is gone."""
+        now = asyncio.get_running_loop().time()
+        kept = self._kept.get(container_id)
+        if kept is not None and now - kept.at < GOOD_FOR_SECONDS:
+            return kept.found
+        inspected = await self._client.call_or_none(
+            lambda api: api.inspect_container(to_docker_id(container_id))
+        )
+        if inspected is None:
+            self._kept.pop(container_id, None)
+            return None
+        status = await self._daemon_clock.container(container_status(inspected))
+        found = UnmanagedStatus(
+            replace(status, name="", image=inspected["Config"]["Image"]),
+            await self._address(inspected),
+        )
+        self._kept[container_id] = _Kept(now, found)
+        for port, on_host in published_ports(inspected).items():
+            self._targets[found.ip, port] = on_host
+        return found
+
+    async def exec_sync(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        timeout_seconds: int,
+    ) -> ExecResult:
+        """Run a command in a container; 0 seconds is no limit."""
+        return await self._executor.run(
+            to_docker_id(container_id), command, timeout_seconds
+        )
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return the listeners in a container's network."""
+        return await self._listeners.of(to_docker_id(container_id))
+
+    async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
+        """Stop a container, unless it is gone or does not run."""
+        docker_id = to_docker_id(container_id)
+        try:
+            await stop_container(self._client, docker_id, grace_period_seconds)
+        finally:
+            self._kept.pop(container_id, None)
+
+    async def start(self, container_id: ContainerID) -> None:
+        """Start a container again that has ended."""
+        docker_id = to_docker_id(container_id)
+        asked_at = self._daemon_clock.now()
+        try:
+            await self._client.call(lambda api: api.start(docker_id))
+            self._daemon_clock.started(container_id, asked_at)
+        finally:
+            self._kept.pop(container_id, None)
+
+    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
+        """Freeze, unfreeze, signal or cut off a container."""
+        docker_id = to_docker_id(container_id)
+        try:
+            await self._fault_injector.inject_fault(
+                docker_id, fault, in_network_of=docker_id
+            )
+        finally:
+            self._kept.pop(container_id, None)
+
+    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
+        """Return why a pod cannot have a fault, empty where it may be tried."""
+        return fault_refusal(pod, fault)
+
+    def dial_address(self, ip: str, port: int) -> tuple[str, int]:
+        """Return the address and port to connect to instead of `ip:port`."""
+        published = self._targets.get((ip, port))
+        if self._published is None or published is None:
+            return ip, port
+        return self._published.dial, published
+
+    async def watch(self) -> AsyncIterator[None]:
+        """Yield once per event; raises when the connection breaks."""
+        filters = {"type": ["container"], "event": list(WATCHED_EVENTS)}
+        async with aclosing(self._client.events(filters)) as events:
+            async for event in events:
+                self._kept.pop(to_container_id(event["Actor"]["ID"]), None)
+                yield
+
+    async def watch_execs(self) -> AsyncIterator[StartedExec]:
+        """Yield each command that others start in any container."""
+        told = execs_of_others(self._client, self._own_execs, {})
+        async with aclosing(told):
+            async for started_exec in told:
+                yield started_exec
+
+    async def _address(self, inspected: Mapping[str, Any]) -> str:
+        """Return the address of a running container, empty for none."""
+        if not inspected["State"]["Running"]:
+            return ""
+        mode = str(inspected["HostConfig"]["NetworkMode"])
+        if mode == HOST:
+            return self._host
+        if mode.startswith(OF_ANOTHER):
+            other = await self._client.call_or_none(
+                lambda api: api.inspect_container(mode.removeprefix(OF_ANOTHER))
+            )
+            return "" if other is None else await self._address(other)
+        cut_off_from = self._fault_injector.address_before(inspected["Id"])
+        return own_address(inspected) or cut_off_from
+
+    def _unmanaged(self, listed: Mapping[str, Any]) -> UnmanagedContainer:
+        created = listed.get("Created")
+        created_at = (
+            self._daemon_clock.ours(datetime.fromtimestamp(created, UTC))
+            if isinstance(created, int)
+            else None
+        )
+        return UnmanagedContainer(
+            to_container_id(listed["Id"]),
+            # Links of other containers are names, too, with more slashes.
+            tuple(name.removeprefix("/") for name in listed["Names"] or ()),
+            listed["State"] in ALIVE,
+            listed["Labels"] or {},
+            str(listed.get("Image") or ""),
+            created_at,
+        )

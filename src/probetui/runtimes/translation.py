@@ -1,0 +1,92 @@
+"""What runtimes translate alike: labels of pods, statuses of pods, the node; pure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import NamedTuple
+
+from probetui.k8s.runtime import (
+    Node,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    SandboxStatus,
+)
+from probetui.kubelet.kuberuntime.labels import POD_NAME, POD_NAMESPACE, POD_UID
+
+OWNER = "dev.probetui.owner"
+VERSION = "dev.probetui.version"
+IMAGE = "dev.probetui.image"
+NONCE = "dev.probetui.nonce"
+MADE_BY = "dev.probetui.made-by"
+"""The nonce sets a sandbox or container apart from all others, and `MADE_BY` says who
+asked for it. The other labels prove nothing: images and kubelets hand them on."""
+
+LOCALHOST = "127.0.0.1"
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+class PodName(NamedTuple):
+    """What names a pod, as the labels of its sandboxes and containers have it."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+def pod_name_from_labels(labels: Mapping[str, str]) -> PodName:
+    """Return what the labels of a sandbox, container or volume say of its pod."""
+    return PodName(
+        labels.get(POD_NAMESPACE, ""),
+        labels.get(POD_NAME, ""),
+        labels.get(POD_UID, ""),
+    )
+
+
+def build_pod_status(
+    pod: PodName,
+    sandboxes: Iterable[SandboxStatus],
+    containers: Iterable[RuntimeContainerStatus],
+) -> RuntimePodStatus:
+    """Return the status of a pod, its sandboxes and containers newest first.
+
+    The pod has the address of its newest sandbox while that is ready.
+    """
+    newest_first = sorted(
+        sandboxes, key=lambda it: (it.created_at or EPOCH, it.attempt), reverse=True
+    )
+    return RuntimePodStatus(
+        pod.uid,
+        pod.name,
+        pod.namespace,
+        tuple(newest_first),
+        tuple(
+            sorted(
+                containers,
+                key=lambda it: (it.created_at or EPOCH, it.restart_count),
+                reverse=True,
+            )
+        ),
+        ips=tuple(it.ip for it in newest_first[:1] if it.is_ready and it.ip),
+    )
+
+
+def build_node(name: str, ip: str, cpus: int | None, memory_bytes: int | None) -> Node:
+    """Return a machine; what is not known of it is empty, 0 or None."""
+    known = {"cpu": cpus, "memory": memory_bytes}
+    return Node(
+        name.lower() or "localhost",
+        ip,
+        {resource: Decimal(amount) for resource, amount in known.items() if amount},
+    )
+
+
+def host_memory_bytes(sysconf: Callable[[str], int] = os.sysconf) -> int:
+    """Return how much memory this machine has, 0 where the system does not say."""
+    try:
+        return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return 0

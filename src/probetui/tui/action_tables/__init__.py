@@ -1,1 +1,0 @@
-"""The table of actions, one module for each group or two; `actions.py` joins them."""

@@ -1,0 +1,228 @@
+"""Actions that run and stop things: clock, probes, containers, playback, lessons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probetui.debugger.commands import (
+    KillContainer,
+    RestartContainer,
+    StepProbe,
+    TriggerProbe,
+)
+from probetui.engine.inputs import DeletePod
+from probetui.k8s.runtime import ContainerID
+from probetui.k8s.status import Running
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from probetui.tui.actions.action import (
+    Action,
+    ActionContext,
+    Argument,
+    KeyContext,
+    Target,
+)
+
+_MAIN = (KeyContext.MAIN,)
+_PROGRAM = (KeyContext.PROGRAM,)
+
+_MAIN_AND_STEPS = (KeyContext.MAIN, KeyContext.STEPS)
+
+
+def _is_running(now: ActionContext) -> bool:
+    status = now.container.status
+    return status is not None and isinstance(status.state, Running)
+
+
+def shell_command(now: ActionContext) -> Sequence[str]:
+    """Return the command for a shell in the chosen container, empty if none."""
+    status, shell = now.container.status, now.host.shell
+    if status is None or shell is None:
+        return ()
+    return shell(ContainerID(status.container_id))
+
+
+def _has_shell(now: ActionContext) -> bool:
+    return _is_running(now) and bool(shell_command(now))
+
+
+def _is_wanted(now: ActionContext) -> bool:
+    return now.pod.state is PodWorkerState.SYNC
+
+
+CONTROL_ACTIONS = (
+    Action(
+        "time.pause",
+        "space",
+        "Pause all probes and show what comes next",
+        (*_MAIN_AND_STEPS, KeyContext.EVENT_LOG),
+        "app.pause",
+        on=Target.ALL_PODS,
+        when=lambda now: not now.snapshot.is_paused,
+        changes=True,
+        footer=30,
+    ),
+    Action(
+        "time.resume",
+        "space",
+        "Resume all probes",
+        (*_MAIN_AND_STEPS, KeyContext.EVENT_LOG),
+        "app.resume",
+        on=Target.ALL_PODS,
+        when=lambda now: now.snapshot.is_paused,
+        changes=True,
+        footer=30,
+        shares_keys_of="time.pause",
+    ),
+    Action(
+        "time.step",
+        "full_stop",
+        "Run the next tick",
+        _MAIN_AND_STEPS,
+        build_command=lambda _now, _words: StepProbe(),
+        on=Target.ALL_PODS,
+        changes=True,
+        footer=40,
+    ),
+    Action(
+        "probe.trigger",
+        "t",
+        "Probe now, out of schedule",
+        _MAIN_AND_STEPS,
+        typed="probe now",
+        word="probe",
+        build_command=lambda now, _words: TriggerProbe(now.probe.key),
+        on=Target.PROBE,
+        when=lambda now: now.probe.worker_alive,
+        changes=True,
+        footer=50,
+    ),
+    Action(
+        "container.delete-pod",
+        "ctrl+d",
+        "Delete the pod gracefully; asks first",
+        _MAIN,
+        word="delete",
+        build_command=lambda now, _words: DeletePod(now.pod.pod.uid),
+        on=Target.POD,
+        when=_is_wanted,
+        changes=True,
+        confirmation=lambda now: f"Delete pod {now.pod.pod.name}?",
+    ),
+    Action(
+        "container.kill",
+        "ctrl+k",
+        "Kill at once: no hook, no grace period",
+        _MAIN,
+        build_command=lambda now, _words: KillContainer(
+            now.pod.pod.uid, now.container.container.name
+        ),
+        on=Target.CONTAINER,
+        when=_is_running,
+        changes=True,
+    ),
+    Action(
+        "container.shell",
+        "s",
+        "Open a shell in the container",
+        _MAIN,
+        "app.shell",
+        on=Target.CONTAINER,
+        when=_has_shell,
+        changes=True,
+        footer=101,
+    ),
+    Action(
+        "container.restart",
+        "r",
+        "Kill it as the kubelet does",
+        _MAIN_AND_STEPS,
+        build_command=lambda now, _words: RestartContainer(
+            now.pod.pod.uid, now.container.container.name
+        ),
+        on=Target.CONTAINER,
+        when=_is_running,
+        changes=True,
+        footer=60,
+    ),
+)
+
+
+def _is_played(now: ActionContext) -> bool:
+    return now.snapshot.playback is not None
+
+
+def _can_save(now: ActionContext) -> bool:
+    return now.host.save is not None
+
+
+def _has_lesson(now: ActionContext) -> bool:
+    return now.host.lesson is not None
+
+
+PLAYBACK_ACTIONS = (
+    Action(
+        "time.step-back",
+        "comma",
+        "Go back to before the last tick (sim, replay)",
+        _MAIN_AND_STEPS,
+        "app.step_back",
+        word="back",
+        on=Target.ALL_PODS,
+    ),
+    Action(
+        "time.slower",
+        "less_than_sign",
+        "Halve the speed (sim, replay)",
+        _MAIN_AND_STEPS,
+        "app.change_pace(-1)",
+        on=Target.ALL_PODS,
+    ),
+    Action(
+        "time.faster",
+        "greater_than_sign",
+        "Double the speed (sim, replay)",
+        _MAIN_AND_STEPS,
+        "app.change_pace(1)",
+        on=Target.ALL_PODS,
+    ),
+    Action(
+        "time.seek",
+        "",
+        "Seek: 1m30s, 01:30, -10s, +10s",
+        _MAIN_AND_STEPS,
+        "app.seek",
+        on=Target.ALL_PODS,
+        when=_is_played,
+        arguments=(Argument("time", is_required=True),),
+    ),
+    Action(
+        "app.save",
+        "ctrl+s",
+        "Save the session's record to a file",
+        _PROGRAM,
+        "app.save",
+        typed="save session",
+        word="save",
+        on=Target.PROGRAM,
+        when=_can_save,
+    ),
+    Action(
+        "app.next-lesson",
+        "right_curly_bracket",
+        "Start the next lesson",
+        _MAIN,
+        "app.turn_page(1)",
+        on=Target.PROGRAM,
+        when=_has_lesson,
+        footer=15,
+    ),
+    Action(
+        "app.previous-lesson",
+        "left_curly_bracket",
+        "Start the previous lesson",
+        _MAIN,
+        "app.turn_page(-1)",
+        on=Target.PROGRAM,
+        when=_has_lesson,
+    ),
+)

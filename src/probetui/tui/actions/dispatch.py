@@ -1,0 +1,89 @@
+"""Doing actions by name: for the palette and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from inspect import isawaitable
+from typing import Any, NamedTuple
+
+from textual.actions import parse
+from textual.app import App
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+from probetui.tui.actions.action import Action
+from probetui.tui.actions.table import ACTIONS
+from probetui.tui.state import StatefulApp
+
+
+class ActionCall(NamedTuple):
+    """A method of a node and what it is called with."""
+
+    node: DOMNode
+    name: str
+    parameters: tuple[Any, ...]
+
+
+def available_actions(screen: Screen[Any]) -> Iterator[Action]:
+    """Go through the actions that make sense on a screen now, as it has the focus."""
+    for action in ACTIONS:
+        if action.is_listed and is_available(screen, action):
+            yield action
+
+
+def reachable_actions(screen: Screen[Any]) -> Iterator[Action]:
+    """Go through the actions that may be named on a screen, as it has the focus.
+
+    Some may make no sense now, but would if another container were chosen.
+    """
+    app = screen.app
+    is_read_only = isinstance(app, StatefulApp) and app.ui_state.options.read_only
+    for action in ACTIONS:
+        is_hidden = not action.is_listed or (action.changes and is_read_only)
+        if not is_hidden and _owner(screen, action) is not None:
+            yield action
+
+
+def is_available(screen: Screen[Any], action: Action) -> bool:
+    """Tell whether an action makes sense on a screen now."""
+    call = resolve_call(screen, action)
+    app = screen.app
+    if call is None or not isinstance(app, StatefulApp):
+        return False
+    if isinstance(call.node, App):
+        # The app would look at what has the focus on the screen in front.
+        return app.ui_state.allows(action)
+    return bool(call.node.check_action(call.name, call.parameters))
+
+
+async def perform(screen: Screen[Any], action: Action, words: Sequence[str]) -> None:
+    """Do an action on a screen, with the words typed after its name."""
+    call = resolve_call(screen, action, words)
+    if call is None:
+        return
+    done = getattr(call.node, f"action_{call.name}")(*call.parameters, *words)
+    if isawaitable(done):
+        await done
+
+
+def resolve_call(
+    screen: Screen[Any], action: Action, words: Sequence[str] = ()
+) -> ActionCall | None:
+    """Return what an action does there, None where it has no place."""
+    owner = _owner(screen, action)
+    if owner is None:
+        return None
+    if words and action.build_command is not None:
+        return ActionCall(screen.app, "give", (action.id,))
+    destination, name, parameters = parse(action.call)
+    nodes: dict[str, DOMNode] = {"app": screen.app, "screen": screen}
+    return ActionCall(nodes.get(destination, owner), name, parameters)
+
+
+def _owner(screen: Screen[Any], action: Action) -> DOMNode | None:
+    """Return the node whose keys the action's would be, from the focus outwards."""
+    focused = screen.focused or screen
+    for node in focused.ancestors_with_self:
+        if set(action.where) & set(getattr(node, "KEY_CONTEXTS", ())):
+            return node
+    return None

@@ -1,0 +1,100 @@
+"""Keys as people write them, and the actions that are active, for footer and help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from textual.binding import ActiveBinding
+from textual.keys import key_to_character
+
+from probetui.tui.actions.action import Group
+from probetui.tui.actions.table import ACTIONS_BY_ID
+
+_NAMES = {
+    "space": "spc",
+    "tab": "tab",
+    "escape": "esc",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "slash": "/",
+    "colon": ":",
+    "full_stop": ".",
+}
+GROUPS = {
+    Group.MOVE: "MOVE",
+    Group.LOOK: "LOOK",
+    Group.TIME: "TIME",
+    Group.PROBE: "PROBE",
+    Group.CONTAINER: "CONTAINER",
+    Group.FILES: "FILES",
+    Group.APP: "PROBETUI",
+}
+"""Headings of the help."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLabel:
+    """One action that can be done now.
+
+    `pressed` are its keys as Textual calls them, `keys` the same as people write them.
+    `footer` is its place in the footer, 0 if it has none.
+    """
+
+    id: str
+    pressed: tuple[str, ...]
+    keys: tuple[str, ...]
+    text: str
+    tooltip: str
+    footer: int = 0
+
+    @property
+    def key(self) -> str:
+        """The first of its keys."""
+        return self.pressed[0]
+
+    @property
+    def group(self) -> Group:
+        """The heading under which the help lists it."""
+        return Group(self.id.partition(".")[0])
+
+
+def key_label(key: str) -> str:
+    """Return a key as the footer writes it: `^b`, `pgup`, `?`, `spc`."""
+    if key in _NAMES:
+        return _NAMES[key]
+    if key.startswith("ctrl+"):
+        return f"^{key.removeprefix('ctrl+')}"
+    if key.startswith("shift+"):
+        return f"S-{key.removeprefix('shift+')}"
+    return key_to_character(key) or key
+
+
+def active_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
+    """Return what can be pressed now, one label for each action."""
+    keys: dict[str, list[str]] = {}
+    first: dict[str, ActiveBinding] = {}
+    for key, active in bindings.items():
+        if active.binding.id and active.enabled:
+            keys.setdefault(active.binding.id, []).append(key)
+            first.setdefault(active.binding.id, active)
+    return [
+        KeyLabel(
+            identifier,
+            tuple(keys[identifier]),
+            tuple(key_label(key) for key in keys[identifier]),
+            active.binding.description,
+            active.tooltip,
+            ACTIONS_BY_ID[identifier].footer if identifier in ACTIONS_BY_ID else 0,
+        )
+        for identifier, active in first.items()
+    ]
+
+
+def footer_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
+    """Return what the footer shows, most useful first."""
+    shown = [label for label in active_labels(bindings) if label.footer]
+    return sorted(shown, key=lambda label: label.footer)

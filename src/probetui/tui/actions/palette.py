@@ -1,0 +1,102 @@
+"""What ctrl+p finds: every action that makes sense now, and what each is done to."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+
+from probetui.safe_text import safe_line
+from probetui.tui.actions.action import (
+    Action,
+    ActionContext,
+    Group,
+    PaletteEntry,
+    target_text,
+)
+from probetui.tui.actions.dispatch import available_actions, perform
+from probetui.tui.actions.key_labels import key_label
+from probetui.tui.actions.keymap import keys_of
+from probetui.tui.state import StatefulApp
+
+_MOST_CHOICES_UNASKED = 20
+
+
+_BY_USE = (
+    Group.PROBE,
+    Group.CONTAINER,
+    Group.TIME,
+    Group.LOOK,
+    Group.FILES,
+    Group.APP,
+    Group.MOVE,
+)
+"""What is looked for most comes first; to move about there are keys."""
+
+
+class PaletteRow(NamedTuple):
+    """One line of the palette."""
+
+    title: str
+    action: Action
+    words: tuple[str, ...] = ()
+
+
+class ActionProvider(Provider):
+    """The table of actions, row by row; one that needs a word has a row for each."""
+
+    async def discover(self) -> Hits:
+        """Offer everything, before a word is typed; long lists only in part."""
+        for row in self.rows(_MOST_CHOICES_UNASKED):
+            shown = Content(row.title)
+            yield DiscoveryHit(shown, self._doing(row), row.title, row.action.tooltip)
+
+    async def search(self, query: str) -> Hits:
+        """Offer what fits what is typed."""
+        matcher = self.matcher(query)
+        for row in self.rows():
+            score, places = matcher.fuzzy_search.match(query, row.title)
+            if score > 0:
+                shown = Content(row.title)
+                for place in places:
+                    shown = shown.stylize(matcher.match_style, place, place + 1)
+                doing = self._doing(row)
+                yield Hit(score, shown, doing, row.title, row.action.tooltip)
+
+    def rows(self, most_choices: int | None = None) -> Iterator[PaletteRow]:
+        """Go through everything that can be done on the screen below now."""
+        app = self.app
+        if not isinstance(app, StatefulApp):
+            return
+        now = app.ui_state.context
+        for action in sorted(available_actions(self.screen), key=_use):
+            keys = keys_of(action, now.options.keymap)
+            key = f"   {key_label(keys[0])}" if keys else ""
+            for title, words in islice(_offers(action, now), most_choices):
+                yield PaletteRow(safe_line(f"{title}{key}"), action, words)
+
+    def _doing(self, row: PaletteRow) -> partial[Coroutine[Any, Any, None]]:
+        return partial(perform, self.screen, row.action, row.words)
+
+
+def _use(action: Action) -> tuple[bool, int]:
+    """Return how early an action comes: going to a container before all moving."""
+    return action.group is Group.MOVE and action.palette_entries is None, _BY_USE.index(
+        action.group
+    )
+
+
+def _offers(action: Action, now: ActionContext) -> Iterator[PaletteEntry]:
+    """Yield the rows of an action: one, or one for each word that it may need."""
+    first = action.arguments[0] if action.arguments else None
+    if action.palette_entries is not None:
+        yield from action.palette_entries(now)
+    elif first is None or not first.is_required:
+        yield PaletteEntry(f"{action.title}: {target_text(action.on, now)}")
+    else:
+        for word in first.words(now):
+            yield PaletteEntry(f"{action.title}: {word}", (word,))

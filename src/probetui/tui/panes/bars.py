@@ -1,0 +1,217 @@
+"""The bars at the edges of a screen: header, banner, title, lesson, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from textual.events import Click, Resize
+
+from probetui.engine.snapshot import Snapshot
+from probetui.presentation.header import (
+    LEVELS,
+    NO_SESSION_INFO,
+    SessionInfo,
+    breakpoint_banner,
+    header,
+    playback_banner,
+    runtime_lost_banner,
+)
+from probetui.presentation.text.spans import EMPTY, Line, line, muted, strong
+from probetui.presentation.text.view import View
+from probetui.tui.actions.key_labels import KeyLabel
+from probetui.tui.host_services import CurrentLesson
+from probetui.tui.messages import KeyClicked
+from probetui.tui.panes.line_widget import LineWidget
+from probetui.tui.styled_text import (
+    PLAIN,
+    StyledLine,
+    StyledSegment,
+    cells,
+    fit,
+    styled_line,
+    wrapped,
+)
+
+_SIGNS = "?:/"
+_GAP = 2
+
+
+class HeaderBar(LineWidget):
+    """What runs where, how it goes, and the time."""
+
+    def __init__(self, about: SessionInfo = NO_SESSION_INFO) -> None:
+        super().__init__(id="header")
+        self._about = about
+        self._snapshot: Snapshot | None = None
+        self._runtime_name = ""
+        self._view: View | None = None
+
+    def show(self, snapshot: Snapshot, runtime_name: str, view: View) -> None:
+        """Show other values."""
+        self._snapshot, self._runtime_name, self._view = snapshot, runtime_name, view
+        self.repaint()
+
+    def content(self) -> Sequence[StyledLine]:
+        if self._snapshot is None or self._view is None:
+            return ()
+        versions = (
+            header(self._snapshot, self._runtime_name, self._view, level, self._about)
+            for level in range(LEVELS)
+        )
+        width = self.size.width
+        left: StyledLine = ()
+        for version in versions:
+            left, right = (styled_line(side) for side in version)
+            if cells(left) + cells(right) <= width:
+                return [(*fit(left, width - cells(right)), *right)]
+        return [left]
+
+
+class Banner(LineWidget):
+    """One line about what is not as it should be, or why it stopped; else hidden."""
+
+    def __init__(self) -> None:
+        super().__init__(id="banner")
+        self._line: Line = EMPTY
+
+    def show(self, snapshot: Snapshot, runtime_name: str, view: View) -> None:
+        """Show the trouble there is, or why probes were paused, if anything."""
+        lost = runtime_lost_banner(snapshot, runtime_name, view)
+        self._line = (
+            lost or playback_banner(snapshot, view) or breakpoint_banner(snapshot, view)
+        )
+        self.display = bool(self._line)
+        self.repaint()
+
+    def content(self) -> Sequence[StyledLine]:
+        return [styled_line(self._line)]
+
+
+class KeyLine(LineWidget):
+    """The keys that work now, most useful first; a click is a press."""
+
+    def __init__(self) -> None:
+        super().__init__(id="keys")
+        self._labels: Sequence[KeyLabel] = ()
+        self._places: list[tuple[range, KeyLabel]] = []
+
+    def show(self, labels: Sequence[KeyLabel]) -> None:
+        """Show other keys."""
+        self._labels = labels
+        self.repaint()
+
+    def content(self) -> Sequence[StyledLine]:
+        """Return the keys that fit; the rest is in the help."""
+        self._places = []
+        line: list[StyledSegment] = []
+        used = 0
+        for label in self._fitting():
+            gap = " " * (_GAP if line else 1)
+            key, text = label.keys[0], _words(label)
+            start = used + len(gap)
+            used = start + len(key + text)
+            self._places.append((range(start, used), label))
+            line += [(gap, PLAIN), (key, "key"), (text, PLAIN)]
+        return [tuple(line)]
+
+    def _fitting(self) -> list[KeyLabel]:
+        """Return the first keys and the last, which is how to leave."""
+        if not self._labels:
+            return []
+        *others, last = self._labels
+        with_words = _first_in(others, self.size.width - 1 - _width(last))
+        alone = replace(last, text="")
+        more = _first_in(others, self.size.width - 1 - len(last.keys[0]))
+        # One key more is worth the word for how to leave, which is the last of all.
+        is_worth_it = len(more) > len(with_words)
+        return [*more, alone] if is_worth_it else [*with_words, last]
+
+    def on_click(self, event: Click) -> None:
+        for place, label in self._places:
+            if event.x in place:
+                self.post_message(KeyClicked(label.key))
+
+
+def _words(label: KeyLabel) -> str:
+    """Return what stands behind a key; a sign needs no space before it."""
+    is_sign = label.keys[0] in _SIGNS
+    return label.text if is_sign or not label.text else f" {label.text}"
+
+
+def _width(label: KeyLabel) -> int:
+    return len(label.keys[0]) + len(_words(label)) + _GAP
+
+
+def _first_in(labels: Sequence[KeyLabel], room: int) -> list[KeyLabel]:
+    """Return as many labels as there is room for, from the first."""
+    kept = []
+    for label in labels:
+        room -= _width(label)
+        if room < 0:
+            break
+        kept.append(label)
+    return kept
+
+
+class TopLine(LineWidget):
+    """Words at the left and at the right; the left ones give way."""
+
+    def __init__(self) -> None:
+        super().__init__(id="top-line")
+        self._left: Line = EMPTY
+        self._right: Line = EMPTY
+
+    def show(self, left: Line, right: Line) -> None:
+        """Show other words."""
+        self._left, self._right = left, right
+        self.repaint()
+
+    def content(self) -> Sequence[StyledLine]:
+        right = styled_line(self._right)
+        return [(*fit(styled_line(self._left), self.size.width - cells(right)), *right)]
+
+
+_LINES_BELOW_LESSON = 20
+"""How many lines of a terminal stay for what the lesson is about."""
+
+_MOST_LESSON_LINES = 6
+
+
+class LessonBar(LineWidget):
+    """Says what there is to watch and to try; hidden where there is no lesson."""
+
+    def __init__(self, lesson: CurrentLesson | None) -> None:
+        super().__init__(id="lesson")
+        self._text: Line = EMPTY
+        self._exercise: Line = EMPTY
+        self.display = lesson is not None
+        if lesson is not None:
+            place = f"  {lesson.number} of {lesson.count}  "
+            self._text = line(strong(f" {lesson.name}"), muted(place), lesson.text)
+        if lesson is not None and lesson.exercise:
+            self._exercise = line(strong(" Try  "), lesson.exercise)
+
+    def fit_into(self, size: Resize) -> None:
+        """Take the lines that a terminal of that size has for it."""
+        room = min(max(size.size.height - _LINES_BELOW_LESSON, 1), _MOST_LESSON_LINES)
+        self.styles.height = min(len(self._lines(size.size.width)), room)
+
+    def content(self) -> Sequence[StyledLine]:
+        """Return the words, wrapped; what does not fit ends in an ellipsis."""
+        width, height = self.size
+        if height == 1:
+            return [fit(styled_line(self._text), width, ellipsis=self.ellipsis)]
+        lines = self._lines(width)
+        if len(lines) <= height:
+            return lines
+        more = (f" {self.ellipsis}", PLAIN)
+        return [*lines[: height - 1], (*lines[height - 1], more)]
+
+    def _lines(self, width: int) -> list[StyledLine]:
+        """Return all of it, with room for an ellipsis at the end of each line."""
+        room = max(width - 2, 1)
+        text = wrapped(styled_line(self._text), room, 1)
+        if not self._exercise:
+            return text
+        return [*text, *wrapped(styled_line(self._exercise), room, 6)]

@@ -1,0 +1,397 @@
+"""The list of containers: one line each, or two under a heading for their pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum, auto
+from itertools import chain, zip_longest
+from operator import is_
+from typing import ClassVar, NamedTuple
+
+from textual.binding import BindingType
+from textual.geometry import Size
+
+from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.k8s.pod import Pod
+from probetui.presentation.container.sorting import (
+    ContainerOrder,
+    ContainerPlaces,
+    sorted_places,
+)
+from probetui.presentation.container.table import (
+    container_cells,
+    object_name,
+    pod_names,
+    state,
+)
+from probetui.presentation.pod import condition_lines
+from probetui.presentation.text.filters import Filter
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+    text_of,
+)
+from probetui.presentation.text.view import View
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.container_names import ContainerKey
+from probetui.tui.actions.table import bindings
+from probetui.tui.messages import CopyRequested
+from probetui.tui.panes.container_rows import ContainerRows, has_exits, is_in_one_line
+from probetui.tui.panes.entry_pane import ListPane
+from probetui.tui.styled_text import PLAIN, StyledLine, fit, styled_line
+
+_LINES_AROUND = 3
+"""Two edges and the headings."""
+_MOST_CONDITIONS_SIDE_BY_SIDE = 2
+_LEAST_ROOM_FOR_CONDITIONS = 3
+
+
+class LineKind(Enum):
+    """What a line of the list is."""
+
+    POD = auto()
+    CONTAINER = auto()
+    PROBES = auto()
+
+
+class ListLine(NamedTuple):
+    """One line of the list and the container it is about."""
+
+    kind: LineKind
+    key: ContainerKey
+    pod_index: int
+    container_index: int
+
+
+class ContainerTable(ListPane):
+    """Containers of all pods, in the order of the manifests or sorted.
+
+    `on_choice` is called when another one is chosen. It is no message: what is chosen
+    is then painted together with the cursor, and not in the framework's next frame.
+    """
+
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
+        KeyContext.PANE,
+        KeyContext.CONTAINERS,
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+
+    def __init__(
+        self, view: View, on_choice: Callable[[], None], *, is_ascii: bool = False
+    ) -> None:
+        super().__init__(id="containers", is_ascii=is_ascii)
+        self._on_choice = on_choice
+        self._view = view
+        self._pods: tuple[PodSnapshot, ...] = ()
+        self._names: dict[str, str] = {}
+        self._lines: list[ListLine] = []
+        self._index: dict[ContainerKey, int] = {}
+        self._layout: tuple[tuple[bool, bool], Filter, ContainerPlaces] | None = None
+        self._laid_out: list[Pod] = []
+        self._wanted: ContainerKey | None = None
+        self._total = 0
+        self._searchable: dict[ContainerKey, tuple[PodSnapshot, bool]] = {}
+        self.filter = Filter()
+        self.sought = Filter()
+        """What was typed last; to be found again when nothing is filtered any more."""
+        self.order = ContainerOrder.MANIFEST
+        self.is_reversed = False
+
+    @property
+    def chosen_key(self) -> ContainerKey | None:
+        """The container under the cursor, None if the list is empty."""
+        if not 0 <= self.cursor < len(self._lines):
+            return None
+        return self._lines[self.cursor].key
+
+    @property
+    def chosen_container(self) -> tuple[PodSnapshot, ContainerSnapshot] | None:
+        """The values of the container under the cursor."""
+        if self.chosen_key is None:
+            return None
+        entry = self._lines[self.cursor]
+        pod = self._pods[entry.pod_index]
+        return pod, pod.containers[entry.container_index]
+
+    @property
+    def has_labels(self) -> bool:
+        """Containers go by the labels of their pods."""
+        return True
+
+    @property
+    def hits(self) -> str:
+        """How many containers the filter keeps, in words."""
+        return f"{len(self._index)} of {self._total}"
+
+    def show(self, pods: tuple[PodSnapshot, ...], view: View) -> None:
+        """Show other values; cursor and scroll position stay where they are."""
+        self._pods, self._view = pods, view
+        self._arrange()
+        self.repaint()
+
+    def choose_container(self, key: ContainerKey) -> None:
+        """Put the cursor on a container; a filter that hides it goes."""
+        if key not in self._index:
+            self.show_filter(Filter())
+        if key in self._index:
+            self._wanted = key
+            self.choose(self._index[key])
+            self.repaint()
+
+    def show_filter(self, wanted: Filter) -> None:
+        """Keep only containers that a filter keeps."""
+        self.filter = wanted
+        if wanted.is_active:
+            self.sought = wanted
+        self._searchable.clear()
+        # What is chosen now comes back when the filter lets it.
+        self._wanted = self._wanted or self.chosen_key
+        self._arrange()
+        self.repaint()
+
+    def get_content_height(
+        self,
+        container: Size,  # noqa: ARG002  # the framework's
+        viewport: Size,  # noqa: ARG002  # the framework's
+        width: int,  # noqa: ARG002  # the framework's
+    ) -> int:
+        """Ask for as many lines as there are, in layouts that ask."""
+        return max(len(self._lines), 1) + _LINES_AROUND
+
+    def on_resize(self) -> None:
+        self._arrange()
+        super().on_resize()
+
+    def title(self) -> Line:
+        if not self._is_sorted:
+            return line("1 ", strong("Containers"))
+        turned = ", reversed" if self.is_reversed else ""
+        return line("1 ", strong("Containers"), f"  sort: {self.order.words}{turned}")
+
+    def badge(self) -> Line:
+        if self.filter.error:
+            words = self._view.safe(self.filter.error.partition(":")[0])
+            return line(Span(f"filter: {words}", Role.ERROR))
+        if not self.filter.is_active:
+            return line(muted("filter: none"))
+        text = self._view.safe(self.filter.text)
+        return line(Span(f"filter: {text} ({self.hits})", Role.ACCENT))
+
+    def count(self) -> int:
+        return len(self._lines)
+
+    def above(self) -> Sequence[StyledLine]:
+        if self.is_bare:
+            return ()
+        return [self._rows.heading()]
+
+    def below(self) -> Sequence[StyledLine]:
+        """Return the conditions of pods where the list leaves room for them."""
+        if self._lines:
+            return self._conditions()
+        why = "No pods."
+        if self._total:
+            wanted = self._view.safe(self.filter.text)
+            why = f'No container matches "{wanted}". esc clears the filter.'
+        return [styled_line(line(muted(f"  {why}")))]
+
+    def is_choice(self, index: int) -> bool:
+        return self._lines[index].kind is LineKind.CONTAINER
+
+    def lines_of(self, index: int) -> range:
+        start, stop = index, index + 1
+        if start and self._lines[start - 1].kind is LineKind.POD:
+            start -= 1
+        if stop < len(self._lines) and self._lines[stop].kind is LineKind.PROBES:
+            stop += 1
+        return range(start, stop)
+
+    def row(self, index: int) -> StyledLine:
+        """Return one line of the list, as the room allows."""
+        entry, rows = self._lines[index], self._rows
+        pod = self._pods[entry.pod_index]
+        if entry.kind is LineKind.POD:
+            return rows.of_pod(pod)
+        container = pod.containers[entry.container_index]
+        if entry.kind is LineKind.PROBES:
+            is_chosen = index - 1 == self.cursor
+            return rows.of_probes(pod, container, is_chosen=is_chosen)
+        return rows.of_container(pod, container, is_chosen=index == self.cursor)
+
+    def action_copy_pane(self) -> None:
+        """Copy the line of the chosen container."""
+        chosen = self.chosen_container
+        if chosen is not None:
+            pod, container = chosen
+            cells = container_cells(pod, container, self._view)
+            name = f"{self._view.safe(self._names.get(pod.pod.uid, ''))}/{cells.name}"
+            parts = (cells.ready, cells.state, cells.restarts, *cells.probes)
+            words = [name, *(text_of(part).strip() for part in parts)]
+            self.post_message(CopyRequested("  ".join(words)))
+
+    def action_sort(self, by: str = "") -> None:
+        """Sort by something else; without a word, by what comes next."""
+        self.order = ContainerOrder(by) if by else self.order.following
+        self._arrange()
+        self.repaint()
+
+    def action_hit(self, step: int) -> None:
+        """Go to the next hit of what was looked for, or the one before; in a circle."""
+        count = len(self._lines) if self.sought.is_active else 0
+        for distance in range(1, count + 1):
+            index = (self.cursor + step * distance) % count
+            if self.is_choice(index) and self._is_sought(index):
+                self._choose_nearest(index, step)
+                return
+
+    def action_reverse(self) -> None:
+        self.is_reversed = not self.is_reversed
+        self._arrange()
+        self.repaint()
+
+    def chosen(self) -> None:
+        self._wanted = self.chosen_key
+        self._on_choice()
+
+    @property
+    def _rows(self) -> ContainerRows:
+        return ContainerRows(
+            self._view, self._names, self.inner_width, self.is_bare, self.ellipsis
+        )
+
+    @property
+    def _layout_now(self) -> tuple[bool, bool]:
+        """Whether containers take one line, and whether all of them take two."""
+        width = self.inner_width
+        is_one = is_in_one_line(width, is_bare=self.is_bare)
+        return is_one, not is_one and has_exits(width)
+
+    def _conditions(self) -> Sequence[StyledLine]:
+        """Return the conditions of all pods that are listed, or else of the chosen one,
+        or nothing.
+        """
+        room = self.inner_height - len(self.above()) - len(self._lines)
+        chosen = self.chosen_container
+        if self.is_bare or chosen is None or room < _LEAST_ROOM_FOR_CONDITIONS:
+            return ()
+        listed = dict.fromkeys(list_line.pod_index for list_line in self._lines)
+        for pods in ([self._pods[index] for index in listed], [chosen[0]]):
+            lines = self._side_by_side(pods)
+            if lines and len(lines) < room:
+                return lines
+        return ()
+
+    def _side_by_side(self, pods: Sequence[PodSnapshot]) -> list[StyledLine]:
+        blocks = [
+            condition_lines(pod, self._names.get(pod.pod.uid, ""), self._view)
+            for pod in pods
+        ]
+        blocks = [block for block in blocks if block]
+        count = min(len(blocks), _MOST_CONDITIONS_SIDE_BY_SIDE)
+        width = (self.inner_width - 1) // max(count, 1) - 1
+        lines: list[StyledLine] = []
+        for start in range(0, len(blocks), max(count, 1)):
+            for parts in zip_longest(*blocks[start : start + count], fillvalue=EMPTY):
+                texts = [
+                    fit(styled_line(part), width, ellipsis=self.ellipsis)
+                    for part in parts
+                ]
+                lines.append(((" ", PLAIN), *chain.from_iterable(texts)))
+        return lines
+
+    def _arrange(self) -> None:
+        """Lay out the lines again if need be; keep cursor and scroll on their row."""
+        pods = [pod.pod for pod in self._pods]
+        places = self._places()
+        layout = (self._layout_now, self.filter, places)
+        is_known = len(pods) == len(self._laid_out) and all(
+            map(is_, pods, self._laid_out)
+        )
+        if is_known and layout == self._layout and not self.filter.is_active:
+            return
+        self._layout, self._laid_out = layout, pods
+        self._names = pod_names(pods)
+        before, distance = self.chosen_key, self.cursor - self.top
+        count = len(self._lines)
+        self._lay_out(places)
+        if len(self._lines) != count:
+            self.refresh(layout=True)
+        self.cursor = self._cursor_for(self._wanted or before)
+        if self.chosen_key == before:
+            self.top = self._within(self.cursor - distance)
+        else:
+            self.choose(self.cursor)
+            self._on_choice()
+
+    def _lay_out(self, places: ContainerPlaces) -> None:
+        self._lines, self._index = [], {}
+        self._total = sum(len(snapshot.containers) for snapshot in self._pods)
+        is_in_one_line, has_two_lines = self._layout_now
+        headed = None
+        for pod_index, index in places or self._all_places():
+            pod = self._pods[pod_index]
+            container = pod.containers[index]
+            if not self._keeps(pod, container):
+                continue
+            key = ContainerKey(pod.pod.uid, container.container.name)
+            if headed != pod_index and not is_in_one_line:
+                self._lines.append(ListLine(LineKind.POD, key, pod_index, index))
+                headed = pod_index
+            self._index[key] = len(self._lines)
+            self._lines.append(ListLine(LineKind.CONTAINER, key, pod_index, index))
+            if has_two_lines or (container.probes and not is_in_one_line):
+                self._lines.append(ListLine(LineKind.PROBES, key, pod_index, index))
+
+    @property
+    def _is_sorted(self) -> bool:
+        return self.order is not ContainerOrder.MANIFEST or self.is_reversed
+
+    def _places(self) -> ContainerPlaces:
+        """Return the order of containers, nothing if it is that of the manifests."""
+        if not self._is_sorted:
+            return ()
+        return sorted_places(
+            self._pods,
+            self.order,
+            self._view,
+            is_reversed=self.is_reversed,
+            keeps_pods=not self._layout_now[0],
+        )
+
+    def _all_places(self) -> Iterator[tuple[int, int]]:
+        for pod_index, pod in enumerate(self._pods):
+            for index in range(len(pod.containers)):
+                yield pod_index, index
+
+    def _cursor_for(self, key: ContainerKey | None) -> int:
+        """Return the line of that container, or of the first one there is."""
+        first = next(iter(self._index.values()), 0)
+        return self._index.get(key, first) if key is not None else first
+
+    def _is_sought(self, index: int) -> bool:
+        entry = self._lines[index]
+        pod = self._pods[entry.pod_index]
+        text = self._text(pod, pod.containers[entry.container_index])
+        return self.sought.keeps(text, pod.pod.labels)
+
+    def _text(self, pod: PodSnapshot, container: ContainerSnapshot) -> str:
+        """Return a container as a filter looks at it."""
+        name = object_name(self._names, pod.pod.uid, container.container.name)
+        return f"{name} {state(pod, container, self._view).text}"
+
+    def _keeps(self, pod: PodSnapshot, container: ContainerSnapshot) -> bool:
+        """Ask the filter, but only for pods that have changed since the last time."""
+        if not self.filter.is_active:
+            return True
+        key = ContainerKey(pod.pod.uid, container.container.name)
+        known = self._searchable.get(key)
+        if known is not None and known[0] is pod:
+            return known[1]
+        kept = self.filter.keeps(self._text(pod, container), pod.pod.labels)
+        self._searchable[key] = (pod, kept)
+        return kept

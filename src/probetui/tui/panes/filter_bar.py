@@ -1,0 +1,110 @@
+"""Where a filter is typed: at the bottom, in place of the keys."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from probetui.presentation.text.filters import Filter
+from probetui.safe_text import safe_line
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.table import bindings
+from probetui.tui.messages import FilterClosed
+
+
+class Filterable(Protocol):
+    """A pane that can show less than it has."""
+
+    filter: Filter
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether its lines are of things that have labels."""
+
+    @property
+    def id(self) -> str | None:
+        """What the pane is called."""
+
+    @property
+    def hits(self) -> str:
+        """How many lines the filter keeps, in words."""
+
+    def show_filter(self, wanted: Filter) -> None:
+        """Keep only what a filter keeps."""
+
+    def focus(self) -> Widget:
+        """Take the focus."""
+
+
+class FilterBar(Horizontal):
+    """A line to type into; hidden until it is opened for a pane."""
+
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.FILTER,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+
+    def __init__(self) -> None:
+        super().__init__(id="filter")
+        self._pane: Filterable | None = None
+        # Kept, not looked up: a key may come before they are mounted.
+        self._label = Static("", id="filter-label", markup=False)
+        self._entry = Input(id="filter-input", compact=True, select_on_focus=False)
+        self._hits = Static("", id="filter-hits", markup=False)
+        self.display = False
+
+    def compose(self) -> ComposeResult:
+        yield self._label
+        yield self._entry
+        yield self._hits
+
+    def open(self, pane: Filterable) -> None:
+        """Take the focus, to filter that pane while its text is typed."""
+        self._pane = pane
+        self._label.update(f" filter {pane.id} /")
+        self.display = True
+        self._entry.value = pane.filter.text
+        self._entry.cursor_position = len(self._entry.value)
+        self._entry.focus()
+        self.show_hits()
+
+    def show_hits(self) -> None:
+        """Show how many lines are left, or what is wrong with the text."""
+        if self._pane is None or not self.is_mounted:
+            return
+        error = self._pane.filter.error
+        self._hits.set_class(bool(error), "-error")
+        words = safe_line(error or self._pane.hits)
+        self._hits.update(f" {words}   enter keeps  esc clears ")
+
+    def action_clear(self) -> None:
+        self._close(Filter())
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._pane is not None:
+            self._pane.show_filter(self._read(event.value))
+            self.show_hits()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        wanted = self._read(event.value)
+        self._close(Filter() if wanted.error else wanted)
+
+    def _read(self, text: str) -> Filter:
+        has_labels = self._pane is not None and self._pane.has_labels
+        return Filter.parse(text, has_labels=has_labels)
+
+    def _close(self, wanted: Filter) -> None:
+        if self._pane is not None:
+            self._pane.show_filter(wanted)
+            self._pane.focus()
+        self._pane = None
+        self.display = False
+        self.post_message(FilterClosed())

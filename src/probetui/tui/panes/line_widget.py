@@ -1,0 +1,144 @@
+"""A widget that paints lines, and only those that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.css.styles import RenderStyles
+from textual.geometry import Region, Size
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.widget import Widget
+
+from probetui.tui.state import StatefulApp
+from probetui.tui.styled_text import (
+    StyledLine,
+    fit,
+    safe_styled_line,
+    style_class,
+    text_of,
+)
+
+_NO_SIZE = Size(0, 0)
+
+
+class LineWidget(Widget):
+    """A rectangle of lines; subclasses say in `content` what they are.
+
+    Nothing is read as markup. Text is made safe here once more, whoever forgot it.
+    """
+
+    ALLOW_SELECT: ClassVar[bool] = True
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  # the framework's
+        super().__init__(id=id)
+        self._painted: Sequence[StyledLine] = ()
+        self._painted_size = _NO_SIZE
+        self._styles_by_look: dict[str, Style] = {}
+
+    @property
+    def ellipsis(self) -> str:
+        """What ends a text that is cut."""
+        app = self.app
+        is_ascii = isinstance(app, StatefulApp) and app.ui_state.options.ascii
+        return "~" if is_ascii else "…"
+
+    def content(self) -> Sequence[StyledLine]:
+        """Return the lines to be seen, from the top; missing ones stay blank."""
+        return ()
+
+    def repaint(self) -> None:
+        """Look at the content again and paint what is not as it was."""
+        if not self.size or not self.display:
+            return
+        before, size = self._painted, self._painted_size
+        self._take_content()
+        if size != self.size or len(before) != len(self._painted):
+            self.refresh()
+            return
+        width = self.size.width
+        changed = [
+            Region(0, y, width, 1)
+            for y, (old, new) in enumerate(zip(before, self._painted, strict=True))
+            if old != new
+        ]
+        if changed:
+            self.refresh(*changed)
+
+    def on_resize(self) -> None:
+        self.repaint()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles_by_look.clear()
+
+    def render_line(self, y: int) -> Strip:
+        if self._painted_size != self.size:
+            self._take_content()
+        width = self.size.width
+        if y >= len(self._painted):
+            return Strip.blank(width, self.rich_style)
+        line = fit(self._painted[y], width, ellipsis=self.ellipsis)
+        segments = [Segment(text, self._style(look)) for text, look in line]
+        strip = self._with_selection(Strip(segments, width), y)
+        return strip.apply_offsets(0, y)
+
+    def selection_updated(
+        self,
+        selection: Selection | None,  # noqa: ARG002  # the framework's
+    ) -> None:
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        text = "\n".join(self.selectable_text(painted) for painted in self._painted)
+        lines = selection.extract(text).split("\n")
+        return "\n".join(line.strip() for line in lines), "\n"
+
+    def selectable_text(self, line: StyledLine) -> str:
+        """Return what copying a whole line gives, character by character."""
+        return text_of(line)
+
+    def _take_content(self) -> None:
+        self._painted_size = self.size
+        self._painted = tuple(map(safe_styled_line, self.content()))
+
+    def _style(self, look: str) -> Style:
+        style = self._styles_by_look.get(look)
+        if style is None:
+            style = self._styles_by_look[look] = self._mix(*look.split())
+        return style
+
+    def _mix(self, first: str, *others: str) -> Style:
+        """Return the first look on the background of the others."""
+        style = self.rich_style + self._ink(first).partial_rich_style
+        for other in others:
+            ink = self._ink(other)
+            style += Style(bgcolor=ink.partial_rich_style.bgcolor) + ink.text_style
+        return style
+
+    def _ink(self, look: str) -> RenderStyles:
+        return self.app.get_component_styles(style_class(look))
+
+    def _with_selection(self, strip: Strip, y: int) -> Strip:
+        selection = self.text_selection
+        span = selection.get_span(y) if selection is not None else None
+        if span is None:
+            return strip
+        start, end = span
+        end = strip.cell_length if end == -1 else end
+        style = self.screen.get_component_rich_style("screen--selection")
+        before, chosen, after = (
+            strip.crop(0, start),
+            strip.crop(start, end),
+            strip.crop(end, strip.cell_length),
+        )
+        marked = Strip(
+            [
+                Segment(segment.text, (segment.style or Style()) + style)
+                for segment in chosen
+            ]
+        )
+        return Strip.join([before, marked, after])

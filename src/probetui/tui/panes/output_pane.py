@@ -1,0 +1,165 @@
+"""The output pane: what the selected probe and its container print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from probetui.drive.logs import LogState, LogTail
+from probetui.drive.session import SupportsLogs
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID
+from probetui.presentation.container.detail import Subject, container_title
+from probetui.presentation.container.logs import LogTarget, current_log, log_cells
+from probetui.presentation.probe.output import output_blocks
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+)
+from probetui.presentation.text.view import View
+from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.state import UiState
+from probetui.tui.styled_text import StyledLine, styled_line
+
+
+class LogReader:
+    """Holds the tail that is read; another one takes its place.
+
+    Args:
+        keeper: hands out tails; None where nothing keeps logs.
+        on_change: called when the tail has something new.
+    """
+
+    def __init__(
+        self, keeper: SupportsLogs | None, on_change: Callable[[], None]
+    ) -> None:
+        self._keeper = keeper
+        self._on_change = on_change
+        self._tail: LogTail | None = None
+
+    @property
+    def has_logs(self) -> bool:
+        """Whether there are logs at all."""
+        return self._keeper is not None
+
+    def read(self, container_id: ContainerID) -> LogTail | None:
+        """Return the tail of an instance; the empty ID closes what was read."""
+        if self._tail is not None and self._tail.container_id == container_id:
+            return self._tail
+        self.close()
+        if container_id and self._keeper is not None:
+            self._tail = self._keeper.follow_logs(container_id, self._on_change)
+        return self._tail
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._tail is not None:
+            self._tail.close()
+        self._tail = None
+
+
+class OutputPane(RowsPane):
+    """Outputs of the probe, newest first; below them the newest lines of the log."""
+
+    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+        super().__init__(id="output", is_ascii=is_ascii)
+        self._view = view
+        self._subject: Subject | None = None
+        self._tail: LogTail | None = None
+        self._problem = ""
+
+    def show(
+        self,
+        subject: Subject | None,
+        view: View,
+        tail: LogTail | None = None,
+        problem: str = "",
+    ) -> None:
+        """Show a container's probe and log; `problem` says why there is no log."""
+        self._subject, self._view, self._tail = subject, view, tail
+        self._problem = problem or (tail.problem if tail is not None else "")
+        self.repaint()
+
+    def title(self) -> Line:
+        if self._subject is None:
+            return line("4 ", strong("Output"))
+        name = container_title(self._subject, self._view)
+        return line("4 ", strong("Output"), f"  {name}")
+
+    def badge(self) -> Line:
+        return line(muted("l logs  p previous"))
+
+    def rows(self) -> Sequence[StyledLine]:
+        return [styled_line(row) for row in self._lines()]
+
+    def _lines(self) -> list[Line]:
+        if self._subject is None:
+            return [line(muted("No container selected."))]
+        height = self.inner_height
+        outputs = self._outputs(max(height // 2, 1))
+        log = self._log(max(height - len(outputs) - 2, 1))
+        return [*outputs, EMPTY, *log] if outputs else log
+
+    def _outputs(self, room: int) -> list[Line]:
+        probe = self._subject.probe if self._subject is not None else None
+        if probe is None:
+            return []
+        shown = list(islice(output_blocks(probe, self._view), room))
+        return shown or [line(muted("Not probed yet."))]
+
+    def _log(self, room: int) -> list[Line]:
+        tail = self._tail
+        state = "" if tail is None else f" ({tail.state})"
+        heading = line(muted(f"container log{state}"))
+        if self._problem:
+            words = self._view.safe(self._problem)
+            return [heading, line(Span(f"  {words}", Role.WARNING))]
+        if tail is None or not tail.lines:
+            is_open = tail is not None and tail.state is LogState.READING
+            words = "No output yet." if is_open else "nothing printed"
+            return [heading, line(muted(f"  ({words})"))]
+        newest = tail.lines[-room:]
+        return [
+            heading,
+            *(line("  ", *log_cells(log_line, self._view)) for log_line in newest),
+        ]
+
+
+_NO_LOGS = "This session has no logs."
+
+
+class OutputController:
+    """Feeds an `OutputPane`; reads the log of what is chosen, while it is in sight.
+
+    Args:
+        pane: what is fed.
+        logs: hands out logs; None where nothing keeps them.
+        on_change: called when the log has something new.
+    """
+
+    def __init__(
+        self, pane: OutputPane, logs: SupportsLogs | None, on_change: Callable[[], None]
+    ) -> None:
+        self._pane = pane
+        self._desk = LogReader(logs, on_change)
+
+    def show(self, ui_state: UiState) -> None:
+        """Show what is chosen."""
+        subject = ui_state.subject
+        if subject is None or not self._pane.display:
+            self._desk.close()
+            self._pane.show(subject, ui_state.view_model.view)
+            return
+        target = current_log(subject.container)
+        if not self._desk.has_logs:
+            target = LogTarget(NO_CONTAINER, _NO_LOGS)
+        tail = self._desk.read(target.container_id)
+        self._pane.show(subject, ui_state.view_model.view, tail, target.problem)
+
+    def close(self) -> None:
+        """Read no more."""
+        self._desk.close()

@@ -1,0 +1,251 @@
+"""A framed pane that renders only the visible part of its content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import BindingType
+
+from probetui.presentation.text.spans import EMPTY, Line
+from probetui.presentation.text.spans import text_of as words_of
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.table import bindings
+from probetui.tui.messages import CopyRequested
+from probetui.tui.panes.line_widget import LineWidget
+from probetui.tui.state import is_allowed
+from probetui.tui.styled_text import StyledLine, cells, fit, styled_line, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The edges and corners of one kind of frame."""
+
+    top_left: str
+    top_right: str
+    bottom_left: str
+    bottom_right: str
+    horizontal: str
+    vertical: str
+    thumb: str
+
+
+LIGHT = Frame("╭", "╮", "╰", "╯", "─", "│", "█")
+HEAVY = Frame("┏", "┓", "┗", "┛", "━", "┃", "█")
+ASCII_LIGHT = Frame("+", "+", "+", "+", "-", "|", "#")
+ASCII_HEAVY = Frame("#", "#", "#", "#", "=", "#", "@")
+
+
+def frame(*, is_focused: bool, is_ascii: bool) -> Frame:
+    """Return the frame of a pane; the focused one is heavier, not only brighter."""
+    if is_ascii:
+        return ASCII_HEAVY if is_focused else ASCII_LIGHT
+    return HEAVY if is_focused else LIGHT
+
+
+_LOWEST_WITH_A_FRAME = 3
+LEAST_EDGE = 8
+"""Cells of the upper edge that are not for words: corners, spaces, a bit of line."""
+
+_WHEEL_LINES = 3
+
+
+class Pane(LineWidget, can_focus=True):
+    """A rectangle with a title; heavier while it has the focus.
+
+    Subclasses say what is in it. Without room for a frame it is one line; `is_bare`
+    leaves the frame away on very small screens.
+    """
+
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PANE,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+
+    def __init__(self, *, id: str, is_ascii: bool = False) -> None:  # noqa: A002  # the framework's
+        super().__init__(id=id)
+        self.is_ascii = is_ascii
+        self.is_bare = False
+        self.top = 0
+        """The first line of the pane's content that is visible."""
+
+    @property
+    def ellipsis(self) -> str:
+        """What ends a text that is cut."""
+        return "~" if self.is_ascii else "…"
+
+    @property
+    def inner_width(self) -> int:
+        """Cells in a line inside the frame."""
+        return self.size.width - (0 if self.is_bare else 2)
+
+    @property
+    def inner_height(self) -> int:
+        """Lines inside the frame."""
+        return max(self.size.height - (0 if self.is_bare else 2), 0)
+
+    @property
+    def visible_rows(self) -> int:
+        """How many lines of content there is room for; at least one."""
+        return max(self.inner_height - len(self.above()) - len(self.below()), 1)
+
+    def title(self) -> Line:
+        """Return what stands at the left of the frame."""
+        return EMPTY
+
+    def badge(self) -> Line:
+        """Return what stands at the right of the frame."""
+        return EMPTY
+
+    def pill(self) -> Line:
+        """Return what stands at the right of the lower edge."""
+        return EMPTY
+
+    def count(self) -> int:
+        """Return how many lines of content there are."""
+        return 0
+
+    def row(self, index: int) -> StyledLine:  # noqa: ARG002  # empty unless overridden
+        """Return one line of content."""
+        return ()
+
+    def visible_lines(self) -> Sequence[StyledLine]:
+        """Return the lines of content from the top down, as many as there is room."""
+        end = min(self.top + self.visible_rows, self.count())
+        return [self.row(index) for index in range(self.top, end)]
+
+    def above(self) -> Sequence[StyledLine]:
+        """Return lines that stay in place above the content."""
+        return ()
+
+    def below(self) -> Sequence[StyledLine]:
+        """Return lines that stay in place below the content."""
+        return ()
+
+    @property
+    def title_room(self) -> int:
+        """Cells that there are for a title beside the badge."""
+        return self.size.width - LEAST_EDGE - cells(styled_line(self.badge()))
+
+    def first_that_fits(self, *titles: Line) -> Line:
+        """Return the first title that has room beside the badge, or the last."""
+        room = self.title_room
+        fitting = (title for title in titles if cells(styled_line(title)) <= room)
+        return next(fitting, titles[-1])
+
+    def show_bare(self, *, is_bare: bool) -> None:
+        """Leave the frame away, or put it back."""
+        if self.is_bare != is_bare:
+            self.is_bare = is_bare
+            self.repaint()
+
+    def check_action(
+        self,
+        action: str,
+        parameters: tuple[object, ...],
+    ) -> bool | None:
+        """Tell which of the pane's keys work now."""
+        return is_allowed(self, action, parameters)
+
+    def content(self) -> Sequence[StyledLine]:
+        if self.is_bare:
+            return self._inner()
+        if self.size.height < _LOWEST_WITH_A_FRAME:
+            return [self._edge(frame(is_focused=False, is_ascii=self.is_ascii))]
+        drawn = frame(is_focused=self.has_focus, is_ascii=self.is_ascii)
+        look = "focus" if self.has_focus else "frame"
+        thumb = self._thumb()
+        lines = [self._edge(drawn)]
+        for index, inner in enumerate(self._inner()):
+            right = drawn.thumb if index in thumb else drawn.vertical
+            lines.append(((drawn.vertical, look), *inner, (right, look)))
+        return [*lines, self._lower_edge(drawn)]
+
+    def selectable_text(self, line: StyledLine) -> str:
+        text = text_of(line)
+        return text if self.is_bare else f" {text[1:-1]} "
+
+    def action_copy_pane(self) -> None:
+        """Copy what the pane shows, all of it."""
+        lines = [text_of(self.row(index)).strip() for index in range(self.count())]
+        self.post_message(CopyRequested("\n".join(lines)))
+
+    def action_move(self, step: int) -> None:
+        self.scroll_lines(step)
+
+    def action_page(self, direction: int) -> None:
+        self.scroll_lines(direction * self.visible_rows)
+
+    def action_first(self) -> None:
+        self.scroll_lines(-self.count())
+
+    def action_last(self) -> None:
+        self.scroll_lines(self.count())
+
+    def scroll_lines(self, step: int) -> None:
+        """Move what is visible, as far as there is something to see."""
+        self.top = self._within(self.top + step)
+        self.repaint()
+
+    def watch_has_focus(self, has_focus: bool) -> None:  # noqa: FBT001  # the framework's
+        super().watch_has_focus(has_focus)
+        self.repaint()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_lines(_WHEEL_LINES)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_lines(-_WHEEL_LINES)
+
+    def _within(self, top: int) -> int:
+        return max(0, min(top, self.count() - self.visible_rows))
+
+    def _inner(self) -> list[StyledLine]:
+        width, height = self.inner_width, self.inner_height
+        self.top = self._within(self.top)
+        below = self.below()
+        lines = [*self.above(), *self.visible_lines()]
+        lines = lines[: max(height - len(below), 0)]
+        blank = [()] * max(height - len(lines) - len(below), 0)
+        whole: list[StyledLine] = [*lines, *blank, *below]
+        return [fit(shown, width, ellipsis=self.ellipsis) for shown in whole[:height]]
+
+    def _edge(self, drawn: Frame) -> StyledLine:
+        look = "focus" if self.has_focus else "frame"
+        width, badge = self.size.width, styled_line(self.badge())
+        room = width - 6 - (cells(badge) + 2 if badge else 0)
+        title = styled_line(self.title())
+        if cells(title) > room:
+            title = fit(title, room, ellipsis=self.ellipsis)
+        line = drawn.horizontal * max(room - cells(title) + 1, 0)
+        right = ((" ", look), *badge, (" ", look)) if badge else ()
+        return (
+            (f"{drawn.top_left}{drawn.horizontal} ", look),
+            *title,
+            (f" {line}", look),
+            *right,
+            (drawn.top_right, look),
+        )
+
+    def _lower_edge(self, drawn: Frame) -> StyledLine:
+        look = "focus" if self.has_focus else "frame"
+        pill = self.pill()
+        text = f" {words_of(pill)} " if pill else ""
+        line = drawn.horizontal * max(self.size.width - 2 - len(text), 0)
+        middle = ((" ", look), *styled_line(pill), (" ", look)) if pill else ()
+        return (
+            (f"{drawn.bottom_left}{line}", look),
+            *middle,
+            (drawn.bottom_right, look),
+        )
+
+    def _thumb(self) -> range:
+        """Return the lines of the right edge that show which part is visible."""
+        above, rows, total = len(self.above()), self.visible_rows, self.count()
+        if total <= rows:
+            return range(0)
+        length = max(rows * rows // total, 1)
+        start = above + (rows - length) * self.top // (total - rows)
+        return range(start, start + length)

@@ -1,0 +1,209 @@
+"""Panes about the selected container and probe: detail, container, decision trace."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.events import Click
+
+from probetui.presentation.container.detail import (
+    Subject,
+    container_title,
+    full_detail,
+    handler_summary,
+    probe_summary,
+    probe_tabs,
+    short_detail,
+    subject_badges,
+    why_in_short,
+)
+from probetui.presentation.container.page import full_lines, short_lines
+from probetui.presentation.text.spans import (
+    EMPTY,
+    LABEL,
+    QUOTED,
+    Line,
+    line,
+    muted,
+    strong,
+)
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.trace import trace_lines
+from probetui.presentation.tick.trace import trace_title as tick_title
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.table import bindings
+from probetui.tui.messages import ProbeRequested, StripEndRequested
+from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.styled_text import StyledLine, cells, shortened, styled_line
+
+
+class TickPane(RowsPane):
+    """Shows what is chosen; goes to the ends of the strip while it has the focus."""
+
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PANE, KeyContext.TICKS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+
+    def __init__(self, view: View, *, id: str, is_ascii: bool = False) -> None:  # noqa: A002  # the framework's
+        super().__init__(id=id, is_ascii=is_ascii)
+        self.view = view
+        self.subject: Subject | None = None
+
+    @abstractmethod
+    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
+        """Return all rows about what is chosen."""
+
+    def show(self, subject: Subject | None, view: View) -> None:
+        """Show a container, or nothing."""
+        self.subject, self.view = subject, view
+        self.repaint()
+
+    def rows(self) -> Sequence[StyledLine]:
+        if self.subject is None:
+            return [styled_line(line(muted("No container selected.")))]
+        return self.rows_of(self.subject)
+
+    def action_first_tick(self) -> None:
+        self.post_message(StripEndRequested(is_first=True))
+
+    def action_newest_tick(self) -> None:
+        self.post_message(StripEndRequested(is_first=False))
+
+
+_BEFORE_TITLE = 3
+"""Cells of the edge: the corner, a bit of line, a space."""
+
+_LEAST_NAME = 8
+
+
+class ProbePane(TickPane):
+    """Names the container and its probes in its edge, and how the shown one stands."""
+
+    def title(self) -> Line:
+        subject = self.subject
+        if subject is None:
+            return line("2 ", strong("Container"))
+        name = container_title(subject, self.view)
+        whole = line("2 ", strong(name), "  ")
+        words = (*whole, *probe_tabs(subject, in_letters=False))
+        kinds = probe_tabs(subject, in_letters=True)
+        room = self.title_room - cells(styled_line((*line("2 ", "  "), *kinds)))
+        short = shortened(name, max(room, _LEAST_NAME), self.ellipsis)
+        return self.first_that_fits(
+            (*words, *self.summary(subject)),
+            words,
+            (*whole, *kinds),
+            (*line("2 ", strong(short), "  "), *kinds),
+        )
+
+    def badge(self) -> Line:
+        return (
+            EMPTY if self.subject is None else subject_badges(self.subject, self.view)
+        )
+
+    def on_click(self, event: Click) -> None:
+        """Show the probe whose name in the upper edge was clicked on."""
+        if event.y == 0 and not self.is_bare and self.subject is not None:
+            _, _, _, *names = self.title()
+            end = _BEFORE_TITLE + cells(styled_line(self.title()[:3]))
+            for probe, name in zip(self.subject.container.probes, names, strict=False):
+                start, end = end, end + cells(styled_line((name,)))
+                if start <= event.x < end:
+                    self.post_message(ProbeRequested(probe.key.probe_type))
+
+    def summary(self, subject: Subject) -> Line:  # noqa: ARG002  # empty unless overridden
+        """Return what stands behind the names if there is room."""
+        return EMPTY
+
+
+_MOST_SHORT_DETAIL_LINES = 8
+
+
+class DetailPane(ProbePane):
+    """Five lines where there is little room, everything where there is more."""
+
+    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+        super().__init__(view, id="detail", is_ascii=is_ascii)
+
+    def show(self, subject: Subject | None, view: View) -> None:
+        """Show a container, from its first line if it is another one."""
+        if _identity(subject) != _identity(self.subject):
+            self.top = 0
+        super().show(subject, view)
+
+    def summary(self, subject: Subject) -> Line:
+        return line(muted(f" {probe_summary(subject, self.view)}"))
+
+    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
+        view, width = self.view, self.row_width
+        if self.is_bare:
+            return [styled_line(line(muted("why "), why_in_short(subject)))]
+        if self.inner_height < _MOST_SHORT_DETAIL_LINES:
+            return [styled_line(row) for row in short_detail(subject, view, width)]
+        return self.broken(
+            full_detail(subject, view, width, self.inner_height), LABEL, QUOTED
+        )
+
+
+def _identity(subject: Subject | None) -> object:
+    if subject is None:
+        return None
+    probe = subject.probe.key.probe_type if subject.probe else None
+    return subject.pod.pod.uid, subject.container.container.name, probe
+
+
+_MOST_SHORT_CONTAINER_LINES = 14
+
+
+class ContainerPane(ProbePane):
+    """What matters most where there is little room, everything where there is more."""
+
+    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+        super().__init__(view, id="life", is_ascii=is_ascii)
+
+    def summary(self, subject: Subject) -> Line:
+        return line(muted(f" {handler_summary(subject, self.view)}"))
+
+    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
+        view, width = self.view, self.row_width
+        if self.inner_height < _MOST_SHORT_CONTAINER_LINES:
+            return [
+                styled_line(short_line)
+                for short_line in short_lines(subject, view, width)
+            ]
+        return self.broken(full_lines(subject, view, width), LABEL)
+
+
+_INDENT = 15
+
+
+class DecisionTracePane(TickPane):
+    """The questions of the tick that is looked at, their answers, and what followed."""
+
+    def __init__(
+        self,
+        view: View,
+        *,
+        id: str = "trace",  # noqa: A002  # the framework's
+        is_ascii: bool = False,
+    ) -> None:
+        super().__init__(view, id=id, is_ascii=is_ascii)
+
+    def title(self) -> Line:
+        heading = line("5 ", strong("Decision trace"))
+        tick = None if self.subject is None else self.subject.tick
+        if tick is None:
+            return heading
+        return line(*heading, "  ", *tick_title(tick, self.view))
+
+    def badge(self) -> Line:
+        if self.subject is None or self.subject.cursor is None:
+            return EMPTY
+        return line(muted("older tick"))
+
+    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
+        width = self.row_width
+        lines = trace_lines(subject, self.view, width, self.inner_height)
+        return self.broken(lines, _INDENT)

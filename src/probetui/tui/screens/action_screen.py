@@ -1,0 +1,86 @@
+"""A screen whose keys come from the table of actions."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.key_labels import footer_labels
+from probetui.tui.actions.table import ACTIONS, bindings
+from probetui.tui.messages import ProbeRequested, StripEndRequested
+from probetui.tui.panes.bars import KeyLine
+from probetui.tui.screens.sizes import MinimumSizeScreen
+from probetui.tui.state import StatefulScreen, UiState, is_allowed
+
+
+class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=False):
+    """Keeps a line of keys as they are active; subclasses put it where they want it.
+
+    Subclasses name their `KEY_CONTEXTS` and make their `BINDINGS` of them.
+    """
+
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = ()
+    BINDINGS: ClassVar[list[BindingType]] = bindings()
+
+    def __init__(self, ui_state: UiState) -> None:
+        super().__init__()
+        self.ui_state = ui_state
+        self.key_line = KeyLine()
+        self._allowed: object = None
+
+    def on_mount(self) -> None:
+        self.bindings_updated_signal.subscribe(self, self._show_keys)
+
+    def check_action(
+        self,
+        action: str,
+        parameters: tuple[object, ...],
+    ) -> bool | None:
+        """Tell which keys work now; the others are neither shown nor listed."""
+        return is_allowed(self, action, parameters)
+
+    def refresh_keys(self) -> None:
+        """Look again which keys work, if other actions make sense than before."""
+        allowed = [self.ui_state.allows(action) for action in ACTIONS]
+        if allowed != self._allowed:
+            self._allowed = allowed
+            self.refresh_bindings()
+
+    def action_probe(self, step: int) -> None:
+        """Show the container's next probe, or the one before."""
+        subject = self.ui_state.subject
+        if subject is not None and subject.probe is not None:
+            probes = subject.container.probes
+            index = probes.index(subject.probe) + step
+            self.ui_state.wanted_probe = probes[index % len(probes)].key.probe_type
+            self.show_subject_everywhere()
+
+    def action_tick(self, step: int) -> None:
+        """Look at an older or a newer tick."""
+        self.ui_state.move_cursor(step)
+        self.show_subject_everywhere()
+
+    @on(ProbeRequested)
+    def _show_probe(self, message: ProbeRequested) -> None:
+        self.ui_state.wanted_probe = message.probe_type
+        self.show_subject_everywhere()
+
+    @on(StripEndRequested)
+    def _go_to_end(self, message: StripEndRequested) -> None:
+        subject = self.ui_state.subject
+        first = subject.ticks.indexes.start if subject is not None else 0
+        self.ui_state.cursor = first if message.is_first else None
+        self.show_subject_everywhere()
+
+    def show_subject_everywhere(self) -> None:
+        """Show another probe or tick on every screen, also on those below."""
+        for screen in self.app.screen_stack:
+            if isinstance(screen, StatefulScreen):
+                screen.show_subject()
+
+    def _show_keys(self, _screen: Screen[None]) -> None:
+        self.key_line.show(footer_labels(self.active_bindings))

@@ -1,0 +1,146 @@
+"""Why something happened, and the full output of a probe run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from probetui.presentation.container.detail import Subject, container_title
+from probetui.presentation.container.why import explain_container
+from probetui.presentation.probe.output import output_lines, shown_tick
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+    text_of,
+)
+from probetui.presentation.tick.trace import trace_title as tick_title
+from probetui.presentation.tick.why import Explanation, WhyContext
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.table import bindings
+from probetui.tui.messages import CopyRequested
+from probetui.tui.panes.rows_pane import TextPane
+from probetui.tui.screens.action_screen import ActionScreen
+from probetui.tui.state import UiState
+from probetui.tui.view_model import ViewModel
+
+
+class WhyScreen(ActionScreen, inherit_bindings=False):
+    """Answers in plain sentences, with the command that repeats the probe by hand."""
+
+    CSS_PATH = "../styles/screens.tcss"
+    AUTO_FOCUS = "#answer"
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.ANSWER,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+
+    def __init__(self, ui_state: UiState) -> None:
+        super().__init__(ui_state)
+        self._pane = TextPane(id="answer", is_ascii=ui_state.options.ascii)
+        self._command = ""
+
+    def compose(self) -> ComposeResult:
+        yield self._pane
+        yield self.key_line
+
+    def on_mount(self) -> None:
+        self.show_subject()
+
+    def show(self, view_model: ViewModel) -> None:  # noqa: ARG002  # the stage has it too
+        self.show_subject()
+
+    def show_subject(self) -> None:
+        subject = self.ui_state.subject
+        if subject is None:
+            self._pane.show(
+                line(strong("Why")), EMPTY, [line("No container selected.")]
+            )
+            return
+        given = explain_container(self._case(subject), subject.tick)
+        self._command = next((answer.command for answer in given if answer.command), "")
+        name = container_title(subject, self.ui_state.view_model.view)
+        badge = line(muted("esc closes"))
+        lines = list(_lines(given))
+        self._pane.show(line(strong("Why"), f"  {name}"), badge, lines)
+
+    def action_copy_answer(self) -> None:
+        if self._command:
+            self.post_message(CopyRequested(self._command))
+
+    def action_close(self) -> None:
+        self.dismiss()
+
+    def _case(self, subject: Subject) -> WhyContext:
+        pod, view_model = subject.pod, self.ui_state.view_model
+        return WhyContext(
+            pod.pod,
+            f"{pod.pod.name}/{subject.container.container.name}",
+            subject.container.container.name,
+            pod.status.pod_ip or view_model.past.pod_ip(pod.pod.uid),
+            subject.history,
+            view_model.view,
+        )
+
+
+def _lines(given: Sequence[Explanation]) -> Iterator[Line]:
+    """Yield the explanations; a command that repeats is given once."""
+    command = ""
+    for explanation in given:
+        yield line(Span(explanation.subject, Role.STRONG))
+        for sentence in explanation.sentences:
+            yield line(f"  {sentence}")
+        if explanation.command and explanation.command != command:
+            command = explanation.command
+            yield line(muted("  by hand: "), Span(command, Role.ACCENT))
+            if explanation.note:
+                yield line(muted(f"  {explanation.note}"))
+        yield EMPTY
+
+
+class ProbeOutputScreen(ActionScreen, inherit_bindings=False):
+    """Shows what the tick that is looked at printed, all attempts of it."""
+
+    CSS_PATH = "../styles/screens.tcss"
+    AUTO_FOCUS = "#answer"
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.ANSWER,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+
+    def __init__(self, ui_state: UiState) -> None:
+        super().__init__(ui_state)
+        self._pane = TextPane(id="answer", is_ascii=ui_state.options.ascii)
+
+    def compose(self) -> ComposeResult:
+        yield self._pane
+        yield self.key_line
+
+    def on_mount(self) -> None:
+        self.show_subject()
+
+    def show(self, view_model: ViewModel) -> None:  # noqa: ARG002  # the stage has it too
+        self.show_subject()
+
+    def show_subject(self) -> None:
+        subject, view = self.ui_state.subject, self.ui_state.view_model.view
+        heading = line(strong("Output"))
+        if subject is None:
+            self._pane.show(heading, EMPTY, [line("No container selected.")])
+            return
+        tick = shown_tick(subject)
+        name = line(*heading, f"  {container_title(subject, view)}  ")
+        words = name if tick is None else line(*name, *tick_title(tick, view))
+        self._pane.show(words, line(muted("esc closes")), output_lines(tick, view))
+
+    def action_copy_answer(self) -> None:
+        subject = self.ui_state.subject
+        tick = None if subject is None else shown_tick(subject)
+        lines = output_lines(tick, self.ui_state.view_model.view)
+        self.post_message(CopyRequested("\n".join(text_of(shown) for shown in lines)))
+
+    def action_close(self) -> None:
+        self.dismiss()

@@ -1,0 +1,153 @@
+"""Dialogs: a list to choose from, a question to confirm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.screen import ModalScreen
+
+from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.key_labels import active_labels
+from probetui.tui.actions.table import bindings
+from probetui.tui.panes.entry_pane import ListPane
+from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.screens.sizes import MinimumSizeScreen
+from probetui.tui.styled_text import CURSOR, StyledLine, fit, styled_line, wrapped
+
+
+class ChoicePane(ListPane):
+    """The things there are, one a line."""
+
+    def __init__(
+        self, name: str, choices: Sequence[tuple[str, str]], *, is_ascii: bool
+    ) -> None:
+        super().__init__(id="choice", is_ascii=is_ascii)
+        self._name_of_menu = name
+        self._choices = choices
+
+    def get_content_height(
+        self,
+        container: Size,  # noqa: ARG002  # the framework's
+        viewport: Size,  # noqa: ARG002  # the framework's
+        width: int,  # noqa: ARG002  # the framework's
+    ) -> int:
+        """Ask for a line each, and the frame."""
+        return len(self._choices) + 2
+
+    def title(self) -> Line:
+        return line(strong(self._name_of_menu))
+
+    def badge(self) -> Line:
+        return line(muted("enter chooses  esc closes"))
+
+    def count(self) -> int:
+        return len(self._choices)
+
+    def row(self, index: int) -> StyledLine:
+        name, words = self._choices[index]
+        is_chosen = index == self.cursor
+        also = CURSOR if is_chosen else ""
+        shown = line(strong("> " if is_chosen else "  "), name, "  ", muted(words))
+        return fit(styled_line(shown, also), self.inner_width, also=also)
+
+
+class ChoiceScreen(
+    ModalScreen[int | None], MinimumSizeScreen[int | None], inherit_bindings=False
+):
+    """Dismissed with the place of what was chosen, None for nothing.
+
+    Args:
+        name: what is chosen.
+        choices: a name and a few words for each; they may be foreign but harmless.
+        is_ascii: draw with ASCII only.
+    """
+
+    CSS_PATH = "../styles/screens.tcss"
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.CHOICE,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+
+    def __init__(
+        self, name: str, choices: Sequence[tuple[str, str]], *, is_ascii: bool
+    ) -> None:
+        super().__init__()
+        self._pane = ChoicePane(name, choices, is_ascii=is_ascii)
+
+    def compose(self) -> ComposeResult:
+        yield self._pane
+
+    def action_choose(self) -> None:
+        self.dismiss(self._pane.cursor)
+
+
+class QuestionPane(RowsPane):
+    """The question, and the keys that answer it."""
+
+    MARGIN = 0
+
+    def __init__(self, question: Sequence[Line], *, is_ascii: bool) -> None:
+        super().__init__(id="question", is_ascii=is_ascii)
+        self._question = question
+
+    def get_content_height(
+        self,
+        container: Size,  # noqa: ARG002  # the framework's
+        viewport: Size,  # noqa: ARG002  # the framework's
+        width: int,
+    ) -> int:
+        """Ask for the question, the keys, a line between them, and the frame."""
+        return len(self._wrapped(width - 2)) + 4
+
+    def title(self) -> Line:
+        return line(strong("Confirm"))
+
+    def rows(self) -> Sequence[StyledLine]:
+        return self._wrapped(self.inner_width)
+
+    def _wrapped(self, width: int) -> list[StyledLine]:
+        return [
+            part
+            for paragraph in self._question
+            for part in wrapped(styled_line(line(" ", *paragraph)), width, indent=5)
+        ]
+
+    def below(self) -> Sequence[StyledLine]:
+        labels = {
+            label.id: label for label in active_labels(self.screen.active_bindings)
+        }
+        yes, no = (
+            " ".join(labels[identifier].keys) for identifier in ("app.yes", "app.no")
+        )
+        key = Role.ACCENT
+        return [
+            styled_line(line(" ", Span(yes, key), " yes    ", Span(no, key), " no"))
+        ]
+
+
+class QuestionScreen(
+    ModalScreen[bool], MinimumSizeScreen[bool], inherit_bindings=False
+):
+    """Dismissed with the answer; everything but a plain yes is no.
+
+    Args:
+        question: what is asked, and what is to be known for it.
+        is_ascii: draw with ASCII only.
+    """
+
+    CSS_PATH = "../styles/screens.tcss"
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.QUESTION,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+
+    def __init__(self, question: Sequence[Line], *, is_ascii: bool) -> None:
+        super().__init__()
+        self._pane = QuestionPane(question, is_ascii=is_ascii)
+
+    def compose(self) -> ComposeResult:
+        yield self._pane
+
+    def action_answer(self, answer: bool) -> None:  # noqa: FBT001  # a parameter of keys
+        self.dismiss(answer)

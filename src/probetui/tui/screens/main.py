@@ -1,0 +1,228 @@
+"""The main screen: containers, the chosen one in detail, events."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.events import Resize
+
+from probetui.k8s.probe import ProbeType
+from probetui.presentation.text.filters import Filter
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.container_names import ContainerKey
+from probetui.tui.actions.table import bindings
+from probetui.tui.messages import FilterClosed, LogUpdated
+from probetui.tui.panes.bars import Banner, HeaderBar, LessonBar
+from probetui.tui.panes.container_table import ContainerTable
+from probetui.tui.panes.event_pane import EventPane
+from probetui.tui.panes.filter_bar import FilterBar
+from probetui.tui.panes.output_pane import OutputController, OutputPane
+from probetui.tui.panes.pane import Pane
+from probetui.tui.panes.subject_panes import DecisionTracePane, DetailPane
+from probetui.tui.screens.action_screen import ActionScreen
+from probetui.tui.screens.registry import SCREEN_FACTORIES
+from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, is_below
+from probetui.tui.state import UiState
+from probetui.tui.view_model import ViewModel
+
+_PANES = ("containers", "detail", "trace", "events", "output")
+_SCREENS_INSTEAD = {"trace": "container", "output": "logs"}
+
+
+class MainScreen(ActionScreen, inherit_bindings=False):
+    """Shows what it is given, and says what of it is chosen."""
+
+    CSS_PATH = "../styles/main.tcss"
+    AUTO_FOCUS = "#containers"
+    HORIZONTAL_BREAKPOINTS = BY_WIDTH
+    VERTICAL_BREAKPOINTS = BY_HEIGHT
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.MAIN, KeyContext.PANES)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+
+    def __init__(self, ui_state: UiState) -> None:
+        super().__init__(ui_state)
+        self._zoomed = ""
+        self._in_turn: list[str] = []
+        self._log: object = ui_state.view_model.log
+        view, is_ascii = ui_state.view_model.view, ui_state.options.ascii
+        self._header, self._banner = HeaderBar(ui_state.options.about), Banner()
+        self._lesson = LessonBar(ui_state.host.lesson)
+        self._containers = ContainerTable(view, self._show_detail, is_ascii=is_ascii)
+        self._detail = DetailPane(view, is_ascii=is_ascii)
+        self._trace = DecisionTracePane(view, is_ascii=is_ascii)
+        self._events = EventPane(view, is_ascii=is_ascii)
+        self._output = OutputPane(view, is_ascii=is_ascii)
+        self._outputs = OutputController(
+            self._output, ui_state.host.logs, self._log_grown
+        )
+        self._filter = FilterBar()
+
+    def compose(self) -> ComposeResult:
+        yield self._header
+        yield self._banner
+        yield self._lesson
+        yield Container(*self._panes, id="panes")
+        yield self._filter
+        yield self.key_line
+
+    def on_mount(self) -> None:
+        self.show(self.ui_state.view_model)
+
+    def on_resize(self, event: Resize) -> None:
+        self._lesson.fit_into(event)
+        is_bare = is_below(event.size, FRAMED)
+        self.set_class(is_bare, "-bare")
+        for pane in self._panes:
+            pane.show_bare(is_bare=is_bare)
+        self.call_after_refresh(self._show_detail)
+
+    def on_unmount(self) -> None:
+        self._outputs.close()
+
+    def on_descendant_focus(self) -> None:
+        self.set_class(isinstance(self.focused, EventPane), "-on-events")
+
+    def show_subject(self) -> None:
+        self._show_detail()
+
+    def show(self, view_model: ViewModel) -> None:
+        snapshot, view = view_model.snapshot, view_model.view
+        self._header.show(snapshot, view_model.runtime_name, view)
+        self._banner.show(snapshot, view_model.runtime_name, view)
+        self._containers.show(snapshot.pods, view)
+        if view_model.log is not self._log:
+            self._log = view_model.log
+            self._events.clear()
+        self._events.show(view_model.fresh, view_model.counts, view)
+        self._filter.show_hits()
+        self._show_detail()
+
+    def check_action(
+        self,
+        action: str,
+        parameters: tuple[object, ...],
+    ) -> bool | None:
+        """Tell which keys work now, also by which panes are shown."""
+        if action in {"unzoom", "back"} and not (
+            self._zoomed
+            or (action == "back" and self._pane_to_filter().filter.is_active)
+        ):
+            return False
+        return super().check_action(action, parameters)
+
+    def action_pane(self, name: str) -> None:
+        """Go to a pane; one that there is no room for has a screen of its own."""
+        if self._zoomed:
+            self._zoom(name)
+        pane = self.query_one(f"#{name}", Pane)
+        if pane.display:
+            pane.focus()
+        elif self.ui_state.subject is not None:
+            self.app.push_screen(
+                SCREEN_FACTORIES[_SCREENS_INSTEAD[name]](self.ui_state)
+            )
+
+    def action_other_pane(self, step: int) -> None:
+        names = self._in_turn if self._zoomed else self._displayed()
+        index = names.index(self._focused_pane().id or "") + step
+        self.action_pane(names[index % len(names)])
+
+    def action_zoom(self, name: str = "") -> None:
+        name = name or self._focused_pane().id or ""
+        self._zoom("" if self._zoomed == name else name)
+
+    def action_open(self) -> None:
+        pane = self._focused_pane()
+        if isinstance(pane, ContainerTable | DetailPane) and self.ui_state.subject:
+            self.app.push_screen(SCREEN_FACTORIES["container"](self.ui_state))
+        else:
+            self._zoom(pane.id or "")
+
+    def action_unzoom(self) -> None:
+        self._zoom("")
+
+    def action_back(self) -> None:
+        if self._zoomed:
+            self._zoom("")
+        else:
+            self._pane_to_filter().show_filter(Filter())
+            self.refresh_bindings()
+
+    def choose(self, key: ContainerKey, probe: ProbeType | None) -> None:
+        """Choose a container, and one of its probes; a filter that hides it goes."""
+        self.ui_state.wanted_probe = probe or self.ui_state.wanted_probe
+        self._containers.choose_container(key)
+        self._show_detail()
+
+    def action_all_pods(self) -> None:
+        """Show events of the chosen pod only, or of all pods again."""
+        subject = self.ui_state.subject
+        if self._events.pod_uid or subject is None:
+            self._events.show_pod("")
+        else:
+            self._events.show_pod(subject.pod.pod.uid, subject.pod.pod.name)
+
+    def action_filter(self, text: str = "") -> None:
+        if text:
+            pane = self._pane_to_filter()
+            pane.show_filter(Filter.parse(text, has_labels=pane.has_labels))
+            self.refresh_bindings()
+            return
+        self.key_line.display = False
+        self._filter.open(self._pane_to_filter())
+
+    @on(FilterClosed)
+    def _filter_closed(self) -> None:
+        self.key_line.display = True
+
+    def _show_detail(self) -> None:
+        self.ui_state.choose(self._containers.chosen_container)
+        self._detail.show(self.ui_state.subject, self.ui_state.view_model.view)
+        self._trace.show(self.ui_state.subject, self.ui_state.view_model.view)
+        self._outputs.show(self.ui_state)
+        self.refresh_keys()
+
+    @property
+    def _panes(self) -> tuple[Pane, ...]:
+        return (
+            self._containers,
+            self._detail,
+            self._trace,
+            self._events,
+            self._output,
+        )
+
+    def _log_grown(self) -> None:
+        self.post_message(LogUpdated())
+
+    @on(LogUpdated)
+    def _show_output(self) -> None:
+        self._outputs.show(self.ui_state)
+
+    def _zoom(self, name: str) -> None:
+        """Give one pane the whole screen; an empty name gives all panes their part."""
+        was = self._zoomed
+        if not was:
+            self._in_turn = self._displayed()
+        self._zoomed = name
+        for pane in _PANES:
+            self.set_class(pane == name, f"-zoom-{pane}")
+        self.set_class(bool(name), "-zoomed")
+        self.query_one(f"#{name or ('containers' if was == 'detail' else was)}").focus()
+        self.refresh_bindings()
+
+    def _displayed(self) -> list[str]:
+        return [pane.id or "" for pane in self._panes if pane.display]
+
+    def _focused_pane(self) -> Pane:
+        focused = self.focused
+        return focused if isinstance(focused, Pane) else self._containers
+
+    def _pane_to_filter(self) -> ContainerTable | EventPane:
+        if isinstance(self.focused, EventPane):
+            return self.focused
+        return self._containers

@@ -1,0 +1,211 @@
+"""Inject results for the next runs of a probe: a menu, and a pane of step mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from probetui.debugger.commands import Injected, InjectResults
+from probetui.engine.snapshot import ProbeSnapshot
+from probetui.presentation.container.detail import container_title
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+)
+from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.screens.menu import MenuRow, MenuScreen
+from probetui.tui.state import UiState
+from probetui.tui.styled_text import StyledLine, styled_line
+
+MOST_AT_ONCE = 99
+_REPEATS = 3
+REAL, REPEAT = "real", "repeat"
+
+
+class InjectionChoice(NamedTuple):
+    """One thing that a run may come to; one that `is_off` cannot be chosen now."""
+
+    name: str
+    words: str
+    note: str = ""
+    is_off: bool = False
+
+
+_CHOICES = (
+    InjectionChoice(REAL, "real probe", "run it and use its result (default)"),
+    InjectionChoice(Injected.SUCCESS, "success"),
+    InjectionChoice(Injected.FAILURE, "failure"),
+    InjectionChoice(
+        Injected.WARNING, "warning (redirect)", "redirect to another host; a success"
+    ),
+    InjectionChoice(Injected.ERRORED, "errored", "3 attempts, result discarded"),
+    InjectionChoice(Injected.TIMED_OUT, "timeout", "a failure after timeoutSeconds"),
+)
+
+
+class ResultInjection:
+    """What is chosen, for how many runs; the last choice stays with the stage.
+
+    Each choice goes behind those that are still to come.
+    """
+
+    def __init__(self, ui_state: UiState) -> None:
+        self._ui_state = ui_state
+        self.times = 1
+
+    @property
+    def choices(self) -> Sequence[InjectionChoice]:
+        """Everything that can be chosen; the last of them repeats the last choice."""
+        last = self._ui_state.last_injection
+        if last is None:
+            note = "none yet"
+        else:
+            note = f"{last}, for the next {self._repeats} runs"
+        return (
+            *_CHOICES,
+            InjectionChoice(REPEAT, "repeat last choice", note, last is None),
+        )
+
+    def change(self, step: int) -> None:
+        """Choose for more runs, or for fewer."""
+        self.times = max(1, min(self.times + step, MOST_AT_ONCE))
+
+    def command(self, name: str) -> InjectResults | None:
+        """Return what a choice asks for, None without a probe to choose it for."""
+        probe = self._probe
+        if probe is None:
+            return None
+        if name == REAL:
+            return InjectResults(probe.key, ())
+        times = self.times
+        if name == REPEAT:
+            name, times = self._ui_state.last_injection or "", self._repeats
+        if name not in set(Injected):
+            return None
+        choice = self._ui_state.last_injection = Injected(name)
+        return InjectResults(probe.key, (*probe.injections, *(choice,) * times))
+
+    def pending(self) -> Line:
+        """Return what is still to come for the chosen probe."""
+        probe = self._probe
+        if probe is None or not probe.injections:
+            return line(muted("pending: none, the probe runs"))
+        runs = [
+            (injected, len(tuple(run))) for injected, run in groupby(probe.injections)
+        ]
+        words = (
+            f"{injected} x{count}" if count > 1 else str(injected)
+            for injected, count in runs
+        )
+        return line(muted("pending: "), Span(", ".join(words), Role.ACCENT))
+
+    @property
+    def _repeats(self) -> int:
+        return self.times if self.times > 1 else _REPEATS
+
+    @property
+    def _probe(self) -> ProbeSnapshot | None:
+        subject = self._ui_state.subject
+        return None if subject is None else subject.probe
+
+
+_SHORT = (1, 2, 3)
+"""Choices that say all by their name; they share a line."""
+
+_CELLS = 19
+
+
+class InjectionPane(RowsPane):
+    """The choices with their numbers; a number takes one, whatever has the focus."""
+
+    def __init__(
+        self, ui_state: UiState, injecting: ResultInjection, *, is_ascii: bool
+    ) -> None:
+        super().__init__(id="choose", is_ascii=is_ascii)
+        self._ui_state = ui_state
+        self._injecting = injecting
+
+    def title(self) -> Line:
+        return line(strong("Inject the next result"), muted(" (a number, or i)"))
+
+    def badge(self) -> Line:
+        subject = self._ui_state.subject
+        if subject is None or subject.probe is None:
+            return EMPTY
+        kind = subject.probe.key.probe_type.lower()
+        return line(
+            container_title(subject, self._ui_state.view_model.view), f" {kind}"
+        )
+
+    def rows(self) -> Sequence[StyledLine]:
+        choices = self._injecting.choices
+        lines = [
+            _row(choices, 0),
+            line(*(part for index in _SHORT for part in _row(choices, index))),
+            _row(choices, 4),
+            _row(choices, 5),
+            line(
+                *_row(choices, len(choices) - 1),
+                muted("  left, right: N "),
+                Span(str(self._injecting.times), Role.ACCENT),
+            ),
+            self._injecting.pending(),
+        ]
+        return [styled_line(row) for row in lines]
+
+
+def _row(choices: Sequence[InjectionChoice], index: int) -> Line:
+    choice = choices[index]
+    words = choice.words if choice.name == REPEAT else choice.words.ljust(_CELLS)
+    note = choice.note if index not in _SHORT else ""
+    number = (
+        muted(f"{index + 1} ") if choice.is_off else Span(f"{index + 1} ", Role.ACCENT)
+    )
+    named = muted(words) if choice.is_off else Span(words, Role.PLAIN)
+    return line(number, named, muted(f"  {note}" if note else ""))
+
+
+_INJECTION_HELP = line(
+    muted("left, right: number of runs; queued after pending results")
+)
+
+
+class ResultInjectionScreen(MenuScreen):
+    """Each choice is for the next `times` runs, behind those that are still to come."""
+
+    HEADING = "Inject the next result"
+
+    def __init__(self, ui_state: UiState) -> None:
+        super().__init__(ui_state)
+        self._injecting = ResultInjection(ui_state)
+
+    def show_rows(self) -> None:
+        subject, view = self.ui_state.subject, self.ui_state.view_model.view
+        if subject is None or subject.probe is None:
+            self.dismiss()
+            return
+        times = self._injecting.times
+        about = line(
+            container_title(subject, view),
+            f" {subject.probe.key.probe_type.lower()}",
+            muted("  for the next "),
+            Span(f"{times}", Role.ACCENT),
+            muted(" run" if times == 1 else " runs"),
+        )
+        rows = [MenuRow(*choice) for choice in self._injecting.choices]
+        self.menu.show(about, rows, (self._injecting.pending(), _INJECTION_HELP))
+
+    def picked(self, name: str) -> None:
+        if (command := self._injecting.command(name)) is not None:
+            self.give(command)
+        self.dismiss()
+
+    def action_change(self, step: int) -> None:
+        self._injecting.change(step)
+        self.show_rows()

@@ -1,0 +1,1 @@
+"""What the app does with the terminal and the machine: clipboard, shell, files."""

@@ -1,0 +1,62 @@
+"""A shell in front of the screen, which goes on behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual.app import App, SuspendNotSupported
+
+from probetui.descriptor_limit import original_descriptor_limit
+from probetui.tui.actions.control import shell_command
+from probetui.tui.state import StatefulApp
+
+_TERMINAL = "/dev/tty"
+_NOT_STARTED = frozenset({125, 126, 127})
+"""Exit codes of a shell that there is not, or that the runtime could not start."""
+
+
+async def open_container_shell(app: StatefulApp) -> None:
+    """Open a shell in the selected container; the screen is back when it ends."""
+    if not (command := shell_command(app.ui_state.context)):
+        return
+    if problem := await open_shell(app, command):
+        app.notify(problem, severity="error")
+
+
+async def open_shell(app: App[None], command: Sequence[str]) -> str:
+    """Run a command on the terminal until it ends; return what went wrong, if anything.
+
+    Events and probes go on meanwhile, but nothing is painted.
+    """
+    program = command[0]
+    if shutil.which(program) is None:
+        return f"no shell: {program} is not on the PATH"
+    try:
+        # The end of the batch paints, so it has to come after the screen is back.
+        with app.batch_update(), app.suspend():
+            code = await _in_front(command)
+    except SuspendNotSupported:
+        return "no shell: this terminal cannot be suspended"
+    except OSError as error:
+        return f"no shell: {error}"
+    if code in _NOT_STARTED:
+        name = Path(program).name
+        return f"{name} ended with exit code {code}: is there a shell in the image?"
+    return ""
+
+
+async def _in_front(command: Sequence[str]) -> int:
+    """Run a command on the terminal, wherever our own output goes."""
+    terminal = os.open(_TERMINAL, os.O_RDWR)
+    try:
+        with original_descriptor_limit():
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=terminal, stdout=terminal, stderr=terminal
+            )
+        return await process.wait()
+    finally:
+        os.close(terminal)

@@ -1,0 +1,136 @@
+"""The terminal: stop painting while it blocks, ask it for its background colour."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from threading import Event
+from typing import Any
+
+from textual._xterm_parser import XTermParser
+from textual.app import App
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+from probetui.tui.messages import BackgroundDetected
+from probetui.tui.services.terminal_background import (
+    TerminalBackground,
+    TerminalReplyFilter,
+    question,
+)
+from probetui.tui.state import StatefulApp
+
+_LOOKS_AGAIN_SECONDS = 0.05
+
+
+class TerminalBackpressure:
+    """Holds the paint of an app back; what is painted afterwards is the newest."""
+
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
+        self._held = ExitStack()
+        self._is_held = False
+
+    def check(self) -> None:
+        """Hold the paint back if the terminal takes none; called before each frame."""
+        if self._is_held or self._app.is_headless or is_terminal_writable():
+            return
+        self._is_held = True
+        self._held.enter_context(self._app.batch_update())
+        looking = self._app.set_interval(_LOOKS_AGAIN_SECONDS, self._look_again)
+        self._held.callback(looking.stop)
+
+    def _look_again(self) -> None:
+        if is_terminal_writable():
+            self._held.close()
+            self._is_held = False
+            self._app.screen.refresh()
+
+
+def is_terminal_writable() -> bool:
+    """Tell whether writing to the terminal would not have to wait."""
+    # The framework writes to standard error, however `sys.stderr` is redirected.
+    output = sys.__stderr__
+    return output is None or bool(select.select([], [output.fileno()], [], 0)[1])
+
+
+_PAUSE_SECONDS = 0.1
+_MOST_PAUSES = 3
+"""Without an answer, after which the terminal is given back without one."""
+
+_CHUNK = 4096
+
+
+class BackgroundQueryDriver(LinuxDriver):
+    """Asks whenever it takes the terminal; posts a message when it is told."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._sieve = TerminalReplyFilter()
+        self._told: TerminalBackground | None = None
+        self._is_settled = Event()
+
+    def start_application_mode(self) -> None:
+        self._sieve, self._told = TerminalReplyFilter(), None
+        self._is_settled.clear()
+        super().start_application_mode()  # type: ignore[no-untyped-call]  # the framework's
+        if self._key_thread is not None:
+            self.write(question(os.environ))
+            self.flush()
+
+    def stop_application_mode(self) -> None:
+        # An answer that comes later would be typed into the shell.
+        if self._key_thread is not None:
+            self._is_settled.wait(_PAUSE_SECONDS * _MOST_PAUSES)
+        super().stop_application_mode()
+
+    def run_input_thread(self) -> None:
+        """Hand on what is typed, until the terminal is to be given back."""
+        parser = XTermParser()
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        for typed in self._typed():
+            text = decode(typed)
+            self._process(parser.feed(text) if text else ())
+            self._process(parser.tick())
+            self._look_at_answers()
+
+    def _typed(self) -> Iterator[bytes]:
+        """Go through what is read, without answers; empty where nothing came."""
+        pauses = 0
+        while not self.exit_event.is_set():
+            if select.select([self.fileno], [], [], _PAUSE_SECONDS)[0]:
+                yield self._sieve.feed(os.read(self.fileno, _CHUNK))
+                continue
+            pauses += 1
+            if pauses == _MOST_PAUSES:
+                self._is_settled.set()
+            yield self._sieve.pause()
+
+    def _look_at_answers(self) -> None:
+        if self._sieve.is_settled:
+            self._is_settled.set()
+        if self._sieve.background != self._told:
+            self._told = self._sieve.background
+            assert self._told is not None  # noqa: S101  # it is never taken back
+            self.process_message(BackgroundDetected(self._told))
+
+    def _process(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)
+
+
+def toggle_mouse(app: StatefulApp) -> None:
+    """Leave the mouse to the terminal, so that it selects text, or capture it again."""
+    name = "disable" if app.has_mouse else "enable"
+    change = getattr(app._driver, f"_{name}_mouse_support", None)  # noqa: SLF001  # the framework has no other way
+    if change is None:
+        app.notify("The mouse cannot be changed here.")
+        return
+    change()
+    app.has_mouse = not app.has_mouse
+    whose = "probetui's" if app.has_mouse else "the terminal's"
+    app.notify(f"the mouse is {whose}")

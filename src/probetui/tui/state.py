@@ -1,0 +1,219 @@
+"""What all screens share: what is seen, what is chosen, and what may be done now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from textual.app import App
+from textual.dom import DOMNode
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+from textual.widgets import Input
+
+from probetui.debugger.commands import Injected
+from probetui.drive.session import Session
+from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.journal import TickEntry
+from probetui.presentation.container.detail import Subject, choose_probe, with_last_run
+from probetui.presentation.container.table import object_name
+from probetui.presentation.text.spans import Line
+from probetui.safe_text import safe_lines
+from probetui.tui.actions.action import Action, ActionContext, Group
+from probetui.tui.actions.container_names import ContainerKey
+from probetui.tui.actions.table import find_action
+from probetui.tui.host_services import HostServices
+from probetui.tui.options import ScreenOptions
+from probetui.tui.screens.registry import open_question
+from probetui.tui.view_model import ViewModel
+
+_LONGEST_MESSAGE = 2000
+"""Characters of a message that goes by itself."""
+
+
+@dataclass(slots=True)
+class UiState:
+    """Owned by the app, which renews `view_model`; the topmost screen sets the subject.
+
+    Attributes:
+        sight: what there is to see.
+        options: how the screen looks, and what may be done.
+        outside: what the program around the screen can do.
+        subject: the container that is chosen, one of its probes, one of its ticks.
+        wanted_probe: the kind of probe that is shown of containers that have it.
+        cursor: the number of the tick that is looked at; None is the newest one.
+        last_choice: what was chosen last as the result of a probe.
+    """
+
+    view_model: ViewModel
+    options: ScreenOptions
+    host: HostServices = field(default_factory=HostServices)
+    subject: Subject | None = None
+    wanted_probe: ProbeType | None = None
+    cursor: int | None = None
+    last_injection: Injected | None = None
+    _cursor_is_of: ProbeKey | None = None
+
+    @property
+    def context(self) -> ActionContext:
+        """What decides about actions at this moment."""
+        return ActionContext(
+            self.view_model.snapshot, self.subject, self.host, self.options
+        )
+
+    def allows(self, action: Action) -> bool:
+        """Tell whether an action makes sense now and may be done here."""
+        # A clock of one's own may be stopped: that changes nothing in the world.
+        is_time = (
+            action.group is Group.TIME and self.view_model.snapshot.playback is not None
+        )
+        if action.changes and self.options.read_only and not is_time:
+            return False
+        return action.is_possible(self.context)
+
+    def choose(self, chosen: tuple[PodSnapshot, ContainerSnapshot] | None) -> None:
+        """Look at a container, at the wanted one of its probes, at the tick chosen.
+
+        A cursor stays on its tick while its probe is looked at, and no longer.
+        """
+        if chosen is None:
+            self.subject = None
+            return
+        pod, container = chosen
+        probe = choose_probe(container, self.wanted_probe)
+        key = None if probe is None else probe.key
+        if key != self._cursor_is_of:
+            self._cursor_is_of, self.cursor = key, None
+        past = self.view_model.past
+        timeline = None if key is None else past.timeline(key)
+        lives = past.container(pod.pod.uid, container.container.name)
+        # Ticks from before the journal began are in the snapshot only.
+        known = timeline if timeline is not None and timeline.indexes else None
+        if probe is not None and known is not None:
+            probe = with_last_run(probe, known)
+        subject = Subject(pod, container, probe, known, self.cursor, lives)
+        if self.cursor is not None and self.cursor not in subject.ticks.indexes:
+            # Time went back, or the tick is too long ago to be kept.
+            self.cursor = None
+            subject = replace(subject, cursor=None)
+        self.subject = subject
+
+    def move_cursor(self, step: int) -> None:
+        """Look at an older or newer tick; behind the newest, the strip goes on."""
+        if self.subject is None:
+            return
+        indexes = self.subject.ticks.indexes
+        if not indexes:
+            return
+        last = indexes[-1]
+        at = last if self.cursor is None else self.cursor
+        wanted = max(at + step, indexes.start)
+        self.cursor = None if wanted >= last else wanted
+
+    def look_at(self, tick: TickEntry | None) -> bool:
+        """Look at a tick of the chosen probe, None for the newest; False if unknown."""
+        index = None
+        if tick is not None and self.subject is not None:
+            index = self.subject.ticks.index_of(tick)
+        self.cursor = index
+        return tick is None or index is not None
+
+
+class StatefulApp(App[None], inherit_bindings=False):
+    """What screens, panes and services know of the app."""
+
+    session: Session
+    ui_state: UiState
+    has_mouse: bool
+
+    def choose(self, key: ContainerKey, probe: ProbeType | None = None) -> None:
+        """Select a container, and one of its probes."""
+
+    def ask(self, question: Sequence[Line], do: Callable[[], None]) -> None:
+        """Ask for a confirmation, and do it if that is given."""
+
+        def confirmed(is_yes: bool | None) -> None:  # noqa: FBT001  # the framework's
+            if is_yes:
+                do()
+
+        is_ascii = self.ui_state.options.ascii
+        self.push_screen(open_question(question, is_ascii=is_ascii), confirmed)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,  # noqa: ARG002  # the framework's
+    ) -> None:
+        """Show a message for a while; it is made safe and never read as markup."""
+        safe = safe_lines(message[:_LONGEST_MESSAGE])
+        super().notify(
+            safe, title=title, severity=severity, timeout=timeout, markup=False
+        )
+
+
+class StatefulScreen(Screen[None], inherit_bindings=False):
+    """A screen that shows what there is to see now, and again when that changes."""
+
+    def show(self, view_model: ViewModel) -> None:
+        """Show what there is to see now; only what changed is painted."""
+
+    def show_subject(self) -> None:
+        """Show another probe or tick of what is chosen; the sight is the same."""
+
+
+def is_allowed(node: DOMNode, name: str, parameters: tuple[object, ...]) -> bool:
+    """Tell whether an action that Textual is about to run for a node is to be run.
+
+    Keys are for typing while something is typed. Actions that are not of the table
+    are the node's own business.
+    """
+    action = find_action(name, parameters)
+    app = node.app
+    if action is None or not isinstance(app, StatefulApp):
+        return True
+    focused = app.focused if node is app else node.screen.focused
+    if isinstance(focused, Input) and not action.is_priority:
+        return False
+    return app.ui_state.allows(action)
+
+
+class SelectedContainer:
+    """Finds pod and container again in what is seen now."""
+
+    def __init__(self, ui_state: UiState) -> None:
+        subject = ui_state.subject
+        self._pod = None if subject is None else subject.pod
+        self._name = "" if subject is None else subject.container.container.name
+
+    @property
+    def pod_uid(self) -> str:
+        """The pod's UID, empty if nothing was chosen."""
+        return "" if self._pod is None else self._pod.pod.uid
+
+    def name(self, view_model: ViewModel) -> str:
+        """Return `pod/container`."""
+        return object_name(view_model.names, self.pod_uid, self._name)
+
+    def pod(self, view_model: ViewModel) -> PodSnapshot | None:
+        """Return the pod as it stands, or as it was when it was there last."""
+        for pod in view_model.snapshot.pods:
+            if pod.pod.uid == self.pod_uid:
+                self._pod = pod
+        return self._pod
+
+    def is_there(self, view_model: ViewModel) -> bool:
+        """Tell whether there is such a pod now."""
+        return any(pod.pod.uid == self.pod_uid for pod in view_model.snapshot.pods)
+
+    def container(self, view_model: ViewModel) -> ContainerSnapshot | None:
+        """Return the container as it stands, None if it is gone."""
+        pod = self.pod(view_model) if self.is_there(view_model) else None
+        for snapshot in pod.containers if pod is not None else ():
+            if snapshot.container.name == self._name:
+                return snapshot
+        return None

@@ -1,0 +1,154 @@
+"""What there is to see at one moment, taken from a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from probetui.analysis.container_history import SessionHistory
+from probetui.analysis.event_aggregation import ClusterEvents
+from probetui.drive.session import Session
+from probetui.engine.snapshot import Snapshot
+from probetui.k8s.pod import Pod
+from probetui.presentation.container.table import pod_names
+from probetui.presentation.events.log import EventLine, EventLineBuffer, EventLog
+from probetui.presentation.text.view import TimeFormat, TimeFormatter, View
+from probetui.presentation.tick.marks import ASCII, UNICODE
+from probetui.record.masking import Mask, find_pod_secrets
+from probetui.tui.options import ScreenOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ViewModel:
+    """A snapshot, how to look at it, and the event lines that are new in it.
+
+    `counts` is how many warnings and normal events there have been. `log` has the
+    lines and grows; after a step back in time it is another one.
+    `cluster` is what a cluster would show of them, `names` what to call pods, by UID.
+    `past` has every tick and every life of a container; it grows as well.
+    """
+
+    snapshot: Snapshot
+    runtime_name: str
+    view: View
+    fresh: tuple[EventLine, ...]
+    counts: tuple[int, int]
+    log: EventLineBuffer = field(default_factory=EventLineBuffer)
+    cluster: ClusterEvents = field(default_factory=ClusterEvents)
+    names: Mapping[str, str] = field(default_factory=dict)
+    past: SessionHistory = field(default_factory=lambda: SessionHistory(()))
+
+
+class SessionObserver:
+    """Looks at a session; remembers how far it has read the journal.
+
+    `mask` has what is secret apart from the pods' own values.
+    """
+
+    def __init__(
+        self, session: Session, options: ScreenOptions, mask: Mask | None = None
+    ) -> None:
+        self._session = session
+        self._options = options
+        self._log = EventLog()
+        self._lines = EventLineBuffer()
+        self._past = SessionHistory(session.journal)
+        self._read = 0
+        self._rewinds = 0
+        self._pods: dict[str, Pod] = {}
+        self._names: dict[str, str] = {}
+        self._mask = mask or Mask(hides=not options.show_secrets)
+        self.time_format = TimeFormat.WALL
+
+    def look(self) -> ViewModel:
+        """Return what there is to see now."""
+        snapshot = self._session.snapshot
+        self._know(snapshot)
+        self._look_back()
+        return ViewModel(
+            snapshot,
+            self._session.runtime_name,
+            self.view(snapshot),
+            self._read_on(),
+            (self._log.warnings, self._log.normals),
+            self._lines,
+            self._log.cluster,
+            self._names,
+            self._past,
+        )
+
+    def view(self, snapshot: Snapshot) -> View:
+        """Return how to look at a snapshot."""
+        return View(
+            TimeFormatter(
+                _floored(snapshot.taken_at, countdown_step(self._options)),
+                snapshot.started_at,
+                self.time_format,
+                self._options.zone,
+            ),
+            ASCII if self._options.ascii else UNICODE,
+            snapshot.is_paused,
+            self._mask,
+            snapshot.acts,
+            self._options.reach,
+        )
+
+    def _know(self, snapshot: Snapshot) -> None:
+        """Take note of pods; they keep their names when they are gone."""
+        is_known = all(self._pods.get(pod.pod.uid) is pod.pod for pod in snapshot.pods)
+        if is_known:
+            return
+        self._pods.update((pod.pod.uid, pod.pod) for pod in snapshot.pods)
+        self._names = pod_names(self._pods.values())
+        if not self._options.show_secrets:
+            self._mask.learn(find_pod_secrets(self._pods.values()))
+
+    def _look_back(self) -> None:
+        """Begin anew if the session went back in time."""
+        playback = self._session.playback
+        if playback is not None and playback.rewinds != self._rewinds:
+            self._rewinds = playback.rewinds
+            self._log, self._lines, self._read = EventLog(), EventLineBuffer(), 0
+            self._past = SessionHistory(self._session.journal)
+
+    def _read_on(self) -> tuple[EventLine, ...]:
+        journal = self._session.journal
+        fresh, self._read = journal[self._read :], len(journal)
+        self._past.feed(fresh, self._read - len(fresh))
+        found = (self._log.feed(entry, self._names, self._pods) for entry in fresh)
+        lines = tuple(self._without_tick(line) for line in found if line is not None)
+        self._lines.extend(lines)
+        self._log.cluster.evict(self._lines.oldest)
+        return lines
+
+    def _without_tick(self, line: EventLine) -> EventLine:
+        """Leave out a tick that the journal has."""
+        tick = line.tick
+        if tick is None or self._past.tick(tick.sequence) != tick:
+            return line
+        return replace(line, tick=None, tick_sequence=tick.sequence)
+
+
+def countdown_step(options: ScreenOptions) -> timedelta:
+    """Return how often times on the screen go on by themselves."""
+    return timedelta(seconds=1) if not options.motion else timedelta(milliseconds=250)
+
+
+def _floored(at: datetime, step: timedelta) -> datetime:
+    """Cut an instant to whole steps, so that times change no more often than that.
+
+    However many snapshots come, a line whose only news is the time is not painted.
+    """
+    return at - (at - datetime.min.replace(tzinfo=at.tzinfo)) % step
+
+
+def is_counting(snapshot: Snapshot) -> bool:
+    """Tell whether a time on the screen goes on by itself: the header's, if no other.
+
+    It stands still where a clock of its own is stopped, or has come to its end.
+    """
+    playback = snapshot.playback
+    if playback is None:
+        return True
+    return not (playback.is_paused or playback.has_ended)

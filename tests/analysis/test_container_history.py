@@ -1,0 +1,224 @@
+"""The lives of a container, put together from the journal."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from probetui.analysis.container_history import (
+    MAX_INSTANCES,
+    ContainerHistories,
+    ContainerHistory,
+    SessionHistory,
+)
+from probetui.drive.scenario.behavior import InstanceBehavior as Lasting
+from probetui.engine.inputs import DeletePod
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID, SocketAddress
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    ExitCause,
+    LifecycleStep,
+    ListenersEntry,
+    TickAction,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from tests.builders import START, a_container, a_pod, a_probe, at
+from tests.drive.stage import FAILS, Stage, always, probing
+from tests.tui.snapshots import DEMO_KEY, a_tick
+
+FAILING = a_container(liveness_probe=a_probe(period_seconds=5))
+POD = a_pod(FAILING)
+
+
+def past_of(stage: Stage) -> ContainerHistory:
+    past = SessionHistory(stage.journal)
+    past.feed(stage.journal, 0)
+    return past.container(POD.uid, "app")
+
+
+def killed(seconds: float = 40) -> Stage:
+    """Return a stage on which liveness has killed the container at least once."""
+    stage = Stage(POD, probing=probing(liveness=always(FAILS)))
+    stage.run_until(seconds)
+    return stage
+
+
+def test_a_life_knows_who_ended_it_and_when() -> None:
+    first = past_of(killed()).instances[0]
+
+    assert first.number == 1
+    assert first.kill is not None
+    assert first.kill.run == 3
+    assert first.stopping is not None
+    assert first.stopping.by is ExitCause.LIVENESS
+    assert first.exited is not None
+    assert first.started_at is not None
+    assert first.started_at < first.kill.at <= first.stopping.at <= first.exited.at
+
+
+def test_a_life_knows_what_back_off_said_before_it() -> None:
+    stage = Stage(POD, lives={"app": (Lasting(timedelta(seconds=4), exit_code=1),)})
+    stage.run_until(60)
+
+    second, third = past_of(stage).instances[1:3]
+
+    assert second.allowed is not None
+    assert second.allowed.window == timedelta()
+    assert second.waited is None
+    assert third.waited is not None
+    assert third.waited.window == timedelta(seconds=10)
+    assert third.allowed is not None
+    assert not third.allowed.waits
+
+
+def test_what_back_off_says_of_the_next_life_is_kept_apart() -> None:
+    stage = Stage(POD, lives={"app": (Lasting(timedelta(seconds=4), exit_code=1),)})
+    stage.run_until(12)
+
+    past = past_of(stage)
+
+    assert past.waits is not None
+    assert past.decision is not None
+    assert past.decision.waits
+
+
+THERE = SocketAddress("10.1.2.3", 8080)
+
+
+def a_refused_tick(sequence: int) -> TickEntry:
+    attempt = Attempt(ProbeResult.FAILURE, refused_at=THERE)
+    return a_tick(DEMO_KEY, START)._replace(sequence=sequence, attempts=(attempt,))
+
+
+def a_look(sequence: int, cause: int, there: SocketAddress = THERE) -> ListenersEntry:
+    return ListenersEntry(
+        sequence, START, DEMO_KEY, a_refused_tick(1).container_id, there, None,
+        cause=cause,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        pytest.param((), None, id="nobody-looked"),
+        pytest.param((a_look(11, 10),), 11, id="for-this-tick"),
+        pytest.param((a_look(3, 1), a_look(11, 10)), 11, id="for-this-tick-anew"),
+        pytest.param((a_look(3, 1), a_look(8, 7)), 8, id="said-before"),
+        pytest.param((a_look(12, 11),), None, id="only-later"),
+        pytest.param(
+            (a_look(3, 1, SocketAddress("h", 1)),), None, id="of-another-port"
+        ),
+    ],
+)
+def test_a_refused_tick_knows_where_the_container_listened(
+    looks: tuple[ListenersEntry, ...], expected: int | None
+) -> None:
+    lives = ContainerHistories()
+    lives.feed(looks)
+
+    found = lives.container(DEMO_KEY.pod_uid, DEMO_KEY.container_name).listeners(
+        a_refused_tick(10)
+    )
+
+    assert (None if found is None else found.sequence) == expected
+
+
+def test_lives_follow_one_another() -> None:
+    past = past_of(killed(90))
+
+    first, second = past.instances[:2]
+
+    assert past.next_after(first) is second
+    assert past.next_after(past.instances[-1]) is None
+    assert past.instance(second.container_id) is second
+    assert past.instance(ContainerID("docker://unknown")) is None
+
+
+def test_behind_a_deletion_comes_the_last_other_end() -> None:
+    stage = killed()
+    stage.send(DeletePod(POD.uid))
+    stage.run_until(80)
+
+    last, other = past_of(stage).last_ends
+
+    assert last.is_deleted
+    assert other.end is not None
+    assert other.end.by is ExitCause.LIVENESS
+
+
+def test_without_an_end_there_is_none_to_ask_about() -> None:
+    stage = Stage(POD)
+    stage.run_until(10)
+
+    assert past_of(stage).last_ends == ()
+
+
+def test_the_address_of_a_pod_is_remembered_when_it_is_gone() -> None:
+    stage = killed()
+    past = SessionHistory(stage.journal)
+    past.feed(stage.journal, 0)
+
+    assert past.pod_ip(POD.uid)
+    assert past.pod_ip("another") == ""
+    assert past.containers() == [(POD.uid, "app")]
+    assert [probe.probe_type for probe in past.probes(POD.uid, "app")] == [
+        ProbeType.LIVENESS
+    ]
+
+
+def test_an_instance_that_was_there_before_has_no_beginning() -> None:
+    lives = ContainerHistories()
+    lives.feed(
+        [
+            ContainerEntry(
+                1,
+                START,
+                POD.uid,
+                "app",
+                ContainerID("docker://old"),
+                4,
+                LifecycleStep.EXITED,
+                exit_code=1,
+            )
+        ]
+    )
+
+    (life,) = lives.container(POD.uid, "app").instances
+
+    assert life.number == 5
+    assert life.started_at is None
+    assert life.exited is not None
+
+
+def test_the_oldest_lives_are_dropped() -> None:
+    lives = ContainerHistories()
+    lives.feed(
+        ContainerEntry(
+            number,
+            at(number),
+            POD.uid,
+            "app",
+            ContainerID(f"docker://{number}"),
+            number,
+            LifecycleStep.CREATED,
+        )
+        for number in range(MAX_INSTANCES + 7)
+    )
+
+    kept = lives.container(POD.uid, "app").instances
+
+    assert len(kept) == MAX_INSTANCES
+    assert kept[-1].restart_count == MAX_INSTANCES + 6
+
+
+def test_a_kill_of_an_instance_from_before_begins_its_life() -> None:
+    tick = a_tick(DEMO_KEY, START, "f", action=TickAction.KILL)
+    lives = ContainerHistories()
+
+    lives.feed([tick, tick._replace(container_id=NO_CONTAINER)])
+
+    (life,) = lives.container(DEMO_KEY.pod_uid, DEMO_KEY.container_name).instances
+    assert life.kill is tick

@@ -1,0 +1,218 @@
+"""What is likely not meant so about a pod's probes (UX-35)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from probetui.analysis.findings import FINDING_RULES, findings_for
+from probetui.k8s.pod import Container, ContainerPort, Pod, RestartPolicy
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    Probe,
+    TCPSocketAction,
+)
+from tests.builders import a_container, a_pod, an_exec_probe, an_http_probe
+
+PORTS = (ContainerPort(8080, "http"),)
+GOOD = a_container(
+    "web",
+    ports=PORTS,
+    startup_probe=an_http_probe(timeout_seconds=2, path="/start"),
+    liveness_probe=an_http_probe(timeout_seconds=2, path="/live", failure_threshold=5),
+    readiness_probe=an_http_probe(timeout_seconds=2, path="/ready"),
+)
+
+
+def found(pod: Pod | Container) -> dict[str, str]:
+    pod = a_pod(pod) if isinstance(pod, Container) else pod
+    return {finding.rule: finding.path for finding in findings_for(pod)}
+
+
+def with_liveness(probe: Probe | None = None, **fields: Any) -> Container:
+    return a_container(
+        ports=PORTS,
+        readiness_probe=an_http_probe(timeout_seconds=2, period_seconds=2),
+        startup_probe=an_http_probe(timeout_seconds=2),
+        liveness_probe=probe or an_exec_probe(timeout_seconds=2, **fields),
+    )
+
+
+def about_handler(handler: Any) -> dict[str, str]:
+    return found(with_liveness(Probe(handler, timeout_seconds=2)))
+
+
+def test_a_good_pod_has_no_findings() -> None:
+    assert found(GOOD) == {}
+
+
+def test_a_container_without_readiness_counts_as_ready() -> None:
+    assert found(a_container()) == {"no-readiness-probe": "spec.containers[0]"}
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(
+            a_pod(a_container(), restart_policy=RestartPolicy.NEVER), id="a job"
+        ),
+        pytest.param(
+            a_pod(GOOD, init_containers=(a_container("first"),)), id="init container"
+        ),
+    ],
+)
+def test_what_gets_no_traffic_needs_no_readiness(pod: Pod) -> None:
+    assert found(pod) == {}
+
+
+def test_a_sidecar_is_looked_at_like_any_container() -> None:
+    sidecar = a_container("log", restart_policy=RestartPolicy.ALWAYS)
+
+    assert found(a_pod(GOOD, init_containers=(sidecar,))) == {
+        "no-readiness-probe": "spec.initContainers[0]"
+    }
+
+
+def test_liveness_without_startup_kills_what_is_slow_to_start() -> None:
+    container = a_container(
+        ports=PORTS,
+        liveness_probe=an_exec_probe(
+            "true", timeout_seconds=2, initial_delay_seconds=5, period_seconds=5
+        ),
+        readiness_probe=an_http_probe(timeout_seconds=2, period_seconds=2),
+    )
+
+    (finding,) = findings_for(a_pod(container))
+
+    assert finding.rule == "liveness-without-startup"
+    assert finding.message == (
+        "without a startupProbe it kills an app that is not up within 14s"
+    )
+
+
+def test_the_same_question_for_both_kills_what_is_only_busy() -> None:
+    container = a_container(
+        ports=PORTS,
+        startup_probe=an_http_probe(timeout_seconds=2),
+        liveness_probe=an_http_probe(timeout_seconds=2),
+        readiness_probe=an_http_probe(timeout_seconds=2),
+    )
+
+    assert found(container) == {
+        "liveness-same-as-readiness": "spec.containers[0].livenessProbe"
+    }
+
+
+def test_liveness_should_not_be_faster_than_readiness() -> None:
+    container = with_liveness(period_seconds=2, failure_threshold=1)
+
+    assert found(container) == {
+        "liveness-faster-than-readiness": "spec.containers[0].livenessProbe"
+    }
+
+
+@pytest.mark.parametrize(
+    ("timeout", "period", "rules"),
+    [
+        pytest.param(1, 10, {"timeout-at-default"}, id="default"),
+        pytest.param(20, 10, {"timeout-exceeds-period"}, id="more than the period"),
+        pytest.param(10, 10, set(), id="as much as the period"),
+    ],
+)
+def test_time_limits_are_looked_at(timeout: int, period: int, rules: set[str]) -> None:
+    probe = an_exec_probe("true", timeout_seconds=timeout, period_seconds=period)
+
+    assert found(with_liveness(probe)).keys() == rules
+
+
+def test_a_socket_needs_no_more_than_a_second() -> None:
+    probe = Probe(TCPSocketAction("http"))
+
+    assert found(with_liveness(probe)) == {}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("cat /tmp/healthy",), id="one word"),
+        pytest.param(("pg_isready", "|", "grep", "ok"), id="pipe"),
+        pytest.param(("test", "-f", "a", "&&", "true"), id="and"),
+        pytest.param(("$HOME/check",), id="variable of a shell"),
+    ],
+)
+def test_a_command_for_a_shell_needs_one(command: tuple[str, ...]) -> None:
+    assert about_handler(ExecAction(command)) == {
+        "exec-needs-shell": "spec.containers[0].livenessProbe.exec.command"
+    }
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("sh", "-c", "a | b"), id="shell"),
+        pytest.param(("/bin/busybox", "sh", "-c", "a && b"), id="shell of busybox"),
+        pytest.param(("redis-cli", "$(HOST)", "a;b", "*"), id="words without meaning"),
+        pytest.param(("$(PROGRAM)",), id="variable of Kubernetes"),
+        pytest.param((), id="nothing"),
+    ],
+)
+def test_other_commands_do_not(command: tuple[str, ...]) -> None:
+    assert about_handler(ExecAction(command)) == {}
+
+
+def test_busybox_alone_is_no_shell() -> None:
+    assert about_handler(ExecAction(("busybox",))) == {}
+
+
+@pytest.mark.parametrize(
+    ("handler", "rules"),
+    [
+        pytest.param(HTTPGetAction(9), {"port-not-declared"}, id="http port"),
+        pytest.param(TCPSocketAction(9), {"port-not-declared"}, id="tcp port"),
+        pytest.param(HTTPGetAction("web"), set(), id="name of no port"),
+        pytest.param(HTTPGetAction(8080, host="::1"), {"host-set"}, id="http host"),
+        pytest.param(TCPSocketAction(8080, "db"), {"host-set"}, id="tcp host"),
+        pytest.param(GRPCAction(8080), set(), id="grpc"),
+        pytest.param(
+            GRPCAction(443), {"port-not-declared", "grpc-tls"}, id="grpc port of TLS"
+        ),
+        pytest.param(None, set(), id="no handler"),
+    ],
+)
+def test_handlers_are_looked_at(handler: Any, rules: set[str]) -> None:
+    assert about_handler(handler).keys() == rules
+
+
+def test_a_port_that_is_called_so_is_one_of_tls() -> None:
+    container = a_container(
+        ports=(ContainerPort(9000, "grpc-tls"),),
+        readiness_probe=Probe(GRPCAction(9000), timeout_seconds=2),
+    )
+
+    assert found(container) == {
+        "grpc-tls": "spec.containers[0].readinessProbe.grpc.port"
+    }
+
+
+@pytest.mark.parametrize(
+    ("of_pod", "of_probe", "is_found"),
+    [
+        pytest.param(30, None, False, id="default"),
+        pytest.param(300, None, True, id="long"),
+        pytest.param(300, 300, False, id="chosen for the probe"),
+    ],
+)
+def test_a_long_grace_period_keeps_what_hangs(
+    of_pod: int, of_probe: int | None, *, is_found: bool
+) -> None:
+    container = with_liveness(termination_grace_period_seconds=of_probe)
+    pod = a_pod(container, termination_grace_period_seconds=of_pod)
+
+    assert ("liveness-grace-long" in found(pod)) is is_found
+
+
+def test_every_kind_of_finding_says_what_it_is_about() -> None:
+    assert all(rule.about.endswith(".") for rule in FINDING_RULES.values())

@@ -1,0 +1,205 @@
+"""All ticks of a probe, and where they are found (UX-17)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from probetui.analysis import timeline as module
+from probetui.analysis.timeline import (
+    MARK_CODES,
+    InstanceTicks,
+    TickMark,
+    Timeline,
+    Timelines,
+    classify_tick,
+)
+from probetui.drive.session_journal import JournalLimits, SessionJournal
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.journal import (
+    JournalEntry,
+    NoteEntry,
+    TickAction,
+    TickEntry,
+    Trigger,
+)
+from tests.tui.snapshots import DEMO_KEY, FIRST, LIVENESS, NOW, SECOND, a_tick, history
+
+READINESS_KEY = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
+
+
+def ticks(letters: str) -> list[TickEntry]:
+    """Return ticks in a row, numbered as in a journal."""
+    return [
+        entry._replace(sequence=number)
+        for number, entry in enumerate(history(DEMO_KEY, LIVENESS, letters, NOW))
+    ]
+
+
+def test_a_timeline_has_the_ticks_of_its_probe_only() -> None:
+    mine, other = ticks("sff"), a_tick(READINESS_KEY, NOW)
+    note = NoteEntry(0, NOW, "between them")
+    journal: list[JournalEntry] = [mine[0], note, other, mine[1], mine[2]]
+    timelines = Timelines(journal)
+
+    timelines.feed(journal[:3], 0)
+    timelines.feed(journal[3:], 3)
+
+    timeline = timelines.of(DEMO_KEY)
+    assert [timeline.tick(index) for index in timeline.indexes] == mine
+    assert timelines.probes() == [DEMO_KEY, READINESS_KEY]
+
+
+def test_a_probe_that_never_ticked_has_an_empty_timeline() -> None:
+    timeline = Timelines([]).of(DEMO_KEY)
+
+    assert not timeline.indexes
+    assert timeline.generations() == []
+
+
+@pytest.mark.parametrize("letter", list("swfehdgn"))
+def test_the_marks_of_a_tick_are_kept_beside_the_journal(letter: str) -> None:
+    tick = ticks(letter)[0]
+
+    assert Timeline.of([tick]).mark_at(0) == classify_tick(tick)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"new_container": True}, id="new container"),
+        pytest.param({"trigger": Trigger.USER}, id="out of schedule"),
+        pytest.param({"injected": True}, id="injected"),
+        pytest.param({"delay": timedelta(seconds=2)}, id="delayed"),
+        pytest.param({"action": TickAction.KILL}, id="kill"),
+    ],
+)
+def test_everything_around_a_mark_is_kept_too(fields: dict[str, object]) -> None:
+    tick = a_tick(DEMO_KEY, NOW, "f", **fields)
+
+    looks = Timeline.of([tick]).mark_at(0)
+
+    assert looks == classify_tick(tick)
+    assert looks != TickMark("failure")
+
+
+def test_every_mark_has_room_in_a_byte() -> None:
+    assert len(MARK_CODES) <= 16
+
+
+def test_of_a_tick_that_the_journal_forgot_only_the_mark_is_left() -> None:
+    entries = ticks("sfsfsfsfsfsf")
+    journal = SessionJournal(
+        JournalLimits(open_entries=2, block=2, packed_bytes=0, ticks=4)
+    )
+    journal.extend(entries)
+    timeline = Timeline(journal)
+
+    for place, entry in enumerate(entries):
+        timeline.add(entry, place)
+
+    assert timeline.tick(0) is None
+    assert timeline.mark_at(0).code == "success"
+    assert timeline.tick(11) == entries[11]
+
+
+def test_a_tick_is_found_by_its_number_in_the_journal() -> None:
+    entries = ticks("ssssffff")
+    timeline = Timeline.of(entries)
+
+    assert [timeline.index_of(entry) for entry in entries] == list(range(8))
+    assert timeline.index_of(entries[3]._replace(sequence=77)) is None
+
+
+def test_a_tick_of_a_journal_from_the_engine_is_found_at_once() -> None:
+    entries = [tick._replace(sequence=tick.sequence + 1) for tick in ticks("ssff")]
+    timeline = Timeline.of(entries)
+
+    assert [timeline.index_of(entry) for entry in entries] == list(range(4))
+
+
+def test_a_number_that_no_tick_has_finds_nothing() -> None:
+    timeline = Timeline.of(ticks("ss"))
+
+    assert timeline.tick(2) is None
+    assert timeline.tick(-1) is None
+
+
+def test_ticks_belong_to_the_container_that_they_saw() -> None:
+    entries = ticks("sssff")
+    seen = [FIRST, FIRST, FIRST, SECOND, SECOND]
+
+    timeline = Timeline.of(
+        [
+            entry._replace(container_id=container)
+            for entry, container in zip(entries, seen, strict=True)
+        ]
+    )
+
+    assert timeline.generations() == [
+        InstanceTicks(FIRST, range(3)),
+        InstanceTicks(SECOND, range(3, 5)),
+    ]
+
+
+def test_old_ticks_are_dropped_and_the_others_keep_their_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_TICKS", 20)
+    entries = [
+        tick._replace(container_id=ContainerID(f"fake://{number // 4}"))
+        for number, tick in enumerate(ticks("sf" * 12))
+    ]
+
+    timeline = Timeline.of(entries)
+
+    assert timeline.indexes == range(4, 24)
+    assert timeline.tick(23) == entries[23]
+    assert timeline.generations()[0] == InstanceTicks(
+        ContainerID("fake://1"), range(4, 8)
+    )
+
+
+def test_ticks_that_the_journal_has_forgotten_are_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "FORGOTTEN_AT_ONCE", 4)
+    journal = SessionJournal(
+        JournalLimits(open_entries=2, block=2, packed_bytes=0, ticks=4)
+    )
+    timelines = Timelines(journal)
+
+    for place, tick in enumerate(ticks("sf" * 20)):
+        journal.extend([tick])
+        timelines.feed([tick], place)
+
+    timeline = timelines.of(DEMO_KEY)
+    assert timeline.indexes.stop == 40
+    assert journal.first - 4 < timeline.indexes.start <= journal.first
+    assert timeline.tick(39) == journal[39]
+    assert timeline.generations()[0].ticks == timeline.indexes
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_ticks_can_be_scrolled_through() -> None:
+    journal = SessionJournal()
+    batch = ticks("sf" * 500)
+    timelines = Timelines(journal)
+
+    for number in range(100):
+        fresh = [
+            entry._replace(sequence=number * 1000 + entry.sequence) for entry in batch
+        ]
+        place = len(journal)
+        journal.extend(fresh)
+        timelines.feed(fresh, place)
+
+    timeline = timelines.of(DEMO_KEY)
+    assert timeline.indexes == range(100_000)
+    assert [timeline.tick(each).sequence for each in (0, 50_001, 99_999)] == [  # type: ignore[union-attr]  # they are all there
+        0,
+        50_001,
+        99_999,
+    ]

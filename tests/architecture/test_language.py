@@ -1,0 +1,91 @@
+"""What a test can keep of the project's language: one name for one idea, no riddles."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from probetui.tui.actions.action import Action
+from probetui.tui.actions.table import ACTIONS
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "probetui"
+GLOSSARY = (ROOT / "docs" / "GLOSSARY.md").read_text(encoding="utf-8")
+
+RETIRED = (  # noqa: SIM905  # a list is one word a line
+    "Answers AnswerSieve AskingDriver Await BelievedStatus Brake Breaker "
+    "BreakScreen Course CoveredScreen Dealing Deed Disposer Disrupted Disruption "
+    "Doing Ink InkLine Interventions Latch Ledger Lifetimes Lives Looks Manner "
+    "Onlooker Outside Painted Play PlayedSession PodCalls Restraint Roster Sight "
+    "Sightings SimulatedCourse Spell Stage StagedApp Tape Together Tries TryEntry "
+    "TryUnderWay Wanted hold_off inks length_of let_go moments NOWHERE onlooker "
+    "roster shortcomings sight surroundings tape "
+).split()
+"""Words that a reader had to learn here; what stands for them is in the glossary."""
+
+VERBS = (  # noqa: SIM905  # a list is one word a line
+    "Add Cancel Choose Clear Close Complete Confirm Copy Decrease Delay Delete "
+    "Describe Double Edit Explain Filter Find Follow Go Halve Increase Inject Keep "
+    "Kill Move Open Pause Probe Quit Recall Reload Resume Reverse Run Save Search "
+    "Seek Select Set Show Sort Start Suspend Switch Toggle Use Wrap Write Zoom "
+).split()
+"""What the description of an action may start with."""
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Return what is in each module of the package, by its path."""
+    return {
+        str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
+@cache
+def names_of() -> dict[str, set[str]]:
+    """Return every name that a module defines or uses, by the module's path."""
+    return {
+        path: {
+            name
+            for node in ast.walk(tree)
+            for attribute in ("id", "attr", "arg", "name")
+            if isinstance(name := getattr(node, attribute, None), str)
+        }
+        for path, tree in trees().items()
+    }
+
+
+def test_a_class_name_exists_once() -> None:
+    modules = defaultdict(list)
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                modules[node.name].append(path)
+
+    assert {name: found for name, found in modules.items() if len(found) > 1} == {}
+
+
+def test_no_variable_is_called_each() -> None:
+    assert [path for path, names in names_of().items() if "each" in names] == []
+
+
+@pytest.mark.parametrize("word", RETIRED)
+def test_a_retired_word_names_nothing(word: str) -> None:
+    assert [path for path, names in names_of().items() if word in names] == []
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)
+def test_the_description_of_an_action_starts_with_a_verb(action: Action) -> None:
+    assert action.tooltip.split()[0].rstrip(",:;") in VERBS
+
+
+def test_a_term_of_the_glossary_has_one_definition() -> None:
+    terms = re.findall(r"^\| \*\*(.+?)\*\* \|", GLOSSARY, re.MULTILINE)
+
+    assert len(terms) > 20
+    assert sorted(terms) == sorted(set(terms))

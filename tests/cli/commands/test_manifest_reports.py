@@ -1,0 +1,216 @@
+"""`probetui check` and `probetui explain`: said of manifests, nothing started."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.commands.inspection import CHECK_FORMATS
+from probetui.cli.main import run
+from probetui.presentation.plain import check_reports
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  containers:
+    - name: app
+      image: busybox
+      ports: [{name: http, containerPort: 80}]
+      livenessProbe:
+        httpGet: {port: 80}
+        periodSeconds: 5
+"""
+UNKNOWN = POD.replace("periodSeconds", "periodSecond")
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Return what writes a manifest and returns the name of its file."""
+
+    def write(text: str, name: str = "pod.yaml") -> str:
+        path = tmp_path / name
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def found(
+    capsys: pytest.CaptureFixture[str], *args: str
+) -> tuple[int, list[tuple[str, str]]]:
+    """Return the status, and severity and rule of what was found."""
+    status = run(["check", "-o", "json", *args])
+    problems = json.loads(capsys.readouterr().out)
+    return status, [(problem["severity"], problem["rule"]) for problem in problems]
+
+
+def test_what_is_only_unwise_is_no_failure(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    status = run(["check", "-f", write(POD)])
+
+    captured = capsys.readouterr()
+    assert status == 0
+    assert "pod.yaml:6:7: note: spec.containers[0]: has no readinessP" in captured.out
+    assert captured.err == "probetui: note: 3 notes\n"
+
+
+def test_a_good_pod_has_nothing_to_be_found(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    status = run(["check", "--no-findings", "-f", write(POD)])
+
+    captured = capsys.readouterr()
+    assert (status, captured.out) == (0, "")
+    assert captured.err == "probetui: note: nothing found\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        pytest.param(UNKNOWN, "unknown-field", id="unknown field"),
+        pytest.param(
+            POD.replace("port: 80}\n", "port: web}\n"), "port-name", id="port name"
+        ),
+        pytest.param(POD.replace(": 5", ": -5"), "fieldvalueinvalid", id="broken rule"),
+        pytest.param(POD.replace(": 5", ': "5s"'), "type", id="wrong type"),
+    ],
+)
+def test_what_is_wrong_is_a_failure(
+    capsys: pytest.CaptureFixture[str], write: Write, text: str, rule: str
+) -> None:
+    status, problems = found(capsys, "-f", write(text))
+
+    assert status == 1
+    assert ("error", rule) in [(level, name.lower()) for level, name in problems]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        pytest.param("a: b: c", "yaml", id="no YAML"),
+        pytest.param(f"{POD}---\n{POD}", "twice", id="two pods of one name"),
+        pytest.param(f"{POD}        periodSeconds: 6\n", "duplicate-key", id="twice"),
+    ],
+)
+def test_what_cannot_be_used_is_another_failure(
+    capsys: pytest.CaptureFixture[str], write: Write, text: str, rule: str
+) -> None:
+    status, problems = found(capsys, "-f", write(text))
+
+    assert status == 2
+    assert ("error", rule) in problems
+
+
+@pytest.mark.parametrize(
+    ("validate", "expected"),
+    [
+        pytest.param("warn", [("warning", "unknown-field")], id="warn"),
+        pytest.param("ignore", [], id="ignore"),
+    ],
+)
+def test_unknown_fields_may_be_taken_more_lightly(
+    capsys: pytest.CaptureFixture[str],
+    write: Write,
+    validate: str,
+    expected: list[tuple[str, str]],
+) -> None:
+    path = write(UNKNOWN)
+
+    status, problems = found(
+        capsys, "--validate", validate, "--no-findings", "-f", path
+    )
+
+    assert (status, problems) == (0, expected)
+
+
+def test_to_have_no_probe_anywhere_is_wrong_and_in_one_pod_of_many_is_not(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    bare = POD[: POD.index("      livenessProbe")]
+
+    alone = found(capsys, "--no-findings", "-f", write(bare))
+    other = bare.replace("web", "db")
+    beside = found(capsys, "--no-findings", "-f", write(f"{POD}---\n{other}"))
+
+    assert alone == (1, [("error", "no-probe")])
+    assert beside == (0, [("warning", "no-probe")])
+
+
+def test_findings_are_those_of_the_pods_that_are_selected(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    path = write(f"{POD}---\n{POD.replace('web', 'db')}")
+
+    _, all_of_them = found(capsys, "-f", path)
+    _, of_one = found(capsys, "-l", "app=db", "-f", path)
+
+    assert len(all_of_them) == 2 * len(of_one) > 0
+
+
+def test_what_probetui_does_not_carry_out_is_listed_if_asked_for(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    path = write(POD + "  runtimeClassName: kata\n")
+
+    _, without = found(capsys, "-f", path)
+    status, everything = found(capsys, "-v", "-f", path)
+
+    assert status == 0
+    assert set(everything) - set(without) == {("warning", "unsupported")}
+
+
+def test_files_without_a_pod_are_nothing_to_check(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    status = run(["check", "-f", write("kind: Service\napiVersion: v1\n")])
+
+    assert status == 5
+    assert "no pod to check: Service has no pod template" in capsys.readouterr().err
+
+
+def test_every_form_on_the_command_line_can_be_written() -> None:
+    assert set(CHECK_FORMATS) == set(check_reports.FORMS)
+
+
+def test_pods_are_explained_in_words_and_numbers(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    path = write(f"{UNKNOWN}---\n{POD.replace('web', 'db')}")
+
+    status = run(["explain", "-f", path])
+
+    captured = capsys.readouterr()
+    assert status == 0
+    assert "noticed    20s to 31s after the app fails" in captured.out
+    assert "\n\ndb  restartPolicy Always" in captured.out
+    assert "noticed    10s to 16s after the app fails" in captured.out
+    assert "unknown field" in captured.err
+
+
+def test_explanations_come_as_json_too(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    other = POD.replace("web", "db").replace("name: app", "name: other")
+    path = write(f"{POD}---\n{other}")
+
+    status = run(["explain", "-o", "json", "-c", "other", "-f", path])
+
+    (pod,) = json.loads(capsys.readouterr().out)
+    assert (status, pod["pod"]) == (0, "db")
+    assert pod["containers"][0]["probes"][0]["failureNoticed"]["most"] == 16
+
+
+def test_a_container_that_no_pod_has_cannot_be_explained(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    status = run(["explain", "-c", "ap", "-f", write(POD)])
+
+    assert status == 2
+    assert 'no container is called "ap" (has: app)' in capsys.readouterr().err

@@ -1,0 +1,176 @@
+"""`probetui why`: what a record tells of the containers in it (UX-02, UX-65)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.main import run
+from probetui.kubelet.journal import JournalEntry
+from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import LoadedPod
+from probetui.manifest.yaml.parser import SourceFile
+from probetui.record.codec import SessionHeader
+from probetui.record.format import RecordContext
+from probetui.record.writer import Recorder, RecordWriter
+from tests.builders import START, at
+from tests.drive.stage import FAILS, Stage, always, probing
+
+MANIFEST = b"""\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  terminationGracePeriodSeconds: 20
+  containers:
+    - name: app
+      image: busybox
+      livenessProbe:
+        exec: {command: [cat, "/tmp/it's here"]}
+        periodSeconds: 5
+    - name: quiet
+      image: busybox
+"""
+
+
+def a_loaded_pod() -> LoadedPod:
+    (loaded,) = load_manifests([SourceFile("pod.yaml", MANIFEST)]).loaded
+    return loaded
+
+
+def write_record(path: Path, loaded: LoadedPod, journal: list[JournalEntry]) -> None:
+    pods = {loaded.pod.uid: loaded.pod}
+    context = RecordContext(START, pods)
+    recorder = Recorder(RecordWriter.open(path), context)
+    manifests = [("pod.yaml", loaded.manifest)]
+    recorder.begin(SessionHeader("0.1.0", "process", "v1.32", {}, manifests, seed=3))
+    recorder.consume(journal)
+    recorder.end("left", 0, at(100))
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    """Return the record of a session in which liveness killed a container."""
+    loaded, path = a_loaded_pod(), tmp_path / "session.jsonl"
+    stage = Stage(loaded.pod, probing=probing(liveness=always(FAILS)))
+    stage.run_until(40)
+    write_record(path, loaded, stage.journal)
+    return path
+
+
+def test_it_tells_of_the_containers_that_ended(
+    record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run(["why", str(record)])
+
+    out = capsys.readouterr().out
+    assert status == 0
+    assert out.startswith("web/app\n")
+    assert "The liveness probe killed it: failure 3 of 3 in a row" in out
+    assert "a grace period of 20s (the pod's terminationGracePeriodSeconds)." in out
+    assert """    cat '/tmp/it'"'"'s here'\n""" in out
+    assert "web/quiet" not in out
+
+
+@pytest.mark.parametrize("name", ["web/quiet", "quiet"])
+def test_it_tells_of_the_container_that_is_named(
+    record: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run(["why", str(record), name])
+
+    assert status == 0
+    assert capsys.readouterr().out.startswith("web/quiet\n")
+
+
+def test_it_tells_of_all_containers_of_a_pod(
+    record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["why", "web", str(record)])
+
+    headings = [
+        line for line in capsys.readouterr().out.splitlines() if line[:1].strip()
+    ]
+    assert headings == ["web/app", "web/quiet"]
+
+
+def test_without_a_file_it_reads_the_record_of_the_last_session(
+    record: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = home / "state" / "probetui" / "sessions" / "last.jsonl"
+    last.parent.mkdir(parents=True)
+    last.write_bytes(record.read_bytes())
+
+    status = run(["why", "web/app"])
+
+    assert status == 0
+    assert "The liveness probe killed it" in capsys.readouterr().out
+
+
+def test_of_a_record_that_is_cut_off_it_tells_what_is_whole(
+    record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record.write_bytes(record.read_bytes()[:-30])
+
+    status = run(["why", str(record)])
+
+    captured = capsys.readouterr()
+    assert status == 0
+    assert "is damaged: cut off after " in captured.err
+    assert "The liveness probe killed it" in captured.out
+
+
+def test_a_container_that_never_ended_is_told_of_by_its_last_decisions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded, path = a_loaded_pod(), tmp_path / "session.jsonl"
+    stage = Stage(loaded.pod)
+    stage.run_until(12)
+    write_record(path, loaded, stage.journal)
+
+    run(["why", str(path)])
+
+    out = capsys.readouterr().out
+    assert "Tick #3, liveness of web/app, at " in out
+    assert "web/quiet\n" in out
+    assert "Nothing has happened yet" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "words"),
+    [
+        pytest.param([], 5, "no session has been saved yet", id="no last session"),
+        pytest.param(["gone.jsonl"], 2, "gone.jsonl: No such file", id="no file"),
+        pytest.param(["a.jsonl", "b.jsonl"], 2, "not two records", id="two records"),
+        pytest.param(["a", "b"], 2, "not two containers", id="two containers"),
+        pytest.param(["a", "b", "c"], 2, "at most", id="too much"),
+    ],
+)
+def test_what_it_cannot_do(
+    args: list[str], status: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["why", *args]) == status
+
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.out == ""
+
+
+def test_an_unknown_container_is_an_error_that_names_those_there_are(
+    record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["why", str(record), "web/ap"]) == 2
+
+    assert '"web/ap" is not in' in (err := capsys.readouterr().err)
+    assert "(has: web/app, web/quiet) (nearest: web/app)" in err
+
+
+def test_a_record_without_containers_has_nothing_to_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "session.jsonl"
+    write_record(path, a_loaded_pod(), [])
+
+    assert run(["why", str(path)]) == 5
+
+    assert "it has no containers" in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""Tests of images that probetui pulled."""

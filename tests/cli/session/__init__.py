@@ -1,0 +1,1 @@
+"""Tests of sessions: planned, run, recorded and ended."""

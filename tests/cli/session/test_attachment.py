@@ -1,0 +1,239 @@
+"""What a session attaches to, and what is said of it (UX-63)."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import click
+import pytest
+
+from probetui.cli.commands.sessions import attach as attach_command
+from probetui.cli.option_values import (
+    RuntimeOptions,
+    ScreenChoices,
+    SessionOptions,
+)
+from probetui.cli.pods import ManifestOptions
+from probetui.cli.printing import NoteLevel, Notes
+from probetui.cli.session.attachment import (
+    AttachOptions,
+    attach,
+    confirm_actions,
+    without_creation_fields,
+)
+from probetui.errors import RuntimeUnavailableError, UsageError
+from probetui.k8s.environment import ConfigMapEnvSource, EnvFrom
+from probetui.k8s.pod import (
+    EnvVar,
+    PullPolicy,
+    RestartPolicy,
+    SecurityContext,
+    VolumeMount,
+)
+from probetui.k8s.runtime import UNKNOWN_NODE
+from probetui.k8s.volume import HostPath, Volume
+from probetui.kubelet.kuberuntime.container_config import make_container_config
+from probetui.kubelet.kuberuntime.downward_api import PodLocation
+from probetui.kubelet.object_store import ConfigRefusal, ObjectStore
+from probetui.runtimes.attached.runtime import AttachedRuntime
+from tests.builders import a_container, a_pod
+from tests.fakes import FakeClock, FakeEngine, FakeRuntime
+from tests.runtimes.fake_unmanaged import FakeUnmanaged, RuntimeOfOthers
+
+SHOP = a_pod(a_container("web", image="nginx:1"), a_container("db"), name="shop")
+COMPOSED = {"com.docker.compose.service": "web"}
+
+
+class Told:
+    """Notes that are kept."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[NoteLevel, str]] = []
+        self.notes = Notes(
+            quiet=False, show=lambda weight, text: self.lines.append((weight, text))
+        )
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+async def attached(
+    unmanaged: FakeUnmanaged, told: Told, attachment: AttachOptions | None = None
+) -> AttachedRuntime:
+    return await attach(
+        RuntimeOfOthers(unmanaged),
+        [SHOP],
+        attachment or AttachOptions(),
+        FakeClock(),
+        told.notes,
+    )
+
+
+async def test_what_stands_for_what_is_told(told: Told) -> None:
+    await attached(FakeUnmanaged("web", "db"), told)
+
+    assert told.lines == [
+        (NoteLevel.NOTE, "shop/web is web (web1)"),
+        (NoteLevel.NOTE, "shop/db is db (db1)"),
+    ]
+
+
+async def test_what_is_not_found_is_told_with_what_there_is(told: Told) -> None:
+    await attached(FakeUnmanaged("web", "data"), told)
+
+    assert told.lines[1:] == [
+        (NoteLevel.WARNING, "shop/db: not found; waiting for it"),
+        (NoteLevel.NOTE, "other containers: data"),
+    ]
+
+
+async def test_what_does_not_run_is_waited_for(told: Told) -> None:
+    unmanaged = FakeUnmanaged("web", "db")
+    (_, db) = await unmanaged.list()
+    await unmanaged.stop(db.container_id, 0)
+
+    await attached(unmanaged, told)
+
+    assert (
+        told.lines[1][1] == "shop/db is db (db1), which is not running; waiting for it"
+    )
+
+
+async def test_who_does_not_wait_is_told_what_does_not_run(told: Told) -> None:
+    with pytest.raises(RuntimeUnavailableError, match="not running: shop/db"):
+        await attached(FakeUnmanaged("web"), told, AttachOptions(waits=False))
+
+
+async def test_another_image_than_the_manifest_has_is_worth_a_warning(
+    told: Told,
+) -> None:
+    unmanaged = FakeUnmanaged("db")
+    unmanaged.run("web", image="nginx:2\x1b[2J")
+
+    await attached(unmanaged, told)
+
+    assert told.lines[1] == (
+        NoteLevel.WARNING,
+        "shop/web: its image is nginx:2\\x1b[2J, the manifest says nginx:1",
+    )
+
+
+async def test_several_that_may_be_meant_are_an_error(told: Told) -> None:
+    unmanaged = FakeUnmanaged("shop-web-1", "shop-web-2")
+    unmanaged.labels = dict.fromkeys(unmanaged.containers, COMPOSED)
+
+    with pytest.raises(UsageError, match=r"shop/web matches .* web=ID"):
+        await attached(unmanaged, told)
+
+
+async def test_a_runtime_without_containers_of_others_is_refused(told: Told) -> None:
+    with pytest.raises(UsageError, match="no containers to attach to"):
+        await attach(
+            FakeRuntime(FakeEngine(FakeClock())),
+            [SHOP],
+            AttachOptions(),
+            FakeClock(),
+            told.notes,
+        )
+
+
+async def test_watching_needs_no_permission(told: Told) -> None:
+    runtime = await attached(FakeUnmanaged("web", "db"), told)
+
+    assert await confirm_actions(runtime, AttachOptions(asks=True), told.notes)
+
+
+@pytest.mark.parametrize("answer", [True, False], ids=["yes", "no"])
+async def test_a_person_is_asked_before_anything_may_be_killed(
+    told: Told, monkeypatch: pytest.MonkeyPatch, *, answer: bool
+) -> None:
+    asked: list[str] = []
+
+    def confirm(text: str, **_: object) -> bool:
+        asked.append(text)
+        return answer
+
+    monkeypatch.setattr(click, "confirm", confirm)
+    acting = AttachOptions(acts=True, asks=True)
+    runtime = await attached(FakeUnmanaged("web"), told, acting)
+
+    allowed = await confirm_actions(runtime, acting, told.notes)
+
+    (question,) = asked
+    assert allowed is answer
+    assert question == (
+        "If the probes require it, this will be stopped and started again: web (web1), "
+        "whatever becomes shop/db. You can also freeze it or cut it off the network "
+        "during the session. Continue?"
+    )
+
+
+async def test_nobody_is_asked_where_there_is_no_screen(told: Told) -> None:
+    acting = AttachOptions(acts=True)
+    runtime = await attached(FakeUnmanaged("web", "db", can_start=False), told, acting)
+
+    assert await confirm_actions(runtime, acting, told.notes)
+    assert told.lines[-1] == (
+        NoteLevel.WARNING,
+        "--act: if the probes require it, this will be stopped: web (web1), db (db1)",
+    )
+
+
+async def test_who_walks_away_from_the_question_has_interrupted(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walk_away(text: str, **_: object) -> bool:
+        raise click.Abort
+
+    monkeypatch.setattr(click, "confirm", walk_away)
+    acting = AttachOptions(acts=True, asks=True)
+    runtime = await attached(FakeUnmanaged("web", "db"), told, acting)
+
+    with pytest.raises(KeyboardInterrupt):
+        await confirm_actions(runtime, acting, told.notes)
+
+
+def test_every_option_of_attach_means_something_to_somebody() -> None:
+    known = {
+        field.name
+        for kind in (ManifestOptions, RuntimeOptions, SessionOptions, ScreenChoices)
+        for field in fields(kind)
+    }
+
+    names = {str(parameter.name) for parameter in attach_command.params}
+
+    assert names - known == {"words", "no_wait", "config"}
+    assert not names & {"keep", "pull", "watch", "image_gc"}
+
+
+def test_what_matters_only_for_creating_is_left_out() -> None:
+    container = a_container(
+        "web",
+        image_pull_policy=PullPolicy.ALWAYS,
+        env=(EnvVar("A", "1"), EnvVar("B", has_value_from=True)),
+        env_from=(EnvFrom(ConfigMapEnvSource("none")),),
+        volume_mounts=(VolumeMount("data", "/data"),),
+        security_context=SecurityContext(run_as_non_root=True),
+    )
+    sidecar = a_container("log", restart_policy=RestartPolicy.ALWAYS)
+    pod = a_pod(
+        container,
+        init_containers=(a_container("first"), sidecar),
+        volumes=(Volume("data", HostPath("/none")),),
+    )
+
+    made = without_creation_fields(pod)
+
+    assert [all_container.name for all_container in made.all_containers()] == [
+        "log",
+        "web",
+    ]
+    assert made.volumes == ()
+    config = make_container_config(
+        made, made.containers[0], ObjectStore(), PodLocation(UNKNOWN_NODE)
+    )
+    assert not isinstance(config, ConfigRefusal)
+    assert [var.value for var in config.env] == ["1", ""]
+    assert made.containers[0].image_pull_policy is PullPolicy.IF_NOT_PRESENT

@@ -1,0 +1,218 @@
+"""Where a manifest with the timing of the screen is written to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.folders import state_folder
+from probetui.cli.pods import ManifestOptions, load_pods
+from probetui.cli.session.edited_copy import copy_edited
+from probetui.debugger.timing import Timing
+from probetui.errors import ManifestError, UsageError
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import LoadedPod
+from probetui.manifest.yaml.parser import SourceFile
+from probetui.tui.host_services import ManifestCopy, Timings
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  containers:
+  - {name: app, image: x, livenessProbe: {tcpSocket: {port: 80}, periodSeconds: 5}}
+"""
+SLOWER = Timing(0, 1, 7, 1, 3)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder of its own that is not the manifests'."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    path = tmp_path / "there" / "pod.yaml"
+    path.parent.mkdir()
+    path.write_text(POD % "web")
+    return path
+
+
+def options_for(*paths: Path | str) -> ManifestOptions:
+    return ManifestOptions(tuple(map(str, paths)))
+
+
+def timings(*loaded: LoadedPod) -> Timings:
+    return {ProbeKey(pod.pod.uid, "app", ProbeType.LIVENESS): SLOWER for pod in loaded}
+
+
+def copy(options: ManifestOptions) -> ManifestCopy:
+    """Copy the first pod's manifest with another timing."""
+    loaded = load_pods(options).loaded
+    return copy_edited(loaded, options, loaded[0].pod.uid, timings(*loaded))
+
+
+def copy_of_text(name: str, location: str = "") -> ManifestCopy:
+    source = SourceFile(name, POD % "web", location)
+    (loaded,) = load_manifests([source]).loaded
+    return copy_edited([loaded], None, loaded.pod.uid, timings(loaded))
+
+
+def test_the_copy_is_beside_the_manifest_and_says_the_same_but_for_the_timing(
+    manifest: Path,
+) -> None:
+    written = copy(options_for(manifest))
+
+    assert written == ManifestCopy(manifest.parent / "pod.edited.yaml", 1)
+    assert written.path.read_text() == (POD % "web").replace(": 5}", ": 7}")
+    assert manifest.read_text() == POD % "web"
+
+
+def test_nothing_that_is_there_is_written_over(manifest: Path) -> None:
+    names = [copy(options_for(manifest)).path.name for _ in range(3)]
+
+    assert names == ["pod.edited.yaml", "pod.edited-2.yaml", "pod.edited-3.yaml"]
+
+
+def test_a_copy_of_a_copy_is_named_after_the_first(manifest: Path) -> None:
+    first = copy(options_for(manifest)).path
+    first.write_text(POD % "web")
+
+    assert copy(options_for(first)).path.name == "pod.edited-2.yaml"
+
+
+def test_whoever_may_read_the_manifest_may_read_the_copy(manifest: Path) -> None:
+    manifest.chmod(0o640)
+
+    written = copy(options_for(manifest)).path
+
+    assert written.stat().st_mode & 0o777 & ~0o640 == 0
+    assert written.stat().st_mode & 0o600 == 0o600
+
+
+def test_what_was_piped_in_is_copied_to_where_one_is_for_ones_own_eyes(
+    here: Path,
+) -> None:
+    written = copy_of_text("-").path
+
+    assert written == here / "stdin.edited.yaml"
+    assert written.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("demo liveness", "demo-liveness.edited.yaml", id="a lesson"),
+        pytest.param("a/b.json", "b.edited.json", id="json"),
+        pytest.param("../\x1b[2J", "-2J.edited.yaml", id="escapes"),
+    ],
+)
+def test_what_is_no_file_is_named_like_one(
+    here: Path, name: str, expected: str
+) -> None:
+    assert copy_of_text(name).path == here / expected
+
+
+def test_where_the_manifests_folder_cannot_be_written_it_is_where_one_is(
+    here: Path, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone" / "pod.yaml"
+
+    assert copy_of_text("pod.yaml", str(gone)).path == here / "pod.edited.yaml"
+
+
+def test_a_folder_that_is_read_as_a_whole_gets_no_copy(
+    manifest: Path, here: Path
+) -> None:
+    assert copy(options_for(manifest.parent)).path == here / "pod.edited.yaml"
+
+
+def test_where_both_folders_are_read_it_is_with_probetuis_own_files(
+    manifest: Path, here: Path
+) -> None:
+    written = copy(options_for(manifest.parent, here)).path
+
+    assert written == state_folder() / "edited" / "pod.edited.yaml"
+
+
+def test_where_all_folders_are_read_nothing_is_written(manifest: Path) -> None:
+    options = replace(options_for(manifest.parent.parent), recursive=True)
+
+    with pytest.raises(UsageError, match="in these folders would be read"):
+        copy(options)
+
+
+def test_where_nothing_can_be_written_every_folder_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setattr(Path, "cwd", lambda: file / "here")
+    monkeypatch.setattr(
+        "probetui.cli.session.edited_copy.state_folder", lambda: file / "own"
+    )
+
+    with pytest.raises(UsageError) as refused:
+        copy_of_text("pod.yaml", str(file / "pod.yaml"))
+
+    assert str(refused.value) == (
+        f"no copy is written: {file}: Not a directory; "
+        f"{file / 'here'}: Not a directory; {file / 'own' / 'edited'}: Not a directory"
+    )
+
+
+def test_only_the_file_of_the_chosen_pod_is_copied(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.yaml", tmp_path / "other.yaml"
+    one.write_text(POD % "one" + "---\n" + POD % "two")
+    other.write_text(POD % "other")
+
+    written = copy(options_for(one, other))
+
+    assert written == ManifestCopy(tmp_path / "one.edited.yaml", 2)
+
+
+def test_a_manifest_that_was_read_again_is_copied_as_it_is_now(
+    manifest: Path,
+) -> None:
+    before = load_pods(options_for(manifest)).loaded
+    manifest.write_text("# new\n" + POD % "other")
+    now = load_pods(options_for(manifest)).loaded
+
+    written = copy_edited(
+        before, options_for(manifest), now[0].pod.uid, timings(*before, *now)
+    )
+
+    assert written.path.read_text().startswith("# new\n")
+
+
+def test_a_manifest_that_is_broken_by_now_is_copied_as_it_was_read(
+    manifest: Path,
+) -> None:
+    before = load_pods(options_for(manifest)).loaded
+    manifest.write_text("]")
+
+    written = copy_edited(
+        before, options_for(manifest), before[0].pod.uid, timings(*before)
+    )
+
+    assert "periodSeconds: 7" in written.path.read_text()
+
+
+def test_a_pod_of_no_manifest_is_refused() -> None:
+    with pytest.raises(UsageError, match="not as its manifest says any more"):
+        copy_edited((), None, "uid", {})
+
+
+def test_without_another_timing_there_is_nothing_to_copy(manifest: Path) -> None:
+    (loaded,) = load_pods(options_for(manifest)).loaded
+
+    with pytest.raises(ManifestError, match="already has these numbers"):
+        copy_edited([loaded], options_for(manifest), loaded.pod.uid, {})

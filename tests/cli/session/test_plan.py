@@ -1,0 +1,185 @@
+"""A session as it was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probetui.cli.commands.sessions import run
+from probetui.cli.option_values import (
+    RuntimeOptions,
+    ScreenChoices,
+    SessionOptions,
+)
+from probetui.cli.pods import ManifestOptions
+from probetui.cli.session.plan import Plan, Stdout, make_plan
+from probetui.cli.terminal import Form
+from probetui.errors import ManifestError
+from probetui.k8s.pod import PullPolicy
+from probetui.k8s.probe import ProbeType
+from probetui.manifest.load import load_manifests
+from probetui.manifest.yaml.parser import SourceFile
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  initContainers: [{name: first, image: busybox}]
+  containers: [{name: app, image: busybox}]
+"""
+
+
+def plan(*args: str) -> Plan:
+    """Plan a session with the options of `probetui run`."""
+    context = run.make_context("run", list(args))
+    return make_plan(load_manifests([SourceFile("pod.yaml", POD)]), context.params)
+
+
+def test_every_option_of_run_means_something_to_somebody() -> None:
+    known = {
+        field.name
+        for kind in (ManifestOptions, RuntimeOptions, SessionOptions, ScreenChoices)
+        for field in fields(kind)
+    }
+    eager = {"config"}
+
+    assert {str(parameter.name) for parameter in run.params} == known | eager
+
+
+@pytest.mark.parametrize(
+    ("args", "policies"),
+    [
+        pytest.param([], [PullPolicy.ALWAYS] * 2, id="the manifest's own"),
+        pytest.param(["--pull", "never"], [PullPolicy.NEVER] * 2, id="never"),
+        pytest.param(
+            ["--pull", "missing"], [PullPolicy.IF_NOT_PRESENT] * 2, id="missing"
+        ),
+    ],
+)
+def test_the_pull_policy_of_the_command_line_counts_for_every_container(
+    args: list[str], policies: list[PullPolicy]
+) -> None:
+    pod = plan(*args).pods[0]
+
+    assert [
+        container.image_pull_policy for container in pod.all_containers()
+    ] == policies
+
+
+@pytest.mark.parametrize(
+    ("args", "stdout"),
+    [
+        pytest.param([], Stdout.LINES, id="lines"),
+        pytest.param(["-q"], Stdout.NOTHING, id="quiet"),
+        pytest.param(["-o", "jsonl"], Stdout.SELECTED_RECORDS, id="jsonl"),
+        pytest.param(["-o", "jsonl", "-q"], Stdout.SELECTED_RECORDS, id="quiet jsonl"),
+        pytest.param(["--record", "-"], Stdout.RECORDS, id="the record"),
+    ],
+)
+def test_standard_output_gets_one_kind_of_data(args: list[str], stdout: Stdout) -> None:
+    planned = plan(*args)
+
+    assert planned.form is Form.LINES
+    assert planned.stdout is stdout
+    assert planned.record is None
+
+
+def test_a_record_goes_to_its_file_beside_what_is_printed(tmp_path: Path) -> None:
+    planned = plan("--record", str(tmp_path / "a.jsonl"), "-o", "jsonl")
+
+    assert planned.stdout is Stdout.SELECTED_RECORDS
+    assert planned.record is not None
+    planned.record.close()
+
+
+def test_a_selection_names_containers_and_probes() -> None:
+    selection = plan("-c", "app", "-t", "liveness", "-t", "startup").selection
+
+    assert selection.containers == ("app",)
+    assert selection.probe_types == [ProbeType.LIVENESS, ProbeType.STARTUP]
+
+
+def test_the_record_says_which_options_were_given() -> None:
+    arguments = plan("--timeout", "5m", "-c", "app", "--kubelet-age", "fresh").arguments
+
+    assert arguments["timeout"] == "0:05:00"
+    assert arguments["containers"] == ["app"]
+    assert arguments["kubelet_age"] == "fresh"
+    assert "until" not in arguments
+    assert "keep" not in arguments
+
+
+def test_every_parameter_can_be_put_into_a_record(tmp_path: Path) -> None:
+    values: list[Any] = list(
+        plan("--log-file", str(tmp_path / "x.log"), "-v").arguments.values()
+    )
+
+    assert all(isinstance(value, bool | int | str | list) for value in values)
+
+
+MOUNTING = POD.replace(
+    "busybox}]\n  containers", "busybox}]\n  volumes: [{name: v}]\n  containers"
+).replace(
+    "{name: app, image: busybox}",
+    "{name: app, image: busybox, tty: true, livenessProbe: {exec: {command: [a]}}}",
+)
+
+
+def test_what_the_runtime_cannot_do_is_said_with_its_place_before_anything_starts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    context = run.make_context("run", ["--runtime", "process"])
+
+    make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
+
+    told = capsys.readouterr().err.splitlines()
+    (line,) = [line for line in told if ".tty" in line]
+    assert line == (
+        "probetui: warning: pod.yaml:7:44: spec.containers[0].tty: is not supported:"
+        " a process has no input and no terminal"
+    )
+
+
+def test_another_runtime_may_be_able_to(capsys: pytest.CaptureFixture[str]) -> None:
+    context = run.make_context("run", ["--runtime", "docker"])
+
+    make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
+
+    assert "tty" not in capsys.readouterr().err
+
+
+NAMING = POD.replace("spec:", "spec:\n  dnsConfig: {nameservers: [192.0.2.9]}")
+"""What a CRI runtime carries out, and Docker does not."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_told"),
+    [pytest.param("docker", True), pytest.param("cri", False)],
+)
+def test_where_it_is_not_known_which_runtime_it_is_that_is_said_when_it_is(
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    is_told: bool,  # noqa: FBT001  # a column
+) -> None:
+    context = run.make_context("run", ["--runtime", "auto"])
+    made = make_plan(load_manifests([SourceFile("pod.yaml", NAMING)]), context.params)
+    told_before = capsys.readouterr().err
+    assert made.warn_for_runtime is not None
+
+    made.warn_for_runtime(kind)
+
+    assert "dnsConfig" not in told_before
+    assert ("dnsConfig.nameservers" in capsys.readouterr().err) is is_told
+
+
+def test_those_who_are_strict_are_told_of_an_error() -> None:
+    context = run.make_context("run", ["--runtime", "process", "--strict"])
+
+    with pytest.raises(ManifestError, match="tty: is not supported") as refused:
+        make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
+
+    assert refused.value.exit_status == 2

@@ -1,0 +1,37 @@
+"""What the garbage collector is told, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+OFF = "import gc; from probetui.cli import gc_tuning; gc_tuning.disable(); "
+LEFT_ALONE = "import gc; from probetui.cli import gc_tuning; gc_tuning.freeze(); "
+
+
+def said(program: str) -> str:
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_nothing_is_collected_while_the_program_starts() -> None:
+    assert said(OFF + "print(gc.isenabled())") == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        pytest.param("gc.isenabled()", "True", id="it works"),
+        pytest.param("gc.get_freeze_count() > 0", "True", id="old objects are left"),
+        pytest.param("gc.get_threshold()[1]", "100", id="what dies soon is waited for"),
+        pytest.param("gc.get_threshold()[2]", "20", id="all are looked at seldom"),
+    ],
+)
+def test_a_session_collects_what_it_makes(question: str, answer: str) -> None:
+    assert said(f"{OFF}gc_tuning.freeze(); print({question})") == f"{answer}\n"
+
+
+def test_a_process_that_did_not_hold_it_off_keeps_its_ways() -> None:
+    assert said(LEFT_ALONE + "print(gc.get_freeze_count())") == "0\n"

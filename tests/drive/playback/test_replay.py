@@ -1,0 +1,417 @@
+"""Recordings that are lived again."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probetui.debugger.commands import (
+    BreakpointKind,
+    DelayProbes,
+    DryRunProbe,
+    Injected,
+    InjectResults,
+    MuteProbes,
+    PauseProbes,
+    RestartContainer,
+    ResumeProbes,
+    SetBreakpoints,
+    TriggerProbe,
+    UnmuteProbes,
+)
+from probetui.debugger.scope import ALL_PROBES, Scope
+from probetui.drive.playback.replay import ReplaySource
+from probetui.drive.scenario.behavior import (
+    InstanceBehavior,
+    ResultName,
+    ResultPhase,
+    ResultPhases,
+    ScriptedResult,
+)
+from probetui.drive.scenario.script import Scenario
+from probetui.engine.inputs import Command, DeletePod
+from probetui.engine.snapshot import Snapshot
+from probetui.errors import RecordError
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.journal import TickEntry
+from probetui.record.reader import RecordingFile, read_recording
+from tests.builders import a_container, a_key, a_pod, a_probe, at
+from tests.drive.playing import Recorded, opened
+
+SUCCESS = ResultPhase(ScriptedResult(ResultName.SUCCESS), times=4)
+FAILURE = ResultPhase(ScriptedResult(ResultName.FAILURE, output="not well"), times=3)
+ERRED = ResultPhase(ScriptedResult(ResultName.ERRORED), times=1)
+SICKLY = InstanceBehavior(
+    stops_after=None,
+    answers={
+        ProbeType.LIVENESS: ResultPhases((SUCCESS, FAILURE)),
+        ProbeType.READINESS: ResultPhases((SUCCESS, ERRED, FAILURE), repeat=True),
+    },
+)
+SCENARIO = Scenario(
+    lives={
+        "app": (SICKLY,),
+        "mayfly": (InstanceBehavior(timedelta(seconds=3), exit_code=1),),
+    }
+)
+
+
+def pods() -> tuple[Pod, ...]:
+    probe = a_probe(period_seconds=2)
+    return (
+        a_pod(
+            a_container(liveness_probe=probe, readiness_probe=probe),
+            name="sickly",
+            termination_grace_period_seconds=5,
+        ),
+        a_pod(a_container("mayfly"), name="loop"),
+    )
+
+
+def as_bytes(snapshot: Snapshot) -> bytes:
+    """Spell out everything there is to see."""
+    return repr(snapshot).encode()
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Recorded:
+    return Recorded(tmp_path / "session.jsonl", *pods(), scenario=SCENARIO)
+
+
+def test_a_replay_shows_at_every_instant_what_the_session_showed(
+    recorded: Recorded,
+) -> None:
+    seen = []
+    for second in range(1, 120):
+        recorded.run_until(at(second))
+        seen.append(as_bytes(recorded.course.snapshot()))
+    course = recorded.end()
+
+    again = []
+    for second in range(1, 120):
+        while (due := course.next_at()) is not None and due <= at(second):
+            course.turn()
+        course.pass_until(at(second))
+        again.append(as_bytes(course.snapshot()))
+
+    assert again == seen
+    assert course.note == ""
+    assert list(course.journal) == list(recorded.course.journal)
+    assert sum(isinstance(entry, TickEntry) for entry in course.journal) > 80
+
+
+def test_what_people_did_is_done_again(recorded: Recorded) -> None:
+    key = a_key(ProbeType.LIVENESS, pod="sickly")
+    commands: tuple[tuple[float, Command], ...] = (
+        (2, DelayProbes(ALL_PROBES, timedelta(seconds=0.7))),
+        (4, InjectResults(key, (Injected.FAILURE, Injected.ERRORED))),
+        (5, TriggerProbe(key)),
+        (8, MuteProbes(ALL_PROBES)),
+        (9, DryRunProbe(key)),
+        (10, PauseProbes()),
+        (15, ResumeProbes()),
+        (18, UnmuteProbes(ALL_PROBES)),
+        (20, RestartContainer("uid-of-sickly", "app")),
+        (22, DelayProbes(Scope.of(key), timedelta())),
+        (25, SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL}))),
+        (40, DeletePod("uid-of-loop")),
+        (41, ResumeProbes()),
+    )
+    for second, command in commands:
+        recorded.run_until(at(second))
+        recorded.course.submit(command)
+    recorded.run_until(at(60))
+    course = recorded.end()
+
+    while course.next_at() is not None:
+        course.turn()
+
+    assert course.note == ""
+    assert list(course.journal) == list(recorded.course.journal)
+
+
+@pytest.fixture(scope="module")
+def eventful(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes]]:
+    """Return a recording of a minute, and what was to be seen every half second."""
+    path = tmp_path_factory.mktemp("eventful") / "session.jsonl"
+    recorded = Recorded(path, *pods(), scenario=SCENARIO)
+    seen = []
+    for half in range(121):
+        recorded.run_until(at(half / 2))
+        seen.append(as_bytes(recorded.course.snapshot()))
+    recorded.end()
+    return path, seen
+
+
+@given(
+    st.lists(st.integers(0, 120), min_size=1, max_size=6),
+    st.sampled_from([10, 60, 10_000]),
+)
+@settings(max_examples=25, deadline=None)
+def test_wherever_one_seeks_it_is_as_it_was(
+    eventful: tuple[Path, list[bytes]], halves: list[int], apart: int
+) -> None:
+    path, seen = eventful
+    course = opened(path, apart)
+
+    shown = []
+    for half in halves:
+        seek(course, half / 2)
+        shown.append(as_bytes(course.snapshot()))
+
+    assert shown == [seen[half] for half in halves]
+    assert course.now == at(halves[-1] / 2)
+
+
+def seek(course: ReplaySource, second: float) -> None:
+    if at(second) < course.now:
+        course.seek_back(at(second))
+        return
+    while not course.approach(at(second)):
+        pass
+    while (due := course.next_at()) is not None and due <= at(second):
+        course.turn()
+    course.pass_until(at(second))
+
+
+def test_a_recording_of_a_session_that_went_back_plays_what_stands(
+    recorded: Recorded,
+) -> None:
+    recorded.run_until(at(40))
+    recorded.course.seek_back(at(12))
+    recorded.rewound()
+    recorded.course.submit(RestartContainer("uid-of-sickly", "app"))
+    recorded.run_until(at(40))
+    course = recorded.end()
+
+    seek(course, 40)
+
+    assert course.note == ""
+    assert list(course.journal) == list(recorded.course.journal)
+    assert as_bytes(course.snapshot()) == as_bytes(recorded.course.snapshot())
+
+
+def as_numbered_before(lines: list[str]) -> list[str]:
+    """Number records as was done before every line had a number of its own."""
+    entries: list[int] = []
+    before = []
+    for each in map(json.loads, lines):
+        cause = each.get("cause")
+        match each["type"]:
+            case "session":
+                number = 0
+            case "input":
+                number = len(entries)
+            case "rewind":
+                last = each.pop("kept")
+                entries = [line for line in entries if line <= last]
+                number = len(entries)
+            case _:
+                entries.append(each["seq"])
+                number = len(entries)
+        changed = {} if cause is None else {"cause": entries.index(cause) + 1}
+        before.append(json.dumps(each | changed | {"seq": number}))
+    return before
+
+
+def test_a_recording_of_before_plays_too(recorded: Recorded) -> None:
+    recorded.run_until(at(40))
+    recorded.course.seek_back(at(12))
+    recorded.rewound()
+    recorded.run_until(at(40))
+    recorded.end()
+    lines = as_numbered_before(recorded.path.read_text().splitlines())
+    recorded.path.write_text("\n".join(lines) + "\n")
+
+    course = opened(recorded.path)
+    seek(course, 40)
+
+    assert course.note == ""
+    assert list(course.journal) == list(recorded.course.journal)
+    assert read_recording(recorded.path).entries == tuple(course.journal)
+
+
+def test_every_line_has_a_number_of_its_own_and_causes_name_ticks_before_them(
+    recorded: Recorded,
+) -> None:
+    recorded.run_until(at(40))
+    recorded.course.seek_back(at(12))
+    recorded.rewound()
+    recorded.run_until(at(60))
+    recorded.end()
+
+    lines = [json.loads(line) for line in recorded.path.read_text().splitlines()]
+    effects = [line for line in lines if line.get("cause") is not None]
+    assert [line["seq"] for line in lines] == list(range(len(lines)))
+    assert {effect["type"] for effect in effects} == {"event", "state"}
+    assert all(effect["cause"] < effect["seq"] for effect in effects)
+    assert {lines[effect["cause"]]["type"] for effect in effects} == {"tick"}
+
+
+def test_of_a_recording_that_was_cut_off_what_is_whole_is_played(
+    recorded: Recorded,
+) -> None:
+    recorded.run_until(at(30))
+    recorded.end()
+    data = recorded.path.read_bytes()
+    half = data[: len(data) // 2].rpartition(b"\n")[0] + b'\n{"v":1,"seq":77'
+    recorded.path.write_bytes(half)
+
+    course = opened(recorded.path)
+    seek(course, 30)
+
+    assert "is damaged: cut off after 15 bytes" in course.note
+    assert 0 < len(course.journal) < len(recorded.course.journal)
+    assert list(course.journal) == list(recorded.course.journal)[: len(course.journal)]
+
+
+def test_wherever_it_is_cut_off_what_is_whole_is_played_and_the_rest_told(
+    recorded: Recorded,
+) -> None:
+    recorded.run_until(at(9))
+    recorded.end()
+    lines = recorded.path.read_bytes().splitlines(keepends=True)
+    journal = list(recorded.course.journal)
+    first = next(n for n, line in enumerate(lines, 1) if b'"type":"input"' in line)
+
+    for whole in range(first, len(lines)):
+        for rest in (b"", lines[whole][:1], lines[whole][:-1]):
+            recorded.path.write_bytes(b"".join(lines[:whole]) + rest)
+
+            file, recording = (
+                RecordingFile(recorded.path),
+                read_recording(recorded.path),
+            )
+
+            assert recording.entries == tuple(journal[: len(recording.entries)])
+            assert file.entries == len(recording.entries)
+            assert file.problem == recording.problem
+            told = (
+                f"line {whole + 1} is damaged: cut off after {len(rest)} bytes"
+                if rest
+                else f"incomplete recording ({whole} lines, up to 00:0"
+            )
+            assert file.problem.startswith(told)
+    assert len(lines) > 100
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.7, 0.9])
+def test_what_is_left_of_it_plays_as_it_was(recorded: Recorded, share: float) -> None:
+    recorded.run_until(at(40))
+    recorded.end()
+    lines = recorded.path.read_bytes().splitlines(keepends=True)
+    recorded.path.write_bytes(b"".join(lines[: int(len(lines) * share)]))
+
+    course = opened(recorded.path)
+    while course.next_at() is not None:
+        course.turn()
+
+    journal = list(recorded.course.journal)
+    assert 0 < len(course.journal) < len(journal)
+    assert list(course.journal) == journal[: len(course.journal)]
+    assert course.note.startswith("incomplete recording")
+
+
+def test_where_it_is_not_as_it_was_is_said(recorded: Recorded) -> None:
+    recorded.run_until(at(30))
+    recorded.end()
+    lines = recorded.path.read_bytes().splitlines(keepends=True)
+    forged = [
+        line.replace(b'"reason":"Started"', b'"reason":"Stopped"', 1) for line in lines
+    ]
+    recorded.path.write_bytes(b"".join(forged))
+
+    course = opened(recorded.path)
+    seek(course, 30)
+
+    assert "replay differs from 00:00.0 on" in course.note
+    assert "reason: 'Started', was 'Stopped'" in course.note
+    assert len(course.journal) == len(recorded.course.journal)
+
+
+def test_an_answer_without_a_question_ends_it_and_that_is_said(
+    recorded: Recorded,
+) -> None:
+    recorded.run_until(at(30))
+    recorded.end()
+    lines = recorded.path.read_bytes().splitlines(keepends=True)
+    asked = re.findall(rb'"probeID":\d+,', b"".join(lines))[5]
+    stray = [line.replace(asked, b'"probeID":99999,') for line in lines]
+    recorded.path.write_bytes(b"".join(stray))
+
+    course = opened(recorded.path)
+    seek(course, 30)
+
+    assert "replay stops at" in course.note
+    assert "answer 99999 was not asked for" in course.note
+    assert 0 < len(course.journal) < len(recorded.course.journal)
+
+
+COMMON = '"v":1,"seq":0,"ts":"2026-01-01T00:00:00.000000Z","t":0.0'
+HEADER = (
+    f'{{{COMMON},"type":"session","probetui":"1","runtime":"sim","kubelet":"v1.32",'
+    '"options":{},"manifests":[],"seed":1,"config":%s}\n'
+)
+TIME_PASSES = f'{{{COMMON},"type":"input","n":1,"input":null}}\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param("", "is not a recording: cut off after 0 bytes", id="empty"),
+        pytest.param(
+            "hello\n", "is not a recording: JSON is malformed", id="no record"
+        ),
+        pytest.param(
+            '{"v":2,"seq":0,"ts":"2026-01-01T00:00:00Z","t":0.0,"type":"session"}\n',
+            "version 2, this probetui reads up to version 1",
+            id="newer",
+        ),
+        pytest.param(
+            TIME_PASSES, "line 1: no session record comes first", id="an input first"
+        ),
+        pytest.param(HEADER % "{}", "no inputs of the engine", id="without inputs"),
+        pytest.param(
+            HEADER % "[]" + TIME_PASSES,
+            r"the session record is damaged: \[\] is not of type dict",
+            id="without a config",
+        ),
+        pytest.param(
+            HEADER % '{"relistPeriod":0}' + TIME_PASSES,
+            "the session record is damaged: relist_period must be longer than nothing",
+            id="with a config of no kubelet",
+        ),
+    ],
+)
+def test_what_cannot_be_played_is_refused(
+    tmp_path: Path, content: str, problem: str
+) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_text(content)
+
+    with pytest.raises(RecordError, match=problem):
+        opened(path)
+
+
+def test_what_another_tool_wrote_anew_can_be_played(recorded: Recorded) -> None:
+    recorded.run_until(at(10))
+    recorded.end()
+    lines = recorded.path.read_text().splitlines()
+    recorded.path.write_text(
+        "".join(
+            json.dumps(dict(sorted(json.loads(line).items()))) + "\n" for line in lines
+        )
+    )
+
+    course = opened(recorded.path)
+    seek(course, 10)
+
+    assert course.note == ""
+    assert list(course.journal) == list(recorded.course.journal)

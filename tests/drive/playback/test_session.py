@@ -1,0 +1,435 @@
+"""Sessions whose time is their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from probetui.debugger.commands import (
+    BreakpointKind,
+    DryRunProbe,
+    Injected,
+    InjectResults,
+    PauseProbes,
+    RestartContainer,
+    ResumeProbes,
+    RunToChange,
+    SetBreakpoints,
+    StepProbe,
+    TriggerProbe,
+)
+from probetui.drive.clocks import SystemClock
+from probetui.drive.playback.session import PACES, PlaybackSession
+from probetui.drive.playback.simulated import SimulatedSource
+from probetui.drive.playback.source import PlaybackSource
+from probetui.drive.scenario.behavior import (
+    InstanceBehavior,
+    ResultName,
+    ResultPhase,
+    ResultPhases,
+    ScriptedResult,
+)
+from probetui.drive.scenario.script import Scenario
+from probetui.engine.snapshot import PlaybackKind
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    DryRunEntry,
+    EventEntry,
+    LifecycleStep,
+    TickEntry,
+)
+from tests.builders import START, a_container, a_key, a_pod, a_probe, at
+from tests.drive.playing import Recorded, beginning
+
+POD = a_pod(a_container(liveness_probe=a_probe(period_seconds=2)))
+FAILURES = ResultPhases(
+    (
+        ResultPhase(ScriptedResult(ResultName.SUCCESS), times=2),
+        ResultPhase(ScriptedResult(ResultName.FAILURE)),
+    )
+)
+SCENARIO = Scenario(
+    lives={
+        "app": (
+            InstanceBehavior(answers={ProbeType.LIVENESS: FAILURES}),
+            InstanceBehavior(),
+        )
+    }
+)
+
+
+def a_session(
+    *, pace: float | None = 64.0, limit: datetime | None = None
+) -> PlaybackSession:
+    course = SimulatedSource(beginning(POD, scenario=SCENARIO), apart=30)
+    return PlaybackSession(
+        course, SystemClock(), runtime_name="sim", pace=pace, limit=limit
+    )
+
+
+@asynccontextmanager
+async def running(session: PlaybackSession) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(session.run())
+        try:
+            yield
+        finally:
+            session.stop()
+            await task
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110  # any condition, of any owner
+            await asyncio.sleep(0.005)
+
+
+def ticks(session: PlaybackSession) -> int:
+    return sum(isinstance(entry, TickEntry) for entry in session.journal)
+
+
+def restarts(session: PlaybackSession) -> int:
+    return sum(
+        isinstance(entry, ContainerEntry)
+        and entry.what is LifecycleStep.STARTED
+        and entry.restart_count > 0
+        for entry in session.journal
+    )
+
+
+async def test_as_fast_as_it_goes_it_comes_to_its_limit_and_not_further() -> None:
+    session = a_session(pace=None, limit=at(600))
+    ends = []
+    session.on_end = lambda: ends.append(session.snapshot.taken_at)
+
+    async with running(session):
+        await until(lambda: bool(ends))
+
+    assert ends == [at(600)]
+    assert session.snapshot.playback is not None
+    assert session.snapshot.playback.has_ended
+    assert ticks(session) > 250
+
+
+async def test_its_clock_is_so_many_times_as_fast_as_the_wall_s() -> None:
+    clock = SystemClock()
+    session = a_session(pace=64.0)
+    began_at = clock.now()
+
+    async with running(session):
+        await until(lambda: ticks(session) > 5)
+        own, real = session.snapshot.taken_at - START, clock.now() - began_at
+
+    assert timedelta(seconds=8) < own <= 64 * real
+
+
+async def test_subscribers_hear_of_what_happens() -> None:
+    session = a_session()
+    heard: list[int] = []
+    end = session.subscribe(lambda: heard.append(ticks(session)))
+
+    async with running(session):
+        await until(lambda: bool(heard) and heard[-1] > 3)
+        end()
+        count = len(heard)
+        await until(lambda: ticks(session) > 8)
+
+    assert len(heard) == count
+
+
+async def test_paused_it_stands_still_and_goes_on_where_it_was() -> None:
+    session = a_session()
+    async with running(session):
+        await until(lambda: ticks(session) > 2)
+
+        session.send(PauseProbes())
+        paused = session.snapshot
+        await asyncio.sleep(0.1)
+        still = session.snapshot
+        session.send(ResumeProbes())
+        await until(lambda: ticks(session) > 5)
+
+    assert paused.is_paused
+    assert paused.playback is not None
+    assert paused.playback.is_paused
+    assert still == paused
+    assert not session.snapshot.is_paused
+
+
+async def test_a_step_is_one_tick() -> None:
+    session = a_session()
+    async with running(session):
+        await until(lambda: ticks(session) > 0)
+        session.send(PauseProbes())
+        before, was = ticks(session), session.snapshot.taken_at
+
+        session.send(StepProbe())
+        after, now = ticks(session), session.snapshot.taken_at
+        session.step()
+
+    assert (after, ticks(session)) == (before + 1, before + 2)
+    assert now - was <= timedelta(seconds=3)
+    assert session.snapshot.last_step is not None
+
+
+async def test_a_step_back_takes_back_the_last_tick_and_tells_so() -> None:
+    session = a_session()
+    rewinds: list[tuple[int, int, datetime]] = []
+    session.on_rewind = lambda *what: rewinds.append(what)
+    async with running(session):
+        await until(lambda: ticks(session) > 4)
+        session.pause()
+        before = ticks(session)
+
+        assert session.step_back()
+        assert session.step_back()
+
+    assert ticks(session) == before - 2
+    assert session.rewinds == 2
+    assert rewinds[-1][0] < len(session.journal) + 2
+    assert session.snapshot.is_paused
+
+
+async def test_there_is_nothing_before_the_beginning() -> None:
+    session = a_session()
+
+    assert not session.step_back()
+    assert session.rewinds == 0
+
+
+async def test_it_runs_to_the_next_change_and_stands_still_there() -> None:
+    session = a_session()
+    async with running(session):
+        session.send(PauseProbes())
+
+        changes = []
+        for _ in range(3):
+            session.send(RunToChange())
+            await until(lambda: session.snapshot.is_paused)
+            reason = session.snapshot.stopped_by
+            changes.append(reason.text if reason is not None else "")
+
+    assert len(set(changes)) == 3
+    assert "" not in changes
+
+
+async def test_a_break_point_stops_the_clock() -> None:
+    session = a_session()
+    async with running(session):
+        session.send(SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL})))
+
+        await until(lambda: session.snapshot.is_paused)
+        held = session.snapshot
+        await asyncio.sleep(0.05)
+        assert session.snapshot.taken_at == held.taken_at
+        session.send(StepProbe())
+        await until(
+            lambda: not session.snapshot.pods[0].containers[0].probes[0].is_result_held
+        )
+
+    assert held.stopped_by is not None
+    assert held.stopped_by.point is BreakpointKind.BEFORE_KILL
+    assert any(
+        isinstance(entry, EventEntry) and entry.event.reason == "Killing"
+        for entry in session.journal
+    )
+
+
+async def test_what_is_asked_for_while_it_stands_still_is_seen_to_its_end() -> None:
+    session = a_session()
+    key = a_key(ProbeType.LIVENESS, pod="web")
+    async with running(session):
+        await until(lambda: ticks(session) > 1)
+        session.send(PauseProbes())
+        before = ticks(session)
+
+        session.send(TriggerProbe(key))
+        session.send(DryRunProbe(key))
+
+    assert ticks(session) == before + 1
+    assert any(isinstance(entry, DryRunEntry) for entry in session.journal)
+    assert session.snapshot.is_paused
+
+
+async def test_it_can_be_sent_to_any_instant() -> None:
+    session = a_session()
+    async with running(session):
+        session.seek(at(300))
+        await until(lambda: session.snapshot.taken_at == at(300))
+        far = ticks(session)
+        session.seek(at(20))
+        near = ticks(session)
+
+    assert session.snapshot.taken_at == at(20)
+    assert session.snapshot.is_paused
+    assert 0 < near < far
+
+
+class BusyClock(SystemClock):
+    """One on which every look costs time, as on a machine that is busy."""
+
+    def __init__(self) -> None:
+        self._now = START
+
+    def now(self) -> datetime:
+        self._now += timedelta(milliseconds=20)
+        return self._now
+
+
+def simulated(_path: Path) -> PlaybackSource:
+    return SimulatedSource(beginning(POD, scenario=SCENARIO), apart=30)
+
+
+def recorded(path: Path) -> PlaybackSource:
+    session = Recorded(path, POD, scenario=SCENARIO)
+    session.run_until(at(300))
+    return session.end()
+
+
+@pytest.mark.parametrize("make", [simulated, recorded])
+async def test_on_a_long_way_it_says_how_far_it_is(
+    make: Callable[[Path], PlaybackSource], tmp_path: Path
+) -> None:
+    course = make(tmp_path / "session.jsonl")
+    session = PlaybackSession(course, BusyClock(), runtime_name="sim", pace=1.0)
+    told = []
+
+    def note() -> None:
+        playback = session.snapshot.playback
+        assert playback is not None
+        told.append(playback.seeking)
+
+    session.pause()
+    session.subscribe(note)
+    session.seek(at(290))
+    async with running(session):
+        await until(lambda: session.snapshot.taken_at == at(290))
+        await until(lambda: told[-1] is None)
+
+    *ways, there = told
+    shares = [way for way in ways if way is not None]
+    assert there is None
+    assert len(shares) > 3
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < 0.5 < shares[-1] <= 1
+
+
+async def test_nobody_is_sent_behind_the_end_or_before_the_beginning() -> None:
+    session = a_session(limit=at(30))
+    async with running(session):
+        session.seek(at(99))
+        await until(lambda: session.snapshot.taken_at == at(30))
+        session.seek(START - timedelta(days=1))
+
+    assert session.snapshot.taken_at == START
+
+
+async def test_commands_reach_the_engine_at_the_session_s_own_time() -> None:
+    session = a_session()
+    async with running(session):
+        session.seek(at(40))
+        await until(lambda: session.snapshot.taken_at == at(40))
+        count = restarts(session)
+        session.send(RestartContainer(POD.uid, "app"))
+        session.resume()
+        await until(lambda: restarts(session) > count)
+
+
+@pytest.mark.parametrize(
+    ("begin", "steps", "end"),
+    [
+        pytest.param(1.0, 1, 2.0, id="faster"),
+        pytest.param(1.0, -2, 0.25, id="slower"),
+        pytest.param(64.0, 1, 64.0, id="fastest"),
+        pytest.param(0.25, -1, 0.25, id="slowest"),
+        pytest.param(None, -1, 64.0, id="from as fast as it goes"),
+    ],
+)
+async def test_the_pace_goes_by_steps(
+    begin: float | None, steps: int, end: float
+) -> None:
+    session = a_session(pace=begin)
+
+    session.change_pace(steps)
+
+    playback = session.snapshot.playback
+    assert playback is not None
+    assert playback.pace == end
+    assert end in PACES
+
+
+async def test_a_recording_ends_where_it_ended(tmp_path: Path) -> None:
+    recorded = Recorded(tmp_path / "session.jsonl", POD, scenario=SCENARIO)
+    recorded.run_until(at(40))
+    course = recorded.end()
+    session = PlaybackSession(
+        course, SystemClock(), runtime_name="docker 27.3", pace=None
+    )
+    ends = []
+    session.on_end = lambda: ends.append(session.snapshot.taken_at)
+
+    async with running(session):
+        await until(lambda: bool(ends))
+
+    playback = session.snapshot.playback
+    assert playback is not None
+    assert (playback.kind, playback.length) == (
+        PlaybackKind.REPLAY,
+        timedelta(seconds=40),
+    )
+    assert playback.has_ended
+    assert list(session.journal) == list(recorded.course.journal)
+
+
+async def test_a_recording_can_be_stepped_and_run_to_its_changes(
+    tmp_path: Path,
+) -> None:
+    recorded = Recorded(tmp_path / "session.jsonl", POD, scenario=SCENARIO)
+    recorded.run_until(at(40))
+    session = PlaybackSession(
+        recorded.end(), SystemClock(), runtime_name="sim", pace=64.0
+    )
+    async with running(session):
+        session.pause()
+        session.step()
+        session.step()
+        stepped = ticks(session)
+        session.step_back()
+        back = ticks(session)
+        session.send(RestartContainer(POD.uid, "app"))
+        session.send(RunToChange())
+        await until(lambda: session.snapshot.is_paused)
+        changed_at = session.snapshot.taken_at
+        session.seek(at(35))
+        await until(lambda: session.snapshot.taken_at == at(35))
+
+    assert (stepped, back) == (2, 1)
+    assert START <= changed_at < at(35)
+    assert (
+        list(session.journal) == list(recorded.course.journal)[: len(session.journal)]
+    )
+
+
+async def test_results_may_come_from_keys() -> None:
+    session = PlaybackSession(
+        SimulatedSource(beginning(POD)), SystemClock(), runtime_name="sim", pace=64.0
+    )
+    key = a_key(ProbeType.LIVENESS, pod="web")
+    async with running(session):
+        await until(lambda: ticks(session) > 2)
+
+        session.send(InjectResults(key, (Injected.FAILURE,) * 3))
+        await until(lambda: restarts(session) > 0)
+
+    injected = [
+        entry
+        for entry in session.journal
+        if isinstance(entry, TickEntry) and entry.injected
+    ]
+    assert len(injected) == 3

@@ -1,0 +1,121 @@
+"""Pods with volumes, from their beginning to their end."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior
+from probetui.drive.scenario.world import World
+from probetui.engine.inputs import AddPod, DeletePod, SetObjects
+from probetui.k8s.pod import Pod, RestartPolicy, VolumeMount
+from probetui.k8s.volume import ConfigMap, ConfigMapFiles, Projected, Volume, VolumeFile
+from probetui.kubelet.effects import MountVolume, Operation, Relist, UnmountVolume
+from tests.builders import a_container, a_pod
+from tests.drive.stage import Stage
+
+DATA = Volume("data")
+CONFIG = Volume("config", Projected((ConfigMapFiles("config"),)))
+POLITE = {"app": (InstanceBehavior(stops_after=timedelta(seconds=1)),)}
+UID = "uid-of-web"
+
+
+def a_pod_with(volume: Volume, **fields: Any) -> Pod:
+    mount = VolumeMount(volume.name, "/mnt")
+    app = a_container(volume_mounts=(mount,))
+    return a_pod(app, volumes=(volume,), **fields)
+
+
+def dealing(kind: type[Operation], manner: CallBehavior) -> World:
+    def deal(call: Operation | Relist) -> CallBehavior:
+        return manner if isinstance(call, kind) else CallBehavior()
+
+    return World(POLITE, dealing=deal)
+
+
+def test_containers_start_when_their_volumes_are_there() -> None:
+    slow = dealing(MountVolume, CallBehavior(timedelta(seconds=3)))
+    stage = Stage(a_pod_with(DATA), world=slow)
+
+    stage.run_until(10)
+
+    assert stage.times("Started") == [3.0]
+    assert list(stage.world.volumes) == [(UID, "data")]
+
+
+def test_no_volume_is_left_of_a_pod_that_is_over() -> None:
+    stage = Stage(a_pod_with(DATA), lives=POLITE)
+    stage.run_until(5)
+
+    stage.send(DeletePod(UID))
+    stage.run_until(20)
+
+    assert stage.world.volumes == {}
+    assert stage.engine.pod_uids() == ()
+
+
+def test_a_pod_that_ends_by_itself_lets_go_of_its_volumes() -> None:
+    once = InstanceBehavior(lasts=timedelta(seconds=2))
+    pod = a_pod_with(DATA, restart_policy=RestartPolicy.NEVER)
+    stage = Stage(pod, world=World({"app": (once,)}))
+
+    stage.run_until(20)
+
+    assert stage.world.volumes == {}
+
+
+def test_a_pod_whose_volumes_cannot_be_mounted_starts_nothing() -> None:
+    stage = Stage(a_pod_with(CONFIG))
+
+    stage.run_until(3)
+
+    assert stage.times("FailedMount") == [0.0, 0.5, 1.5]
+    assert stage.times("Started") == []
+
+
+def test_it_goes_on_by_itself_when_they_can() -> None:
+    stage = Stage(a_pod_with(CONFIG))
+    stage.run_until(1)
+
+    stage.send(SetObjects((ConfigMap("config", data={"a": "1"}),)))
+    stage.run_until(5)
+
+    assert stage.times("Started") == [1.5]
+    assert stage.world.volumes[UID, "config"].files == (VolumeFile("a", b"1"),)
+
+
+def test_a_pod_that_waits_for_volumes_can_be_deleted_at_once() -> None:
+    stage = Stage(a_pod_with(CONFIG))
+    stage.run_until(1)
+
+    stage.send(DeletePod(UID))
+    stage.run_until(10)
+
+    assert stage.engine.pod_uids() == ()
+
+
+def test_the_end_of_a_pod_waits_for_its_volumes() -> None:
+    slow = dealing(UnmountVolume, CallBehavior(timedelta(seconds=5)))
+    stage = Stage(a_pod_with(DATA), world=slow)
+    stage.run_until(5)
+
+    stage.send(DeletePod(UID))
+    stage.run_until(10)
+    before = stage.engine.pod_uids()
+    stage.run_until(20)
+
+    assert before == (UID,)
+    assert stage.engine.pod_uids() == ()
+
+
+def test_changed_objects_reach_the_files_at_the_next_sync() -> None:
+    stage = Stage()
+    stage.send(SetObjects((ConfigMap("config", data={"a": "1"}),)))
+    stage.send(AddPod(a_pod_with(CONFIG)))
+    stage.run_until(5)
+
+    stage.send(SetObjects((ConfigMap("config", data={"a": "2"}),)))
+    stage.run_until(120)
+
+    assert stage.world.volumes[UID, "config"].files == (VolumeFile("a", b"2"),)
+    assert stage.times("Started") == [0.0]

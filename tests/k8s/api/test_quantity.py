@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from probetui.k8s.api.quantity import is_quantity, parse_quantity
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        pytest.param("2", "2", id="plain"),
+        pytest.param("-1", "-1", id="negative"),
+        pytest.param("+.5", "0.5", id="fraction"),
+        pytest.param("250m", "0.25", id="thousandths"),
+        pytest.param("1.5Gi", "1610612736", id="binary"),
+        pytest.param("3k", "3000", id="thousands"),
+        pytest.param("1e3", "1000", id="exponent"),
+        pytest.param("2E-2", "0.02", id="negative-exponent"),
+        pytest.param("1E", "1000000000000000000", id="exa"),
+    ],
+)
+def test_a_quantity_is_a_number(text: str, number: str) -> None:
+    assert is_quantity(text)
+    assert parse_quantity(text) == Decimal(number)
+
+
+@pytest.mark.parametrize("text", ["", "half", "1 Gi", "1K", "1mi", "Gi", "1e", "--1"])
+def test_what_is_no_quantity_counts_as_zero(text: str) -> None:
+    assert not is_quantity(text)
+    assert parse_quantity(text) == 0

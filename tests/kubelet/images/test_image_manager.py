@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.k8s.pod import PullPolicy
+from probetui.kubelet.effects import GetImageStatus, PulledImage, PullImage
+from probetui.kubelet.images.image_manager import (
+    EnsuredImage,
+    ImageManager,
+    InvalidImageNameError,
+    with_default_tag,
+)
+from probetui.kubelet.runtime.backoff import Backoff
+from tests.builders import a_container, a_pod
+from tests.kubelet.carrier import EffectExecutor
+
+ALWAYS, IF_NOT_PRESENT, NEVER = PullPolicy
+IMAGE = "busybox:1.36"
+
+
+class Bench(EffectExecutor):
+    """An image manager and what carries its routines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        windows = [timedelta(seconds=length) for length in (10, 300, 600)]
+        self.backoff = Backoff(*windows)
+        self.images = ImageManager(self.ledger, self.backoff)
+
+    def ensure(self, policy: PullPolicy = ALWAYS, image: str = IMAGE) -> None:
+        container = a_container(image=image, image_pull_policy=policy)
+        self.start(self.images.ensure_image(a_pod(container), container, self.now))
+
+    def fail(self, error: str = "no such host") -> None:
+        """Have a pull fail."""
+        self.ensure()
+        self.answer(error=error)
+
+    def last(self) -> Any:
+        return self.returned[-1]
+
+
+class TestPolicy:
+    def test_an_image_that_is_here_is_not_pulled(self) -> None:
+        bench = Bench()
+        bench.ensure(IF_NOT_PRESENT)
+        assert bench.asked() == [GetImageStatus(IMAGE)]
+
+        bench.answer("sha256:1")
+
+        assert bench.returned == [EnsuredImage("sha256:1")]
+        assert bench.events() == [
+            (
+                "Normal",
+                "Pulled",
+                'Container image "busybox:1.36" already present on machine',
+            )
+        ]
+
+    def test_one_that_is_not_here_is(self) -> None:
+        bench = Bench()
+        bench.ensure(IF_NOT_PRESENT)
+
+        bench.answer(None)
+
+        assert bench.asked() == [PullImage(a_pod(a_container()), IMAGE)]
+
+    def test_with_always_nobody_looks_whether_it_is_here(self) -> None:
+        bench = Bench()
+
+        bench.ensure(ALWAYS)
+
+        assert isinstance(bench.asked()[0], PullImage)
+
+    def test_with_never_it_has_to_be_here(self) -> None:
+        bench = Bench()
+        bench.ensure(NEVER)
+
+        bench.answer(None)
+
+        message = (
+            'Container image "busybox:1.36" is not present with pull policy of Never'
+        )
+        assert bench.returned == [EnsuredImage("", "ErrImageNeverPull", message)]
+        assert bench.events() == [("Warning", "ErrImageNeverPull", message)]
+
+    def test_an_image_that_cannot_be_inspected_is_not_named(self) -> None:
+        """Quirk: the quotes are empty."""
+        bench = Bench()
+        bench.ensure(IF_NOT_PRESENT)
+
+        bench.answer(error="daemon gone")
+
+        message = 'Failed to inspect image "": daemon gone'
+        assert bench.returned == [EnsuredImage("", "ImageInspectError", message)]
+        assert bench.events() == [("Warning", "InspectFailed", message)]
+
+    def test_what_is_not_a_name_is_never_asked_for(self) -> None:
+        bench = Bench()
+
+        bench.ensure(image="Busybox")
+
+        message = (
+            'Failed to apply default image tag "Busybox": '
+            'couldn\'t parse image name "Busybox": invalid reference format: '
+            "repository name (library/Busybox) must be lowercase"
+        )
+        assert bench.returned == [EnsuredImage("", "InvalidImageName", message)]
+        assert bench.events() == [("Warning", "InspectFailed", message)]
+        assert bench.asked() == []
+
+    def test_the_runtime_hears_of_the_tag_that_people_left_out(self) -> None:
+        bench = Bench()
+
+        bench.ensure(IF_NOT_PRESENT, "busybox")
+
+        assert bench.asked() == [GetImageStatus("busybox:latest")]
+        bench.answer("sha256:1")
+        assert '"busybox"' in bench.events()[0][2]
+
+
+class TestPull:
+    def test_a_pull_is_announced_and_says_how_long_it_took(self) -> None:
+        bench = Bench()
+        bench.ensure()
+
+        bench.answer(PulledImage("sha256:1", 4_000_000), after=1.2345)
+
+        assert bench.returned == [EnsuredImage("sha256:1")]
+        assert [message for _, _, message in bench.events()] == [
+            'Pulling image "busybox:1.36"',
+            (
+                'Successfully pulled image "busybox:1.36" in 1.234s '
+                "(1.234s including waiting). Image size: 4000000 bytes."
+            ),
+        ]
+
+    def test_a_pull_that_fails_is_told(self) -> None:
+        bench = Bench()
+
+        bench.fail("no such host")
+
+        assert bench.returned == [
+            EnsuredImage("", "ErrImagePull", "no such host"),
+        ]
+        assert bench.events()[-1] == (
+            "Warning",
+            "Failed",
+            'Failed to pull image "busybox:1.36": no such host',
+        )
+
+    @pytest.mark.parametrize(
+        ("error", "reason", "message"),
+        [
+            pytest.param(
+                "RegistryUnavailable: 503",
+                "RegistryUnavailable",
+                (
+                    "image pull failed for busybox:1.36 because "
+                    "the registry is unavailable: 503"
+                ),
+                id="registry",
+            ),
+            pytest.param(
+                "SignatureValidationFailed: no key",
+                "SignatureValidationFailed",
+                (
+                    "image pull failed for busybox:1.36 because "
+                    "the signature validation failed: no key"
+                ),
+                id="signature",
+            ),
+        ],
+    )
+    def test_some_errors_are_known_by_their_first_word(
+        self, error: str, reason: str, message: str
+    ) -> None:
+        bench = Bench()
+
+        bench.fail(error)
+
+        assert bench.returned == [EnsuredImage("", reason, message)]
+
+    def test_a_pull_that_brings_nothing_has_failed(self) -> None:
+        bench = Bench()
+        bench.ensure()
+
+        bench.answer(None)
+
+        assert bench.last().message == "the runtime gave no image"
+
+
+class TestBackOff:
+    def test_after_a_failure_the_next_pull_waits(self) -> None:
+        bench = Bench()
+        bench.fail()
+
+        bench.wait(9.9)
+        bench.ensure()
+
+        assert bench.last() == EnsuredImage(
+            "",
+            "ImagePullBackOff",
+            'Back-off pulling image "busybox:1.36": ErrImagePull: no such host',
+        )
+        assert bench.events()[-1] == (
+            "Normal",
+            "BackOff",
+            'Back-off pulling image "busybox:1.36"',
+        )
+        assert bench.asked() == []
+
+    def test_the_wait_ends_and_is_twice_as_long_the_next_time(self) -> None:
+        bench = Bench()
+        waited = []
+        for wait in (0, 10, 19.9, 0.1):
+            bench.wait(wait)
+            bench.ensure()
+            waited.append(bench.asked() == [])
+            for _ in bench.asked():
+                bench.answer(error="no")
+
+        assert waited == [False, False, True, False]
+
+    def test_a_success_does_not_shorten_it(self) -> None:
+        bench = Bench()
+        bench.fail()
+        bench.wait(10)
+        bench.ensure()
+        bench.answer(PulledImage("sha256:1", 1))
+
+        bench.fail()
+        bench.wait(19.9)
+        bench.ensure()
+
+        assert bench.last().reason == "ImagePullBackOff"
+
+    def test_without_an_error_to_tell_it_only_says_that_it_waits(self) -> None:
+        bench = Bench()
+        bench.backoff.next(f"uid-of-web_{IMAGE}", bench.now, bench.now)
+
+        bench.ensure()
+
+        assert bench.last().message == 'Back-off pulling image "busybox:1.36"'
+
+    def test_two_pods_with_one_image_wait_each_for_themselves(self) -> None:
+        bench = Bench()
+        bench.fail()
+        container = a_container(image_pull_policy=ALWAYS)
+        other = a_pod(container, name="other")
+
+        bench.start(bench.images.ensure_image(other, container, bench.now))
+
+        assert bench.asked() == [PullImage(other, IMAGE)]
+
+
+@pytest.mark.parametrize(
+    ("image", "full"),
+    [
+        pytest.param("busybox", "busybox:latest", id="short"),
+        pytest.param("busybox:1.36", "busybox:1.36", id="tagged"),
+        pytest.param("a/b/c", "a/b/c:latest", id="path"),
+        pytest.param("localhost/app", "localhost/app:latest", id="localhost"),
+        pytest.param("host:5000/app", "host:5000/app:latest", id="port"),
+        pytest.param("host:5000/app:v1", "host:5000/app:v1", id="port-and-tag"),
+        pytest.param("Host/app", "Host/app:latest", id="upper-case-host"),
+        pytest.param("[::1]:5000/app", "[::1]:5000/app:latest", id="ipv6"),
+        pytest.param(f"app@sha256:{'0' * 64}", f"app@sha256:{'0' * 64}", id="digest"),
+    ],
+)
+def test_an_image_without_tag_or_digest_is_the_latest(image: str, full: str) -> None:
+    assert with_default_tag(image) == full
+
+
+@pytest.mark.parametrize(
+    ("image", "why"),
+    [
+        pytest.param("", "invalid reference format", id="empty"),
+        pytest.param("a b", "invalid reference format", id="space"),
+        pytest.param("app:", "invalid reference format", id="empty-tag"),
+        pytest.param(f"app:{'x' * 129}", "invalid reference format", id="long-tag"),
+        pytest.param("app@sha256:12", "invalid reference format", id="short-digest"),
+        pytest.param("app@", "invalid reference format", id="empty-digest"),
+        pytest.param(
+            "docker.io/a/B",
+            "invalid reference format: repository name (a/B) must be lowercase",
+            id="upper-case-path",
+        ),
+        pytest.param(
+            "B",
+            "invalid reference format: repository name (library/B) must be lowercase",
+            id="upper-case-name",
+        ),
+    ],
+)
+def test_what_is_not_an_image_s_name_is_refused_in_go_s_words(
+    image: str, why: str
+) -> None:
+    with pytest.raises(InvalidImageNameError) as refused:
+        with_default_tag(image)
+
+    assert str(refused.value) == f'couldn\'t parse image name "{image}": {why}'

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.effects import RemoveContainer, RunOperation
+from probetui.kubelet.facts import OperationFinished
+from probetui.kubelet.runtime.routines import (
+    NOW,
+    Gather,
+    OneShotEvent,
+    Routine,
+    RoutineRunner,
+    Step,
+    StepResult,
+    WaitFor,
+    WithTimeout,
+)
+from probetui.kubelet.runtime.turn import TurnBuilder
+from tests.builders import START, at
+from tests.kubelet.carrier import EffectExecutor
+
+
+def an_operation(name: str = "one") -> RemoveContainer:
+    return RemoveContainer(ContainerID(f"fake://{name}"))
+
+
+ONE, TWO = an_operation("one"), an_operation("two")
+
+
+def yielding(*steps: Step) -> Routine[list[StepResult]]:
+    """Yield steps and return their outcomes."""
+    outcomes: list[StepResult] = []
+    for step in steps:
+        outcome = yield step
+        outcomes.append(outcome)
+    return outcomes
+
+
+def returning(value: str) -> Routine[str]:
+    """Return without waiting for anything."""
+    yield NOW
+    return value
+
+
+class TestOperations:
+    def test_a_routine_is_sent_what_its_operation_came_to(self) -> None:
+        carrier = EffectExecutor()
+        carrier.start(yielding(ONE, TWO))
+
+        carrier.answer("value", after=1)
+        carrier.answer(error="refused", not_found=True, after=1)
+
+        assert carrier.returned == [
+            [
+                StepResult(at(1), value="value"),
+                StepResult(at(2), error="refused", not_found=True),
+            ]
+        ]
+
+    def test_the_next_step_comes_only_after_the_one_before(self) -> None:
+        carrier = EffectExecutor()
+
+        carrier.start(yielding(ONE, TWO))
+
+        assert carrier.asked() == [ONE]
+
+    def test_effects_say_for_which_pod_they_are(self) -> None:
+        ledger = TurnBuilder()
+        RoutineRunner(ledger).start(
+            "uid", yielding(ONE), lambda _value, _at: None, START
+        )
+
+        assert ledger.finish().effects == (RunOperation(1, "uid", ONE),)
+
+    def test_what_is_under_way_can_be_looked_up_by_pod(self) -> None:
+        carrier = EffectExecutor()
+        carrier.start(yielding(ONE), "a")
+        carrier.start(yielding(TWO), "a")
+        before = list(carrier.runner.operations("a").values())
+
+        carrier.answer()
+        after = list(carrier.runner.operations("a").values())
+        carrier.answer()
+
+        assert (before, after) == ([ONE, TWO], [TWO])
+        assert not carrier.runner.operations("a")
+        assert not carrier.runner.operations("b")
+
+    def test_an_answer_nobody_waits_for_is_passed_over(self) -> None:
+        assert not EffectExecutor().runner.finish(OperationFinished(99), START)
+
+
+class TestLimits:
+    def test_an_operation_past_its_limit_is_left_to_itself(self) -> None:
+        carrier = EffectExecutor()
+        carrier.start(yielding(WithTimeout(ONE, at(5))))
+        assert carrier.runner.next_deadline() == at(5)
+
+        carrier.wait(5)
+
+        assert carrier.returned == [[StepResult(at(5), timed_out=True)]]
+        assert not carrier.runner.operations("uid-of-web")
+        assert not carrier.answer()
+
+    def test_one_that_ends_in_time_has_no_limit_any_more(self) -> None:
+        carrier = EffectExecutor()
+        carrier.start(yielding(WithTimeout(ONE, at(5))))
+
+        carrier.answer(after=4)
+
+        assert carrier.returned == [[StepResult(at(4))]]
+        assert carrier.runner.next_deadline() is None
+
+    def test_a_wait_without_latches_lasts_until_its_instant(self) -> None:
+        carrier = EffectExecutor()
+        carrier.start(yielding(WaitFor((), at(3))))
+
+        carrier.wait(2)
+        waiting = list(carrier.returned)
+        carrier.wait(1)
+
+        assert waiting == []
+        assert carrier.returned == [[StepResult(at(3), timed_out=True)]]
+
+    def test_to_ask_for_the_time_waits_for_nothing(self) -> None:
+        carrier = EffectExecutor()
+        carrier.now = at(7)
+
+        carrier.start(yielding(NOW, NOW))
+
+        assert carrier.returned == [[StepResult(at(7)), StepResult(at(7))]]
+
+
+class TestLatches:
+    def test_a_wait_ends_when_all_its_latches_are_set(self) -> None:
+        carrier = EffectExecutor()
+        events = (OneShotEvent(), OneShotEvent())
+        carrier.start(yielding(WaitFor(events, at(9))))
+
+        ended = []
+        for event in events:
+            event.set()
+            carrier.runner.resume_released(at(1))
+            ended.append(len(carrier.returned))
+
+        assert ended == [0, 1]
+        assert carrier.returned == [[StepResult(at(1))]]
+        assert carrier.runner.next_deadline() is None
+
+    def test_latches_that_are_set_already_are_no_wait(self) -> None:
+        carrier = EffectExecutor()
+        event = OneShotEvent()
+        event.set()
+
+        carrier.start(yielding(WaitFor((event,), at(9))))
+
+        assert carrier.returned == [[StepResult(START)]]
+
+    def test_a_latch_that_never_comes_is_waited_for_until_the_limit(self) -> None:
+        carrier = EffectExecutor()
+        carrier.start(yielding(WaitFor((OneShotEvent(),), at(9))))
+
+        carrier.wait(9)
+
+        assert carrier.returned == [[StepResult(at(9), timed_out=True)]]
+
+    def test_one_routine_can_let_another_go_on(self) -> None:
+        carrier = EffectExecutor()
+        event = OneShotEvent()
+
+        def setting() -> Routine[str]:
+            yield ONE
+            event.set()
+            return "set"
+
+        carrier.start(yielding(WaitFor((event,), at(9))))
+        carrier.start(setting())
+        carrier.answer()
+
+        assert carrier.returned == ["set", [StepResult(START)]]
+
+    def test_also_an_older_one_by_a_latch_of_its_own_wait(self) -> None:
+        carrier = EffectExecutor()
+        first, second = OneShotEvent(), OneShotEvent()
+
+        def passing_on() -> Routine[str]:
+            yield WaitFor((second,), at(9))
+            first.set()
+            return "passed on"
+
+        carrier.start(yielding(WaitFor((first,), at(9))))
+        carrier.start(passing_on())
+        second.set()
+        carrier.runner.resume_released(at(1))
+
+        assert carrier.returned == ["passed on", [StepResult(at(1))]]
+
+    def test_so_can_one_that_has_reached_a_limit(self) -> None:
+        carrier = EffectExecutor()
+        event = OneShotEvent()
+
+        def setting() -> Routine[str]:
+            yield WaitFor((), at(1))
+            event.set()
+            return "set"
+
+        carrier.start(yielding(WaitFor((event,), at(9))))
+        carrier.start(setting())
+        carrier.wait(1)
+
+        assert carrier.returned == ["set", [StepResult(at(1))]]
+
+
+class TestTogether:
+    def test_routines_run_side_by_side_and_all_are_waited_for(self) -> None:
+        carrier = EffectExecutor()
+        carrier.start(yielding(Gather((yielding(ONE), yielding(TWO)))))
+        assert carrier.asked() == [ONE, TWO]
+
+        carrier.answer("second", index=1, after=1)
+        carrier.answer("first", after=1)
+
+        assert carrier.returned == [
+            [
+                StepResult(
+                    at(2),
+                    results=(
+                        [StepResult(at(2), value="first")],
+                        [StepResult(at(1), value="second")],
+                    ),
+                )
+            ]
+        ]
+
+    @pytest.mark.parametrize(
+        ("make", "results"),
+        [
+            pytest.param(tuple, (), id="none"),
+            pytest.param(
+                lambda: (returning("a"), returning("b")), ("a", "b"), id="two-at-once"
+            ),
+        ],
+    )
+    def test_what_ends_at_once_is_no_wait(
+        self, make: Callable[[], tuple[Routine[str], ...]], results: tuple[str, ...]
+    ) -> None:
+        carrier = EffectExecutor()
+
+        carrier.start(yielding(Gather(make())))
+
+        assert carrier.returned == [[StepResult(START, results=results)]]
+
+    def test_results_do_not_outlive_their_step(self) -> None:
+        carrier = EffectExecutor()
+
+        carrier.start(yielding(Gather((returning("a"),)), NOW))
+
+        assert carrier.returned == [
+            [StepResult(START, results=("a",)), StepResult(START)],
+        ]

@@ -1,0 +1,226 @@
+"""The judges themselves, on cases that no vector has but each could have.
+
+What is expected was read in the kubelet's source; nobody ran it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.parity.judges import (
+    grpc_result,
+    pod_workers,
+    port,
+    prober,
+    syncpod,
+    tcp_result,
+)
+
+RUN = {"op": "RunPodSandbox", "attempt": 0, "sandboxID": "p_ns_uid1_0"}
+LOOK = {"op": "PodSandboxStatus", "sandboxID": "p_ns_uid1_0"}
+CREATED = [
+    {"action": "KillPodSandbox", "target": "uid1"},
+    {"action": "CreatePodSandbox", "target": "p_ns(uid1)"},
+]
+
+
+def a_sync(call: str, expect: dict[str, Any]) -> dict[str, Any]:
+    """Return a case in which one call of the first sync fails with `boom`."""
+    container = {"name": "a", "image": "busybox", "imagePullPolicy": "IfNotPresent"}
+    return {
+        "pod": {
+            "metadata": {"name": "p", "namespace": "ns", "uid": "uid1"},
+            "spec": {"containers": [container]},
+        },
+        "steps": [
+            {"op": "image", "image": "busybox", "present": True},
+            {"op": "injectError", "call": call, "error": "boom"},
+            {"op": "sync", "at": 0, "expect": {"containersAfter": [], **expect}},
+        ],
+    }
+
+
+def a_warning(reason: str, message: str, **fields: str) -> dict[str, str]:
+    event = {"op": "event", "type": "Warning", "reason": reason, "message": message}
+    return {**event, **fields}
+
+
+def test_an_image_that_cannot_be_looked_at() -> None:
+    # Quirk: the kubelet names the reference that it has not got.
+    message = 'Failed to inspect image "": boom'
+    where = {"fieldPath": "spec.containers{a}"}
+    failed = {"action": "StartContainer", "target": "a", "error": "ImageInspectError"}
+    error = 'failed to "StartContainer" for "a" with ImageInspectError: '
+    case = a_sync(
+        "ImageStatus",
+        {
+            "ops": [
+                RUN,
+                LOOK,
+                a_warning("InspectFailed", message, **where),
+                a_warning("Failed", "Error: ImageInspectError", **where),
+            ],
+            "results": [
+                *CREATED,
+                {"action": "ConfigPodSandbox", "target": "p_ns_uid1_0"},
+                {**failed, "message": message},
+            ],
+            "error": error + '"Failed to inspect image \\"\\": boom"',
+        },
+    )
+
+    syncpod.judge(case)
+
+
+def test_a_sandbox_that_cannot_be_looked_at() -> None:
+    message = "Unable to get pod sandbox status: boom"
+    case = a_sync(
+        "PodSandboxStatus",
+        {
+            "ops": [
+                RUN,
+                {**LOOK, "error": "boom"},
+                a_warning("FailedPodSandBoxStatus", message),
+            ],
+            "results": CREATED,
+            "error": "failed to SyncPod: boom",
+        },
+    )
+
+    syncpod.judge(case)
+
+
+def a_probe(
+    probe: dict[str, Any], answer: dict[str, str], out: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "in": {
+            "probeType": "Liveness",
+            "probe": {"timeoutSeconds": 1, **probe},
+            "attempts": [answer],
+            "container": {"name": "web", "placedIn": "containers"},
+            "containerID": "containerd://abc",
+            "pod": {"name": "p", "namespace": "ns", "uid": "u"},
+            "podIP": "10.1.2.3",
+        },
+        "out": {"calls": [], "error": None, "handlerCalls": 0, **out},
+    }
+
+
+def unhealthy(message: str) -> list[dict[str, str]]:
+    event = {"type": "Warning", "reason": "Unhealthy", "message": message}
+    return [{**event, "fieldPath": "spec.containers{web}"}]
+
+
+async def test_a_result_that_is_none_of_the_four() -> None:
+    call = {"handler": "exec", "command": ["x"], "containerID": "containerd://abc"}
+    case = a_probe(
+        {"exec": {"command": ["x"]}},
+        {"result": "odd", "output": "said"},
+        {
+            "calls": [{**call, "timeoutSeconds": 1}],
+            "handlerCalls": 1,
+            "result": "Failure",
+            "events": unhealthy("Liveness probe failed: said"),
+        },
+    )
+
+    await prober.judge(case)
+
+
+@pytest.mark.parametrize("action", [{}, {"port": 0}], ids=["absent", "zero"])
+@pytest.mark.parametrize("handler", ["httpGet", "tcpSocket"])
+async def test_port_0_is_none(handler: str, action: dict[str, int]) -> None:
+    error = "invalid port number: 0"
+    out = {"error": error, "result": "Failure"}
+    events = unhealthy(f"Liveness probe errored: {error}")
+    case = a_probe({handler: action}, {"result": "success"}, {**out, "events": events})
+
+    await prober.judge(case)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"port": {"type": "int"}}, id="absent"),
+        pytest.param({"port": {"type": "int", "value": 0}}, id="zero"),
+        pytest.param(
+            {
+                "port": {"type": "string", "value": "a"},
+                "containerPorts": [{"name": "a"}],
+            },
+            id="of a container",
+        ),
+    ],
+)
+def test_port_0_is_refused(given: dict[str, Any]) -> None:
+    port.judge({**given, "out": {"error": "invalid port number: 0"}})
+
+
+async def test_port_0_is_dialled_by_who_is_not_told_better() -> None:
+    given = {"host": "127.0.0.1", "port": 0, "timeoutMs": 300}
+    refused = "dial tcp 127.0.0.1:0: connect: connection refused"
+    tcp = {"result": "failure", "error": None, "output": refused}
+    text = 'timeout: failed to connect service "127.0.0.1:0" within 300ms: '
+    late = {**tcp, "output": f"{text}context deadline exceeded", "elapsedMs": 300}
+
+    await tcp_result.judge({"in": given, "server": {"kind": "none"}, "out": tcp})
+    await grpc_result.judge({"in": given, "server": {"kind": "none"}, "out": late})
+
+
+STATE = {
+    "couldHaveRunningContainers": True,
+    "isPodKnownTerminated": False,
+    "isPodTerminationRequested": False,
+    "shouldPodBeFinished": False,
+    "shouldPodContainersBeTerminating": False,
+    "shouldPodContentBeRemoved": False,
+    "shouldPodRuntimeBeRemoved": False,
+}
+TERMINATING = {
+    "isPodTerminationRequested": True,
+    "shouldPodContainersBeTerminating": True,
+}
+KILL = "SyncTerminatingRuntimePod"
+
+
+def a_step(
+    calls: list[dict[str, str]],
+    state: dict[str, bool],
+    kind: str = "",
+    **step: Any,
+) -> dict[str, Any]:
+    """Return a step after which a call of a kind is in progress, if any is."""
+    busy = {"u9": {"call": kind, "contextCanceled": False}} if kind else {}
+    world = {"calls": calls, "enqueued": [], "inProgress": busy}
+    return {**step, "expect": {**world, "state": {"u9": {**STATE, **state}}}}
+
+
+def an_update(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"op": "update", "update": {"uid": "u9", "updateType": kind, **fields}}
+
+
+class TestAPodThatOnlyTheRuntimeKnows:
+    def test_it_is_killed_and_then_forgotten(self) -> None:
+        killed = an_update("kill", runningPodOnly=True)
+        call = {"call": KILL, "uid": "u9"}
+        steps = [
+            a_step([call], TERMINATING, KILL, **killed),
+            a_step([], {}, op="finish", uid="u9", result="ok"),
+        ]
+
+        pod_workers.judge({"steps": steps})
+
+    @pytest.mark.parametrize("kind", ["create", "update", "sync"])
+    def test_it_can_only_be_killed(self, kind: str) -> None:
+        ignored = an_update(kind, runningPodOnly={"name": "n"})
+
+        pod_workers.judge({"steps": [a_step([], {}, **ignored)]})
+
+    def test_a_definition_beside_it_counts(self) -> None:
+        synced = an_update("sync", runningPodOnly=True, pod={"version": "v1"})
+        call = {"call": "SyncPod", "uid": "u9", "updateType": "sync", "version": "v1"}
+
+        pod_workers.judge({"steps": [a_step([call], {}, "SyncPod", **synced)]})

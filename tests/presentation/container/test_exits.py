@@ -1,0 +1,151 @@
+"""How a container ended, and never more than is known of it (UX-02)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from probetui.kubelet.journal import ContainerEntry, ExitCause, LastExit, LifecycleStep
+from probetui.presentation.container.exits import (
+    format_exit,
+    format_exit_cell,
+    format_last_exit,
+    is_after_grace,
+    signal_name,
+    stop_reason_text,
+)
+from tests.tui.snapshots import FIRST, NOW
+
+
+def an_exit(
+    exit_code: int, by: ExitCause = ExitCause.ITSELF, **fields: Any
+) -> ContainerEntry:
+    return ContainerEntry(
+        1,
+        NOW,
+        "uid",
+        "app",
+        FIRST,
+        0,
+        LifecycleStep.EXITED,
+        exit_code=exit_code,
+        by=by,
+        **fields,
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        pytest.param(an_exit(0), "exit 0, exited on its own", id="by itself"),
+        pytest.param(
+            an_exit(137, ExitCause.LIVENESS, grace_period_seconds=30),
+            "exit 137 (SIGKILL after 30s grace, not OOM), liveness probe",
+            id="liveness, after the grace",
+        ),
+        pytest.param(
+            an_exit(143, ExitCause.STARTUP, grace_period_seconds=30),
+            "exit 143 (SIGTERM), startup probe",
+            id="startup, within the grace",
+        ),
+        pytest.param(
+            an_exit(137, oom_killed=True),
+            "exit 137 (OOM: out of memory), exited on its own",
+            id="out of memory",
+        ),
+        pytest.param(
+            an_exit(137),
+            "exit 137 (SIGKILL not sent by probetui, no OOM flag), exited on its own",
+            id="killed by somebody else",
+        ),
+        pytest.param(
+            an_exit(0, ExitCause.USER, signal=50),
+            "exit 0 (signal 50), restarted by hand",
+            id="a signal without a name",
+        ),
+        pytest.param(an_exit(3, ExitCause.DELETE), "exit 3, pod deleted", id="deleted"),
+    ],
+)
+def test_exit_words(entry: ContainerEntry, words: str) -> None:
+    assert format_exit(entry) == words
+
+
+@pytest.mark.parametrize(
+    "exit_code", [pytest.param(each, id=str(each)) for each in (1, 137, 139, 143, 255)]
+)
+def test_out_of_memory_is_said_only_with_the_flag(exit_code: int) -> None:
+    assert "out of memory" not in format_exit(an_exit(exit_code))
+
+
+def test_the_instance_before_is_told_of_without_its_grace() -> None:
+    last_exit = LastExit(NOW, 137, ExitCause.LIVENESS, "Error", False, FIRST)  # noqa: FBT003  # a field
+
+    assert format_last_exit(last_exit) == (
+        "exit 137 (SIGKILL after the grace, not OOM), liveness probe"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        pytest.param(
+            an_exit(137, ExitCause.LIVENESS, grace_period_seconds=30), True, id="killed"
+        ),
+        pytest.param(
+            an_exit(143, ExitCause.LIVENESS, grace_period_seconds=30),
+            False,
+            id="in time",
+        ),
+        pytest.param(an_exit(137), False, id="nobody asked"),
+        pytest.param(
+            an_exit(137, ExitCause.USER, grace_period_seconds=30, oom_killed=True),
+            False,
+            id="out of memory",
+        ),
+    ],
+)
+def test_the_grace_was_used_up(entry: ContainerEntry, expected: bool) -> None:  # noqa: FBT001  # a column
+    assert is_after_grace(entry) is expected
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "name"),
+    [
+        pytest.param(137, "SIGKILL", id="kill"),
+        pytest.param(139, "SIGSEGV", id="segmentation fault"),
+        pytest.param(128, "", id="no signal"),
+        pytest.param(255, "", id="not a signal"),
+    ],
+)
+def test_the_signal_behind_an_exit_code(exit_code: int, name: str) -> None:
+    assert signal_name(exit_code) == name
+
+
+@pytest.mark.parametrize("by", [pytest.param(each, id=each) for each in ExitCause])
+def test_everybody_who_can_ask_for_an_end_has_words(by: ExitCause) -> None:
+    assert stop_reason_text(by)
+
+
+def ended(exit_code: int, by: ExitCause, *, oom_killed: bool = False) -> LastExit:
+    return LastExit(NOW, exit_code, by, "", oom_killed=oom_killed, container_id=FIRST)
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        pytest.param(ended(137, ExitCause.LIVENESS), "137 probe", id="liveness"),
+        pytest.param(ended(0, ExitCause.STARTUP), "0 probe", id="startup"),
+        pytest.param(ended(1, ExitCause.ITSELF), "1 itself", id="itself"),
+        pytest.param(
+            ended(137, ExitCause.ITSELF, oom_killed=True), "137 OOM", id="memory"
+        ),
+        pytest.param(ended(143, ExitCause.USER), "143 user", id="user"),
+        pytest.param(ended(143, ExitCause.DELETE), "143 pod", id="pod deleted"),
+        pytest.param(ended(143, ExitCause.DEFINITION), "143 spec", id="definition"),
+        pytest.param(ended(255, ExitCause.POD), "255 pod", id="pod stopped"),
+    ],
+)
+def test_an_end_in_nine_cells(known: LastExit, words: str) -> None:
+    assert format_exit_cell(known) == words
+    assert len(words) <= 9

@@ -1,0 +1,214 @@
+"""Everything about a container, in short and in full (UX-05, UX-14, UX-20, UX-22)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from probetui.analysis.container_history import SessionHistory
+from probetui.engine.snapshot import BackoffSnapshot, Snapshot
+from probetui.k8s.probe import (
+    ExecAction,
+    HTTPGetAction,
+    LifecycleHandler,
+    SleepAction,
+    TCPSocketAction,
+)
+from probetui.presentation.container.detail import Subject
+from probetui.presentation.container.page import full_lines, short_lines
+from probetui.presentation.text.spans import text_of
+from probetui.presentation.text.view import View
+from tests.presentation.looking import TIMES
+from tests.tui.history_scenes import steady, stopping, waiting
+from tests.tui.scenes import SCENES
+
+
+def the_subject(snapshot: Snapshot, place: int = 0, **fields: Any) -> Subject:
+    pod = snapshot.pods[0]
+    container = pod.containers[place]
+    past = SessionHistory(snapshot.entries)
+    past.feed(snapshot.entries, 0)
+    probe = container.probes[0] if container.probes else None
+    lives = past.container(pod.pod.uid, container.container.name)
+    timeline = None if probe is None else past.timeline(probe.key)
+    known = timeline if timeline is not None and timeline.indexes else None
+    return replace(Subject(pod, container, probe, known, history=lives), **fields)
+
+
+def facts(subject: Subject, snapshot: Snapshot, width: int = 100) -> dict[str, str]:
+    """Return the lines of the full form by their labels."""
+    lines = [text_of(line) for line in full_lines(subject, seen(snapshot), width)]
+    return {line[:14].strip(): line[14:] for line in lines}
+
+
+def seen(snapshot: Snapshot) -> View:
+    return View(replace(TIMES, now=snapshot.taken_at))
+
+
+def short(snapshot: Snapshot, **fields: Any) -> list[str]:
+    subject = the_subject(snapshot, **fields)
+    return [text_of(line) for line in short_lines(subject, seen(snapshot), 76)]
+
+
+def test_the_lines_that_matter_most_of_a_container_that_is_stopped() -> None:
+    assert "\n".join(short(stopping())[2:]) == (
+        "run           ✗ 0 (reset on hold)   stored result  Failure\n"
+        "on hold       yes  since 08:21:10.1, until the container has restarted\n"
+        "delay         5s after each start   next tick  3.1s"
+        "  (skipped: on hold)\n"
+        "last          ✗ exit 1 in 34ms  cat: can't open '/tmp/healthy': No such file "
+        "or directory\n"
+        "kill          SIGTERM 08:21:10, SIGKILL 08:21:40,\n"
+        "              23s of 30s grace left (pod), liveness probe\n"
+        "back-off      next window 10s, counted from exit 08:20:25: over"
+    )
+
+
+@pytest.mark.parametrize("width", [48, 62, 76, 78, 120])
+@pytest.mark.parametrize("hook", [None, SleepAction(5)], ids=["no hook", "a hook"])
+def test_of_a_kill_nothing_is_cut_at_any_width(
+    hook: LifecycleHandler | None, width: int
+) -> None:
+    snapshot = stopping()
+    subject = the_subject(snapshot)
+    spec = replace(subject.container.container, pre_stop=hook)
+    hooked = replace(subject, container=replace(subject.container, container=spec))
+
+    shown = [text_of(line) for line in short_lines(hooked, seen(snapshot), width)]
+
+    first = next(n for n, each in enumerate(shown) if each.startswith("kill"))
+    told = shown[first:-1]
+    begins = "SIGTERM 08:21:10" if hook is None else "preStop 08:21:10, then SIGTERM"
+    ends = "" if hook is None else ", preStop sleep 5s, within the grace"
+    assert max(map(len, told)) <= width
+    assert " ".join(each[14:] for each in told) == (
+        f"{begins}, SIGKILL 08:21:40, 23s of 30s grace left (pod), liveness probe{ends}"
+    )
+
+
+def test_while_ticks_are_gone_through_the_strip_takes_the_place_of_the_lives() -> None:
+    lines = short(steady(), cursor=3)
+
+    assert lines[1].strip().startswith("^#4 ")
+
+
+def test_a_wait_has_window_start_end_and_the_next_one() -> None:
+    snapshot = waiting()
+
+    told = facts(the_subject(snapshot), snapshot)
+
+    assert told["back-off"] == (
+        "window 20s from exit 08:21:11, retry in 14s, next window 40s"
+    )
+    assert told["kill"] == "none under way"
+
+
+def test_the_rule_by_which_a_window_is_forgotten_is_told() -> None:
+    snapshot = steady()
+
+    lines = [
+        text_of(line) for line in full_lines(the_subject(snapshot), seen(snapshot), 100)
+    ]
+
+    assert any("resets after 10 minutes" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("backoff", "words"),
+    [
+        pytest.param(None, "no window yet: the next restart does not wait", id="none"),
+        pytest.param("without an exit", "no exit yet that it could", id="no exit"),
+        pytest.param("as it is", "counted from exit 08:20:25: over", id="over"),
+        pytest.param("longer", "counted from exit 08:20:25: 18s left", id="not over"),
+    ],
+)
+def test_what_the_next_restart_would_wait_for(backoff: str | None, words: str) -> None:
+    snapshot = steady()
+    subject = the_subject(snapshot)
+    container = subject.container
+    known = container.backoff
+    assert known is not None
+    shown: dict[str | None, Any] = {
+        None: replace(container, backoff=None),
+        "without an exit": replace(container, last_exit=None),
+        "as it is": container,
+        "longer": replace(container, backoff=_longer(known)),
+    }
+
+    told = facts(replace(subject, container=shown[backoff]), snapshot)
+
+    assert words in told["back-off"]
+
+
+def _longer(backoff: BackoffSnapshot) -> BackoffSnapshot:
+    return replace(backoff, next_window=backoff.next_window * 6)
+
+
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [
+        pytest.param(None, "preStop none", id="none"),
+        pytest.param(ExecAction(("sh", "-c", "x")), "preStop exec sh -c x", id="exec"),
+        pytest.param(HTTPGetAction(80, "/bye"), "preStop http GET :80/bye", id="http"),
+        pytest.param(TCPSocketAction(80), "preStop tcp :80", id="tcp"),
+        pytest.param(SleepAction(5), "preStop sleep 5s, within the grace", id="sleep"),
+    ],
+)
+def test_the_hook_before_a_kill(hook: LifecycleHandler | None, words: str) -> None:
+    snapshot = stopping()
+    subject = the_subject(snapshot)
+    container = replace(
+        subject.container, container=replace(subject.container.container, pre_stop=hook)
+    )
+
+    lines = [
+        text_of(line)
+        for line in full_lines(
+            replace(subject, container=container), seen(snapshot), 100
+        )
+    ]
+
+    assert any(words in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("scene", "words"),
+    [
+        pytest.param("delay", "delay         3.0s left of 5s", id="initial delay"),
+        pytest.param("in_flight", "after the probe in flight", id="in flight"),
+        pytest.param("paused", "held back by the pause", id="paused"),
+        pytest.param("pulling", "last          not probed yet", id="not probed"),
+        pytest.param("running", "on hold       no", id="running"),
+    ],
+)
+def test_what_comes_next(scene: str, words: str) -> None:
+    assert any(words in each for each in short(SCENES[scene]()))
+
+
+def test_a_container_without_probes_has_its_lives_and_its_wait() -> None:
+    snapshot = SCENES["gated"]()
+    subject = the_subject(snapshot, place=3)
+
+    told = facts(subject, snapshot)
+
+    assert "retry in 71s" in told["back-off"]
+    assert told["probes"].startswith("none: ")
+    assert [text_of(line) for line in short_lines(subject, seen(snapshot), 76)] == [
+        text_of(line) for line in full_lines(subject, seen(snapshot), 76)
+    ]
+
+
+def test_a_worker_without_a_next_tick_says_so() -> None:
+    snapshot = steady()
+    subject = the_subject(snapshot)
+    assert subject.probe is not None
+    probe = replace(subject.probe, next_tick_at=None)
+
+    lines = [
+        text_of(line)
+        for line in short_lines(replace(subject, probe=probe), seen(snapshot), 76)
+    ]
+
+    assert any(line.endswith("next tick  none") for line in lines)

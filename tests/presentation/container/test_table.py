@@ -1,0 +1,250 @@
+"""Pods and containers as cells of a table (UX-22)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.engine.snapshot import BackoffSnapshot, PodSnapshot
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.status import (
+    ContainerState,
+    PodPhase,
+    PodStatus,
+    Running,
+    Terminated,
+    Waiting,
+)
+from probetui.kubelet.journal import ExitCause, StoppingSnapshot
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from probetui.presentation.container.table import (
+    container_cells,
+    format_backoff_window,
+    most_urgent_state,
+    object_name,
+    pod_cells,
+    pod_names,
+    ready_containers,
+)
+from probetui.presentation.text.spans import text_of
+from tests.presentation.looking import VIEW
+from tests.tui.snapshots import (
+    DEMO,
+    DEMO_KEY,
+    LIVENESS,
+    NOW,
+    a_container_snapshot,
+    a_pod_snapshot,
+    a_probe_snapshot,
+    shop,
+)
+
+_SECOND = timedelta(seconds=1)
+STOPPING = StoppingSnapshot(NOW - 7 * _SECOND, 30, "pod", ExitCause.LIVENESS)
+BACKOFF = BackoffSnapshot(20 * _SECOND, None, NOW + 71 * _SECOND, 40 * _SECOND)
+
+
+def one(operation: str = "", **fields: Any) -> PodSnapshot:
+    probe = a_probe_snapshot(DEMO_KEY, LIVENESS, "s", **fields.pop("probe", {}))
+    container = a_container_snapshot(DEMO.containers[0], probe, **fields)
+    return a_pod_snapshot(DEMO, container, operation=operation)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        pytest.param(Running(NOW - 41 * _SECOND), "Running 41s", id="running"),
+        pytest.param(Running(), "Running", id="running since nobody knows when"),
+        pytest.param(Waiting("CrashLoopBackOff"), "CrashLoopBackOff", id="crash loop"),
+        pytest.param(Waiting("ImagePullBackOff"), "ImagePullBackOff", id="pull"),
+        pytest.param(Waiting("PodInitializing"), "PodInitializing", id="waiting"),
+        pytest.param(Waiting(), "Waiting", id="waiting without a reason"),
+        pytest.param(Terminated(0, "Completed"), "Completed", id="completed"),
+        pytest.param(Terminated(0), "Completed", id="completed without a reason"),
+        pytest.param(Terminated(3, "Error"), "Error 3", id="error"),
+        pytest.param(Terminated(137, "OOMKilled"), "OOMKilled 137", id="out of memory"),
+    ],
+)
+def test_the_state_of_a_container(state: ContainerState, words: str) -> None:
+    pod = one(state=state)
+
+    assert text_of(container_cells(pod, pod.containers[0], VIEW).state) == words
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        pytest.param(Terminated(0, "Completed"), "ended", id="container has ended"),
+        pytest.param(Waiting("PodInitializing"), "·", id="container is still to come"),
+    ],
+)
+def test_a_worker_that_is_not_there_has_left_only_when_its_container_has(
+    state: ContainerState, shown: str
+) -> None:
+    pod = one(state=state, probe={"worker_alive": False, "ticks": 0})
+
+    cells = container_cells(pod, pod.containers[0], VIEW)
+
+    assert text_of(cells.probes[0]) == shown
+
+
+GOING: dict[str, Any] = {"state": PodWorkerState.TERMINATING}
+
+
+@pytest.mark.parametrize(
+    ("pod", "words"),
+    [
+        pytest.param(one(), "✓ ready", id="all is well"),
+        pytest.param(one(ready=False), "Running 41s", id="not ready, and no probe why"),
+        pytest.param(one(probe={"muted": True}), "L ✓M", id="a choice is not hidden"),
+        pytest.param(one(frozen_since=NOW - 9 * _SECOND), "Frozen 9s", id="frozen"),
+        pytest.param(one(stopping=STOPPING), "Stopping", id="being stopped"),
+        pytest.param(replace(one(), **GOING), "Terminating", id="pod being deleted"),
+        pytest.param(
+            replace(one(stopping=STOPPING), **GOING), "Stopping", id="both of them"
+        ),
+        pytest.param(
+            one(state=Waiting("CrashLoopBackOff")), "CrashLoopBackOff", id="crash loop"
+        ),
+        pytest.param(
+            one("pulling x 40%", state=Waiting("ContainerCreating")),
+            "pulling x 40%",
+            id="image on its way",
+        ),
+        pytest.param(
+            one(state=Terminated(0, "Completed"), probe={"worker_alive": False}),
+            "Completed",
+            id="over",
+        ),
+        pytest.param(
+            replace(shop(), containers=shop().containers[:1]),
+            "R ✓· 1/2",
+            id="readiness before a delay",
+        ),
+    ],
+)
+def test_in_little_room_there_is_the_most_telling_word(
+    pod: PodSnapshot, words: str
+) -> None:
+    assert text_of(most_urgent_state(pod, pod.containers[0], VIEW)) == words
+
+
+def test_a_waiting_container_shows_what_is_being_done_for_its_pod() -> None:
+    pod = one("pulling busybox 40%", state=Waiting("ContainerCreating"))
+
+    assert text_of(container_cells(pod, pod.containers[0], VIEW).state) == (
+        "pulling busybox 40%"
+    )
+
+
+def test_a_container_without_a_status_is_pending() -> None:
+    pod = one(status=None)
+
+    cells = container_cells(pod, pod.containers[0], VIEW)
+
+    assert (text_of(cells.state), text_of(cells.ready)) == ("Pending", "no")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        pytest.param({}, "3.1s", id="next tick"),
+        pytest.param({"stopping": STOPPING}, "23s", id="what is left of the grace"),
+        pytest.param({"backoff": BACKOFF}, "71s", id="retry"),
+        pytest.param({"probe": {"next_tick_at": None}}, "-", id="nothing"),
+        pytest.param({"probe": {"in_flight_since": NOW}}, "now", id="in flight"),
+        pytest.param({"probe": {"is_held_back": True}}, "3.1s", id="paused, not due"),
+        pytest.param(
+            {"probe": {"is_held_back": True, "next_tick_at": NOW}}, "held", id="held"
+        ),
+    ],
+)
+def test_what_comes_next(fields: dict[str, Any], words: str) -> None:
+    pod = one(**fields)
+
+    assert text_of(container_cells(pod, pod.containers[0], VIEW).next) == words
+
+
+def test_a_container_that_waits_says_in_which_window() -> None:
+    assert format_backoff_window(one(backoff=BACKOFF).containers[0]) == "back-off 20s"
+    assert format_backoff_window(one().containers[0]) == ""
+
+
+def test_a_sidecar_is_called_one() -> None:
+    pod = shop()
+
+    kinds = [container_cells(pod, container, VIEW).kind for container in pod.containers]
+
+    assert kinds == ["sidecar", "", "", ""]
+
+
+def test_the_names_of_hostile_pods_are_harmless() -> None:
+    pod = a_pod_snapshot(
+        replace(DEMO, name="[red]\x1b[31m"),
+        a_container_snapshot(Container("a\nb")),
+    )
+
+    assert text_of(pod_cells(pod, VIEW).name) == "[red]\\x1b[31m"
+    assert container_cells(pod, pod.containers[0], VIEW).name == "a⏎b"
+
+
+def test_a_pod_shows_its_worst_container_and_adds_up_the_rest() -> None:
+    cells = pod_cells(shop(), VIEW)
+
+    shown = [text_of(each) for each in (cells.ready, cells.state, cells.restarts)]
+    assert shown == ["1/4", "CrashLoopBackOff", "6"]
+
+
+@pytest.mark.parametrize(
+    ("pod", "words"),
+    [
+        pytest.param(one(), "Running", id="running"),
+        pytest.param(
+            replace(one(), state=PodWorkerState.TERMINATING), "Terminating", id="going"
+        ),
+        pytest.param(
+            replace(one(), status=PodStatus(PodPhase.SUCCEEDED)), "Succeeded", id="done"
+        ),
+        pytest.param(
+            one(state=Waiting("ContainerCreating")), "ContainerCreating", id="creating"
+        ),
+    ],
+)
+def test_the_state_of_a_pod(pod: PodSnapshot, words: str) -> None:
+    assert text_of(pod_cells(pod, VIEW).state) == words
+
+
+def test_an_init_container_that_is_done_counts_for_nothing() -> None:
+    done = a_container_snapshot(
+        Container("setup"), state=Terminated(0, "Completed"), ready=True, is_init=True
+    )
+    sidecar = a_container_snapshot(
+        Container("mesh", restart_policy=RestartPolicy.ALWAYS),
+        ready=False,
+        is_init=True,
+    )
+    pod = a_pod_snapshot(DEMO, done, sidecar, a_container_snapshot(Container("app")))
+
+    assert ready_containers(pod) == (1, 2)
+    assert text_of(pod_cells(pod, VIEW).state) == "Running"
+
+
+def test_a_namespace_is_named_only_where_names_are_not_enough() -> None:
+    pods = [Pod("1", "web"), Pod("2", "web", "other"), Pod("3", "db")]
+
+    assert pod_names(pods) == {"1": "default:web", "2": "other:web", "3": "db"}
+
+
+@pytest.mark.parametrize(
+    ("uid", "container", "name"),
+    [
+        pytest.param("1", "app", "web/app", id="a container"),
+        pytest.param("1", "", "web", id="the pod itself"),
+        pytest.param("9", "app", "9/app", id="a pod that nobody knows"),
+    ],
+)
+def test_what_an_object_is_called(uid: str, container: str, name: str) -> None:
+    assert object_name({"1": "web"}, uid, container) == name

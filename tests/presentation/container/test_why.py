@@ -1,0 +1,756 @@
+"""Why a tick, a kill or a wait came about.
+
+UX-02, UX-15, UX-20, UX-21, UX-28, UX-65.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, timedelta
+from typing import Any
+
+import pytest
+
+from probetui.analysis.container_history import SessionHistory
+from probetui.analysis.timeline import Timeline
+from probetui.debugger.commands import KillContainer, RestartContainer
+from probetui.drive.scenario.behavior import InstanceBehavior as Lasting
+from probetui.drive.scenario.behavior import ProbeAnswer as Met
+from probetui.engine.inputs import DeletePod
+from probetui.k8s.pod import Container, ContainerPort, Pod
+from probetui.k8s.probe import ExecAction, HTTPGetAction
+from probetui.k8s.runtime import Listeners, ListenerScope, SocketAddress
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    Exit,
+    ExitCause,
+    JournalEntry,
+    LifecycleStep,
+    ListenersEntry,
+    Skip,
+    TickEntry,
+    Trigger,
+)
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.presentation.container.why import (
+    end_sentences,
+    explain_backoff,
+    explain_container,
+    why_report,
+)
+from probetui.presentation.text.view import TimeFormatter, View
+from probetui.presentation.tick.why import (
+    WhyContext,
+    explain_tick,
+    hints,
+    tick_history,
+)
+from probetui.record.codec import decode_line, encode_entry, encode_line
+from probetui.record.format import RecordContext
+from tests.builders import START, a_container, a_pod, a_probe, at
+from tests.drive.stage import FAILS, Stage, always, probing
+from tests.record.decoding import decode_entries
+from tests.tui.snapshots import DEMO, DEMO_KEY, LIVENESS, NOW, history
+
+VIEW = View(TimeFormatter(START, START, zone=UTC))
+PROBE = a_probe(ExecAction(("cat", "/tmp/healthy")), period_seconds=5)
+CONTAINER = a_container(liveness_probe=PROBE)
+STUBBORN = (Lasting(stops_after=None),)
+CRASHES = (Lasting(timedelta(seconds=4), exit_code=1),)
+REFUSED = Met(
+    Attempt(
+        ProbeResult.FAILURE,
+        "connection refused",
+        refused_at=SocketAddress("10.0.0.2", 8080),
+    )
+)
+FAILING = probing(liveness=always(FAILS))
+
+
+def past_of(journal: Sequence[JournalEntry]) -> SessionHistory:
+    past = SessionHistory(journal)
+    past.feed(journal, 0)
+    return past
+
+
+def case_of(past: SessionHistory, pod: Pod, name: str = "app") -> WhyContext:
+    return WhyContext(
+        pod,
+        f"{pod.name}/{name}",
+        name,
+        past.pod_ip(pod.uid),
+        past.container(pod.uid, name),
+        VIEW,
+    )
+
+
+def told(journal: Sequence[JournalEntry], pod: Pod) -> str:
+    """Return everything that is said of the pod's container, without a tick."""
+    given = explain_container(case_of(past_of(journal), pod), None)
+    return "\n".join(
+        line for answer in given for line in (answer.subject, *answer.sentences)
+    )
+
+
+def played(pod: Pod, seconds: float = 45, **script: Any) -> list[JournalEntry]:
+    stage = Stage(pod, **script)
+    stage.run_until(seconds)
+    return stage.journal
+
+
+def a_failing_pod(container: Container = CONTAINER, **fields: Any) -> Pod:
+    return a_pod(container, **fields)
+
+
+class TestKill:
+    def test_it_tells_who_asked_how_often_it_failed_and_what_it_printed(self) -> None:
+        text = told(played(a_failing_pod(), probing=FAILING), a_failing_pod())
+
+        assert "The liveness probe killed it: failure 3 of 3 in a row, tick #" in text
+        assert "The probe failed after 0ms: not well" in text
+
+    def test_the_grace_of_the_pod_is_told_as_such(self) -> None:
+        pod = a_failing_pod(termination_grace_period_seconds=20)
+
+        text = told(played(pod, probing=FAILING), pod)
+
+        assert (
+            "a grace period of 20s (the pod's terminationGracePeriodSeconds)." in text
+        )
+
+    def test_the_default_grace_is_told_as_such(self) -> None:
+        text = told(played(a_failing_pod(), probing=FAILING), a_failing_pod())
+
+        assert "terminationGracePeriodSeconds, the default)." in text
+
+    def test_the_grace_of_the_probe_is_told_as_such(self) -> None:
+        probe = replace(PROBE, termination_grace_period_seconds=5)
+        pod = a_failing_pod(a_container(liveness_probe=probe))
+
+        text = told(played(pod, probing=FAILING), pod)
+
+        assert "a grace period of 5s (from the liveness probe)." in text
+
+    def test_a_hook_before_the_end_is_told(self) -> None:
+        pod = a_failing_pod(replace(CONTAINER, pre_stop=ExecAction(("sleep", "1"))))
+
+        assert "The preStop hook ran first" in told(played(pod, probing=FAILING), pod)
+
+    def test_137_is_not_taken_for_out_of_memory(self) -> None:
+        pod = a_failing_pod(termination_grace_period_seconds=5)
+
+        text = told(played(pod, probing=FAILING, lives={"app": STUBBORN}), pod)
+
+        assert "exit code 137, SIGKILL. It did not stop within" in text
+        assert "Not out of memory: the runtime set no OOM flag." in text
+
+    def test_the_oom_flag_is_believed(self) -> None:
+        pod = a_failing_pod()
+        journal = [
+            replace(entry, oom_killed=True, exit_code=137, signal=9)
+            if isinstance(entry, ContainerEntry) and entry.what is LifecycleStep.EXITED
+            else entry
+            for entry in played(pod, 6, lives={"app": CRASHES})
+        ]
+
+        text = told(journal, pod)
+
+        assert "exit code 137. Out of memory: the runtime set the OOM flag" in text
+
+    def test_a_sigkill_that_nobody_here_sent_is_told_as_such(self) -> None:
+        pod = a_failing_pod()
+        lives = {"app": (Lasting(timedelta(seconds=4), exit_code=137),)}
+
+        text = told(played(pod, 6, lives=lives), pod)
+
+        assert "The container exited on its own." in text
+        assert "probetui did not send it: another process did, or the program" in text
+        assert "or the program exited with that code" in text
+        assert "Not out of memory: the runtime set no OOM flag." in text
+
+    def test_a_sigkill_sooner_than_the_grace_came_from_elsewhere(self) -> None:
+        pod = a_failing_pod()
+        stops = (Lasting(stops_after=timedelta(seconds=3), stop_code=137),)
+
+        text = told(played(pod, 20, probing=FAILING, lives={"app": stops}), pod)
+
+        assert "That is 3s after SIGTERM, before the grace period of 30s" in text
+
+    def test_an_end_on_sigterm(self) -> None:
+        pod = a_failing_pod()
+        stops = (Lasting(stop_code=143),)
+
+        text = told(played(pod, 20, probing=FAILING, lives={"app": stops}), pod)
+
+        assert "exit code 143, SIGTERM. It stopped when it was told to." in text
+
+    def test_while_it_is_being_stopped_the_time_of_sigkill_is_told(self) -> None:
+        pod = a_failing_pod()
+
+        text = told(played(pod, 20, probing=FAILING, lives={"app": STUBBORN}), pod)
+
+        assert "Stop of web/app, instance 1" in text
+        assert "It is still running; SIGKILL follows at 12:00:4" in text
+
+    def test_by_hand(self) -> None:
+        pod = a_failing_pod()
+        stage = Stage(pod)
+        stage.run_until(10)
+        stage.send(RestartContainer(pod.uid, "app"))
+        stage.run_until(45)
+
+        assert "A user requested it." in told(stage.journal, pod)
+
+    def test_a_kill_by_hand_leaves_no_grace(self) -> None:
+        pod = a_failing_pod()
+        stage = Stage(pod, lives={"app": STUBBORN})
+        stage.run_until(10)
+        stage.send(KillContainer(pod.uid, "app"))
+        stage.run_until(20)
+
+        text = told(stage.journal, pod)
+
+        assert "a grace period of 0s (kill requested: no time to stop)." in text
+        assert "It was given no time to stop." in text
+
+    def test_by_deletion_the_end_before_is_told_too(self) -> None:
+        pod = a_failing_pod()
+        stage = Stage(pod, probing=FAILING)
+        stage.run_until(20)
+        stage.send(DeletePod(pod.uid))
+        stage.run_until(80)
+
+        text = told(stage.journal, pod)
+
+        assert "The pod was deleted." in text
+        assert "The liveness probe killed it" in text
+
+    @pytest.mark.parametrize(
+        ("by", "sentence"),
+        [
+            pytest.param(ExitCause.LIVENESS, "The liveness probe killed it: f", id="L"),
+            pytest.param(ExitCause.STARTUP, "The startup probe killed it: f", id="S"),
+            pytest.param(
+                ExitCause.ITSELF, "The container exited on its own", id="itself"
+            ),
+            pytest.param(ExitCause.USER, "A user requested it.", id="user"),
+            pytest.param(ExitCause.DELETE, "The pod was deleted.", id="delete"),
+            pytest.param(
+                ExitCause.DEFINITION, "The container's spec changed", id="definition"
+            ),
+            pytest.param(ExitCause.POD, "The whole pod was stopped.", id="pod"),
+        ],
+    )
+    def test_everybody_who_can_ask_has_a_sentence(
+        self, by: ExitCause, sentence: str
+    ) -> None:
+        pod = a_failing_pod()
+        journal = [
+            replace(entry, by=by)
+            if isinstance(entry, ContainerEntry) and entry.by is not None
+            else entry
+            for entry in played(pod, probing=FAILING)
+        ]
+
+        assert told(journal, pod).splitlines()[1].startswith(sentence)
+
+    def test_a_result_that_somebody_chose_is_told_as_such(self) -> None:
+        pod = a_failing_pod()
+        journal = [
+            entry._replace(injected=True) if isinstance(entry, TickEntry) else entry
+            for entry in played(pod, 20, probing=FAILING)
+        ]
+
+        assert "was injected, not the container's." in told(journal, pod)
+
+    def test_a_result_that_somebody_delayed_is_told_as_such(self) -> None:
+        pod = a_failing_pod()
+        late = timedelta(seconds=2)
+        journal = [
+            entry._replace(delay=late) if isinstance(entry, TickEntry) else entry
+            for entry in played(pod, 20, probing=FAILING)
+        ]
+
+        assert "answers were delayed on request: the last one by 2.0s." in told(
+            journal, pod
+        )
+
+    def test_without_the_tick_the_probe_is_still_named(self) -> None:
+        pod = a_failing_pod()
+        journal = [
+            entry
+            for entry in played(pod, 20, probing=FAILING)
+            if not isinstance(entry, TickEntry)
+        ]
+
+        assert "The liveness probe killed it." in told(journal, pod)
+
+    def test_another_signal_is_named(self) -> None:
+        pod = a_failing_pod()
+        lives = {"app": (Lasting(timedelta(seconds=4), exit_code=139),)}
+
+        assert "exit code 139, SIGSEGV." in told(played(pod, 6, lives=lives), pod)
+
+    def test_what_back_off_said_may_not_be_known(self) -> None:
+        pod = a_failing_pod()
+        journal = [
+            entry
+            for entry in played(pod, 6, lives={"app": CRASHES})
+            if not isinstance(entry, BackoffEntry)
+        ]
+
+        assert "the back-off at that time is not known." in told(journal, pod)
+
+
+class TestBackOff:
+    def test_the_first_restart_after_a_kill_has_nothing_to_reckon_from(self) -> None:
+        pod = a_failing_pod()
+
+        text = told(played(pod, 20, probing=FAILING), pod)
+
+        assert "none had exited when the kubelet checked." in text
+        assert "so such restarts are often immediate." in text
+
+    def test_the_first_window_begins_with_a_restart(self) -> None:
+        pod = a_failing_pod()
+
+        text = told(played(pod, 6, lives={"app": CRASHES}), pod)
+
+        assert "no window yet, this restart opens the first one." in text
+        assert "Next window: 10s; it resets when an instance exits more" in text
+        assert "more than 10 minutes after its start." in text
+
+    def test_a_wait_tells_its_window_from_when_and_until_when(self) -> None:
+        pod = a_failing_pod()
+
+        text = told(played(pod, 12, lives={"app": CRASHES}), pod)
+
+        assert "It is in back-off until 12:00:1" in text
+        assert "window 10s, counted from the exit at 12:00" in text
+
+    def test_the_end_of_the_killed_instance_moves_the_window(self) -> None:
+        pod = a_failing_pod()
+        journal = played(pod, 64, probing=FAILING)
+
+        text = told(journal, pod)
+
+        untils = [
+            entry.until
+            for entry in journal
+            if isinstance(entry, BackoffEntry) and entry.waits
+        ]
+        assert untils == [at(65), at(80)]
+        assert (
+            "It is in back-off until 12:01:20.0: window 20s, "
+            "counted from the exit at 12:01:00.0." in text
+        )
+
+    def test_a_wait_that_is_over_is_told_as_such_though_nothing_was_started(
+        self,
+    ) -> None:
+        pod = a_failing_pod()
+        journal = played(pod, 12, lives={"app": CRASHES})
+        case = case_of(past_of(journal), pod)
+        later = replace(case, view=View(TimeFormatter(at(300), START, zone=UTC)))
+
+        text = "\n".join(explain_container(later, None)[0].sentences)
+
+        assert "It was in back-off until 12:00:1" in text
+        assert "It has not been restarted." in text
+
+    def test_while_the_last_instance_still_stops_a_wait_is_told_apart(self) -> None:
+        pod = a_failing_pod()
+        past = past_of(played(pod, 60, probing=FAILING))
+
+        answer = explain_backoff(case_of(past, pod))
+
+        assert answer is not None
+        assert answer.subject == "Back-off of web/app"
+        assert answer.sentences[0].startswith("It is in back-off until 12:01")
+
+    def test_what_runs_does_not_wait(self) -> None:
+        pod = a_failing_pod()
+
+        assert explain_backoff(case_of(past_of(played(pod, 10)), pod)) is None
+
+    def test_a_window_that_is_past_is_told_with_the_time_that_passed(self) -> None:
+        pod = a_failing_pod()
+
+        text = told(played(pod, 50, probing=FAILING), pod)
+
+        assert (
+            "the window of 10s counts from the exit of the previous instance at" in text
+        )
+        assert "at 12:00:30.0, 15s before." in text
+
+    def test_a_start_after_a_wait_is_told_as_such(self) -> None:
+        pod = a_failing_pod()
+
+        text = told(played(pod, 100, probing=FAILING), pod)
+
+        assert "It was in back-off until 12:01:20.0: window 20s" in text
+        assert "by the first pod sync after the wait: 29s after the exit at" in text
+
+    def test_a_window_that_was_forgotten(self) -> None:
+        pod = a_failing_pod()
+        lives = {"app": (Lasting(timedelta(seconds=700), exit_code=1),)}
+
+        text = told(played(pod, 1500, lives=lives), pod)
+
+        assert "without back-off: the window had been reset." in text
+
+
+class TestTick:
+    def sentences(self, letters: str, pod: Pod = DEMO, **fields: Any) -> str:
+        tick = history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(**fields)
+        case = case_of(past_of(()), pod, "liveness")
+        return "\n".join(explain_tick(tick, case).sentences)
+
+    def test_a_failure_below_the_threshold(self) -> None:
+        text = self.sentences("sff")
+
+        assert "The probe gave exit 1 after 34ms, output: cat: can't open" in text
+        assert "No such file or directory\n" in text
+        assert "Failure 2 of 3 in a row, below the threshold: no action." in text
+
+    def test_a_run_that_is_longer_than_it_has_to_be(self) -> None:
+        text = self.sentences("ssss", threshold=1, stored_before=Result.SUCCESS)
+
+        assert "Success 4 in a row, threshold 1; the" in text
+
+    def test_a_failure_that_has_no_status_is_told_by_what_it_said(self) -> None:
+        refused = Attempt(
+            ProbeResult.FAILURE, "dial tcp 10.0.0.2:80: connect: connection refused"
+        )
+
+        text = self.sentences("f", attempts=(refused,))
+
+        assert "The probe failed after 0ms: dial tcp 10.0.0.2:80: connect: conn" in text
+
+    def test_three_attempts_of_an_errored_tick_are_listed(self) -> None:
+        text = self.sentences("e")
+
+        assert "Attempt 1 of 3 could not run (2ms): exec:" in text
+        assert "Attempt 3 of 3" in text
+        assert "An error is not counted" in text
+        assert "The command is not in the image" in text
+
+    def test_a_threshold_that_is_reached(self) -> None:
+        text = self.sentences("fffK", stored_after=Result.FAILURE)
+
+        assert "the stored result changes from Success to Failure." in text
+        assert "Effect: container killed, probe on hold." in text
+
+    def test_the_first_tick_that_sees_a_container(self) -> None:
+        text = self.sentences("s", new_container=True)
+
+        assert (
+            "First tick that saw container d71cb34f0e11: the result run goes on, a "
+            "hold is lifted, and the stored result starts at its initial value." in text
+        )
+
+    def test_an_injected_result(self) -> None:
+        assert "The result was injected" in self.sentences("f", injected=True)
+
+    def test_a_pause(self) -> None:
+        text = self.sentences("f", held=timedelta(seconds=2))
+
+        assert "A pause held it back for 2.0s; initial delays" in text
+
+    def test_a_late_answer(self) -> None:
+        text = self.sentences("f", delay=timedelta(seconds=2))
+
+        assert "The answers were delayed on request: by 2.0s for every attempt." in text
+
+    @pytest.mark.parametrize("trigger", [pytest.param(e, id=e) for e in Trigger])
+    def test_what_made_it_happen(self, trigger: Trigger) -> None:
+        text = self.sentences("s", trigger=trigger)
+
+        assert ("Trigger: the probe's period." in text) is (trigger is Trigger.PERIODIC)
+
+    @pytest.mark.parametrize("skip", [pytest.param(each, id=each) for each in Skip])
+    def test_what_keeps_it_from_probing_and_what_ends_that(self, skip: Skip) -> None:
+        text = self.sentences("s", skip=skip, attempts=(), result=None)
+
+        assert "The probe did not run: " in text
+        assert "In a cluster: no event, no log line" in text
+
+    @pytest.mark.parametrize("reason", [pytest.param(each, id=each) for each in Exit])
+    def test_a_last_tick(self, reason: Exit) -> None:
+        text = self.sentences("s", exit=reason, attempts=(), result=None)
+
+        assert "The probe did not run: " in text
+
+    def test_the_tick_that_put_a_probe_on_hold_is_named(self) -> None:
+        pod = a_failing_pod()
+        journal = played(pod, 40, probing=FAILING, lives={"app": STUBBORN})
+        past = past_of(journal)
+        held = [
+            entry
+            for entry in journal
+            if isinstance(entry, TickEntry) and entry.skip is Skip.ON_HOLD
+        ]
+
+        sentences = explain_tick(held[-1], case_of(past, pod)).sentences
+
+        assert any(
+            sentence.endswith("failure 3 of 3 in a row.") for sentence in sentences
+        )
+
+    def test_the_command_to_repeat_it_is_named(self) -> None:
+        tick = history(DEMO_KEY, LIVENESS, "s", NOW)[-1]
+
+        answer = explain_tick(tick, case_of(past_of(()), DEMO, "liveness"))
+
+        assert answer.command == "docker exec d71cb34f0e11 cat /tmp/healthy"
+
+    def test_without_the_manifest_no_command_is_named(self) -> None:
+        tick = history(DEMO_KEY, LIVENESS, "s", NOW)[-1]
+        case = replace(case_of(past_of(()), DEMO, "liveness"), pod=None)
+
+        assert explain_tick(tick, case).command == ""
+
+
+class TestHints:
+    def hints(self, attempt: Attempt, container: Container) -> str:
+        key = DEMO_KEY._replace(container_name="app")
+        tick = history(key, LIVENESS, "f", NOW)[-1]._replace(attempts=(attempt,))
+        case = case_of(past_of(()), a_pod(container))
+        return "\n".join(explain_tick(tick, case).sentences)
+
+    def failing(self, output: str, detail: str = "") -> Attempt:
+        return Attempt(ProbeResult.FAILURE, output, detail=detail)
+
+    def test_a_refused_connection_names_what_may_listen_elsewhere(self) -> None:
+        probe = a_probe(HTTPGetAction(8080))
+        container = a_container(liveness_probe=probe, ports=(ContainerPort(9090),))
+        output = 'Get "http://10.0.0.2:8080/": dial tcp: connect: connection refused'
+
+        text = self.hints(self.failing(output), container)
+
+        assert "or only on 127.0.0.1" in text
+        assert "The container declares: 9090." in text
+
+    def test_what_was_looked_up_takes_the_place_of_a_guess(self) -> None:
+        there = SocketAddress("10.0.0.2", 8080)
+        attempt = Attempt(ProbeResult.FAILURE, "connection refused", refused_at=there)
+        tick = history(DEMO_KEY, LIVENESS, "f", NOW)[-1]._replace(attempts=(attempt,))
+        found = Listeners((SocketAddress("127.0.0.1", 8080),), ListenerScope.CONTAINER)
+        entry = ListenersEntry(
+            tick.sequence + 1, NOW, tick.key, tick.container_id, there, found,
+            cause=tick.sequence,
+        )  # fmt: skip
+        past = past_of((tick, entry)).container(DEMO_KEY.pod_uid, "liveness")
+
+        text = "".join(hints(tick, a_container(), past))
+
+        assert text == (
+            "The container listens on 127.0.0.1:8080 only; the probe connects to "
+            "10.0.0.2, "
+            "so it is refused."
+        )
+
+    def test_an_end_by_a_refused_probe_says_where_the_container_listens(self) -> None:
+        stage = Stage(a_pod(CONTAINER), probing=probing(liveness=always(REFUSED)))
+        stage.run_until(45)
+        (first, *_) = past_of(stage.journal).container("uid-of-web", "app").instances
+        assert first.kill is not None
+        looked = ListenersEntry(
+            first.kill.sequence + 1,
+            first.kill.at,
+            first.kill.key,
+            first.container_id,
+            SocketAddress("10.0.0.2", 8080),
+            Listeners((), ListenerScope.CONTAINER),
+            cause=first.kill.sequence,
+        )
+        past = past_of((*stage.journal, looked)).container("uid-of-web", "app")
+
+        told = list(end_sentences(first, CONTAINER, VIEW, past))
+        untold = list(end_sentences(first, CONTAINER, VIEW))
+
+        listens = "Nothing listens on 8080: the container listens on no port at all."
+        assert listens in told
+        assert untold == [each for each in told if each != listens]
+
+    def test_a_time_limit(self) -> None:
+        text = self.hints(self.failing("context deadline exceeded"), CONTAINER)
+
+        assert "longer than timeoutSeconds" in text
+
+    @pytest.mark.parametrize(
+        ("attempt", "words"),
+        [
+            pytest.param(
+                Attempt(ProbeResult.FAILURE, "", detail="HTTP 404"), "4xx", id="4xx"
+            ),
+            pytest.param(
+                Attempt(ProbeResult.FAILURE, "", detail="HTTP 503"), "itself", id="5xx"
+            ),
+            pytest.param(
+                Attempt(ProbeResult.WARNING, "", detail="HTTP 302"),
+                "not followed",
+                id="a redirect elsewhere",
+            ),
+        ],
+    )
+    def test_an_answer_over_http(self, attempt: Attempt, words: str) -> None:
+        container = a_container(liveness_probe=a_probe(HTTPGetAction(8080)))
+
+        assert words in self.hints(attempt, container)
+
+    def test_a_shell_without_the_command(self) -> None:
+        text = self.hints(self.failing("sh: x: not found", "exit 127"), CONTAINER)
+
+        assert "Exit code 127: a shell" in text
+
+
+def through_a_record(
+    journal: Sequence[JournalEntry], pod: Pod
+) -> tuple[JournalEntry, ...]:
+    """Return a journal written to a record and read back."""
+    context = RecordContext(START, {pod.uid: pod})
+    lines = [encode_line(encode_entry(entry, context)) for entry in journal]
+    return decode_entries(filter(None, map(decode_line, lines)))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "script"),
+    [
+        pytest.param(45, {"probing": FAILING}, id="a kill"),
+        pytest.param(12, {"lives": {"app": CRASHES}}, id="a wait"),
+        pytest.param(100, {"lives": {"app": CRASHES}}, id="many crashes"),
+        pytest.param(20, {}, id="nothing"),
+        pytest.param(
+            30,
+            {
+                "probing": probing(liveness=always(REFUSED)),
+                "config": KubeletConfig(finds_listeners=True),
+            },
+            id="a refused connection",
+        ),
+        pytest.param(
+            30,
+            {
+                "probing": probing(
+                    liveness=always(
+                        Met(Attempt(ProbeResult.FAILURE, "\udcff\x1b[2J[b]markup[/b]"))
+                    )
+                )
+            },
+            id="hostile output",
+        ),
+    ],
+)
+def test_a_record_says_the_same_as_the_session_that_wrote_it(
+    seconds: float, script: dict[str, Any]
+) -> None:
+    pod = a_failing_pod()
+    journal = played(pod, seconds, **script)
+    live, read = past_of(journal), past_of(through_a_record(journal, pod))
+
+    from_the_session = why_report(case_of(live, pod), live, pod.uid)
+    from_the_record = why_report(case_of(read, pod), read, pod.uid)
+
+    assert from_the_record == from_the_session
+    assert len(from_the_session) > 3
+
+
+def test_the_report_has_the_ticks_that_led_to_a_kill_and_the_command() -> None:
+    pod = a_failing_pod()
+    past = past_of(played(pod, 45, probing=FAILING))
+
+    lines = [each.strip() for each in why_report(case_of(past, pod), past, pod.uid)]
+
+    start = lines.index("Tick by tick:")
+    assert [line.partition(" ")[0] for line in lines[start + 1 : start + 4]] != []
+    assert "threshold 3 reached: container killed" in "\n".join(lines)
+    assert lines[lines.index("To repeat the probe by hand:") + 1] == "cat /tmp/healthy"
+    assert "Instances:" in lines
+
+
+def test_of_a_container_without_a_past_it_says_that_nothing_happened() -> None:
+    past = past_of(())
+
+    assert told((), a_failing_pod()).endswith("no tick, and no exit.")
+    assert why_report(case_of(past, a_failing_pod()), past, "uid")[-1].endswith(
+        "no exit."
+    )
+
+
+class TestWithLittleToGoOn:
+    def test_a_stop_without_a_grace_has_no_sentence_about_it(self) -> None:
+        pod = a_failing_pod()
+        journal = [
+            replace(entry, grace_period_seconds=None)
+            if isinstance(entry, ContainerEntry)
+            else entry
+            for entry in played(pod, 20, probing=FAILING, lives={"app": STUBBORN})
+        ]
+
+        text = told(journal, pod)
+
+        assert "of grace" not in text
+        assert "SIGKILL follows" not in text
+
+    def test_a_wait_of_a_container_that_still_stops_is_an_answer_of_its_own(
+        self,
+    ) -> None:
+        pod = a_failing_pod()
+
+        text = told(played(pod, 60, probing=FAILING), pod)
+
+        assert "Back-off of web/app" in text
+
+    def test_that_wait_is_in_the_report_too(self) -> None:
+        pod = a_failing_pod()
+        past = past_of(played(pod, 60, probing=FAILING))
+
+        lines = "\n".join(why_report(case_of(past, pod), past, pod.uid))
+
+        assert "Back-off of web/app" in lines
+
+    def test_of_many_lives_the_last_ones_are_listed(self) -> None:
+        pod = a_failing_pod()
+        past = past_of(played(pod, 9_000, lives={"app": CRASHES}))
+
+        lines = "\n".join(why_report(case_of(past, pod), past, pod.uid))
+
+        assert "earlier ones)" in lines
+
+    def test_a_tick_that_is_not_known_leads_nowhere(self) -> None:
+        tick = history(DEMO_KEY, LIVENESS, "s", NOW)[-1]
+
+        assert list(tick_history(Timeline(()), tick, VIEW)) == []
+
+    def test_ticks_that_did_not_probe_are_among_those_that_led_to_a_kill(self) -> None:
+        entries = [
+            entry._replace(sequence=number + 1)
+            for number, entry in enumerate(history(DEMO_KEY, LIVENESS, "dff", NOW))
+        ]
+
+        lines = list(tick_history(Timeline.of(entries), entries[-1], VIEW))
+
+        assert "skipped: initial delay" in lines[0]
+        assert len(lines) == 3
+
+    def test_what_has_no_status_is_in_brackets_alone(self) -> None:
+        refused = Attempt(ProbeResult.FAILURE, "connection refused")
+        entries = [
+            entry._replace(sequence=number + 1, attempts=(refused,))
+            for number, entry in enumerate(history(DEMO_KEY, LIVENESS, "sf", NOW))
+        ]
+
+        lines = list(tick_history(Timeline.of(entries), entries[-1], VIEW))
+
+        assert lines[-1].endswith("no action (connection refused)")
+
+    def test_a_refused_connection_without_ports_declares_none(self) -> None:
+        attempt = Attempt(ProbeResult.FAILURE, "connect: connection refused")
+        tick = history(DEMO_KEY, LIVENESS, "f", NOW)[-1]._replace(attempts=(attempt,))
+
+        assert "declares" not in "".join(hints(tick, a_container()))
+        assert list(hints(tick._replace(attempts=()), None)) == []

@@ -1,0 +1,185 @@
+"""One event in full: what it led to, and what a cluster shows of it (UX-01, UX-26)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from probetui.analysis.event_aggregation import AggregatedEvent
+from probetui.k8s.event import Event, EventType
+from probetui.kubelet.events.event_correlator import ClusterEvent
+from probetui.kubelet.journal import TickAction
+from probetui.presentation.events.detail import (
+    event_detail,
+    format_as_kubectl,
+    format_event_line,
+)
+from probetui.presentation.events.log import EventLine
+from probetui.presentation.text.spans import Role, text_of
+from probetui.presentation.text.view import View
+from probetui.record.masking import Mask
+from tests.presentation.looking import TIMES, VIEW
+from tests.tui.snapshots import DEMO, DEMO_KEY, NO_FILE, NOW, a_tick, clock
+
+_SECOND = timedelta(seconds=1)
+MESSAGE = f"Liveness probe failed: {NO_FILE}"
+EVENT = Event(
+    EventType.WARNING,
+    "Unhealthy",
+    MESSAGE,
+    DEMO.uid,
+    "spec.containers{liveness}",
+    clock("08:21:00.1"),
+    "liveness",
+)
+TICK = a_tick(
+    DEMO_KEY,
+    clock("08:21:00.1"),
+    "f",
+    n=9,
+    run=3,
+    threshold=3,
+    action=TickAction.KILL,
+    hold_after=True,
+)
+ENTRY = EventLine(
+    7,
+    clock("08:21:00.1"),
+    "Warning",
+    "Unhealthy",
+    "demo/liveness",
+    MESSAGE,
+    "3/3 acted",
+    Role.WARNING,
+    TICK,
+    EVENT,
+    DEMO.uid,
+    "liveness",
+)
+SHOWN = ClusterEvent(
+    EventType.WARNING,
+    "Unhealthy",
+    MESSAGE,
+    DEMO.uid,
+    "spec.containers{liveness}",
+    NOW - 191 * _SECOND,
+    NOW - 31 * _SECOND,
+    9,
+)
+
+
+def told(
+    entry: EventLine, fold: AggregatedEvent | None, view: View = VIEW
+) -> list[str]:
+    return [text_of(each) for each in event_detail(entry, fold, view)]
+
+
+def test_an_event_is_told_with_its_tick_and_its_place_in_a_cluster() -> None:
+    assert told(ENTRY, AggregatedEvent(SHOWN, 3, is_dropped=False)) == [
+        "08:21:00.1  Warning Unhealthy  demo/liveness   liveness tick #9",
+        (
+            "  Liveness probe failed: cat: can't open '/tmp/healthy': No such file or "
+            "directory"
+        ),
+        (
+            "  acted: run 3 of 3 -> stored result Failure "
+            "-> container killed, probe on hold"
+        ),
+        "",
+        (
+            "  a cluster combines 9 of these, over three instances of the container, "
+            "into one:"
+        ),
+        (
+            "  Warning  Unhealthy  31s (x9 over 3m11s)  kubelet  "
+            "Liveness probe failed: cat: can't open '/tmp/healthy': "
+            "No such file or directory"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fold", "words"),
+    [
+        pytest.param(None, "not shown in a cluster", id="no"),
+        pytest.param(
+            AggregatedEvent(replace(SHOWN, count=1), 1, is_dropped=False),
+            "in a cluster:",
+            id="alone",
+        ),
+        pytest.param(
+            AggregatedEvent(SHOWN, 1, is_dropped=False),
+            "a cluster combines 9 of these into one:",
+            id="one life",
+        ),
+        pytest.param(
+            AggregatedEvent(SHOWN, 12, is_dropped=False),
+            "a cluster combines 9 of these, over 12 instances of the container, "
+            "into one:",
+            id="many lives",
+        ),
+        pytest.param(
+            AggregatedEvent(replace(SHOWN, is_combined=True), 1, is_dropped=False),
+            "a cluster combines 9 of similar ones into one:",
+            id="combined",
+        ),
+        pytest.param(
+            AggregatedEvent(None, 1, is_dropped=True),
+            "a cluster drops this event: 25 per pod at once, then one every 5 minutes",
+            id="dropped",
+        ),
+    ],
+)
+def test_what_a_cluster_makes_of_it_is_said(
+    fold: AggregatedEvent | None, words: str
+) -> None:
+    assert f"  {words}" in told(ENTRY, fold)
+
+
+def test_a_message_of_several_lines_is_told_line_by_line() -> None:
+    entry = replace(ENTRY, message="one\n\x1b[31mtwo\n", tick=None)
+
+    assert told(entry, None)[:3] == [
+        "08:21:00.1  Warning Unhealthy  demo/liveness",
+        "  one",
+        "  \\x1b[31mtwo",
+    ]
+
+
+def test_secrets_are_masked_in_full_and_when_copied() -> None:
+    view = View(TIMES, mask=Mask(["s3cr3t-token"]))
+    entry = replace(ENTRY, message="with s3cr3t-token")
+
+    assert not any("s3cr3t" in each for each in told(entry, None, view))
+    assert "s3cr3t" not in format_event_line(entry, view)
+
+
+def test_a_line_is_copied_with_all_its_cells() -> None:
+    assert format_event_line(ENTRY, VIEW) == (
+        "08:21:00.1 Warning Unhealthy demo/liveness [3/3 acted] Liveness probe failed: "
+        "cat: can't open '/tmp/healthy': No such file or directory"
+    )
+
+
+def test_an_event_is_copied_as_kubectl_describes_it() -> None:
+    copied = format_as_kubectl(AggregatedEvent(SHOWN, 3, is_dropped=False), VIEW)
+
+    heading, columns, _, row = copied.split("\n")
+    assert heading == "Events:"
+    assert columns.split() == ["Type", "Reason", "Age", "From", "Message"]
+    assert "31s (x9 over 3m11s)  kubelet  Liveness probe failed" in row
+
+
+@pytest.mark.parametrize(
+    "fold",
+    [
+        pytest.param(None, id="no event"),
+        pytest.param(AggregatedEvent(None, 1, is_dropped=True), id="dropped"),
+    ],
+)
+def test_what_a_cluster_does_not_show_cannot_be_copied_so(
+    fold: AggregatedEvent | None,
+) -> None:
+    assert format_as_kubectl(fold, VIEW) == ""

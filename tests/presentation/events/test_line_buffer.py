@@ -1,0 +1,54 @@
+"""Lines of the log, of which only the newest stay (UX-26)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from probetui.presentation.events.log import MIN_LINES, EventLine, EventLineBuffer
+from tests.tui.snapshots import NOW
+
+
+def lines(start: int, stop: int) -> list[EventLine]:
+    return [
+        EventLine(each, NOW + timedelta(seconds=each), "note", "", "", f"line {each}")
+        for each in range(start, stop)
+    ]
+
+
+def test_a_hundred_thousand_lines_are_there_whatever_happens() -> None:
+    kept = EventLineBuffer()
+
+    kept.extend(lines(0, 3 * MIN_LINES))
+
+    assert len(kept) >= MIN_LINES >= 100_000
+    assert len(kept) + kept.evicted == kept.total == 3 * MIN_LINES
+
+
+def test_old_lines_go_many_at_a_time() -> None:
+    kept = EventLineBuffer(least=100)
+
+    kept.extend(lines(0, 110))
+    before = kept.evicted
+    kept.extend(lines(110, 111))
+
+    assert (before, kept.evicted) == (0, 11)
+    assert kept.oldest == 11
+
+
+def test_lines_keep_their_numbers() -> None:
+    kept = EventLineBuffer(least=10)
+    kept.extend(lines(0, 25))
+
+    assert [line.sequence for line in kept.since(22)] == [22, 23, 24]
+    assert [line.sequence for line in kept.since(3)] == list(range(15, 25))
+    assert kept.since(kept.total) == []
+
+
+def test_long_messages_are_let_go_before_there_are_so_many() -> None:
+    kept = EventLineBuffer(least=100, most_characters=60)
+
+    kept.extend(lines(0, 40))
+
+    assert 40 < sum(len(line.message) for line in kept) <= 60
+    assert [line.sequence for line in kept][-1] == 39
+    assert kept.total == 40

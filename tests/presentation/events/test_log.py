@@ -1,0 +1,329 @@
+"""The event log: what a cluster records, and what it keeps to itself (UX-01, UX-20)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.k8s.event import Event, EventType
+from probetui.k8s.runtime import Listeners, ListenerScope, SocketAddress
+from probetui.k8s.status import PodStatus
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    EventEntry,
+    ExitCause,
+    FindingEntry,
+    JournalEntry,
+    LifecycleStep,
+    ListenersEntry,
+    NoteEntry,
+    PodGoneEntry,
+    StateEntry,
+    StateField,
+    StatusEntry,
+    TickAction,
+    TickEntry,
+    UserEntry,
+)
+from probetui.presentation.events.log import EventLog, format_backoff
+from probetui.presentation.text.spans import Role
+from probetui.presentation.tick.report import report_tick
+from tests.tui.snapshots import DEMO_KEY, FIRST, LIVENESS, NOW, history
+
+NAMES = {"uid-demo": "demo"}
+_SECOND = timedelta(seconds=1)
+
+
+def a_tick(letters: str, **fields: Any) -> TickEntry:
+    return history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(**fields)
+
+
+def an_event(
+    reason: str,
+    type_: EventType = EventType.NORMAL,
+    message: str = "words",
+    tick: TickEntry | None = None,
+) -> EventEntry:
+    event = Event(type_, reason, message, "uid-demo", "", NOW, "liveness")
+    return EventEntry(1, NOW, event, tick)
+
+
+def a_step(what: LifecycleStep, **fields: Any) -> ContainerEntry:
+    return ContainerEntry(1, NOW, "uid-demo", "liveness", FIRST, 2, what, **fields)
+
+
+def a_change(
+    what: StateField, before: str, after: str, subject: str = ""
+) -> StateEntry:
+    return StateEntry(1, NOW, "uid-demo", "liveness", subject, what, before, after)
+
+
+def a_wait(**fields: Any) -> BackoffEntry:
+    defaults: dict[str, Any] = {
+        "window": 40 * _SECOND,
+        "since": NOW - 10 * _SECOND,
+        "waits": True,
+        "until": NOW + 30 * _SECOND,
+        "next_window": 80 * _SECOND,
+    }
+    return BackoffEntry(1, NOW, "uid-demo", "liveness", **{**defaults, **fields})
+
+
+@pytest.mark.parametrize(
+    ("tick", "words"),
+    [
+        pytest.param(a_tick("f"), "1/3 ignored", id="first of three"),
+        pytest.param(a_tick("ff"), "2/3 ignored", id="second of three"),
+        pytest.param(a_tick("fffK"), "3/3 acted", id="third of three"),
+        pytest.param(a_tick("ffff"), "4/3 no change", id="beyond"),
+        pytest.param(a_tick("e"), "not counted", id="errored"),
+        pytest.param(
+            a_tick("w", action=TickAction.READY),
+            "1/1 acted",
+            id="a warning that counts",
+        ),
+    ],
+)
+def test_every_result_says_what_became_of_it(tick: TickEntry, words: str) -> None:
+    assert report_tick(tick).note == words
+
+
+def test_an_event_is_the_clusters_own_and_the_verdict_is_apart() -> None:
+    message = "Liveness probe failed: [red]\x1b[31m"
+    entry = an_event("Unhealthy", EventType.WARNING, message, a_tick("ff"))
+
+    shown = EventLog().feed(entry, NAMES)
+
+    assert shown is not None
+    assert (shown.type, shown.reason, shown.object, shown.message, shown.note) == (
+        "Warning",
+        "Unhealthy",
+        "demo/liveness",
+        message,
+        "2/3 ignored",
+    )
+    assert shown.is_fault
+    assert shown.is_cluster_event
+
+
+def test_a_start_says_which_restart_it_is() -> None:
+    log = EventLog()
+    log.feed(a_step(LifecycleStep.CREATED), NAMES)
+
+    shown = log.feed(an_event("Started"), NAMES)
+
+    assert shown is not None
+    assert shown.note == "restart 2"
+
+
+def test_the_first_start_is_no_restart() -> None:
+    log = EventLog()
+    log.feed(replace(a_step(LifecycleStep.CREATED), restart_count=0), NAMES)
+
+    shown = log.feed(an_event("Started"), NAMES)
+
+    assert shown is not None
+    assert shown.note == ""
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason", "message"),
+    [
+        pytest.param(
+            a_change(StateField.HOLD, "off", "on", "Liveness"),
+            "hold",
+            "liveness on hold until the container has restarted",
+            id="hold",
+        ),
+        pytest.param(
+            replace(a_change(StateField.HOLD, "on", "off", "Liveness"), cause=1),
+            "hold",
+            "liveness hold released by a new container ID",
+            id="hold released",
+        ),
+        pytest.param(
+            a_change(StateField.RESULT, "", "Success", "Liveness"),
+            "result",
+            "liveness := Success (initial value)",
+            id="initial result",
+        ),
+        pytest.param(
+            a_change(StateField.RESULT, "Success", "Failure", "Liveness"),
+            "result",
+            "liveness := Failure",
+            id="result",
+        ),
+        pytest.param(
+            a_change(StateField.READY, "false", "true"),
+            "ready",
+            "false -> true",
+            id="ready",
+        ),
+        pytest.param(
+            a_change(StateField.PHASE, "", "Pending"),
+            "phase",
+            "none -> Pending",
+            id="phase",
+        ),
+        pytest.param(
+            a_step(
+                LifecycleStep.STOPPING,
+                by=ExitCause.LIVENESS,
+                grace_period_seconds=30,
+                grace_source="pod",
+            ),
+            "stop",
+            "SIGTERM, SIGKILL in 30s (pod), liveness probe",
+            id="stop",
+        ),
+        pytest.param(
+            a_step(LifecycleStep.STOPPING), "stop", "SIGTERM, asked for", id="bare stop"
+        ),
+        pytest.param(
+            a_step(LifecycleStep.EXITED, exit_code=1),
+            "exit",
+            "exit 1, exited on its own",
+            id="exit",
+        ),
+        pytest.param(
+            a_wait(),
+            "backoff",
+            "waits 30s of 40s, next window 1m20s",
+            id="back-off",
+        ),
+        pytest.param(
+            ListenersEntry(
+                1,
+                NOW,
+                DEMO_KEY,
+                FIRST,
+                SocketAddress("10.1.2.3", 8081),
+                Listeners((SocketAddress("0.0.0.0", 8080),), ListenerScope.CONTAINER),
+            ),
+            "refused",
+            "nothing listens on 8081; the container listens on 0.0.0.0:8080",
+            id="refused",
+        ),
+        pytest.param(
+            a_change(StateField.EXEC, "", "sh -c date"),
+            "exec",
+            "exec by another client: sh -c date",
+            id="exec",
+        ),
+        pytest.param(
+            PodGoneEntry(1, NOW, "uid-demo"), "gone", "pod removed", id="gone"
+        ),
+    ],
+)
+def test_a_line_of_state_is_one_that_a_cluster_never_shows(
+    entry: JournalEntry, reason: str, message: str
+) -> None:
+    shown = EventLog().feed(entry, NAMES)
+
+    assert shown is not None
+    assert (shown.type, shown.reason, shown.message) == ("state", reason, message)
+    assert not shown.is_cluster_event
+    assert not shown.is_fault
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(a_tick("s"), id="a tick"),
+        pytest.param(StatusEntry(1, NOW, "uid-demo", PodStatus()), id="a status"),
+        pytest.param(a_step(LifecycleStep.CREATED), id="a creation"),
+        pytest.param(
+            a_change(StateField.CONDITION, "", "True", "Ready"), id="a condition"
+        ),
+    ],
+)
+def test_what_is_told_otherwise_has_no_line(entry: JournalEntry) -> None:
+    assert EventLog().feed(entry, NAMES) is None
+
+
+def test_what_people_do_and_are_told_has_lines_too() -> None:
+    log = EventLog()
+
+    asked = log.feed(UserEntry(1, NOW, "probe now", "liveness Liveness"), NAMES)
+    told = log.feed(NoteEntry(2, NOW, "docker is gone", is_fault=True), NAMES)
+
+    assert asked is not None
+    assert told is not None
+    assert (asked.type, asked.reason, asked.object) == (
+        "user",
+        "probe now",
+        "liveness Liveness",
+    )
+    assert (told.type, told.message, told.is_fault) == ("note", "docker is gone", True)
+
+
+def test_one_wait_is_told_of_once_however_often_it_is_asked_about() -> None:
+    log = EventLog()
+
+    told = [
+        log.feed(entry, NAMES)
+        for entry in (a_wait(), a_wait(), a_wait(until=NOW + 60 * _SECOND))
+    ]
+
+    assert [line is not None for line in told] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        pytest.param(
+            a_wait(waits=False, until=None, since=NOW - 75 * _SECOND),
+            "no wait (1m15s >= 40s), window now 1m20s",
+            id="the window is over",
+        ),
+        pytest.param(
+            a_wait(waits=False, until=None, window=timedelta()),
+            "no wait: no window yet, window now 1m20s",
+            id="no window yet",
+        ),
+        pytest.param(
+            a_wait(waits=False, until=None, since=None),
+            "no wait: no earlier exit",
+            id="nothing has ended yet",
+        ),
+        pytest.param(
+            a_wait(waits=False, until=None, window=timedelta(), is_reset=True),
+            "no wait: window reset after 10s, window now 1m20s",
+            id="forgotten",
+        ),
+    ],
+)
+def test_a_restart_without_back_off_says_why(entry: BackoffEntry, words: str) -> None:
+    assert format_backoff(entry) == words
+
+
+def test_warnings_and_normal_events_are_counted() -> None:
+    log = EventLog()
+
+    for entry in (an_event("Pulled"), an_event("Failed", EventType.WARNING)):
+        log.feed(entry, NAMES)
+
+    assert (log.warnings, log.normals) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "role"),
+    [
+        pytest.param("redirect-seen", Role.WARNING, id="warning"),
+        pytest.param("timeout-at-default", Role.MUTED, id="note"),
+        pytest.param("of-a-newer-probetui", Role.MUTED, id="unknown"),
+    ],
+)
+def test_a_finding_is_a_line_of_its_own_with_its_place(rule: str, role: Role) -> None:
+    entry = FindingEntry(1, NOW, DEMO_KEY, rule, "spec.x", "is so", "pod.yaml:9:7")
+
+    line = EventLog().feed(entry, NAMES)
+
+    assert line is not None
+    assert (line.type, line.reason, line.role) == ("finding", rule, role)
+    assert line.message == "pod.yaml:9:7: spec.x: is so"
+    assert not line.is_cluster_event

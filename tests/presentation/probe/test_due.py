@@ -1,0 +1,66 @@
+"""What is due and waits for something else is not counted down below zero (UX-22)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.engine.snapshot import BackoffSnapshot
+from probetui.k8s.status import Waiting
+from probetui.presentation.container.status_lines import format_backoff_wait
+from probetui.presentation.container.table import container_cells
+from probetui.presentation.probe.state import probe_badge
+from probetui.presentation.text.spans import text_of
+from tests.presentation.looking import VIEW
+from tests.tui.snapshots import NOW, demo
+
+_SECOND = timedelta(seconds=1)
+
+
+def waiting(seconds_left: int) -> Any:
+    """Return the demo pod whose container waits so long for its next start."""
+    until = NOW + seconds_left * _SECOND
+    backoff = BackoffSnapshot(40 * _SECOND, until - 40 * _SECOND, until, 80 * _SECOND)
+    state = Waiting("CrashLoopBackOff")
+    return demo(container={"backoff": backoff, "state": state, "ready": False})
+
+
+@pytest.mark.parametrize(
+    ("seconds_left", "cell", "in_the_frame", "words"),
+    [
+        pytest.param(14, "14s", "BACK-OFF 14s", "retry in 14s", id="before"),
+        pytest.param(
+            0,
+            "sync",
+            "BACK-OFF over, waits for sync",
+            "over: the retry waits for the pod's next sync",
+            id="at the end",
+        ),
+        pytest.param(
+            -30,
+            "sync",
+            "BACK-OFF over, waits for sync",
+            "waits for the pod's",
+            id="after",
+        ),
+    ],
+)
+def test_a_retry_that_is_due_waits_for_a_sync(
+    seconds_left: int, cell: str, in_the_frame: str, words: str
+) -> None:
+    pod = waiting(seconds_left)
+    container = pod.containers[0]
+
+    assert text_of(container_cells(pod, container, VIEW).next) == cell
+    assert probe_badge(container.probes[0], container, VIEW).text == in_the_frame
+    assert words in format_backoff_wait(container, VIEW)
+
+
+def test_a_tick_that_is_due_is_said_to_be() -> None:
+    pod = demo(next_tick_at=NOW)
+    container = pod.containers[0]
+
+    assert text_of(container_cells(pod, container, VIEW).next) == "due"
+    assert probe_badge(container.probes[0], container, VIEW).text == "NEXT due"

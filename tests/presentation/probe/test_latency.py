@@ -1,0 +1,86 @@
+"""How long probes take, and how soon failures are noticed (UX-04, UX-10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from probetui.analysis.timing import notice_delay
+from probetui.k8s.probe import Probe, ProbeType
+from probetui.presentation.probe.detail import cost_line, latency_line, timing_lines
+from probetui.presentation.text.spans import text_of
+from tests.tui.snapshots import DEMO, DEMO_KEY, LIVENESS, a_probe_snapshot, demo
+
+
+def seconds(probe: Probe) -> tuple[int, int]:
+    soonest, latest = notice_delay(probe)
+    return soonest // timedelta(seconds=1), latest // timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("period", "timeout", "failures", "expected"),
+    [
+        pytest.param(5, 1, 3, (10, 16), id="the documented example"),
+        pytest.param(10, 1, 1, (0, 11), id="one failure is enough"),
+        pytest.param(1, 4, 3, (2, 13), id="probes that take longer than a period"),
+    ],
+)
+def test_the_bounds_of_noticing(
+    period: int, timeout: int, failures: int, expected: tuple[int, int]
+) -> None:
+    probe = Probe(None, 0, timeout, period, 1, failures)
+
+    assert seconds(probe) == expected
+
+
+def test_latencies_stand_beside_the_time_limit() -> None:
+    probe = a_probe_snapshot(DEMO_KEY, LIVENESS, "|sssf")
+
+    assert text_of(latency_line(probe)).split(None, 1)[1] == (
+        "last 34ms   median 28ms   max 34ms   timeout 1.0s"
+    )
+
+
+def test_before_the_first_run_there_is_only_the_limit() -> None:
+    probe = a_probe_snapshot(DEMO_KEY, LIVENESS, "dd")
+
+    assert "not probed yet   timeout 1.0s" in text_of(latency_line(probe))
+
+
+def test_a_last_run_further_back_than_the_history_still_counts() -> None:
+    probe = a_probe_snapshot(DEMO_KEY, LIVENESS, "s")
+
+    line = text_of(latency_line(replace(probe, history=())))
+
+    assert "last 28ms" in line
+
+
+@pytest.mark.parametrize(
+    ("period", "words"),
+    [
+        pytest.param(5, "12 runs a minute, 354ms of it spent probing", id="often"),
+        pytest.param(120, "0.5 runs a minute, 14ms of it spent probing", id="seldom"),
+    ],
+)
+def test_what_probing_costs(period: int, words: str) -> None:
+    spec = replace(LIVENESS, period_seconds=period)
+
+    assert words in text_of(cost_line(a_probe_snapshot(DEMO_KEY, spec, "|sssf")))
+
+
+def test_before_the_first_run_probing_cost_nothing() -> None:
+    assert "nothing yet" in text_of(cost_line(a_probe_snapshot(DEMO_KEY, LIVENESS)))
+
+
+def test_a_readiness_probe_never_kills() -> None:
+    container = demo().containers[0]
+    key = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
+
+    lines = [
+        text_of(line)
+        for line in timing_lines(DEMO, container, a_probe_snapshot(key, LIVENESS))
+    ]
+
+    assert lines[-1].endswith("not ready at once; never killed")

@@ -1,0 +1,30 @@
+"""What each kind of probe means for a container."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from probetui.presentation.probe.explain import meaning_lines
+from probetui.presentation.text.spans import text_of
+from tests.tui.snapshots import DEMO, LIVENESS, SHOP
+
+
+def test_only_kinds_that_a_pod_has_are_explained_and_each_once() -> None:
+    demo = [text_of(line) for line in meaning_lines(DEMO)]
+    shop = [text_of(line) for line in meaning_lines(SHOP)]
+
+    assert [each for each in demo if each[:4] == "what"] == ["what liveness means here"]
+    assert len([each for each in shop if each[:4] == "what"]) == 3
+
+
+def test_it_counts_with_the_numbers_of_the_probe() -> None:
+    once = replace(LIVENESS, failure_threshold=1)
+    container = replace(DEMO.containers[0], liveness_probe=once)
+    pod = replace(DEMO, containers=(container,))
+
+    assert text_of(list(meaning_lines(DEMO))[2]) == (
+        "  The container is killed after 3 failures in a row;"
+    )
+    assert text_of(list(meaning_lines(pod))[2]) == (
+        "  The container is killed after 1 failure;"
+    )

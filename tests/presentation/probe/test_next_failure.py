@@ -1,0 +1,196 @@
+"""The next failure of a probe, in a sentence (UX-08, UX-21)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.analysis.next_failure import FailureEffect, NextFailure, predict_backoff
+from probetui.engine.snapshot import BackoffSnapshot, ContainerSnapshot
+from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.journal import LastExit, Skip
+from probetui.kubelet.outcome import Result
+from probetui.presentation.probe.next_failure import (
+    format_next_failure,
+    format_restart,
+    next_failure_of,
+)
+from tests.presentation.looking import VIEW
+from tests.tui.snapshots import (
+    DEMO,
+    DEMO_KEY,
+    LAST_EXIT,
+    LIVENESS,
+    NOW,
+    a_container_snapshot,
+    a_probe_snapshot,
+    clock,
+)
+
+_SECOND = timedelta(seconds=1)
+
+
+def a_container(
+    letters: str = "sff",
+    *,
+    probe_type: ProbeType = ProbeType.LIVENESS,
+    grace: int | None = None,
+    last_exit: LastExit | None = LAST_EXIT,
+    window: int = 10,
+    **fields: Any,
+) -> ContainerSnapshot:
+    """Return the demo's container; `window` is what the next restart has to wait."""
+    spec = replace(LIVENESS, termination_grace_period_seconds=grace)
+    key = DEMO_KEY._replace(probe_type=probe_type)
+    container = replace(DEMO.containers[0], liveness_probe=spec)
+    backoff = BackoffSnapshot(timedelta(), None, None, window * _SECOND)
+    return a_container_snapshot(
+        container,
+        a_probe_snapshot(key, spec, letters, **fields),
+        last_exit=last_exit,
+        backoff=backoff,
+    )
+
+
+@pytest.mark.parametrize(
+    ("container", "pod", "sentence"),
+    [
+        pytest.param(
+            a_container(),
+            DEMO,
+            "kill, 30s grace, restart without back-off (10s window is over)",
+            id="kill",
+        ),
+        pytest.param(
+            a_container(grace=2),
+            DEMO,
+            "kill, 2s grace, restart without back-off (10s window is over)",
+            id="the probe's own grace",
+        ),
+        pytest.param(
+            a_container(last_exit=None),
+            DEMO,
+            "kill, 30s grace, restart without back-off (no earlier exit)",
+            id="the first restart",
+        ),
+        pytest.param(
+            a_container(),
+            replace(DEMO, restart_policy=RestartPolicy.NEVER),
+            "kill, 30s grace, no restart (policy Never)",
+            id="never restarted",
+        ),
+        pytest.param(
+            a_container("s"), DEMO, "failure 1 of 3, no action", id="far away"
+        ),
+        pytest.param(
+            a_container(probe_type=ProbeType.READINESS),
+            DEMO,
+            "not ready (readiness never kills)",
+            id="readiness",
+        ),
+        pytest.param(
+            a_container(probe_type=ProbeType.READINESS, stored_result=Result.FAILURE),
+            DEMO,
+            "stays not ready (readiness never kills)",
+            id="readiness, not ready already",
+        ),
+        pytest.param(
+            a_container(muted=True), DEMO, "none: muted, no action", id="muted"
+        ),
+        pytest.param(
+            a_container("s", muted=True),
+            DEMO,
+            "failure 1 of 3, no action",
+            id="muted and far away",
+        ),
+        pytest.param(
+            a_container(on_hold=True),
+            DEMO,
+            "none: on hold, the probe does not run",
+            id="on hold",
+        ),
+        pytest.param(
+            a_container(upcoming_skip=Skip.NOT_STARTED),
+            DEMO,
+            "none: waiting for the startup probe",
+            id="gated",
+        ),
+        pytest.param(
+            a_container(upcoming_skip=Skip.ALREADY_STARTED),
+            DEMO,
+            "none: startup has succeeded",
+            id="started",
+        ),
+        pytest.param(
+            a_container(upcoming_skip=Skip.NOT_RUNNING),
+            DEMO,
+            "none: no running container to probe",
+            id="not running",
+        ),
+        pytest.param(
+            a_container(worker_alive=False),
+            DEMO,
+            "none: no worker probes any more",
+            id="no worker",
+        ),
+    ],
+)
+def test_the_next_failure(
+    container: ContainerSnapshot, pod: Pod, sentence: str
+) -> None:
+    found = next_failure_of(pod, container, container.probes[0], VIEW)
+
+    assert format_next_failure(found) == sentence
+
+
+def test_where_nothing_is_done_the_next_failure_only_says_so() -> None:
+    container = a_container()
+    view = replace(VIEW, acts=False)
+
+    found = next_failure_of(DEMO, container, container.probes[0], view)
+
+    assert format_next_failure(found) == "would kill (watch only: no action)"
+
+
+@pytest.mark.parametrize(
+    ("window", "waits", "words"),
+    [
+        pytest.param(
+            0, False, "restart without back-off (no window yet)", id="no window"
+        ),
+        pytest.param(
+            40, False, "restart without back-off (40s window is over)", id="just over"
+        ),
+        pytest.param(60, None, "back-off unless it takes 20s to stop", id="it depends"),
+        pytest.param(
+            80, True, "then back-off, at least 10s of 1m20s", id="certainly waits"
+        ),
+    ],
+)
+def test_back_off_counts_from_the_exit_before_the_kill(
+    window: int,
+    waits: bool | None,  # noqa: FBT001  # a column of the table
+    words: str,
+) -> None:
+    kill_at = clock("08:20:25.1") + 40 * _SECOND
+
+    found = predict_backoff(
+        clock("08:20:25.1"), window * _SECOND, kill_at, 30 * _SECOND
+    )
+
+    assert found.waits is waits
+    assert format_restart(NextFailure(FailureEffect.KILL, backoff=found)) == words
+
+
+def test_a_container_that_waits_is_judged_by_the_window_in_force() -> None:
+    backoff = BackoffSnapshot(60 * _SECOND, None, NOW, 120 * _SECOND)
+    container = replace(a_container(grace=0), backoff=backoff)
+
+    found = next_failure_of(DEMO, container, container.probes[0], VIEW)
+
+    assert found.backoff is not None
+    assert found.backoff.window == 60 * _SECOND

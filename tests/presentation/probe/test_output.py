@@ -1,0 +1,129 @@
+"""Everything that a probe said, in probetui at least (UX-03, UX-30, UX-54)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from probetui.analysis.timeline import Timeline
+from probetui.k8s.probe import HTTPHeader
+from probetui.kubelet.journal import TickEntry
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
+from probetui.presentation.container.detail import Subject
+from probetui.presentation.probe.output import output_lines, shown_tick
+from probetui.presentation.text.spans import text_of
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.why import attempt_sentences
+from probetui.record.masking import Mask
+from tests.presentation.looking import VIEW
+from tests.tui.snapshots import DEMO_KEY, LIVENESS, NOW, demo, history
+
+ANSWER = HTTPAnswer(
+    500,
+    (HTTPHeader("Content-Type", "text/plain"), HTTPHeader("Set-Cookie", "id=1")),
+    "database: gone\ncache: \x1b[31mfine",
+)
+FAILED = Attempt(
+    ProbeResult.FAILURE,
+    "HTTP probe failed with statuscode: 500",
+    None,
+    timedelta(milliseconds=3),
+    "HTTP 500",
+    ANSWER,
+)
+
+
+def a_tick(*attempts: Attempt) -> TickEntry:
+    return history(DEMO_KEY, LIVENESS, "f", NOW)[0]._replace(attempts=attempts)
+
+
+def said(tick: TickEntry | None, view: View = VIEW) -> list[str]:
+    return [text_of(line) for line in output_lines(tick, view)]
+
+
+def test_an_answer_is_told_with_its_headers_and_the_body_that_no_event_shows() -> None:
+    assert said(a_tick(FAILED)) == [
+        "attempt 1/3  HTTP 500 in 3ms -> failure",
+        "  HTTP probe failed with statuscode: 500",
+        "status    500",
+        "header    Content-Type: text/plain",
+        "header    Set-Cookie: ***",
+        "body      database: gone",
+        r"          cache: \x1b[31mfine",
+        "",
+    ]
+
+
+def test_secrets_in_headers_are_shown_where_that_was_asked_for() -> None:
+    view = replace(VIEW, mask=Mask(hides=False))
+
+    assert "header    Set-Cookie: id=1" in said(a_tick(FAILED), view)
+
+
+def test_redirects_that_were_followed_are_told_in_order() -> None:
+    answer = HTTPAnswer(200, redirects=("/a", "/b"))
+    attempt = Attempt(ProbeResult.SUCCESS, "ok", None, timedelta(), "HTTP 200", answer)
+
+    assert said(a_tick(attempt))[2:4] == ["followed  /a", "followed  /b"]
+    assert "Redirects followed on the same host: /a, then /b." in list(
+        attempt_sentences(a_tick(attempt), VIEW)
+    )
+
+
+def test_what_was_cut_of_an_answer_is_said() -> None:
+    answer = HTTPAnswer(200, (HTTPHeader("a", "b"),), cut_bytes=4_800_000)
+    attempt = Attempt(ProbeResult.SUCCESS, http=answer)
+
+    lines = said(a_tick(attempt))
+
+    assert lines[-3:] == [
+        "header    a: b",
+        "cut: 4.8MB of headers and redirects",
+        "",
+    ]
+
+
+def test_a_redirect_elsewhere_says_where_to() -> None:
+    answer = HTTPAnswer(302, (HTTPHeader("location", "http://example.org/"),))
+    attempt = Attempt(ProbeResult.WARNING, "", None, timedelta(), "HTTP 302", answer)
+
+    assert "Redirect to another host, not followed: http://example.org/." in list(
+        attempt_sentences(a_tick(attempt), VIEW)
+    )
+
+
+def test_the_beginning_of_a_body_is_part_of_the_answer_to_why() -> None:
+    assert any(
+        sentence.startswith("Response body (in no event): database: gone")
+        for sentence in attempt_sentences(a_tick(FAILED), VIEW)
+    )
+
+
+def test_all_attempts_are_told() -> None:
+    error = Attempt(ProbeResult.UNKNOWN, error="cannot")
+
+    headings = [each for each in said(a_tick(error, error)) if "attempt" in each]
+
+    assert len(headings) == 2
+
+
+def test_what_printed_nothing_says_so() -> None:
+    attempt = Attempt(ProbeResult.SUCCESS, "")
+
+    assert "  (no output)" in said(a_tick(attempt))
+    assert said(None) == ["not probed yet"]
+    assert said(a_tick()) == ["this tick did not probe: nothing was printed"]
+
+
+def test_it_is_that_of_the_tick_that_is_looked_at() -> None:
+    pod = demo()
+    container = pod.containers[0]
+    probe = container.probes[0]
+    timeline = Timeline.of(probe.history)
+
+    newest = shown_tick(Subject(pod, container, probe))
+    older = shown_tick(Subject(pod, container, probe, timeline, 2))
+
+    assert newest is probe.last_run
+    assert older is probe.history[2]
+    assert shown_tick(Subject(pod, container, None)) is None

@@ -1,0 +1,83 @@
+"""What probes and containers print, as it is shown (UX-03, UX-53)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.ports import LogLine
+from probetui.presentation.container.logs import log_cells, log_text
+from probetui.presentation.probe.output import output_block, output_blocks
+from probetui.presentation.text.spans import text_of
+from probetui.presentation.text.view import View
+from probetui.record.masking import Mask
+from tests.presentation.looking import TIMES, VIEW
+from tests.tui.snapshots import (
+    DEMO_KEY,
+    LIVENESS,
+    NOW,
+    a_probe_snapshot,
+    a_tick,
+    clock,
+)
+
+
+def test_every_run_of_a_probe_is_there_the_newest_first() -> None:
+    probe = a_probe_snapshot(DEMO_KEY, LIVENESS, "|dsf", last_at=clock("08:21:05.1"))
+
+    assert [text_of(block) for block in output_blocks(probe, VIEW)] == [
+        "probe #3  08:21:05.1  ✗ exit 1 in 34ms",
+        "  cat: can't open '/tmp/healthy': No such file or directory",
+        "probe #2  08:21:00.1  ✓ exit 0 in 28ms",
+        "  ok",
+    ]
+
+
+def test_a_probe_that_printed_nothing_says_so() -> None:
+    tick = a_tick(DEMO_KEY, NOW, attempts=(Attempt(ProbeResult.SUCCESS, ""),))
+
+    assert [text_of(each) for each in output_block(tick, VIEW)][1:] == ["  (no output)"]
+
+
+def test_the_error_of_a_probe_that_could_not_run_is_what_is_shown() -> None:
+    probe = a_probe_snapshot(DEMO_KEY, LIVENESS, "|e")
+
+    lines = [text_of(block) for block in output_blocks(probe, VIEW)]
+
+    assert lines[1] == '  exec: "cat": executable file not found'
+
+
+def test_all_of_a_long_output_is_there() -> None:
+    text = "".join(f"line {number}\n" for number in range(1000))
+    tick = a_tick(DEMO_KEY, NOW, attempts=(Attempt(ProbeResult.SUCCESS, text),))
+
+    lines = [text_of(each) for each in output_block(tick, VIEW)]
+
+    assert lines[1] == "  line 0"
+    assert lines[-1] == "  line 999"
+
+
+def test_a_printed_line_has_its_time_if_it_is_known() -> None:
+    at = NOW - timedelta(seconds=1)
+
+    assert text_of(log_cells(LogLine(at, "here"), VIEW)) == "08:21:06.0 here"
+    assert text_of(log_cells(LogLine(None, "here"), VIEW)) == "here"
+
+
+def test_a_line_of_standard_error_has_a_mark() -> None:
+    line = LogLine(None, "oops", is_stderr=True)
+
+    assert text_of(log_cells(line, VIEW)) == "! oops"
+
+
+def test_a_line_after_a_gap_says_so() -> None:
+    line = log_cells(LogLine(None, "on"), VIEW, is_after_skip=True)
+
+    assert text_of(line) == "(lines skipped: printed too fast) on"
+
+
+def test_what_is_printed_is_shown_and_not_obeyed() -> None:
+    view = View(TIMES, mask=Mask(["s3cr3t-token"]))
+    text = "\x1b[2J[red]\udcff\u202e\ts3cr3t-token\r\n"
+
+    assert log_text(LogLine(None, text), view) == "\\x1b[2J[red]\\xff\\u202e    ***"

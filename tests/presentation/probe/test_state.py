@@ -1,0 +1,262 @@
+"""A probe's gauge, its cell and its badge (UX-07)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.engine.snapshot import BackoffSnapshot, ProbeSnapshot
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    Probe,
+    ProbeHandler,
+    ProbeType,
+    TCPSocketAction,
+)
+from probetui.kubelet.journal import Skip
+from probetui.kubelet.outcome import Result
+from probetui.presentation.probe.state import (
+    format_handler,
+    format_timing,
+    format_timing_briefly,
+    next_tick,
+    probe_badge,
+    probe_cell,
+    probe_state_word,
+    run_bar,
+    run_gauge,
+)
+from probetui.presentation.text.spans import text_of
+from probetui.presentation.tick.marks import UNICODE
+from tests.presentation.looking import VIEW
+from tests.tui.snapshots import (
+    DEMO,
+    DEMO_KEY,
+    LIVENESS,
+    NOW,
+    a_container_snapshot,
+    a_probe_snapshot,
+)
+
+STARTUP_KEY = DEMO_KEY._replace(probe_type=ProbeType.STARTUP)
+_SECOND = timedelta(seconds=1)
+
+
+def a_probe(letters: str = "s", **fields: Any) -> ProbeSnapshot:
+    spec = replace(LIVENESS, **fields.pop("spec", {}))
+    return a_probe_snapshot(fields.pop("key", DEMO_KEY), spec, letters, **fields)
+
+
+@pytest.mark.parametrize(
+    ("probe", "shown"),
+    [
+        pytest.param(a_probe(""), "·", id="nothing yet"),
+        pytest.param(a_probe("ss"), "✓", id="as stored"),
+        pytest.param(a_probe("sf"), "✗·· 1/3", id="one failure"),
+        pytest.param(a_probe("sff"), "✗✗· 2/3", id="two failures"),
+        pytest.param(
+            a_probe("fff", stored_result=Result.FAILURE), "✗", id="failure is stored"
+        ),
+        pytest.param(
+            a_probe("fs", stored_result=Result.FAILURE, spec={"success_threshold": 2}),
+            "✓· 1/2",
+            id="towards success",
+        ),
+        pytest.param(
+            a_probe("ffff", spec={"failure_threshold": 10}),
+            "✗✗✗✗······ 4/10",
+            id="ten places",
+        ),
+        pytest.param(
+            a_probe("ffff", spec={"failure_threshold": 30}), "✗ 4/30", id="a number"
+        ),
+        pytest.param(
+            a_probe("f", stored_result=Result.UNKNOWN),
+            "✗·· 1/3",
+            id="startup undecided",
+        ),
+        pytest.param(a_probe("sfffK"), "✓", id="reset on hold"),
+    ],
+)
+def test_gauge(probe: ProbeSnapshot, shown: str) -> None:
+    assert text_of(run_gauge(probe, UNICODE)) == shown
+
+
+@pytest.mark.parametrize(
+    ("probe", "shown"),
+    [
+        pytest.param(a_probe("ss"), "░░░░░░░░░░", id="no run towards a change"),
+        pytest.param(a_probe("sff"), "██████░░░░", id="two of three"),
+        pytest.param(
+            a_probe("ff", spec={"failure_threshold": 1}), "██████████", id="never over"
+        ),
+    ],
+)
+def test_bar(probe: ProbeSnapshot, shown: str) -> None:
+    assert text_of(run_bar(probe, UNICODE, 10)) == shown
+
+
+@pytest.mark.parametrize(
+    ("probe", "shown"),
+    [
+        pytest.param(None, "-", id="not defined"),
+        pytest.param(a_probe("", worker_alive=False), "·", id="no worker yet"),
+        pytest.param(a_probe("s", worker_alive=False), "ended", id="worker has left"),
+        pytest.param(a_probe("sff"), "✗✗· 2/3", id="a run"),
+        pytest.param(
+            a_probe("ffff", spec={"failure_threshold": 5}), "✗ 4/5", id="little room"
+        ),
+        pytest.param(a_probe("fffK", on_hold=True), "✗ hold", id="on hold"),
+        pytest.param(
+            a_probe("s", key=STARTUP_KEY, on_hold=True), "✓ done", id="startup done"
+        ),
+        pytest.param(a_probe("g", upcoming_skip=Skip.NOT_STARTED), "gated", id="gated"),
+        pytest.param(
+            a_probe(
+                "d",
+                upcoming_skip=Skip.INITIAL_DELAY,
+                delay_until=NOW + 2.1 * _SECOND,
+            ),
+            "delay 3s",
+            id="delay, rounded up",
+        ),
+        pytest.param(
+            a_probe(
+                "d",
+                upcoming_skip=Skip.INITIAL_DELAY,
+                delay_until=NOW + 12 * _SECOND,
+            ),
+            "d 12s",
+            id="long delay",
+        ),
+        pytest.param(a_probe("sff", muted=True), "✗✗· 2/3M", id="a run and a choice"),
+        pytest.param(
+            a_probe("n", upcoming_skip=Skip.NOT_RUNNING), "down", id="not running"
+        ),
+        pytest.param(
+            a_probe("m", upcoming_skip=Skip.CONTAINER_MISSING), "·", id="no container"
+        ),
+    ],
+)
+def test_cell(probe: ProbeSnapshot | None, shown: str) -> None:
+    assert text_of(probe_cell(probe, VIEW)) == shown
+
+
+WAITING = BackoffSnapshot(20 * _SECOND, None, NOW + 71 * _SECOND, 40 * _SECOND)
+IN_FLIGHT: dict[str, Any] = {"in_flight_since": NOW - 0.4 * _SECOND}
+HELD: dict[str, Any] = {"on_hold": True, "upcoming_skip": Skip.ON_HOLD}
+GATED: dict[str, Any] = {"upcoming_skip": Skip.NOT_STARTED}
+DELAYED: dict[str, Any] = {
+    "upcoming_skip": Skip.INITIAL_DELAY,
+    "delay_until": NOW + 3 * _SECOND,
+}
+
+
+@pytest.mark.parametrize(
+    ("probe", "backoff", "is_paused", "words"),
+    [
+        pytest.param(a_probe(), None, False, "NEXT 3.1s", id="next tick"),
+        pytest.param(a_probe(**DELAYED), None, False, "DELAY 3s", id="delay"),
+        pytest.param(a_probe(**GATED), None, False, "WAITING FOR STARTUP", id="gated"),
+        pytest.param(
+            a_probe(**GATED), WAITING, False, "BACK-OFF 71s", id="back-off over gated"
+        ),
+        pytest.param(
+            a_probe(**HELD), WAITING, False, "ON HOLD", id="hold over back-off"
+        ),
+        pytest.param(
+            a_probe(**HELD, **IN_FLIGHT),
+            None,
+            False,
+            "IN FLIGHT 0.4s of 1s",
+            id="in flight over hold",
+        ),
+        pytest.param(
+            a_probe(**IN_FLIGHT), None, True, "PAUSED", id="paused over everything"
+        ),
+        pytest.param(
+            a_probe(worker_alive=False), None, False, "NOT PROBED", id="no worker"
+        ),
+        pytest.param(
+            a_probe(next_tick_at=None), None, False, "NO TICK", id="no tick to come"
+        ),
+    ],
+)
+def test_the_badge_is_the_first_that_applies(
+    probe: ProbeSnapshot,
+    backoff: BackoffSnapshot | None,
+    is_paused: bool,  # noqa: FBT001  # a column of the table
+    words: str,
+) -> None:
+    container = a_container_snapshot(DEMO.containers[0], probe, backoff=backoff)
+
+    shown = probe_badge(probe, container, replace(VIEW, is_paused=is_paused))
+
+    assert shown.text == words
+
+
+def test_the_next_tick_is_one_that_probes_if_there_is_one() -> None:
+    gated = a_probe("g", **GATED, next_tick_at=NOW + _SECOND)
+    probing = a_probe("s", next_tick_at=NOW + 2 * _SECOND)
+
+    assert next_tick([gated, probing]) is probing
+    assert next_tick([gated]) is gated
+    assert next_tick([]) is None
+
+
+@pytest.mark.parametrize(
+    ("handler", "words"),
+    [
+        pytest.param(ExecAction(("cat", "/a b")), "exec cat /a b", id="exec"),
+        pytest.param(HTTPGetAction(80, "/x"), "http GET :80/x", id="http"),
+        pytest.param(
+            HTTPGetAction("web", "/", "h", "HTTPS"), "https GET h:web/", id="https"
+        ),
+        pytest.param(TCPSocketAction(9000), "tcp :9000", id="tcp"),
+        pytest.param(GRPCAction(9000, "s"), "grpc :9000 s", id="grpc"),
+        pytest.param(GRPCAction(9000), "grpc :9000", id="grpc without a service"),
+        pytest.param(
+            ExecAction(("echo", "\x1b[2J")), "exec echo \\x1b[2J", id="hostile"
+        ),
+        pytest.param(None, "no handler", id="none"),
+    ],
+)
+def test_handler_words(handler: ProbeHandler | None, words: str) -> None:
+    assert format_handler(Probe(handler), VIEW) == words
+
+
+def test_the_timing_in_full_and_in_short() -> None:
+    probe = replace(LIVENESS, success_threshold=2)
+
+    assert format_timing(probe) == (
+        "period 5s  timeout 1s  delay 5s  failures 3  successes 2"
+    )
+    assert format_timing_briefly(probe) == "p5 t1 f3 s2 d5"
+
+
+@pytest.mark.parametrize(
+    ("probe", "words"),
+    [
+        pytest.param(a_probe("ss"), "", id="well"),
+        pytest.param(a_probe("sf"), "failing", id="failing"),
+        pytest.param(a_probe("", worker_alive=False), "", id="no worker"),
+        pytest.param(a_probe("s", key=STARTUP_KEY), "done", id="startup done"),
+        pytest.param(a_probe("fffK", on_hold=True), "on hold", id="on hold"),
+        pytest.param(
+            a_probe("g", upcoming_skip=Skip.NOT_STARTED), "gated by startup", id="gate"
+        ),
+        pytest.param(
+            a_probe("d", upcoming_skip=Skip.INITIAL_DELAY), "initial delay", id="delay"
+        ),
+        pytest.param(
+            a_probe("n", upcoming_skip=Skip.NOT_RUNNING), "not running", id="down"
+        ),
+    ],
+)
+def test_how_a_probe_stands_in_a_word(probe: ProbeSnapshot, words: str) -> None:
+    assert probe_state_word(probe) == words

@@ -1,0 +1,43 @@
+"""The conditions of a pod, for a glance."""
+
+from __future__ import annotations
+
+from probetui.k8s.status import ConditionStatus, PodCondition, PodStatus
+from probetui.presentation.pod import condition_lines
+from probetui.presentation.text.spans import text_of
+from tests.presentation.looking import VIEW
+from tests.tui.snapshots import DEMO, a_pod_snapshot
+
+_TRUE, _FALSE = ConditionStatus.TRUE, ConditionStatus.FALSE
+
+
+def lines(*conditions: PodCondition) -> list[str]:
+    pod = a_pod_snapshot(DEMO, status=PodStatus(conditions=conditions))
+    return [text_of(line).rstrip() for line in condition_lines(pod, "demo", VIEW)]
+
+
+def test_what_is_true_of_every_pod_that_runs_is_left_out() -> None:
+    assert lines(
+        PodCondition("PodScheduled", _TRUE), PodCondition("Initialized", _TRUE)
+    ) == ["conditions of demo", "  Initialized     True"]
+
+
+def test_what_is_not_true_is_there_with_its_reason() -> None:
+    assert lines(
+        PodCondition("PodScheduled", _FALSE, "Unschedulable"),
+        PodCondition("Ready", _FALSE, "ContainersNotReady"),
+    ) == [
+        "conditions of demo",
+        "  PodScheduled    False Unschedulable",
+        "  Ready           False ContainersNotReady",
+    ]
+
+
+def test_a_pod_without_conditions_has_no_lines() -> None:
+    assert lines() == []
+
+
+def test_conditions_of_hostile_pods_are_harmless() -> None:
+    shown = lines(PodCondition("Ready\x1b[2J", _FALSE, "\udcff"))
+
+    assert shown[1] == "  Ready\\x1b[2J    False \\xff"

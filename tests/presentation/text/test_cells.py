@@ -1,0 +1,65 @@
+"""Text of containers, made harmless (UX-53)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probetui.presentation.text.cells import all_lines, one_line
+
+ANY_TEXT = st.text(st.characters(codec=None))  # lone surrogates too
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("plain words", "plain words", id="plain"),
+        pytest.param("ends\n", "ends", id="line break at the end"),
+        pytest.param("one\ntwo\r\nthree", "one⏎two⏎three", id="line breaks"),
+        pytest.param("\x1b[31mred", "\\x1b[31mred", id="colour"),
+        pytest.param("\x1b]0;title\x07", "\\x1b]0;title\\x07", id="window title"),
+        pytest.param("a\rb", "a\\x0db", id="carriage return"),
+        pytest.param("a\tb", "a    b", id="tab"),
+        pytest.param("\x9b2J", "\\u009b2J", id="one-character escape"),
+        pytest.param("\x7f", "\\x7f", id="delete"),
+        pytest.param("\udcff\udc80", "\\xff\\x80", id="bytes that are not UTF-8"),
+        pytest.param("\ud800", "\\ud800", id="lone surrogate"),
+        pytest.param("a\u202eb", "a\\u202eb", id="writing direction"),
+        pytest.param("a\u200bb", "a\\u200bb", id="zero width space"),
+        pytest.param("a\u00a0b\u3000c", "a b c", id="other spaces"),
+        pytest.param("⚠\ufe0f!", "⚠!", id="variation selector"),
+        pytest.param("\U000e0001", "\\U000e0001", id="tag character"),
+        pytest.param("日本 ✓ é e\u0301", "日本 ✓ é e\u0301", id="printable text"),
+        pytest.param("[red]not markup[/]", "[red]not markup[/]", id="markup"),
+    ],
+)
+def test_one_line(text: str, shown: str) -> None:
+    assert one_line(text) == shown
+
+
+@given(ANY_TEXT)
+def test_nothing_that_a_terminal_would_obey_is_left(text: str) -> None:
+    shown = one_line(text)
+
+    assert shown.isprintable()
+    assert shown.encode("utf-8").decode("utf-8") == shown
+
+
+@given(ANY_TEXT)
+def test_what_is_harmless_stays_as_it_is(text: str) -> None:
+    once = one_line(text)
+
+    assert one_line(once) == once.rstrip("\r\n")
+
+
+def test_a_long_text_is_cut_before_it_is_looked_at() -> None:
+    assert one_line("x" * 50_000, limit=100) == "x" * 100
+
+
+def test_lines_are_kept_apart_where_there_is_room() -> None:
+    assert all_lines("one\r\n\n\x1btwo\n") == ["one", "", "\\x1btwo"]
+
+
+def test_an_empty_text_has_no_lines() -> None:
+    assert all_lines("\n") == []

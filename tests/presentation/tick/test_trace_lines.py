@@ -1,0 +1,119 @@
+"""The trace as lines: in two columns, in one, and in little room."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from probetui.analysis.timeline import Timeline
+from probetui.kubelet.journal import Gate
+from probetui.presentation.container.detail import Subject
+from probetui.presentation.text.spans import text_of
+from probetui.presentation.tick.trace import trace_lines
+from tests.presentation.looking import VIEW
+from tests.tui.history_scenes import steady, stopping, ticks
+from tests.tui.snapshots import SECOND, a_snapshot, clock, demo
+
+
+def lines(snapshot: Any, width: int, height: int = 30, **fields: Any) -> list[str]:
+    pod = snapshot.pods[0]
+    container = pod.containers[0]
+    subject = replace(Subject(pod, container, container.probes[0]), **fields)
+    return [text_of(line) for line in trace_lines(subject, VIEW, width, height)]
+
+
+def test_with_room_questions_stand_side_by_side() -> None:
+    shown = lines(steady(), 116)
+
+    assert [" ".join(each[:58].split()) for each in shown[:4]] == [
+        "pod status known yes",
+        "phase Running",
+        "container id d71cb34f0e11, same as last tick",
+        "on hold no",
+    ]
+    assert [" ".join(each[58:].split()) for each in shown[:4]] == [
+        "container running yes started 08:20:25.2, 39s before",
+        "pod being deleted no",
+        "initial delay 5s, over 40s since 08:20:25.0",
+        "startup gate started no startupProbe",
+    ]
+    assert shown[4].startswith("attempt 1/3 ")
+
+
+def test_the_question_that_stopped_a_tick_has_a_line_of_its_own() -> None:
+    shown = lines(stopping(), 116)
+
+    stopped = next(each for each in shown if "-> skipped" in each)
+    assert stopped.startswith("on hold  ")
+
+
+def test_in_a_narrow_pane_every_question_has_a_line() -> None:
+    shown = lines(stopping(), 58)
+
+    assert shown[:5] == [
+        "ok  pod status known  yes",
+        "ok  phase  Running",
+        "ok  container id  d71cb34f0e11, same as last tick",
+        "NO  on hold  yes  -> skipped",
+        "",
+    ]
+
+
+def test_in_little_room_the_questions_that_were_passed_share_a_line() -> None:
+    shown = lines(stopping(), 76, height=8)
+
+    assert shown[0] == (
+        "passed         pod known; phase Running; d71cb34f0e11, same as last tick"
+    )
+    assert shown[1].startswith("stopped by     on hold: yes")
+
+
+def test_what_is_as_before_shares_a_line() -> None:
+    shown = lines(steady(), 76)
+
+    assert "as before      stored result stays Success, effect none" in shown
+
+
+def test_the_command_that_repeats_the_probe_comes_last() -> None:
+    shown = lines(stopping(), 76)
+
+    assert shown[-1] == "by hand        docker exec d71cb34f0e11 cat /tmp/healthy"
+
+
+def test_of_the_newest_tick_the_next_one_is_known() -> None:
+    assert "next tick      08:21:10.1" in lines(steady(), 58)
+
+
+def test_of_an_older_tick_the_next_one_is_the_one_that_came() -> None:
+    known = ticks("ss", SECOND, clock("08:21:05.1"))
+
+    shown = lines(steady(), 58, timeline=Timeline.of(known), cursor=0)
+
+    assert "next tick      08:21:05.1" in shown
+
+
+def test_of_a_tick_that_is_long_gone_it_says_so() -> None:
+    gone = Timeline(())
+    gone.add(ticks("s", SECOND, clock("08:21:05.1"))[0], 0)
+
+    assert lines(steady(), 58, timeline=gone, cursor=0) == [
+        "this tick is too old: only its mark is kept"
+    ]
+
+
+def test_before_the_first_tick_there_is_nothing_to_trace() -> None:
+    assert lines(a_snapshot(demo("")), 58) == ["no tick yet"]
+
+
+def test_without_a_probe_there_is_no_tick_to_wait_for() -> None:
+    assert lines(a_snapshot(demo("")), 58, probe=None) == ["no probe is defined"]
+
+
+def test_in_little_room_a_tick_that_was_stopped_at_once_has_nothing_passed() -> None:
+    gate = Gate("pod status known", "no", passed=False)
+    (tick,) = ticks("d", SECOND, clock("08:21:05.1"))
+    known = Timeline.of([tick._replace(gates=(gate,))])
+
+    shown = lines(steady(), 76, height=3, timeline=known, cursor=0)
+
+    assert shown[0].startswith("stopped by     pod status known: no")

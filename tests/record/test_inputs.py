@@ -1,0 +1,169 @@
+"""Inputs of the engine, spelled and read back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+
+from probetui.debugger.commands import PauseProbes
+from probetui.engine.inputs import AddPod, Input, SetObjects
+from probetui.k8s.pod import EnvVar
+from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader
+from probetui.k8s.runtime import RuntimePodStatus
+from probetui.k8s.volume import Secret
+from probetui.kubelet.facts import OperationFinished, ProbeFinished, Relisted
+from probetui.kubelet.journal import NoteEntry
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeOutcome, ProbeResult
+from probetui.record.codec import encode_line
+from probetui.record.format import RecordContext
+from probetui.record.inputs import InputDecoder, InputEncoder
+from probetui.record.masking import Mask
+from probetui.record.writer import Recorder, RecordWriter
+from tests.builders import START, a_container, a_pod, a_probe, at
+from tests.record.strategies import LEAVES, values_of
+
+RELISTS = values_of(Relisted).filter(
+    lambda relisted: len({pod.pod_uid for pod in relisted.pods}) == len(relisted.pods)
+)
+INPUTS = values_of(Input, {**LEAVES, Relisted: RELISTS})
+
+
+def through_a_line(json_value: dict[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(encode_line(json_value))
+    return read
+
+
+def heard(*items: Input) -> list[Input]:
+    encoder, decoder = InputEncoder(None), InputDecoder()
+    return [decoder.decode(through_a_line(encoder.encode(item))) for item in items]
+
+
+def a_status(uid: str, seen_at: datetime | None = None, ip: str = "") -> Any:
+    return RuntimePodStatus(uid, uid, ips=(ip,) if ip else (), seen_at=seen_at)
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(INPUTS)
+def test_every_input_reads_back(item: Input) -> None:
+    assert heard(item) == [item]
+
+
+def test_a_relist_that_brings_nothing_new_is_short() -> None:
+    pods = tuple(a_status(f"uid-{n}", ip="10.0.0.1") for n in range(100))
+    encoder = InputEncoder(None)
+    encoder.encode(Relisted(pods, at(1)))
+
+    again = encoder.encode(Relisted(pods, at(2)))
+
+    assert again == {"is": "Relisted", "startedAt": "2025-01-01T12:00:02.000000Z"}
+
+
+def test_relists_say_what_changed_and_read_back_as_they_were() -> None:
+    one, two = a_status("one", at(0.5), "10.0.0.1"), a_status("two", at(0.5))
+    relists = [
+        Relisted((), at(0)),
+        Relisted((one, two), at(1)),
+        Relisted((replace(one, seen_at=at(2.5)), two), at(2)),
+        Relisted((two, replace(one, ips=("10.0.0.2",))), at(3)),
+        Relisted((two,), at(4)),
+        Relisted((), at(5)),
+    ]
+
+    assert heard(*relists) == relists
+
+
+def test_a_pod_that_did_not_change_is_the_same_object() -> None:
+    pod = a_status("one")
+
+    first, second = heard(Relisted((pod,), at(1)), Relisted((pod,), at(2)))
+
+    assert isinstance(first, Relisted)
+    assert isinstance(second, Relisted)
+    assert first.pods[0] is second.pods[0]
+
+
+def test_secrets_are_masked_wherever_an_input_has_them() -> None:
+    request = HTTPGetAction(80, http_headers=(HTTPHeader("Cookie", "hunter22"),))
+    app = a_container(
+        env=(EnvVar("API_TOKEN", "hunter22"), EnvVar("MODE", "plain")),
+        liveness_probe=a_probe(handler=request),
+        startup_probe=a_probe(handler=ExecAction(("login", "--with=hunter22"))),
+        readiness_probe=a_probe(handler=HTTPGetAction(80, "/?key=hunter22")),
+        command=("serve", "hunter22"),
+        args=("hunter22",),
+        post_start=ExecAction(("tell", "hunter22")),
+        pre_stop=request,
+    )
+    encoder = InputEncoder(Mask(["hunter22"]))
+    items: list[Input] = [
+        AddPod(a_pod(app)),
+        SetObjects((Secret("s", data={"a": b"hunter22"}),)),
+        OperationFinished(1, "printed hunter22"),
+    ]
+
+    spelled = json.dumps([encoder.encode(item) for item in items])
+
+    assert "hunter22" not in spelled
+    assert "aHVudGVyMjI=" not in spelled
+    assert "plain" in spelled
+
+
+def test_credentials_are_masked_in_the_headers_of_an_answer() -> None:
+    answer = HTTPAnswer(
+        302,
+        (
+            HTTPHeader("set-cookie", "sid=first-secret"),
+            HTTPHeader("x-echo", "Bearer second-secret-2"),
+            HTTPHeader("location", "/x?api_key=third-secret"),
+            HTTPHeader("server", "nginx"),
+        ),
+    )
+    outcome = ProbeOutcome((Attempt(ProbeResult.FAILURE, http=answer),), START)
+
+    spelled = json.dumps(InputEncoder(Mask()).encode(ProbeFinished(1, outcome)))
+
+    assert "secret" not in spelled
+    assert "nginx" in spelled
+
+
+def test_credentials_are_masked_in_annotations() -> None:
+    annotations = {"db": "postgres://me:hunter22@db/app", "kind": "plain"}
+
+    spelled = json.dumps(
+        InputEncoder(Mask()).encode(AddPod(a_pod(annotations=annotations)))
+    )
+
+    assert "hunter22" not in spelled
+    assert "plain" in spelled
+
+
+def test_inputs_are_written_before_what_came_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    context = RecordContext(START, {})
+    recorder = Recorder(RecordWriter.open(path), context)
+
+    recorder.note_input(None, at(1), 0)
+    recorder.note_input(PauseProbes(), at(2), 1)
+    recorder.consume([NoteEntry(1, at(1), "one"), NoteEntry(2, at(2), "two")])
+    recorder.note_input(None, at(3), 2)
+    recorder.end("left", 0, at(4))
+
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(record["type"], record["seq"]) for record in records] == [
+        ("input", 0),
+        ("note", 1),
+        ("input", 2),
+        ("note", 3),
+        ("input", 4),
+        ("end", 5),
+    ]
+    assert [record["input"] for record in records if "input" in record] == [
+        None,
+        {"is": "PauseProbes"},
+        None,
+    ]

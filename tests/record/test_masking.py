@@ -1,0 +1,322 @@
+"""Secrets, known by the names of their variables and headers."""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64encode, urlsafe_b64encode
+from time import process_time
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from probetui.k8s.pod import Container, EnvVar, Pod
+from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader, Probe
+from probetui.k8s.volume import ConfigMap, Secret
+from probetui.record.credentials import is_secret_name
+from probetui.record.masking import Mask, find_object_secrets, find_pod_secrets
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "API_TOKEN",
+        "apiKey",
+        "DB_PASSWORD",
+        "PGPASSWD",
+        "CLIENT_SECRET",
+        "Authorization",
+        "X-Auth-Token",
+        "Cookie",
+        "DB_PASS",
+        "dbpass",
+        "MYSQL_PWD",
+        "MYSQLPWD",
+        "CREDS",
+        "AWS_ACCESS_KEY_ID",
+        "REDIS_AUTH",
+        "SENTRY_DSN",
+        "ConnectionStrings__Default",
+        "TLS_PRIVATE",
+        "sshKey",
+        "X-Hub-Signature",
+        "sig",
+        "PHPSESSIONID",
+    ],
+)
+def test_a_name_that_holds_secrets_is_known(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PATH",
+        "PORT",
+        "LOG_LEVEL",
+        "Accept",
+        "Host",
+        "PWD",
+        "OLDPWD",
+        "PASSIVE",
+        "PASSENGER_COUNT",
+        "BYPASS",
+        "COMPASS",
+        "KEYBOARD",
+        "MONKEY",
+        "PUBLIC_KEY",
+        "PUBKEY",
+        "CACHE_KEY",
+        "AUTHOR",
+        "AUTH_URL",
+        "KEY_FILE",
+        "PRIVATE_IP",
+        "TOKENIZERS_PARALLELISM",
+        "SIGNAL",
+        "",
+    ],
+)
+def test_any_other_name_is_not_secret(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hides", "shown"),
+    [
+        pytest.param("TOKEN", "x", True, "***", id="by its name, however short"),
+        pytest.param("TOKEN", "x", False, "x", id="by its name, but to be shown"),
+        pytest.param("TOKEN", "", True, "", id="nothing to hide"),
+        pytest.param("MODE", "x", True, "x", id="not secret"),
+        pytest.param("MODE", "a hunter22 b", True, "a *** b", id="a known one in it"),
+    ],
+)
+def test_a_value_is_masked_by_the_name_beside_it(
+    name: str,
+    value: str,
+    hides: bool,  # noqa: FBT001  # a row of the table
+    shown: str,
+) -> None:
+    mask = Mask(["hunter22"], hides=hides)
+
+    assert mask.value(name, value) == shown
+
+
+def test_secrets_are_found_in_variables_and_in_headers_of_probes_and_hooks() -> None:
+    def get(secret: str) -> HTTPGetAction:
+        headers = (HTTPHeader("Authorization", secret), HTTPHeader("Accept", "text"))
+        return HTTPGetAction(port=80, http_headers=headers)
+
+    pod = Pod(
+        uid="1",
+        name="demo",
+        init_containers=(Container("first", env=(EnvVar("API_KEY", "in init"),)),),
+        containers=(
+            Container(
+                "web",
+                env=(EnvVar("DB_PASSWORD", "in env"), EnvVar("MODE", "plain")),
+                liveness_probe=Probe(get("in liveness")),
+                readiness_probe=Probe(get("in readiness")),
+                startup_probe=Probe(get("in startup")),
+                post_start=get("in postStart"),
+                pre_stop=get("in preStop"),
+            ),
+        ),
+    )
+
+    assert sorted(find_pod_secrets([pod])) == [
+        "in env",
+        "in init",
+        "in liveness",
+        "in postStart",
+        "in preStop",
+        "in readiness",
+        "in startup",
+    ]
+
+
+def test_a_secret_is_replaced_wherever_it_occurs() -> None:
+    mask = Mask(["hunter22", "hunter22-and-more"])
+
+    masked = mask.text("a hunter22-and-more b hunter22 c")
+
+    assert masked == "a *** b *** c"
+
+
+def test_a_secret_is_taken_literally() -> None:
+    assert Mask(["a.c(d)e"]).text("abc(d)e a.c(d)e") == "abc(d)e ***"
+
+
+def test_a_short_value_is_not_searched_for() -> None:
+    assert Mask(["1", ""]).text("HTTP 1.1") == "HTTP 1.1"
+    assert Mask(["1", ""], hides=False).is_empty
+
+
+def test_all_that_secrets_hold_is_secret_line_by_line() -> None:
+    secret = Secret("s", data={"plain": b"one value", "pem": b"BEGIN 1\nEND of it"})
+
+    assert sorted(find_object_secrets([secret, ConfigMap("c", data={"a": "b"})])) == [
+        "BEGIN 1",
+        "BEGIN 1\nEND of it",
+        "END of it",
+        "one value",
+        "one value",
+    ]
+
+
+SECRET = "s3cr t/päss+"
+ENCODED = {
+    "as it is": SECRET,
+    "base64": b64encode(SECRET.encode()).decode(),
+    "base64 with a line break": b64encode(f"{SECRET}\n".encode()).decode(),
+    "base64 of user and password": b64encode(f"me:{SECRET}".encode()).decode(),
+    "base64 in the middle": b64encode(f"me2:{SECRET}:x".encode()).decode(),
+    "base64 for URLs": urlsafe_b64encode(SECRET.encode()).decode(),
+    "quoted for a path": quote(SECRET),
+    "quoted for a query": quote_plus(SECRET),
+    "quoted whole": quote(SECRET, safe=""),
+    "in JSON": json.dumps({"x": SECRET}),
+    "in JSON as it is": json.dumps({"x": SECRET}, ensure_ascii=False),
+}
+
+
+@pytest.mark.parametrize("form", ENCODED)
+def test_a_secret_is_found_in_every_form(form: str) -> None:
+    masked = Mask([SECRET]).text(f"before {ENCODED[form]} after")
+
+    assert "***" in masked
+    assert masked.startswith("before ")
+    assert masked.endswith(" after")
+    assert leaked(masked) == ""
+
+
+def leaked(text: str) -> str:
+    """Return the longest piece of any form of the secret that is still there."""
+    pieces = {
+        form[start : start + 7]
+        for form in ENCODED.values()
+        for start in range(len(form) - 6)
+        if not set(form[start : start + 7]) & set(' "{}:')
+    }
+    return max((piece for piece in pieces if piece in text), key=len, default="")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("GET https://me:pw@host/x", "GET https://me:***@host/x"),
+        ("https://ghp_abc@github.com/x", "https://***@github.com/x"),
+        ("postgres://app:s3:cr@t@db:5432/x", "postgres://app:***@db:5432/x"),
+        ("/x?api_key=abc&page=2", "/x?api_key=***&page=2"),
+        ("/x?page=2&token=abc#y", "/x?page=2&token=***#y"),
+        ("/x?a%70i_key=abc", "/x?a%70i_key=***"),
+        ("--db-password=abc", "--db-password=***"),
+        ("DB_PASS='a b c' app", "DB_PASS='***' app"),
+        ("--env=DB_PASS=abc -x", "--env=DB_PASS=*** -x"),
+        ("sh -c 'DB_PASS=abc app'", "sh -c 'DB_PASS=*** app'"),
+        ("sh -c 'db --password abc -u me'", "sh -c 'db --password *** -u me'"),
+        ("app -token  abc&", "app -token  ***&"),
+        ("app --api-key 'a b' x", "app --api-key '***' x"),
+        ("a=b=c=token=abc", "a=b=c=token=***"),
+        ("Authorization: Bearer abc.def", "Authorization: ***"),
+        ("curl -H 'x-api-key: abc' x", "curl -H 'x-api-key: ***' x"),
+        ("sent Bearer abcdefgh1234", "sent Bearer ***"),
+        ('{"password": "abc", "n": 1}', '{"password": "***", "n": 1}'),
+        (r'"{\"token\":\"abc\"}"', r'"{\"token\":\"***\"}"'),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
+            "-----BEGIN RSA PRIVATE KEY----- *** -----END RSA PRIVATE KEY-----",
+        ),
+    ],
+)
+def test_what_is_secret_by_its_place_is_masked(text: str, shown: str) -> None:
+    assert Mask().text(text) == shown
+    assert Mask(hides=False).text(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Get "http://10.0.0.1:80/": dial tcp 10.0.0.1:80: connect: connection refused',
+        "HTTP probe failed with statuscode: 401",
+        "invalid token: unexpected end of JSON input",
+        "Basic authentication required",
+        "ssh://git@github.com/x",
+        "app --password $DB_PASS --token --verbose",
+        "app --user me --key-file /etc/x less-key abc",
+        "env PASSIVE=1 KEYBOARD=us PATH=/bin PWD=/x",
+        "mail to me@example.com about http://example.com/x@y",
+        "2026-11-20T11:40:38Z web/app liveness #8 failure 19ms run 2/3 trigger=user",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert Mask().text(text) == text
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a",
+        "://",
+        "x-",
+        "a=b&",
+        '"a":',
+        "Basic ",
+        "a.",
+        "x-key-",
+        "authorization",
+        " =",
+        " --key",
+    ],
+)
+def test_a_megabyte_in_one_line_is_gone_through_once(piece: str) -> None:
+    def steps(size: int) -> float:
+        text = piece * (size // len(piece))
+        mask = Mask([SECRET])
+        best = math.inf
+        for _ in range(3):
+            began = process_time()
+            mask.text(text)
+            best = min(best, process_time() - began)
+        return best
+
+    # Twice the text takes about twice as long; four times as long would be quadratic.
+    small, big = steps(1 << 17), steps(1 << 20)
+
+    assert big < 30 * small + 0.05
+
+
+def test_credentials_are_found_wherever_a_container_has_them() -> None:
+    basic = b64encode(b"me:in basic").decode()
+    pod = Pod(
+        uid="1",
+        name="demo",
+        containers=(
+            Container(
+                "web",
+                command=("app", "--password", "after-a-flag", "--verbose"),
+                args=("--api-key=in-an-argument", "https://me:in-a-url@host"),
+                env=(EnvVar("DATABASE_URL", "postgres://app:in%2Da-value@db/x"),),
+                liveness_probe=Probe(
+                    HTTPGetAction(
+                        port=80,
+                        path="/x?token=in-a-query",
+                        http_headers=(HTTPHeader("Authorization", f"Basic {basic}"),),
+                    )
+                ),
+                readiness_probe=Probe(
+                    ExecAction(("sh", "-c", "PGPASSWORD=in-sh psql"))
+                ),
+            ),
+        ),
+    )
+
+    assert {
+        "after-a-flag",
+        "in-an-argument",
+        "in-a-url",
+        "in-a-value",
+        "in-a-query",
+        "in basic",
+        "in-sh",
+        basic,
+    } <= set(find_pod_secrets([pod]))

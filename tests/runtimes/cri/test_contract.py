@@ -1,0 +1,36 @@
+"""The contract against a real containerd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.runtimes.capability_contract import (
+    ImageContract,
+    LogContract,
+    NetworkContract,
+)
+from tests.runtimes.contract import RuntimeContract
+from tests.runtimes.cri.bench import bench
+from tests.runtimes.message_contract import MessageContract
+from tests.runtimes.volume_contract import VolumeContract
+
+__all__ = ["bench"]
+
+pytestmark = [pytest.mark.cri, pytest.mark.slow]
+
+
+class TestCriContract(
+    RuntimeContract,
+    ImageContract,
+    NetworkContract,
+    LogContract,
+    MessageContract,
+    VolumeContract,
+):
+    """CRI runtimes keep the contract."""
+
+    @pytest.fixture
+    def server(self) -> Callable[[int], tuple[str, ...]]:
+        return lambda port: ("httpd", "-f", "-p", str(port))

@@ -1,0 +1,93 @@
+"""Credentials for registries, from Docker's configuration."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probetui.errors import ContainerRuntimeError
+from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.cri.images import registry_credentials
+
+HELPER = """\
+#!/bin/sh
+read -r registry
+echo "{\\"Username\\": \\"helper\\", \\"Secret\\": \\"of $registry\\"}"
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return where Docker's configuration is; there is none yet."""
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    return tmp_path / "config.json"
+
+
+def write(config: Path, **content: Any) -> None:
+    config.write_text(json.dumps(content))
+
+
+def an_auth(user: str, password: str) -> dict[str, str]:
+    return {"auth": base64.b64encode(f"{user}:{password}".encode()).decode()}
+
+
+@pytest.mark.usefixtures("config")
+def test_without_a_configuration_there_are_none() -> None:
+    assert registry_credentials("registry.test/app:1") is None
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        pytest.param(
+            "registry.test:5000/shop/app:1",
+            cri.AuthConfig(username="me", password="secret"),
+            id="registry",
+        ),
+        pytest.param(
+            "busybox", cri.AuthConfig(username="hub", password="word"), id="the usual"
+        ),
+        pytest.param("other.test/app", None, id="another registry"),
+        pytest.param(
+            "token.test/app", cri.AuthConfig(identity_token="t"), id="a token"
+        ),
+    ],
+)
+def test_a_registry_gets_its_own(
+    config: Path, image: str, expected: cri.AuthConfig | None
+) -> None:
+    write(
+        config,
+        auths={
+            "registry.test:5000": an_auth("me", "secret"),
+            "https://index.docker.io/v1/": an_auth("hub", "word"),
+            "token.test": {"auth": "", "identitytoken": "t"},
+        },
+    )
+
+    assert registry_credentials(image) == expected
+
+
+def test_a_helper_is_asked(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helper = tmp_path / "docker-credential-test"
+    helper.write_text(HELPER)
+    helper.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    write(config, credHelpers={"registry.test": "test"})
+
+    found = registry_credentials("registry.test/app")
+
+    assert found == cri.AuthConfig(username="helper", password="of registry.test")
+
+
+def test_a_helper_that_is_not_there_is_told(config: Path) -> None:
+    write(config, credHelpers={"registry.test": "none-such"})
+
+    with pytest.raises(ContainerRuntimeError, match="no credentials for registry"):
+        registry_credentials("registry.test/app")

@@ -1,0 +1,99 @@
+"""Commands that others run in containers, told from our own (UX-34)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from probetui.k8s.runtime import ContainerID
+from probetui.ports import StartedExec
+from probetui.runtimes.docker.execution import REMEMBERED, OwnExecs, started_exec
+from probetui.runtimes.docker.translate import to_container_id
+from tests.runtimes.bench import POLITE
+from tests.runtimes.docker.bench import DockerBench, bench
+
+__all__ = ["bench"]
+
+OURS = ("echo", "ours")
+
+
+def test_an_exec_is_ours_once() -> None:
+    own = OwnExecs()
+    own.add("a")
+
+    assert own.discard("a")
+    assert not own.discard("a")
+    assert not own.discard("b")
+
+
+def test_execs_of_which_nobody_tells_are_forgotten_in_time() -> None:
+    own = OwnExecs()
+
+    for number in range(REMEMBERED + 1):
+        own.add(str(number))
+
+    assert not own.discard("0")
+    assert own.discard("1")
+
+
+@pytest.mark.parametrize(
+    ("action", "command"),
+    [
+        pytest.param("exec_start: sh -c date: now ", "sh -c date: now", id="words"),
+        pytest.param("exec_start: true", "true", id="word"),
+        pytest.param("exec_start", "", id="nothing"),
+    ],
+)
+def test_an_event_names_the_command(action: str, command: str) -> None:
+    event = {"Action": action, "Actor": {"ID": "4f7a"}}
+
+    assert started_exec(event) == StartedExec(ContainerID("docker://4f7a"), command)
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+class TestDockerExecs:
+    """Against a real daemon."""
+
+    async def told(
+        self, bench: DockerBench, told: AsyncIterator[StartedExec], docker_id: str
+    ) -> list[StartedExec]:
+        """Let us and somebody else run commands until the latter was told of."""
+        heard: list[StartedExec] = []
+        container_id = to_container_id(docker_id)
+        exec_run = bench.sdk.containers.get(docker_id).exec_run
+
+        async def listen() -> None:
+            async for each in told:
+                heard.append(each)  # noqa: PERF401  # it never ends by itself
+
+        async def is_told() -> bool:
+            await asyncio.gather(
+                *(bench.runtime.exec_sync(container_id, OURS, 10) for _ in range(5)),
+                asyncio.to_thread(exec_run, ["echo", "theirs"]),
+            )
+            return bool(heard)
+
+        async with bench.meanwhile(listen()):
+            await bench.until(is_told)
+        return heard
+
+    async def test_only_what_others_run_is_told_of(self, bench: DockerBench) -> None:
+        container_id = await bench.run_ready(POLITE)
+        docker_id = container_id.removeprefix("docker://")
+
+        heard = await self.told(bench, bench.runtime.watch_execs(), docker_id)
+
+        assert set(heard) == {StartedExec(container_id, "echo theirs")}
+
+    async def test_so_it_is_in_containers_of_others(self, bench: DockerBench) -> None:
+        found = bench.run_unmanaged()
+        told = bench.runtime.unmanaged().watch_execs()
+
+        heard = await self.told(bench, told, found.id)
+
+        mine = to_container_id(found.id)
+        commands = {each.command for each in heard if each.container_id == mine}
+        assert commands == {"echo theirs"}

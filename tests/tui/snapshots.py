@@ -1,0 +1,502 @@
+"""Snapshots made by hand, one for each state that the screen can be in.
+
+All of them are taken at the same instant, on 20 November 2026 at 08:21:07 UTC, and
+tell the story of the documented exec-liveness example beside a small shop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from probetui.engine.snapshot import (
+    BackoffSnapshot,
+    ContainerSnapshot,
+    PodSnapshot,
+    ProbeSnapshot,
+    QueuedTick,
+    Snapshot,
+)
+from probetui.k8s.event import EventType
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import (
+    ExecAction,
+    HTTPGetAction,
+    Probe,
+    ProbeKey,
+    ProbeType,
+    TCPSocketAction,
+)
+from probetui.k8s.runtime import ContainerID
+from probetui.k8s.status import (
+    ConditionStatus,
+    ContainerState,
+    ContainerStatus,
+    PodCondition,
+    PodPhase,
+    PodStatus,
+    Running,
+    Terminated,
+    Waiting,
+)
+from probetui.kubelet.journal import (
+    EventEntry,
+    ExitCause,
+    Gate,
+    JournalEntry,
+    LastExit,
+    Skip,
+    TickAction,
+    TickEntry,
+    Trigger,
+)
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from probetui.kubelet.prober.gates import TickFacts, gates_of
+
+NOW = datetime(2026, 11, 20, 8, 21, 7, tzinfo=UTC)
+STARTED_AT = datetime(2026, 11, 20, 8, 18, 0, tzinfo=UTC)
+FIRST = ContainerID("docker://0000aaaabbbbccccdddd")
+SECOND = ContainerID("docker://d71cb34f0e1122334455")
+NO_FILE = "cat: can't open '/tmp/healthy': No such file or directory\n"
+_MS = timedelta(milliseconds=1)
+
+LIVENESS = Probe(ExecAction(("cat", "/tmp/healthy")), 5, 1, 5, 1, 3)
+_LETTERS = {
+    "h": Skip.ON_HOLD,
+    "d": Skip.INITIAL_DELAY,
+    "g": Skip.NOT_STARTED,
+    "G": Skip.ALREADY_STARTED,
+    "n": Skip.NOT_RUNNING,
+    "m": Skip.CONTAINER_MISSING,
+}
+_RESULTS = {"s": Result.SUCCESS, "w": Result.SUCCESS, "f": Result.FAILURE}
+_ATTEMPTS = {
+    "s": Attempt(ProbeResult.SUCCESS, "ok\n", None, _MS * 28, "exit 0"),
+    "w": Attempt(ProbeResult.WARNING, "elsewhere", None, _MS * 9, "302 Found"),
+    "f": Attempt(ProbeResult.FAILURE, NO_FILE, None, _MS * 34, "exit 1"),
+    "e": Attempt(
+        ProbeResult.UNKNOWN, "", 'exec: "cat": executable file not found', _MS * 2
+    ),
+}
+
+
+def clock(text: str) -> datetime:
+    """Return an instant of that day: `08:20:25.2`."""
+    hours, minutes, seconds = text.split(":")
+    return NOW.replace(hour=0, minute=0, second=0) + timedelta(
+        hours=int(hours), minutes=int(minutes), seconds=float(seconds)
+    )
+
+
+def history(
+    key: ProbeKey, probe: Probe, letters: str, last_at: datetime
+) -> tuple[TickEntry, ...]:
+    """Return one tick for each letter, a period apart, the last one at `last_at`.
+
+    `s` success, `f` failure, `w` warning, `e` errored, `h d g G n m` skipped; `|`
+    before a letter is a new container, `K` after one a kill, `'` out of schedule.
+    """
+    ticks: list[TickEntry] = []
+    steps = [each for each in letters if each not in "|K'"]
+    period = timedelta(seconds=probe.period_seconds)
+    at = last_at - period * (len(steps) - 1)
+    run, last = 0, Result.SUCCESS
+    for index, letter in enumerate(letters):
+        if letter in "|K'":
+            continue
+        skip = _LETTERS.get(letter)
+        result = _RESULTS.get(letter)
+        if result is not None:
+            run, last = (run + 1, result) if result is last else (1, result)
+        after = letters[index + 1 : index + 2]
+        ticks.append(
+            a_tick(
+                key,
+                at,
+                letter,
+                n=len(ticks) + 1,
+                run=run,
+                threshold=(
+                    probe.success_threshold
+                    if result is Result.SUCCESS
+                    else probe.failure_threshold
+                ),
+                skip=skip,
+                gates=asked(SECOND, skip, probe.initial_delay_seconds),
+                result=result,
+                new_container=letters[index - 1 : index] == "|",
+                action=_action(letter, after),
+                trigger=Trigger.READINESS if after == "'" else Trigger.PERIODIC,
+            )
+        )
+        run = 0 if after == "K" else run
+        at += period
+    return tuple(ticks)
+
+
+def asked(
+    container: ContainerID, skip: Skip | None, delay_seconds: int
+) -> tuple[Gate, ...]:
+    """Return the questions that a tick asked, up to the one that stopped it."""
+    state: ContainerState = Running(STARTED_AT)
+    if skip is Skip.NOT_RUNNING:
+        state = Terminated(137)
+    status = ContainerStatus(
+        "any", container, state, started=skip is not Skip.NOT_STARTED
+    )
+    age = 3 if skip is Skip.INITIAL_DELAY else delay_seconds
+    considered = TickFacts(
+        None if skip is Skip.NO_STATUS else PodPhase.RUNNING,
+        None if skip is Skip.CONTAINER_MISSING else status,
+        container,
+        on_hold=skip is Skip.ON_HOLD,
+        initial_delay_seconds=delay_seconds,
+        age_seconds=age,
+    )
+    return gates_of(considered, skip)
+
+
+def _action(letter: str, after: str) -> TickAction:
+    if after == "K":
+        return TickAction.KILL
+    return TickAction.DISCARDED if letter == "e" else TickAction.NONE
+
+
+def a_tick(key: ProbeKey, at: datetime, letter: str = "s", **fields: Any) -> TickEntry:
+    """Return a tick; `letter` says what was attempted, if anything."""
+    attempt = _ATTEMPTS.get(letter)
+    attempts = () if attempt is None else (attempt,) * (3 if letter == "e" else 1)
+    defaults: dict[str, Any] = {
+        "sequence": 0,
+        "at": at,
+        "key": key,
+        "n": 1,
+        "trigger": Trigger.PERIODIC,
+        "started_at": at,
+        "duration": sum((each.duration for each in attempts), timedelta()),
+        "container_id": SECOND,
+        "new_container": False,
+        "gates": (Gate("initial delay", "3 of 5s", passed=False),),
+        "skip": None,
+        "exit": None,
+        "attempts": attempts,
+        "result": _RESULTS.get(letter),
+        "injected": False,
+        "run": 1,
+        "threshold": 1,
+        "stored_before": Result.SUCCESS,
+        "stored_after": Result.SUCCESS,
+        "hold_before": False,
+        "hold_after": False,
+        "action": TickAction.NONE,
+    }
+    return TickEntry(**{**defaults, **fields})
+
+
+def a_probe_snapshot(
+    key: ProbeKey,
+    probe: Probe,
+    letters: str = "",
+    *,
+    last_at: datetime = NOW - timedelta(seconds=1.9),
+    **fields: Any,
+) -> ProbeSnapshot:
+    """Return a probe whose numbers follow from its history; `fields` override them."""
+    ticks = history(key, probe, letters, last_at)
+    probed = [tick for tick in ticks if tick.attempts]
+    counted = [entry for entry in probed if entry.result is not None]
+    last = counted[-1] if counted else None
+    defaults: dict[str, Any] = {
+        "key": key,
+        "probe": probe,
+        "worker_alive": True,
+        "stored_result": Result.SUCCESS,
+        "last_result": last.result if last else Result.SUCCESS,
+        "result_run": last.run if last and last.action is not TickAction.KILL else 0,
+        "on_hold": False,
+        "in_flight_since": None,
+        "next_tick_at": last_at + timedelta(seconds=probe.period_seconds),
+        "is_held_back": False,
+        "upcoming_skip": None,
+        "delay_until": None,
+        "ticks": len(ticks),
+        "successes": sum(entry.result is Result.SUCCESS for entry in counted),
+        "failures": sum(entry.result is Result.FAILURE for entry in counted),
+        "errors": len(probed) - len(counted),
+        "skips": len(ticks) - len(probed),
+        "last_run": probed[-1] if probed else None,
+        "history": ticks,
+    }
+    return ProbeSnapshot(**{**defaults, **fields})
+
+
+def a_container_snapshot(
+    container: Container,
+    *probes: ProbeSnapshot,
+    state: ContainerState | None = None,
+    ready: bool = True,
+    restarts: int = 0,
+    **fields: Any,
+) -> ContainerSnapshot:
+    """Return a container, running since 08:20:25.2 unless another state is given."""
+    status = ContainerStatus(
+        container.name,
+        SECOND,
+        state or Running(clock("08:20:25.2")),
+        ready=ready,
+        started=True,
+        restart_count=restarts,
+        image=container.image,
+    )
+    defaults: dict[str, Any] = {
+        "is_init": False,
+        "status": status,
+        "stopping": None,
+        "backoff": None,
+        "last_exit": None,
+    }
+    return ContainerSnapshot(
+        container=container, probes=probes, **{**defaults, **fields}
+    )
+
+
+def a_pod_snapshot(
+    pod: Pod, *containers: ContainerSnapshot, operation: str = "", **fields: Any
+) -> PodSnapshot:
+    """Return a pod in phase Running that is being synced."""
+    defaults: dict[str, Any] = {
+        "status": PodStatus(PodPhase.RUNNING),
+        "state": PodWorkerState.SYNC,
+    }
+    return PodSnapshot(
+        pod=pod, operation=operation, containers=containers, **{**defaults, **fields}
+    )
+
+
+def a_snapshot(
+    *pods: PodSnapshot, entries: Sequence[JournalEntry] = (), **fields: Any
+) -> Snapshot:
+    """Return a snapshot taken at `NOW`; numbers of restarts follow from the pods."""
+    probes = [
+        p for pod in pods for container in pod.containers for p in container.probes
+    ]
+    queue = sorted(
+        (QueuedTick(p.key, p.next_tick_at) for p in probes if p.next_tick_at),
+        key=lambda each: each.at,
+    )
+    defaults: dict[str, Any] = {
+        "taken_at": NOW,
+        "started_at": STARTED_AT,
+        "sequence": len(entries),
+        "is_paused": False,
+        "restarts": sum(
+            container.status.restart_count
+            for pod in pods
+            for container in pod.containers
+            if container.status
+        ),
+        "faults": sum(
+            isinstance(entry, EventEntry) and entry.event.type is EventType.WARNING
+            for entry in entries
+        ),
+        "runtime_lost_since": None,
+        "runtime_error": "",
+        "queue": tuple(queue),
+    }
+    ordered = sorted(entries, key=lambda each: each.at)
+    numbered = (
+        numbered_as(entry, index) for index, entry in enumerate(ordered, start=1)
+    )
+    return Snapshot(pods=pods, entries=tuple(numbered), **{**defaults, **fields})
+
+
+def numbered_as(entry: JournalEntry, sequence: int) -> JournalEntry:
+    """Return an entry as the one of that number."""
+    if isinstance(entry, TickEntry):
+        return entry._replace(sequence=sequence)
+    return replace(entry, sequence=sequence)
+
+
+# demo: the documented exec-liveness example
+
+DEMO = Pod(
+    "uid-demo",
+    "demo",
+    containers=(Container("liveness", "busybox:1.27.2", liveness_probe=LIVENESS),),
+)
+DEMO_KEY = ProbeKey(DEMO.uid, "liveness", ProbeType.LIVENESS)
+LAST_EXIT = LastExit(
+    clock("08:20:25.1"),
+    137,
+    ExitCause.LIVENESS,
+    "Error",
+    oom_killed=False,
+    container_id=FIRST,
+)
+WINDOW = BackoffSnapshot(timedelta(), clock("08:19:10.1"), None, timedelta(seconds=10))
+
+
+def demo(
+    letters: str = "|ssssssfffKhhhhhh|ssssssff",
+    *,
+    container: Any = None,
+    pod: Any = None,
+    **fields: Any,
+) -> PodSnapshot:
+    """Return the demo pod; `fields` are the probe's, the dicts those of the others."""
+    probe = a_probe_snapshot(DEMO_KEY, LIVENESS, letters, **fields)
+    defaults: dict[str, Any] = {
+        "restarts": 2,
+        "last_exit": LAST_EXIT,
+        "backoff": WINDOW,
+    }
+    shown = a_container_snapshot(
+        DEMO.containers[0], probe, **{**defaults, **(container or {})}
+    )
+    status = PodStatus(PodPhase.RUNNING, conditions(is_ready=True))
+    return a_pod_snapshot(DEMO, shown, **{"status": status, **(pod or {})})
+
+
+def conditions(*, is_ready: bool) -> tuple[PodCondition, ...]:
+    """Return the conditions of a pod that runs."""
+    ready, why = ConditionStatus.TRUE, ""
+    if not is_ready:
+        ready, why = ConditionStatus.FALSE, "ContainersNotReady"
+    return (
+        PodCondition("Initialized", ConditionStatus.TRUE),
+        PodCondition("Ready", ready, why),
+        PodCondition("ContainersReady", ready, why),
+        PodCondition("PodScheduled", ConditionStatus.TRUE),
+    )
+
+
+# shop: every other thing that a container can be doing
+
+SHOP = Pod(
+    "uid-shop",
+    "shop",
+    containers=(
+        Container(
+            "web",
+            "shop/web:1",
+            startup_probe=Probe(HTTPGetAction(8080, "/start"), 0, 1, 3, 1, 30),
+            liveness_probe=Probe(HTTPGetAction(8080, "/live"), 0, 1, 5, 1, 3),
+            readiness_probe=Probe(HTTPGetAction(8080, "/ready"), 0, 1, 5, 1, 3),
+        ),
+        Container(
+            "cache",
+            "shop/cache:1",
+            startup_probe=Probe(TCPSocketAction(6379), 0, 1, 3, 1, 30),
+            liveness_probe=Probe(TCPSocketAction(6379), 0, 1, 5, 1, 3),
+            readiness_probe=Probe(HTTPGetAction("http", "/ready"), 0, 1, 2, 1, 3),
+        ),
+        Container("worker", "shop/worker:1"),
+    ),
+    init_containers=(
+        Container(
+            "proxy",
+            "shop/proxy:1",
+            restart_policy=RestartPolicy.ALWAYS,
+            liveness_probe=Probe(TCPSocketAction(9000), 12, 1, 5, 1, 3),
+            readiness_probe=Probe(TCPSocketAction(9000), 0, 1, 3, 2, 3),
+        ),
+    ),
+)
+
+
+def _shop_probe(
+    container: str, probe_type: ProbeType, letters: str, **fields: Any
+) -> ProbeSnapshot:
+    spec = SHOP.container(container)
+    probe = spec.probe(probe_type) if spec else None
+    assert probe is not None
+    return a_probe_snapshot(
+        ProbeKey(SHOP.uid, container, probe_type), probe, letters, **fields
+    )
+
+
+def shop() -> PodSnapshot:
+    """Return the shop: gated, healthy, delayed, and crashing containers."""
+    web = a_container_snapshot(
+        SHOP.containers[0],
+        _shop_probe("web", ProbeType.LIVENESS, "ggg", upcoming_skip=Skip.NOT_STARTED),
+        _shop_probe(
+            "web",
+            ProbeType.READINESS,
+            "ggg",
+            upcoming_skip=Skip.NOT_STARTED,
+            stored_result=Result.FAILURE,
+        ),
+        _shop_probe(
+            "web",
+            ProbeType.STARTUP,
+            "ffff",
+            stored_result=Result.UNKNOWN,
+            next_tick_at=NOW + timedelta(seconds=2),
+        ),
+        state=Running(NOW - timedelta(seconds=12)),
+        ready=False,
+    )
+    cache = a_container_snapshot(
+        SHOP.containers[1],
+        _shop_probe("cache", ProbeType.LIVENESS, "sssss"),
+        _shop_probe(
+            "cache",
+            ProbeType.READINESS,
+            "ss'sswss",
+            next_tick_at=NOW + timedelta(seconds=0.8),
+        ),
+        _shop_probe(
+            "cache",
+            ProbeType.STARTUP,
+            "fsGGGG",
+            on_hold=True,
+            upcoming_skip=Skip.ON_HOLD,
+        ),
+        state=Running(NOW - timedelta(minutes=4, seconds=2)),
+    )
+    proxy = a_container_snapshot(
+        SHOP.init_containers[0],
+        _shop_probe(
+            "proxy",
+            ProbeType.LIVENESS,
+            "dd",
+            upcoming_skip=Skip.INITIAL_DELAY,
+            delay_until=NOW + timedelta(seconds=3),
+        ),
+        _shop_probe(
+            "proxy",
+            ProbeType.READINESS,
+            "fs",
+            stored_result=Result.FAILURE,
+            next_tick_at=NOW + timedelta(seconds=1.1),
+        ),
+        state=Running(NOW - timedelta(seconds=9)),
+        ready=False,
+        is_init=True,
+    )
+    worker = a_container_snapshot(
+        SHOP.containers[2],
+        state=Waiting("CrashLoopBackOff", "back-off 1m20s restarting failed container"),
+        ready=False,
+        restarts=6,
+        backoff=BackoffSnapshot(
+            timedelta(seconds=80),
+            clock("08:20:58"),
+            clock("08:22:18"),
+            timedelta(seconds=160),
+        ),
+        last_exit=LastExit(
+            clock("08:20:58"),
+            1,
+            ExitCause.ITSELF,
+            "Error",
+            oom_killed=False,
+            container_id=FIRST,
+        ),
+    )
+    status = PodStatus(PodPhase.RUNNING, conditions(is_ready=False))
+    return a_pod_snapshot(SHOP, proxy, web, cache, worker, status=status)

@@ -1,0 +1,89 @@
+"""What is looked at: a container, a probe, a tick of it (UX-17, UX-47)."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from probetui.engine.snapshot import Snapshot
+from probetui.k8s.probe import ProbeType
+from probetui.tui.options import ScreenOptions
+from probetui.tui.state import UiState
+from probetui.tui.view_model import SessionObserver
+from tests.tui.fake_session import FakeSession
+from tests.tui.history_scenes import steady
+from tests.tui.scenes import SCENES
+
+
+def looking_at(snapshot: Snapshot, place: int = 0) -> UiState:
+    """Return a stage on which a container of the last pod is chosen."""
+    options = ScreenOptions(zone=UTC)
+    ui_state = UiState(SessionObserver(FakeSession(snapshot), options).look(), options)
+    choose(ui_state, place)
+    return ui_state
+
+
+def choose(ui_state: UiState, place: int) -> None:
+    pod = ui_state.view_model.snapshot.pods[-1]
+    ui_state.choose((pod, pod.containers[place]))
+
+
+def tick_number(ui_state: UiState) -> int | None:
+    assert ui_state.subject is not None
+    return None if ui_state.subject.tick is None else ui_state.subject.tick.n
+
+
+def test_the_newest_tick_is_looked_at_first() -> None:
+    assert tick_number(looking_at(steady())) == 23
+
+
+def test_a_cursor_goes_back_and_forth() -> None:
+    ui_state = looking_at(steady())
+
+    for step, cursor in ((-1, 21), (-5, 16), (2, 18), (-99, 0), (99, None)):
+        ui_state.move_cursor(step)
+        assert ui_state.cursor == cursor
+
+
+def test_a_tick_can_be_looked_at_by_itself() -> None:
+    ui_state = looking_at(steady())
+    assert ui_state.subject is not None
+    tick = ui_state.subject.ticks.tick(8)
+    assert tick is not None
+
+    is_known = ui_state.look_at(tick)
+    choose(ui_state, 0)
+
+    assert is_known
+    assert tick_number(ui_state) == 9
+    assert not ui_state.look_at(tick._replace(sequence=9_999))
+    assert ui_state.cursor is None
+
+
+def test_another_probe_is_looked_at_from_its_newest_tick_on() -> None:
+    ui_state = looking_at(SCENES["gated"](), place=1)
+    ui_state.move_cursor(-1)
+
+    ui_state.wanted_probe = ProbeType.READINESS
+    choose(ui_state, 1)
+
+    assert ui_state.cursor is None
+
+
+def test_a_cursor_on_a_tick_that_is_no_more_is_forgotten() -> None:
+    ui_state = looking_at(steady())
+
+    ui_state.cursor = 99
+    choose(ui_state, 0)
+
+    assert tick_number(ui_state) == 23
+
+
+def test_where_nothing_is_chosen_nothing_moves() -> None:
+    ui_state = looking_at(steady())
+    ui_state.choose(None)
+
+    ui_state.move_cursor(-1)
+
+    assert ui_state.subject is None
+    assert ui_state.cursor is None
+    assert not ui_state.look_at(steady().pods[0].containers[0].probes[0].last_run)
