@@ -39,6 +39,11 @@ class MarkSet:
     ellipsis: str = "…"
     newline: str = "⏎"
 
+    @property
+    def is_ascii(self) -> bool:
+        """Whether every mark is an ASCII character."""
+        return self.bar.isascii()
+
 
 UNICODE = MarkSet()
 ASCII = MarkSet(
@@ -47,7 +52,7 @@ ASCII = MarkSet(
     out_of_schedule="'",
     empty=".",
     bar="#",
-    bar_empty="-",
+    bar_empty=".",
     ellipsis="~",
     newline=" ",
 )

@@ -1,0 +1,89 @@
+"""Meters: segments for a count, bars for a wait."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from probetui.presentation.text.meters import bar, countdown, segments
+from probetui.presentation.text.spans import Role, text_of
+from probetui.presentation.tick.marks import ASCII, UNICODE, MarkSet
+
+
+@pytest.mark.parametrize(
+    ("filled", "total", "width", "shown"),
+    [
+        pytest.param(2, 3, 20, "██ ██ ░░", id="apart where there is room"),
+        pytest.param(0, 3, 20, "░░ ░░ ░░", id="nothing counted yet"),
+        pytest.param(3, 3, 20, "██ ██ ██", id="at the threshold"),
+        pytest.param(7, 3, 20, "██ ██ ██", id="beyond the threshold"),
+        pytest.param(1, 1, 20, "██", id="threshold of one"),
+        pytest.param(2, 3, 4, "██░", id="a cell for each in a table"),
+        pytest.param(2, 30, 10, "█░░░░░░░░░", id="two of thirty are not nothing"),
+        pytest.param(29, 30, 10, "█████████░", id="one before thirty is not all"),
+        pytest.param(30, 30, 10, "██████████", id="all of thirty"),
+        pytest.param(1, 1000, 10, "█░░░░░░░░░", id="one of a thousand"),
+    ],
+)
+def test_a_count_against_its_threshold_has_segments(
+    filled: int, total: int, width: int, shown: str
+) -> None:
+    assert text_of(segments(filled, total, Role.WARNING, UNICODE, width)) == shown
+
+
+@pytest.mark.parametrize(
+    ("filled", "total", "width", "shown"),
+    [
+        pytest.param(2, 3, 20, "[##.]", id="in brackets"),
+        pytest.param(2, 3, 4, "##.", id="without room for brackets"),
+        pytest.param(2, 30, 10, "[#.......]", id="two of thirty"),
+    ],
+)
+def test_segments_in_ascii(filled: int, total: int, width: int, shown: str) -> None:
+    assert text_of(segments(filled, total, Role.WARNING, ASCII, width)) == shown
+
+
+def test_what_is_filled_has_the_role_and_the_rest_is_muted() -> None:
+    roles = [
+        span.role
+        for span in segments(1, 3, Role.ERROR, UNICODE, 20)
+        if span.text.strip()
+    ]
+
+    assert roles == [Role.ERROR, Role.MUTED]
+
+
+@pytest.mark.parametrize(
+    ("left", "shown"),
+    [
+        pytest.param(30, "██████", id="just begun"),
+        pytest.param(29.9, "█████░", id="a moment later"),
+        pytest.param(15, "███░░░", id="half of it"),
+        pytest.param(0.1, "█░░░░░", id="nearly over"),
+        pytest.param(0, "░░░░░░", id="over"),
+        pytest.param(-3, "░░░░░░", id="overdue"),
+        pytest.param(40, "██████", id="longer than the whole"),
+    ],
+)
+def test_a_countdown_empties(left: float, shown: str) -> None:
+    bar_of_six = countdown(
+        timedelta(seconds=left), timedelta(seconds=30), Role.ERROR, UNICODE, 6
+    )
+
+    assert text_of(bar_of_six) == shown
+
+
+def test_a_wait_without_length_is_over() -> None:
+    assert (
+        text_of(countdown(timedelta(), timedelta(), Role.ERROR, UNICODE, 4)) == "░░░░"
+    )
+
+
+@pytest.mark.parametrize("width", range(12))
+@pytest.mark.parametrize("marks", [UNICODE, ASCII], ids=["unicode", "ascii"])
+@pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 0.99, 1.0])
+def test_a_bar_has_the_cells_it_was_given(
+    part: float, marks: MarkSet, width: int
+) -> None:
+    assert len(text_of(bar(part, Role.ERROR, marks, width))) == width
