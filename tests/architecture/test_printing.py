@@ -27,6 +27,7 @@ MAY_WRITE = {
     "cli/session/attachment.py": "the gate's own question",
     "cli/commands/info_report.py": "a fixed question for the terminal itself",
     "cli/printing.py": "the gate",
+    "cli/session/terminal_hold.py": "fixed escape sequences, between two screens",
     "cli/session/signal_watch.py": "one safe line, while the event loop hangs",
     "record/writer.py": "JSON, whose escapes are its own",
 }

@@ -79,6 +79,25 @@ def test_a_shell_opens_before_the_screen_which_comes_back_when_it_ends(
     assert_restored(tty)
 
 
+def test_the_next_lesson_comes_without_the_shell_and_without_keys_typed_before_it(
+    program: Program, tty: Terminal
+) -> None:
+    tty.enter(f"{PROGRAM} demo readiness; echo status $?")
+    tty.wait_for("2 of 12", "Running")
+
+    tty.type("}")
+    tty.wait_for("Stopping the pod of readiness.", "Lesson 3 of 12")
+    tty.type("q", "}")
+    tty.wait_without("readiness")
+    tty.wait_for("3 of 12  ", "Running")
+
+    tty.type("q")
+    tty.wait_for("stopping startup", "status 0")
+    assert "stopping readiness" not in tty.text
+    assert_restored(tty)
+    assert program.left_behind() == []
+
+
 def test_a_restart_is_seen_on_the_screen(tty: Terminal) -> None:
     tty.enter(f"{PROGRAM} demo; echo status $?")
 

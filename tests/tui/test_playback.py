@@ -189,9 +189,33 @@ async def test_a_lesson_says_on_the_screen_what_to_watch(
         assert bar.size.height == lines
         is_whole = "Try  w says why" in screen_text(app)
         assert is_whole or screen_lines(app)[lines].rstrip().endswith("…")
-        await pilot.press("right_curly_bracket", "left_curly_bracket")
 
-    assert turned == [1, -1]
+    assert turned == []
+
+
+@pytest.mark.parametrize(
+    ("key", "steps", "following"),
+    [
+        pytest.param("right_curly_bracket", 1, "Lesson 2 of 10", id="next"),
+        pytest.param("left_curly_bracket", -1, "Lesson 10 of 10", id="previous"),
+    ],
+)
+async def test_a_lesson_that_is_ended_says_so_and_takes_no_more_keys(
+    key: str, steps: int, following: str
+) -> None:
+    turned: list[int] = []
+    lesson = CurrentLesson("liveness", TEXT, 1, 10, turned.append, "w says why")
+    app = an_app(running(), host=HostServices(lesson=lesson))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(key, "left_curly_bracket", "q", "m", "escape")
+        await pilot.pause()
+
+        assert "Stopping the pod of liveness." in screen_text(app)
+        assert f"{following} starts once it has stopped." in screen_text(app)
+        assert "^q quit" in screen_text(app)
+        assert app.is_running
+
+    assert turned == [steps]
 
 
 async def test_without_a_lesson_there_are_no_pages() -> None:

@@ -20,6 +20,9 @@ EXIT_TERMINATED = 143
 PODS_ENDED = "pods ended"
 """The reason of a session whose pods have all ended."""
 
+ANOTHER_LESSON = "another lesson"
+"""The reason of a lesson that the user left for another one."""
+
 _CANNOT_START = frozenset(
     {
         "ErrImagePull",

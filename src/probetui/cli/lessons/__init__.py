@@ -8,12 +8,13 @@ it runs on plain processes as well as in any busybox image. The script beside it
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 
 import yaml
 
 from probetui.cli.printing import print_line, print_text
+from probetui.cli.session.terminal_hold import TerminalHold
 from probetui.errors import UsageError
 from probetui.manifest.yaml.parser import YAML_LOADER, SourceFile
 from probetui.suggestions import nearest_hint
@@ -61,9 +62,10 @@ class Lesson:
 
 @dataclass(slots=True)
 class OpenLesson:
-    """A lesson that is open; who turns the page notes by how many lessons."""
+    """A lesson that is open; `turned` is by how many lessons the user moves on."""
 
     lesson: Lesson
+    terminal: TerminalHold = field(default_factory=TerminalHold)
     turned: int = 0
 
     @property

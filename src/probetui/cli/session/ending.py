@@ -16,6 +16,7 @@ from probetui.drive.realtime import RealtimeSession
 from probetui.errors import ContainerRuntimeError
 from probetui.headless.follow import Follower
 from probetui.headless.verdict import (
+    ANOTHER_LESSON,
     EXIT_INTERRUPTED,
     EXIT_RUNTIME_LOST,
     EXIT_TERMINATED,
@@ -112,7 +113,7 @@ async def end_pods(
     """
     grace = max((pod.termination_grace_period_seconds or 0 for pod in pods), default=0)
     names = ", ".join(pod.name for pod in pods)
-    if verdict.reason != PODS_ENDED:
+    if verdict.reason not in {PODS_ENDED, ANOTHER_LESSON}:
         notes.note(f"stopping {names} (within {grace}s; ^C leaves them running)")
     stopping = asyncio.ensure_future(_stop_and_remove(session, pods, runtime, notes))
     leaving = asyncio.ensure_future(interrupts.leave.wait())

@@ -463,7 +463,13 @@ class _LiveSession:
         show_screen = load_late("cli.session.screen:show_screen")
         save = self._outputs.saver(follower.drain)
         verdict: Verdict = await show_screen(
-            plan, session, follower, self._mask, save, pod_registry=self._pod_registry
+            plan,
+            session,
+            follower,
+            self._mask,
+            save,
+            pod_registry=self._pod_registry,
+            stop_pods=session.shutdown,
         )
         return verdict
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -22,7 +22,7 @@ from probetui.cli.session.plan import Plan
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.drive.session import FaultTarget, Session, SupportsLogs
 from probetui.headless.follow import Follower
-from probetui.headless.verdict import EXIT_OK, Verdict
+from probetui.headless.verdict import ANOTHER_LESSON, EXIT_OK, Verdict
 from probetui.k8s.runtime import ContainerID
 from probetui.presentation.pod import pod_changes
 from probetui.record.masking import Mask
@@ -81,6 +81,7 @@ async def show_screen(
     mask: Mask,
     save: Callable[[], str] | None = None,
     pod_registry: PodRegistry | None = None,
+    stop_pods: Callable[[], Awaitable[object]] | None = None,
 ) -> Verdict:
     """Show a session until the user leaves or something else ends it.
 
@@ -91,12 +92,14 @@ async def show_screen(
         mask: what is not to be shown.
         save: keeps the session's record in a file of its own, and names that.
         pod_registry: the pods that run, if they can be kept or changed by manifests.
+        stop_pods: stops the pods of a lesson before the next one, on the screen.
     """
     _choose_colors(plan.screen)
     looks = load_appearance(plan.screen)
+    turn: asyncio.Future[int] = asyncio.Future()
     host = HostServices(
         logs=session if isinstance(session, SupportsLogs) else None,
-        lesson=None if plan.page is None else _lesson(plan.page, follower),
+        lesson=None if plan.page is None else _lesson(plan.page, turn),
         save=save,
         shell=None
         if session.playback is not None
@@ -130,26 +133,45 @@ async def show_screen(
         )
     for problem in looks.problems:
         shown.call_later(shown.notify, problem, severity="warning", markup=False)
+    if plan.page is not None:
+        plan.page.terminal.release()
     screen = asyncio.ensure_future(shown.run_async(mouse=not plan.screen.no_mouse))
     over = asyncio.ensure_future(follower.verdict(plan.options.timeout))
+    change = asyncio.ensure_future(_lesson_change(turn, stop_pods))
     with shown.job_control.removed(), plan.notes.redirected(show_note):
         try:
-            await asyncio.wait({screen, over}, return_when=asyncio.FIRST_COMPLETED)
+            ends = {screen, over, change}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            change.cancel()
             shown.exit()
             await screen
+    if plan.page is not None and change.done() and not change.cancelled():
+        plan.page.turned = change.result()
+        plan.page.terminal.take()
+        follower.end(Verdict(ANOTHER_LESSON, EXIT_OK))
     if shown.bug is not None:
         raise shown.bug
     follower.end(Verdict("left", EXIT_OK))
     return await over
 
 
-def _lesson(page: OpenLesson, follower: Follower) -> CurrentLesson:
-    """Return a lesson as the screen shows it."""
+async def _lesson_change(
+    turn: asyncio.Future[int], stop_pods: Callable[[], Awaitable[object]] | None
+) -> int:
+    """Wait for a page to be turned, and for the pods to stop; return by how many."""
+    steps = await turn
+    if stop_pods is not None:
+        await stop_pods()
+    return steps
+
+
+def _lesson(page: OpenLesson, turn: asyncio.Future[int]) -> CurrentLesson:
+    """Return a lesson as the screen shows it; `turn` gets by how many to move on."""
 
     def turn_page(steps: int) -> None:
-        page.turned = steps
-        follower.end(Verdict("another lesson", EXIT_OK))
+        if not turn.done():
+            turn.set_result(steps)
 
     lesson = page.lesson
     return CurrentLesson(

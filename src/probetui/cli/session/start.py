@@ -15,6 +15,7 @@ from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.runtimes import AUTO, PROCESS, SIM
 from probetui.cli.session.attachment import AttachOptions
 from probetui.cli.session.plan import Plan, make_plan
+from probetui.cli.session.terminal_hold import TerminalHold
 from probetui.cli.terminal import Form
 from probetui.errors import UsageError
 from probetui.manifest.load import load_manifests
@@ -70,12 +71,13 @@ def run_lesson(name: str, params: Mapping[str, Any]) -> int:
     """
     if params["runtime"] == AUTO:
         params = {**params, "runtime": PROCESS}
-    page = OpenLesson(load_lesson(name))
-    while True:
-        status = _run(_plan_lesson(page, params))
-        if not page.turned:
-            return status
-        page = OpenLesson(load_lesson(page.following))
+    with TerminalHold() as terminal:
+        page = OpenLesson(load_lesson(name), terminal)
+        while True:
+            status = _run(_plan_lesson(page, params))
+            if not page.turned:
+                return status
+            page = OpenLesson(load_lesson(page.following), terminal)
 
 
 def _plan_lesson(page: OpenLesson, params: Mapping[str, Any]) -> Plan:

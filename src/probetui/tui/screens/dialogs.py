@@ -1,4 +1,4 @@
-"""Dialogs: a list to choose from, a question to confirm."""
+"""Dialogs: a list to choose from, a question to confirm, a lesson that is ended."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from textual.screen import ModalScreen
 
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.tui.actions.action import KeyContext
-from probetui.tui.actions.key_labels import active_labels
-from probetui.tui.actions.table import bindings
+from probetui.tui.actions.key_labels import active_labels, key_label
+from probetui.tui.actions.keymap import keys_of
+from probetui.tui.actions.table import ACTIONS_BY_ID, bindings
+from probetui.tui.host_services import CurrentLesson
+from probetui.tui.options import ScreenOptions
 from probetui.tui.panes.entry_pane import ListPane
 from probetui.tui.panes.rows_pane import RowsPane
 from probetui.tui.screens.sizes import MinimumSizeScreen
@@ -151,3 +154,40 @@ class QuestionScreen(
 
     def action_answer(self, answer: bool) -> None:  # noqa: FBT001  # a parameter of keys
         self.dismiss(answer)
+
+
+class LessonChangePane(QuestionPane):
+    """What is stopped, and the key that works meanwhile."""
+
+    def __init__(
+        self, lesson: CurrentLesson, steps: int, options: ScreenOptions
+    ) -> None:
+        number = (lesson.number - 1 + steps) % lesson.count + 1
+        words = (
+            line("Stopping the pod of ", strong(lesson.name), "."),
+            line(f"Lesson {number} of {lesson.count} starts once it has stopped."),
+        )
+        super().__init__(words, is_ascii=options.ascii)
+        keys = keys_of(ACTIONS_BY_ID["app.quit-now"], options.keymap)
+        self._keys = " ".join(map(key_label, keys))
+
+    def title(self) -> Line:
+        return line(strong("Lesson"))
+
+    def below(self) -> Sequence[StyledLine]:
+        return [styled_line(line(" ", Span(self._keys, Role.ACCENT), " quit"))]
+
+
+class LessonChangeScreen(ModalScreen[None], MinimumSizeScreen[None]):
+    """Shown while the pod of a lesson is stopped; takes keys and does nothing."""
+
+    CSS_PATH = "../styles/screens.tcss"
+
+    def __init__(
+        self, lesson: CurrentLesson, steps: int, options: ScreenOptions
+    ) -> None:
+        super().__init__()
+        self._pane = LessonChangePane(lesson, steps, options)
+
+    def compose(self) -> ComposeResult:
+        yield self._pane

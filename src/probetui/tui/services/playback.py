@@ -8,7 +8,7 @@ from probetui.debugger.commands import PauseProbes, ResumeProbes
 from probetui.drive.session import Playback
 from probetui.durations import parse_instant
 from probetui.tui.actions.action import KeyContext
-from probetui.tui.screens.registry import SCREEN_FACTORIES
+from probetui.tui.screens.registry import SCREEN_FACTORIES, open_lesson_change
 from probetui.tui.state import StatefulApp
 
 _NO_PLAYBACK = "Seeking works in sim and replay only."
@@ -57,9 +57,10 @@ def seek(app: StatefulApp, to: str = "") -> None:
 
 
 def change_lesson(app: StatefulApp, steps: int) -> None:
-    """End this lesson and start another one."""
+    """End this lesson and start another one; keys do nothing until it is there."""
     lesson = app.ui_state.host.lesson
     if lesson is not None:
+        app.push_screen(open_lesson_change(lesson, steps, app.ui_state.options))
         lesson.turn_page(steps)
 
 
