@@ -1,4 +1,4 @@
-"""Space pauses, and from the main screen goes on to where ticks are stepped."""
+"""Space pauses and stays, unless a person wants it to open step mode."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SIZE = (80, 24)
     ("snapshot", "keys", "screen", "sent"),
     [
         pytest.param(
-            failing(), ("space",), StepScreen, PauseProbes(), id="the main screen"
+            failing(), ("space",), MainScreen, PauseProbes(), id="the main screen"
         ),
         pytest.param(
-            failing(), ("3", "space"), StepScreen, PauseProbes(), id="any pane of it"
+            failing(), ("3", "space"), MainScreen, PauseProbes(), id="any pane of it"
         ),
         pytest.param(
             failing(), ("enter", "space"), ContainerScreen, PauseProbes(), id="detail"
@@ -66,9 +66,9 @@ async def test_where_space_leads_to(
         assert session.sent == [sent]
 
 
-async def test_escape_leaves_step_mode_and_nothing_goes_on() -> None:
+async def test_escape_leaves_step_mode_and_probes_stay_paused() -> None:
     session = FakeSession(failing())
-    app = an_app(session)
+    app = an_app(session, pause_opens_step=True)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("space")
         session.publish(paused())
@@ -80,12 +80,12 @@ async def test_escape_leaves_step_mode_and_nothing_goes_on() -> None:
         assert session.sent == [PauseProbes()]
 
 
-async def test_who_wants_to_stay_on_the_main_screen_stays_there() -> None:
+async def test_pausing_opens_step_mode_where_that_is_configured() -> None:
     session = FakeSession(failing())
-    app = an_app(session, pause_opens_step=False)
+    app = an_app(session, pause_opens_step=True)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("space")
         await pilot.pause()
 
-        assert isinstance(app.screen, MainScreen)
+        assert isinstance(app.screen, StepScreen)
         assert session.sent == [PauseProbes()]

@@ -60,7 +60,7 @@ class ScreenChoices:
     ascii: bool = False
     no_motion: bool = False
     no_mouse: bool = False
-    pause_opens_step: bool = True
+    pause_opens_step: bool = False
     keymap: Path | Mapping[str, object] | None = None
     read_only: bool = False
     show_secrets: bool = False

@@ -517,7 +517,7 @@ screen_options = _group(
     setting(
         "--pause-opens-step/--no-pause-opens-step",
         section=_SCREEN,
-        default=True,
+        default=False,
         show_default=True,
         help="Pausing on the main screen opens step mode.",
     ),

@@ -21,17 +21,17 @@ class ScreenOptions:
     """How the screen looks and what its keys may do.
 
     `pause_opens_step` lets a pause on the main screen go on to where ticks are stepped.
-    `theme` None leaves Textual's default; `themes` are those of the user. `keymap` has
-    other keys for actions. `zone` None is the zone of this machine. `show_secrets`
-    shows values whose names say that they are secret. `reach` is for commands to try by
-    hand. `sources` names the manifests, `record` the file that everything is written
-    to; both may be empty.
+    `theme` None is what Textual's variable names, else our own for a dark background;
+    `themes` are those of the user. `keymap` has other keys for actions. `zone` None is
+    the zone of this machine. `show_secrets` shows values whose names say that they are
+    secret. `reach` is for commands to try by hand. `sources` names the manifests,
+    `record` the file that everything is written to; both may be empty.
     """
 
     ascii: bool = False
     motion: bool = True
     mouse: bool = True
-    pause_opens_step: bool = True
+    pause_opens_step: bool = False
     theme: str | None = None
     follows_terminal: bool = False
     """Whether `theme` is to be put right once the terminal has told its background."""

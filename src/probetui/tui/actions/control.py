@@ -53,7 +53,7 @@ CONTROL_ACTIONS = (
     Action(
         "time.pause",
         "space",
-        "Pause all probes and show what comes next",
+        "Pause all probes",
         (*_MAIN_AND_STEPS, KeyContext.EVENT_LOG),
         "app.pause",
         on=Target.ALL_PODS,
