@@ -17,7 +17,7 @@ QUESTION = b"\x1b]11;?"
 WHITE = b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
 BLACK = b"\x1b]11;rgb:0000/0000/0000\x1b\\"
 KIND = b"\x1b[?62;22c"
-DRAWN_LIGHT, DRAWN_DARK = b"48;2;224;224;224", b"48;2;18;18;18"
+DRAWN_LIGHT, DRAWN_DARK = b"48;2;230;232;235", b"48;2;14;16;19"
 HELP = b"press to try"
 
 Start = Callable[..., OnTerminal]

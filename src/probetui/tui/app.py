@@ -48,7 +48,7 @@ from probetui.tui.screens.registry import (
 from probetui.tui.services.terminal import BackgroundQueryDriver, TerminalBackpressure
 from probetui.tui.state import StatefulApp, StatefulScreen, UiState, is_allowed
 from probetui.tui.styled_text import STYLE_CLASSES
-from probetui.tui.themes import OWN_THEMES, role_variables, theme_for_background
+from probetui.tui.themes import DARK, OWN_THEMES, role_variables, theme_for_background
 from probetui.tui.view_model import SessionObserver, countdown_step, is_counting
 
 SECONDS_TO_QUIT = 2.0
@@ -116,6 +116,8 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self.set_keymap(options.keymap)
         if options.theme is not None:
             self.theme = options.theme
+        elif "TEXTUAL_THEME" not in os.environ:
+            self.theme = DARK
         # Another driver was chosen by a variable of Textual's.
         if options.follows_terminal and self.driver_class is LinuxDriver:
             self.driver_class = BackgroundQueryDriver

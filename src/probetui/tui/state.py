@@ -31,6 +31,9 @@ from probetui.tui.view_model import ViewModel
 _LONGEST_MESSAGE = 2000
 """Characters of a message that goes by itself."""
 
+_MOST_MESSAGES = 2
+"""At a time, so that they cover no more than as many rows."""
+
 
 @dataclass(slots=True)
 class UiState:
@@ -149,8 +152,15 @@ class StatefulApp(App[None], inherit_bindings=False):
         timeout: float | None = None,
         markup: bool = False,  # noqa: ARG002  # the framework's
     ) -> None:
-        """Show a message for a while; it is made safe and never read as markup."""
+        """Show a message for a while; it is made safe and never read as markup.
+
+        The same message is shown once, and older ones go where there are too many.
+        """
         safe = safe_lines(message[:_LONGEST_MESSAGE])
+        shown = [each for each in self._notifications if each.message != safe]
+        for old in list(self._notifications):
+            if old not in shown[len(shown) - _MOST_MESSAGES + 1 :]:
+                self._unnotify(old, refresh=False)
         super().notify(
             safe, title=title, severity=severity, timeout=timeout, markup=False
         )

@@ -23,9 +23,21 @@ _WIDEST = 2
 """Cells that one character can take."""
 
 CURSOR = "cursor"
+TINTED_CURSORS = {
+    Role.WARNING: "cursor-warning",
+    Role.ERROR: "cursor-error",
+    Role.ACCENT: "cursor-accent",
+}
+"""The same for a row whose state is of one of these roles."""
+
+GAP = "gap"
+"""What lies between two panes."""
+
 STYLE_NAMES = (
     *(role.value for role in Role),
     CURSOR,
+    *TINTED_CURSORS.values(),
+    GAP,
     "underlined",
     "frame",
     "focus",

@@ -11,7 +11,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
 from probetui.suggestions import nearest_hint
-from probetui.tui.services.terminal_background import luminance
+from probetui.tui.services.terminal_background import AS_LIGHT_AS_DARK, luminance
 
 # Blue stands for what is well and orange for what is not, which nearly everybody can
 # tell apart; the hues are those that Okabe and Ito proposed for such eyes.
@@ -55,9 +55,53 @@ BLUE_ORANGE_LIGHT = Theme(
         "role-accent": "#8a3a68",
     },
 )
-OWN_THEMES = (BLUE_ORANGE_DARK, BLUE_ORANGE_LIGHT)
+# What is calm is a quiet green, what counts up is orange, and red is left for kills,
+# exits and back-off. Commands and keys are cyan.
+PROBETUI_DARK = Theme(
+    "probetui-dark",
+    primary="#5cc8dc",
+    secondary="#3a5566",
+    warning="#ffa040",
+    error="#ff6464",
+    success="#82b591",
+    accent="#5cc8dc",
+    foreground="#dadde2",
+    background="#0e1013",
+    surface="#181b20",
+    panel="#23272e",
+    dark=True,
+    variables={
+        "role-success": "#82b591",
+        "role-warning": "#ffa040",
+        "role-error": "#ff6b6b",
+        "role-accent": "#5cc8dc",
+        "role-key": "#5cc8dc",
+    },
+)
+PROBETUI_LIGHT = Theme(
+    "probetui-light",
+    primary="#00758c",
+    secondary="#8fb3bd",
+    warning="#e07000",
+    error="#c8102e",
+    success="#3f7a52",
+    accent="#00758c",
+    foreground="#24282e",
+    background="#e6e8eb",
+    surface="#f7f8f9",
+    panel="#d8dce1",
+    dark=False,
+    variables={
+        "role-success": "#3a6e4b",
+        "role-warning": "#a85200",
+        "role-error": "#b80f2a",
+        "role-accent": "#00657a",
+        "role-key": "#00657a",
+    },
+)
+OWN_THEMES = (PROBETUI_DARK, PROBETUI_LIGHT, BLUE_ORANGE_DARK, BLUE_ORANGE_LIGHT)
 
-DARK, LIGHT = "textual-dark", "textual-light"
+DARK, LIGHT = PROBETUI_DARK.name, PROBETUI_LIGHT.name
 """What is put on where nobody has chosen, by the terminal's background."""
 
 _COLORS = frozenset(
@@ -179,8 +223,11 @@ _SOURCES = {
 ROLES = tuple(f"role-{name}" for name in _SOURCES)
 """Variables that a theme may have of its own."""
 
+TINTS = ("warning", "error", "accent")
+"""Roles that the chosen row, and the card about it, may be tinted by."""
+
 _MUTED_BLEND = 0.6
-_CURSOR_BLEND = 0.25
+_CURSOR_BLEND_DARK, _CURSOR_BLEND_LIGHT = 0.15, 0.1
 _BLEND_STEPS = 10
 
 
@@ -193,20 +240,33 @@ def role_variables(theme: Mapping[str, str]) -> dict[str, str]:
     background = Color.parse(theme["background"])
     if background.ansi is not None:
         own = {f"role-{name}": theme[source] for name, source in _SOURCES.items()}
-        return {**own, "role-muted": "ansi_default", "role-cursor": "ansi_default"}
-    foreground = Color.parse(theme["foreground"])
-    cursor = background.blend(Color.parse(theme["primary"]), _CURSOR_BLEND)
-    others = (Color.parse(theme[name]) for name in ("panel", "surface"))
-    behind = (background, cursor, *others, background + Color.parse(theme["boost"]))
+        default = dict.fromkeys(("role-muted", *_cursor_names()), "ansi_default")
+        return {**own, **default}
+    foreground, surface = (
+        Color.parse(theme["foreground"]),
+        Color.parse(theme["surface"]),
+    )
     wanted = {
         name: Color.parse(theme.get(f"role-{name}", theme[source]))
         for name, source in _SOURCES.items()
     }
     wanted["muted"] = background.blend(foreground, _MUTED_BLEND)
+    hues = (Color.parse(theme["primary"]), *(wanted[name] for name in TINTS))
+    is_light = luminance(*surface.normalized) > AS_LIGHT_AS_DARK
+    blend = _CURSOR_BLEND_LIGHT if is_light else _CURSOR_BLEND_DARK
+    cursors = [surface.blend(hue, blend) for hue in hues]
+    boosted = background + Color.parse(theme["boost"])
+    behind = (background, surface, Color.parse(theme["panel"]), boosted, *cursors)
     readable = {
         f"role-{name}": _readable(color, behind).hex for name, color in wanted.items()
     }
-    return {**readable, "role-cursor": cursor.hex}
+    names = zip(_cursor_names(), (cursor.hex for cursor in cursors), strict=True)
+    return {**readable, **dict(names)}
+
+
+def _cursor_names() -> tuple[str, ...]:
+    """Return the variables for the background of a chosen row: calm, then tinted."""
+    return ("role-cursor", *(f"role-cursor-{name}" for name in TINTS))
 
 
 def contrast(one: Color, other: Color) -> float:

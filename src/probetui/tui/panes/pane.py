@@ -1,4 +1,4 @@
-"""A framed pane that renders only the visible part of its content."""
+"""A pane with a title that renders only the visible part of its content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from probetui.tui.actions.table import bindings
 from probetui.tui.messages import CopyRequested
 from probetui.tui.panes.line_widget import LineWidget
 from probetui.tui.state import is_allowed
-from probetui.tui.styled_text import StyledLine, cells, fit, styled_line, text_of
+from probetui.tui.styled_text import GAP, StyledLine, cells, fit, styled_line, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,21 @@ LIGHT = Frame("╭", "╮", "╰", "╯", "─", "│", "█")
 HEAVY = Frame("┏", "┓", "┗", "┛", "━", "┃", "█")
 ASCII_LIGHT = Frame("+", "+", "+", "+", "-", "|", "#")
 ASCII_HEAVY = Frame("#", "#", "#", "#", "=", "#", "@")
+SURFACE = Frame(" ", " ", " ", " ", " ", " ", "█")
+ASCII_SURFACE = Frame(" ", " ", " ", " ", " ", " ", "#")
 
 
-def frame(*, is_focused: bool, is_ascii: bool) -> Frame:
-    """Return the frame of a pane; the focused one is heavier, not only brighter."""
-    if is_ascii:
-        return ASCII_HEAVY if is_focused else ASCII_LIGHT
-    return HEAVY if is_focused else LIGHT
+def frame(*, is_focused: bool, is_ascii: bool, has_surface: bool = True) -> Frame:
+    """Return the frame of a pane.
+
+    Only the focused one has lines: the others are told apart by their background, or
+    by lighter lines where the terminal's own colours leave no choice of it.
+    """
+    if is_focused:
+        return ASCII_HEAVY if is_ascii else HEAVY
+    if has_surface:
+        return ASCII_SURFACE if is_ascii else SURFACE
+    return ASCII_LIGHT if is_ascii else LIGHT
 
 
 _LOWEST_WITH_A_FRAME = 3
@@ -53,8 +61,9 @@ _WHEEL_LINES = 3
 
 
 class Pane(LineWidget, can_focus=True):
-    """A rectangle with a title; heavier while it has the focus.
+    """A rectangle with a title, and with a frame while it has the focus.
 
+    Without the focus the cells of the frame are margins: nothing moves when it comes.
     Subclasses say what is in it. Without room for a frame it is one line; `is_bare`
     leaves the frame away on very small screens.
     """
@@ -150,9 +159,9 @@ class Pane(LineWidget, can_focus=True):
     def content(self) -> Sequence[StyledLine]:
         if self.is_bare:
             return self._inner()
+        drawn = self._frame()
         if self.size.height < _LOWEST_WITH_A_FRAME:
-            return [self._edge(frame(is_focused=False, is_ascii=self.is_ascii))]
-        drawn = frame(is_focused=self.has_focus, is_ascii=self.is_ascii)
+            return [self._edge(drawn)]
         look = "focus" if self.has_focus else "frame"
         thumb = self._thumb()
         lines = [self._edge(drawn)]
@@ -212,6 +221,14 @@ class Pane(LineWidget, can_focus=True):
         whole: list[StyledLine] = [*lines, *blank, *below]
         return [fit(shown, width, ellipsis=self.ellipsis) for shown in whole[:height]]
 
+    def _frame(self) -> Frame:
+        is_low = self.size.height < _LOWEST_WITH_A_FRAME
+        return frame(
+            is_focused=self.has_focus and not is_low,
+            is_ascii=self.is_ascii,
+            has_surface=not self.app.native_ansi_color,
+        )
+
     def _edge(self, drawn: Frame) -> StyledLine:
         look = "focus" if self.has_focus else "frame"
         width, badge = self.size.width, styled_line(self.badge())
@@ -230,11 +247,12 @@ class Pane(LineWidget, can_focus=True):
         )
 
     def _lower_edge(self, drawn: Frame) -> StyledLine:
-        look = "focus" if self.has_focus else "frame"
+        look = "focus" if self.has_focus else f"frame {GAP}"
         pill = self.pill()
         text = f" {words_of(pill)} " if pill else ""
         line = drawn.horizontal * max(self.size.width - 2 - len(text), 0)
-        middle = ((" ", look), *styled_line(pill), (" ", look)) if pill else ()
+        also = "" if self.has_focus else GAP
+        middle = ((" ", look), *styled_line(pill, also), (" ", look)) if pill else ()
         return (
             (f"{drawn.bottom_left}{line}", look),
             *middle,

@@ -28,7 +28,7 @@ _CHANNELS = re.compile(
 )
 _MOST_PAUSES = 10
 
-_AS_LIGHT_AS_DARK = 0.179
+AS_LIGHT_AS_DARK = 0.179
 """The luminance on which black and white can be read equally well."""
 
 _LIGHT_COLORS = {"7", *map(str, range(9, 16))}
@@ -46,7 +46,7 @@ class TerminalBackground:
     @property
     def is_light(self) -> bool:
         """Whether dark text is easier to read on it than light text."""
-        return luminance(self.red, self.green, self.blue) > _AS_LIGHT_AS_DARK
+        return luminance(self.red, self.green, self.blue) > AS_LIGHT_AS_DARK
 
     def __str__(self) -> str:
         channels = (self.red, self.green, self.blue)
