@@ -24,10 +24,8 @@ Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
 @pytest.mark.parametrize(
     "size",
     [
-        pytest.param((50, 12), id="50x12"),
         pytest.param((80, 24), id="80x24"),
         pytest.param((120, 40), id="120x40"),
-        pytest.param((200, 50), id="200x50"),
     ],
 )
 def test_steps(picture: Compare, size: tuple[int, int]) -> None:

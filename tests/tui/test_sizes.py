@@ -1,0 +1,212 @@
+"""Every screen at every size: it fits, and it says what it is for (UX-40, UX-41).
+
+Whole pictures guard looks, at one size or two. What a screen has to say stands here,
+by values and names that no change of wording touches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import pytest
+from textual.app import App
+from textual.widget import Widget
+
+from probetui.tui.app import ProbetuiApp
+from probetui.tui.host_services import HostServices
+from tests.tui.app_harness import an_app, screen_lines, screen_text
+from tests.tui.debugging_snapshots import stopped
+from tests.tui.history_scenes import steady, stopping, waiting
+from tests.tui.reading_scenes import logs, restarted
+from tests.tui.scenes import SCENES, failing
+
+TINY = (50, 12)
+SIZES = (TINY, (80, 24), (120, 40), (200, 50))
+
+
+class View(NamedTuple):
+    """A screen, the keys that lead to it, and what it says.
+
+    `says` is seen at every size, `says_framed` wherever panes have frames.
+    """
+
+    make_app: Callable[[], ProbetuiApp]
+    keys: Sequence[str]
+    says: Sequence[str]
+    says_framed: Sequence[str] = ()
+
+
+def a_state(scene: str, *says: str, framed: Sequence[str] = ()) -> View:
+    """Return the main screen of a scene."""
+    return View(lambda: an_app(SCENES[scene]()), (), says, framed)
+
+
+def of_failing(keys: Sequence[str], *says: str, framed: Sequence[str] = ()) -> View:
+    """Return what keys open on two failures of three."""
+    return View(lambda: an_app(failing()), keys, says, framed)
+
+
+def a_page(keys: Sequence[str], *says: str, framed: Sequence[str] = ()) -> View:
+    """Return a screen that is read."""
+
+    def make_app() -> ProbetuiApp:
+        return an_app(restarted(), host=HostServices(logs=logs()))
+
+    return View(make_app, keys, says, framed)
+
+
+STATES = {
+    "running": a_state("running", "demo/liveness", "✓", framed=("41s", "3.1s")),
+    "failing": a_state(
+        "failing", "2/3", "4/30", "1/2", "71s", framed=("CrashLoopBackOff", "3.1s")
+    ),
+    "on_hold": a_state("on_hold", "23s", framed=("hold", "30s")),
+    "back_off": a_state("back_off", "23s", framed=("40s", "hold")),
+    "gated": a_state("gated", "4/30", "1/2", framed=("gated", "12s")),
+    "delay": a_state("delay", "delay", "3s", framed=("DELAY",)),
+    "errored": a_state("errored", "error", framed=("!", "file not found")),
+    "paused": a_state("paused", "PAUSED", "2/3"),
+    "in_flight": a_state("in_flight", "2/3", framed=("IN FLIGHT",)),
+    "runtime_lost": a_state("runtime_lost", "docker", "8s"),
+    "pulling": a_state("pulling", "40%", framed=("busybox:1.27.2",)),
+    "deleting": a_state("deleting", "30s", framed=("SIGTERM",)),
+    "empty": a_state("empty", "No pods"),
+}
+
+OTHERS = {
+    "help": of_failing(["question_mark"], "esc", "pgup", framed=("tab",)),
+    "command line": of_failing(["colon", *"re"], ":re", ":restart"),
+    "copy menu": of_failing(["C"], "demo/liveness", "YAML", "JSON"),
+    "question": of_failing(["ctrl+d"], "demo", "y", "n", "esc"),
+    "result menu": of_failing(["i"], "1", "5", "success", "failure"),
+    "break menu": of_failing(["x"], "SIGTERM", "SIGKILL", framed=("[ ]",)),
+    "timing": of_failing(["e"], "periodSeconds", "timeoutSeconds", "failureThreshold"),
+    "queue": View(
+        lambda: an_app(stopped()),
+        ["Q"],
+        ("before a kill", "+0.8s", "shop/cache"),
+    ),
+    "events": a_page(["v", "k", "k"], "Unhealthy", "BackOff", "shop/worker"),
+    "help of the events": a_page(["v", "question_mark"], "events", "esc"),
+    "end of describe": a_page(["d", "G"], "Unhealthy", "Events:"),
+    "logs": a_page(["l"], "request 37 took 12ms", framed=("request 20 took 12ms",)),
+    "describe": a_page(["d"], "Namespace:", "10.0.0.2"),
+    "yaml": a_page(["y"], "apiVersion: v1", "uid: uid-demo", framed=("containers:",)),
+    "container": View(
+        lambda: an_app(steady()),
+        ["enter"],
+        ("08:20:25", "2/3", "30s"),
+        ("exit 137", "cat /tmp/healthy", "can't open"),
+    ),
+    "container that is being stopped": View(
+        lambda: an_app(stopping()),
+        ["enter"],
+        ("08:21:10", "08:21:40", "23s"),
+        ("exit 137", "SIGKILL"),
+    ),
+    "container in back-off": View(
+        lambda: an_app(waiting()), ["enter"], ("20s", "08:21:11"), ("exit 1",)
+    ),
+    "why": View(
+        lambda: an_app(steady()), ["w"], ("08:21:05.1", "exit 1", "34ms"), ("#23",)
+    ),
+    "why it is being stopped": View(
+        lambda: an_app(stopping()), ["w"], ("#25", "#24", "08:21:10.1"), ("3 of 3",)
+    ),
+    "why it waits": View(
+        lambda: an_app(waiting()), ["w"], ("#24", "exit 137"), ("20s",)
+    ),
+    "older tick": View(
+        lambda: an_app(steady()), ["enter", *["left"] * 9], ("#14", "08:20:20")
+    ),
+    "output": View(
+        lambda: an_app(steady()),
+        ["enter", "enter"],
+        ("exit 1", "34ms", "cat: can't open"),
+        ("#23",),
+    ),
+    **{
+        f"container: {scene}": View(
+            lambda scene=scene: an_app(SCENES[scene]()), ["enter"], says, framed
+        )
+        for scene, says, framed in (
+            ("gated", ("12s",), ("shop/proxy", "DELAY")),
+            ("delay", ("3.0s",), ("DELAY",)),
+            ("errored", ("!!!!", "cat"), ("executable file not found",)),
+            ("paused", ("PAUSED", "2/3"), ()),
+            ("in_flight", ("2/3",), ("IN FLIGHT",)),
+            ("pulling", ("no tick",), ("2.0s", "cat /tmp/healthy")),
+        )
+    },
+}
+
+
+def layout_problems(app: App[None]) -> list[str]:
+    """Say which lines and widgets do not fit the terminal, or cover each other."""
+    width, height = app.size
+    problems = [
+        f"line {number} is not {width} cells wide"
+        for number, strip in enumerate(app.screen._compositor.render_strips())
+        if strip.cell_length != width
+    ]
+    if len(screen_lines(app)) != height:
+        problems.append(f"there are not {height} lines")
+    drawn = [
+        widget
+        for widget in app.screen.walk_children(Widget)
+        if widget.visible and widget.can_focus and widget.region
+    ]
+    problems += [
+        f"{widget} at {widget.region} is not within the terminal"
+        for widget in drawn
+        if not app.screen.region.contains_region(widget.region)
+    ]
+    problems += [
+        f"{one} covers {other}"
+        for one, other in combinations(drawn, 2)
+        if one not in other.ancestors
+        and other not in one.ancestors
+        and one.region.overlaps(other.region)
+    ]
+    return problems
+
+
+async def problems_at(view: View, size: tuple[int, int]) -> tuple[str, list[str]]:
+    """Return what a screen shows at a size, and what is wrong with it."""
+    app = view.make_app()
+    async with app.run_test(size=size) as pilot:
+        await pilot.press(*view.keys)
+        await pilot.pause()
+        text = screen_text(app)
+        said = (*view.says, *(view.says_framed if size != TINY else ()))
+        missing = [f"{words!r} is not seen" for words in said if words not in text]
+        return text, [*layout_problems(app), *missing]
+
+
+@pytest.mark.parametrize("name", [*STATES, *OTHERS])
+async def test_a_screen_fits_every_size_and_says_what_it_is_for(name: str) -> None:
+    view = (STATES | OTHERS)[name]
+    problems = {}
+    for size in SIZES:
+        text, found = await problems_at(view, size)
+        if found:
+            problems[size] = "\n".join([*found, text])
+
+    assert not problems, "\n\n".join(f"{at}: {text}" for at, text in problems.items())
+
+
+@pytest.mark.parametrize("is_read_only", [False, True])
+async def test_keys_that_act_are_offered_unless_the_screen_is_read_only(
+    *, is_read_only: bool
+) -> None:
+    app = an_app(failing(), read_only=is_read_only)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        header, *_, offered = screen_lines(app)
+
+    acting = ("inject", "restart", "mute")
+    assert [word in offered for word in acting] == [not is_read_only] * len(acting)
+    assert "why" in offered
+    assert ("READ-ONLY" in header) is is_read_only
