@@ -461,6 +461,13 @@ class FakeRuntime:
         await self._sleep(container, now + timedelta(seconds=grace_period_seconds))
         self.engine.end(container, SIGKILL_EXIT_CODE)
 
+    async def container_status(
+        self, container_id: ContainerID
+    ) -> RuntimeContainerStatus | None:
+        await self._ask()
+        container = self.engine.containers.get(container_id)
+        return None if container is None else container.status()
+
     def _ask_to_end(self, container: FakeContainer) -> None:
         run, exit_code = container.run, container.run.on_sigterm
         if exit_code is not None and not container.is_frozen:

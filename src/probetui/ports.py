@@ -141,6 +141,11 @@ class Runtime(Protocol):
         it is. Of several calls, the one whose time is up first kills.
         """
 
+    async def container_status(
+        self, container_id: ContainerID
+    ) -> RuntimeContainerStatus | None:
+        """Return a container as a relist begun now would have it, None if gone."""
+
     async def remove_container(self, container_id: ContainerID) -> None:
         """Remove a container; one that runs is killed first."""
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -18,6 +19,7 @@ from probetui.k8s.runtime import (
     ContainerID,
     Listeners,
     ListenerScope,
+    RuntimeContainerStatus,
     RuntimeState,
     SandboxStatus,
     SocketAddress,
@@ -133,14 +135,19 @@ class Bench:
     """An executor in front of a fake engine; `facts` are what it reported."""
 
     def __init__(
-        self, *, prober: Any = None, hook: HookResult | None = None, **ports: Any
+        self,
+        *,
+        prober: Any = None,
+        hook: HookResult | None = None,
+        make_runtime: Callable[[FakeEngine], FakeRuntime] = FakeRuntime,
+        **ports: Any,
     ) -> None:
         self.clock = FakeClock()
         self.engine = FakeEngine(self.clock)
         self.prober = FakeProber(self.clock)
         self.facts: list[Fact] = []
         self.executor = Executor(
-            FakeRuntime(self.engine),
+            make_runtime(self.engine),
             prober or self.prober,
             FakeHooks(hook or HookResult()),
             self.clock,
@@ -220,6 +227,34 @@ class TestOperations:
         await bench.do(StopContainer(container_id, "app", 7))
 
         assert bench.clock.now() == at(7)
+
+    async def test_a_stop_ends_in_how_the_container_ended(self) -> None:
+        bench = Bench()
+        container_id = await bench.start()
+
+        finished = await bench.do(StopContainer(container_id, "app", 30))
+
+        ended = finished.value
+        assert isinstance(ended, RuntimeContainerStatus)
+        assert ended.container_id == container_id
+        assert ended.state is RuntimeState.EXITED
+
+    async def test_a_stop_succeeds_although_its_end_cannot_be_read(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Silent(FakeRuntime):
+            async def container_status(
+                self, container_id: ContainerID
+            ) -> RuntimeContainerStatus | None:
+                raise ContainerRuntimeError("the daemon is gone")
+
+        bench = Bench(make_runtime=Silent)
+        container_id = await bench.start()
+
+        finished = await bench.do(StopContainer(container_id, "app", 30))
+
+        assert (finished.value, finished.error) == (None, None)
+        assert "the daemon is gone" in caplog.text
 
     async def test_an_image_is_looked_for(self) -> None:
         bench = Bench()

@@ -14,9 +14,15 @@ from probetui.k8s.runtime import RuntimeState
 from probetui.k8s.status import PodPhase, Terminated, Waiting
 from probetui.kubelet.effects import RemoveContainer
 from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    EventEntry,
     ExitCause,
+    JournalEntry,
     LifecycleStep,
     PodGoneEntry,
+    StateEntry,
+    StateField,
     UserEntry,
 )
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
@@ -304,7 +310,7 @@ class TestInitContainers:
         app, side_ended = (
             stage.lives(LifecycleStep.EXITED, name)[0] for name in ("app", "side")
         )
-        assert app.at < side_ended.at
+        assert app.sequence < side_ended.sequence
         assert stage.snapshot.pods[0].status.phase is PodPhase.SUCCEEDED
 
 
@@ -409,3 +415,67 @@ class TestGarbage:
 
         assert refusals == []
         assert len(stage.in_world()[0].containers) == 2
+
+
+class TestOrder:
+    def test_a_kill_is_told_in_the_order_of_cause_and_effect(self) -> None:
+        stage = slow_to_die()
+
+        stage.run_until(20)
+
+        told = [words for entry in stage.journal if (words := in_short(entry))]
+        first = told.index("Unhealthy")
+        assert told[first : first + 10] == [
+            "Unhealthy",
+            "result Failure",
+            "hold on",
+            "Killing",
+            "stopping",
+            "exited",
+            "backoff",
+            "Pulled",
+            "Created",
+            "created",
+        ]
+
+    def test_an_exit_has_the_instant_at_which_the_kill_returned(self) -> None:
+        stage = slow_to_die()
+
+        stage.run_until(20)
+
+        (kill, *_), (end, *_) = (
+            stage.lives(step) for step in (LifecycleStep.STOPPING, LifecycleStep.EXITED)
+        )
+        assert seconds(end.at) == seconds(kill.at) + 3
+        (start, *_) = stage.lives(LifecycleStep.STARTED)[1:]
+        assert (end.sequence, end.at) <= (start.sequence, start.at)
+        assert (end.exit_code, end.by) == (137, ExitCause.LIVENESS)
+
+    def test_an_exit_is_told_once(self) -> None:
+        stage = Stage(a_pod(failing(failure_threshold=1)), probing=FAILING)
+
+        stage.run_until(300)
+
+        ends = [end.container_id for end in stage.lives(LifecycleStep.EXITED)]
+        assert len(ends) == len(set(ends)) > 1
+
+
+def slow_to_die() -> Stage:
+    """Return a container that fails at once and has to be killed after 3 s."""
+    pod = a_pod(failing(failure_threshold=1), termination_grace_period_seconds=3)
+    ignores = InstanceBehavior(stops_after=None)
+    return Stage(pod, lives={"app": (ignores,)}, probing=FAILING)
+
+
+def in_short(entry: JournalEntry) -> str:
+    match entry:
+        case EventEntry(event=event):
+            return event.reason
+        case StateEntry(what=StateField.RESULT | StateField.HOLD):
+            return f"{entry.what} {entry.after}"
+        case ContainerEntry(what=what):
+            return str(what)
+        case BackoffEntry():
+            return "backoff"
+        case _:
+            return ""

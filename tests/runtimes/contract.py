@@ -331,6 +331,28 @@ class StopContract:
         assert (status.state, status.exit_code) == (RuntimeState.EXITED, 137)
         assert timedelta(seconds=1) <= took < timedelta(seconds=1) + SLACK
 
+    async def test_how_a_container_ended_is_known_as_soon_as_its_stop_returns(
+        self, bench: Bench
+    ) -> None:
+        container_id = await bench.run_ready(STUBBORN)
+
+        await bench.runtime.stop_container(container_id, 1)
+        status = await bench.runtime.container_status(container_id)
+
+        assert status is not None
+        assert (status.state, status.exit_code) == (RuntimeState.EXITED, 137)
+        assert status.finished_at is not None
+        assert status == await bench.status(container_id)
+
+    async def test_the_status_of_a_container_that_is_gone_is_none(
+        self, bench: Bench
+    ) -> None:
+        container_id = await bench.run_ready(STUBBORN)
+
+        await bench.runtime.remove_container(container_id)
+
+        assert await bench.runtime.container_status(container_id) is None
+
     async def test_a_program_without_a_handler_is_not_ended_by_the_stop_signal(
         self, bench: Bench
     ) -> None:

@@ -12,7 +12,7 @@ from probetui.errors import (
     ImageNotFoundError,
     IncompleteRemovalError,
 )
-from probetui.k8s.runtime import ContainerID
+from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus
 from probetui.kubelet.effects import (
     CreateContainer,
     Effect,
@@ -233,9 +233,24 @@ class Executor:
                 await runtime.start_container(container_id)
             case StopContainer(container_id, _, grace_period_seconds):
                 await runtime.stop_container(container_id, grace_period_seconds)
+                return await self._status_of_stopped(container_id)
             case RemoveContainer(container_id):
                 await runtime.remove_container(container_id)
         return None
+
+    async def _status_of_stopped(
+        self, container_id: ContainerID
+    ) -> RuntimeContainerStatus | None:
+        """Return how a container ended that has just been stopped.
+
+        It has been stopped whether or not its status can be read: if not, the next
+        relist tells how it ended.
+        """
+        try:
+            return await self._runtime.container_status(container_id)
+        except ContainerRuntimeError as error:
+            log.warning("status of %s after its stop: %s", container_id, error)
+            return None
 
 
 def _name(effect: Effect) -> str:

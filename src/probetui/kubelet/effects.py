@@ -134,7 +134,11 @@ class StartContainer:
 
 @dataclass(frozen=True, slots=True)
 class StopContainer:
-    """Send the stop signal, then kill after the grace period (seconds)."""
+    """Send the stop signal, then kill after the grace period (seconds).
+
+    The value is the container's `RuntimeContainerStatus` once it has ended, None where
+    the runtime no longer knows it.
+    """
 
     container_id: ContainerID
     container_name: str

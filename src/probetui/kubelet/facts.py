@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from probetui.k8s.runtime import ContainerID, RuntimePodStatus, SandboxStatus
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    SandboxStatus,
+)
 from probetui.kubelet.effects import PulledImage
 from probetui.kubelet.outcome import ProbeOutcome
 
@@ -18,7 +23,15 @@ class ProbeFinished:
     outcome: ProbeOutcome
 
 
-OperationValue = ContainerID | SandboxStatus | PulledImage | str | bool | None
+OperationValue = (
+    ContainerID
+    | SandboxStatus
+    | RuntimeContainerStatus
+    | PulledImage
+    | str
+    | bool
+    | None
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ from probetui.k8s.probe import (
     SleepAction,
     TCPSocketAction,
 )
-from probetui.k8s.runtime import SandboxStatus
+from probetui.k8s.runtime import RuntimeContainerStatus, SandboxStatus
 from probetui.k8s.volume import (
     ConfigMap,
     ConfigMapFiles,
@@ -123,6 +123,7 @@ KIND_NAMES: Mapping[type, str] = {
     ResumeProbes: "ResumeProbes",
     RunToChange: "RunToChange",
     RuntimeChanged: "RuntimeChanged",
+    RuntimeContainerStatus: "RuntimeContainerStatus",
     SandboxStatus: "SandboxStatus",
     Secret: "Secret",
     SecretEnvSource: "SecretEnvSource",

@@ -25,6 +25,7 @@ from probetui.kubelet.journal import (
     StateEntry,
     StateField,
     TickAction,
+    TickEntry,
     Trigger,
 )
 from probetui.kubelet.outcome import ProbeResult, Result
@@ -265,14 +266,20 @@ class TestTicks:
         assert tick.gates[-1].name == "initial delay"
         assert tick.action is TickAction.NONE
 
-    def test_events_follow_their_tick(self) -> None:
-        bench = Bench(with_probe(LIVENESS))
+    def test_events_follow_their_tick_and_effects_follow_events(self) -> None:
+        bench = Bench(with_probe(LIVENESS, failure_threshold=1))
         bench.run(0)
 
         bench.answer(FAILS, output="not well")
 
-        event = bench.entries[-1]
+        tick, event, result, hold = bench.entries
+        assert isinstance(tick, TickEntry)
         assert isinstance(event, EventEntry)
+        assert isinstance(result, StateEntry)
+        assert isinstance(hold, StateEntry)
+        assert (result.what, result.after) == (StateField.RESULT, "Failure")
+        assert (hold.what, hold.after) == (StateField.HOLD, "on")
+        assert [entry.sequence for entry in bench.entries] == [1, 2, 3, 4]
         assert event.tick is bench.ticks()[0]
         assert event.event.message == "Liveness probe failed: not well"
         assert event.event.field_path == "spec.containers{app}"
@@ -294,7 +301,8 @@ class TestTicks:
         (tick,) = bench.ticks()
         assert (tick.result, tick.action) == (None, TickAction.DISCARDED)
         assert (tick.run, tick.threshold) == (0, 1)
-        assert bench.entries[-1].event.message == "Liveness probe errored: no such file"
+        (event,) = (entry for entry in bench.entries if isinstance(entry, EventEntry))
+        assert event.event.message == "Liveness probe errored: no such file"
         assert bench.manager.results[LIVENESS].get(APP) is Result.SUCCESS
 
     def test_what_became_of_ticks_is_counted(self) -> None:

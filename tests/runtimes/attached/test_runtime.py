@@ -169,6 +169,22 @@ async def test_acting_a_container_is_stopped_and_started_again(
     assert started.containers[0].restart_count == 1
 
 
+async def test_how_an_instance_ended_is_known_as_soon_as_its_stop_returns(
+    unmanaged: FakeUnmanaged,
+) -> None:
+    runtime = attached(unmanaged, acts=True)
+    await runtime.relist()
+
+    await runtime.stop_container(WEB, 3)
+    ended = await runtime.container_status(WEB)
+
+    assert ended is not None
+    assert ended.state is RuntimeState.EXITED
+    (pod,) = await runtime.relist()
+    assert ended in pod.containers
+    assert await runtime.container_status(ContainerID("fake://nobody")) is None
+
+
 async def test_a_life_that_is_over_is_not_stopped_in_place_of_the_next(
     unmanaged: FakeUnmanaged,
 ) -> None:

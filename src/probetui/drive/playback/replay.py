@@ -42,6 +42,8 @@ _MOST_KEPT = 128
 _NOT_OURS = frozenset({"v", "pod", "namespace", "object", "folded", "dropped"})
 """Fields of records that do not come from the engine."""
 
+_SEQUENCE = "seq"
+
 
 class _UnexpectedAnswerError(Exception):  # it is no error of the program
     """The recording has an answer to an effect that the engine did not ask for."""
@@ -323,20 +325,45 @@ class ReplaySource:
             self._wants_checkpoint_at = position + self._apart
 
     def _compare(self, entries: Sequence[JournalEntry], first: int) -> None:
-        for number, entry in enumerate(entries, first):
-            if number >= self._recording.entries:
-                return
-            said = encode_entry(entry, self._context)
+        """Note the first entry of a turn that differs from the recorded one.
+
+        The order within a turn is not compared: earlier versions wrote what a tick
+        changed before the tick's event.
+        """
+        said = [encode_entry(entry, self._context) for entry in entries]
+        numbers = range(first, min(first + len(said), self._recording.entries))
+        for number, entry, record in zip(numbers, entries, said, strict=False):
             try:
-                field = _first_difference(self._recording.entry(number), said)
+                field = _first_difference(self._recording.entry(number), record)
             except DamageError as error:
                 field = f"which cannot be read: {error}"
-            if field:
+            if not field:
+                continue
+            if not self._is_in_another_order(numbers, said):
                 clock = _clock(entry.at - self._context.started_at)
                 self._differs = (
                     f"replay differs from {clock} on: entry {number + 1}, {field}"
                 )
-                return
+            return
+
+    def _is_in_another_order(
+        self, numbers: range, said: Sequence[Mapping[str, Any]]
+    ) -> bool:
+        """Return whether a turn's recorded entries differ in nothing but order."""
+        left = list(said)
+        for number in numbers:
+            try:
+                recorded = self._recording.entry(number)
+            except DamageError:
+                return False
+            in_its_place = {_SEQUENCE: recorded.get(_SEQUENCE)}
+            for record in left:
+                if not _first_difference(recorded, {**record, **in_its_place}):
+                    left.remove(record)
+                    break
+            else:
+                return False
+        return True
 
 
 class _JournalPrefix(Sequence[JournalEntry]):

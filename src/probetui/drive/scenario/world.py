@@ -197,11 +197,13 @@ class World:
             return now + manner.takes, OperationFinished(
                 operation_id, error=refused or missing, not_found=not refused
             )
-        done_at = now
         if isinstance(operation, StopContainer):
-            done_at = self._stop(operation, now)
+            stopped = self._stop(operation, now)
+            done_at = now if stopped is None else stopped.finished_at or now
+            finished = OperationFinished(operation_id, stopped)
+            return max(done_at, now) + manner.takes, finished
         value = self._change(pod_uid, operation, now)
-        return done_at + manner.takes, OperationFinished(operation_id, value)
+        return now + manner.takes, OperationFinished(operation_id, value)
 
     def _find_missing(self, pod_uid: str, operation: Operation) -> str:
         """Return why an operation fails because something is missing; else empty.
@@ -353,19 +355,22 @@ class World:
         return container_id
 
     def _start(self, container_id: ContainerID, now: datetime) -> None:
-        self._set(container_id, state=RuntimeState.RUNNING, started_at=now)
+        created = self._container(container_id)
+        self._set(replace(created, state=RuntimeState.RUNNING, started_at=now))
         life = self._life(container_id)
         if life.lasts is not None:
             self._ends[container_id] = (now + life.lasts, life.exit_code)
 
-    def _stop(self, operation: StopContainer, now: datetime) -> datetime:
-        """Stop a container, and return the instant of its end."""
+    def _stop(
+        self, operation: StopContainer, now: datetime
+    ) -> RuntimeContainerStatus | None:
+        """Stop a container and return it as it will have ended; None if it is gone."""
         container_id = operation.container_id
         if container_id not in self._pod_of:
-            return now
+            return None
         container = self._container(container_id)
         if container.state is not RuntimeState.RUNNING:
-            return now
+            return container
         life = self._life(container_id)
         stops_after = None if container_id in self._frozen else life.stops_after
         grace = timedelta(seconds=operation.grace_period_seconds)
@@ -375,9 +380,9 @@ class World:
             end, exit_code = now + stops_after, life.stop_code
         by_itself = self._ends.get(container_id)
         if by_itself is not None and by_itself[0] < end:
-            return max(by_itself[0], now)
+            return _ended(container, *by_itself)
         self._ends[container_id] = (end, exit_code)
-        return end
+        return _ended(container, end, exit_code)
 
     def _inject_fault(
         self,
@@ -415,13 +420,7 @@ class World:
     def _end(self, container_id: ContainerID, at: datetime, exit_code: int) -> None:
         del self._ends[container_id]
         self._frozen.discard(container_id)
-        self._set(
-            container_id,
-            state=RuntimeState.EXITED,
-            finished_at=at,
-            exit_code=exit_code,
-            reason="Completed" if exit_code == 0 else "Error",
-        )
+        self._set(_ended(self._container(container_id), at, exit_code))
 
     def _remove(self, container_id: ContainerID) -> None:
         pod_uid = self._pod_of.pop(container_id, None)
@@ -455,12 +454,10 @@ class World:
             if container.container_id == container_id
         )
 
-    def _set(self, container_id: ContainerID, **fields: object) -> None:
-        pod = self._pods[self._pod_of[container_id]]
+    def _set(self, changed: RuntimeContainerStatus) -> None:
+        pod = self._pods[self._pod_of[changed.container_id]]
         pod.containers = [
-            replace(container, **fields)  # type: ignore[arg-type]  # names of its fields
-            if container.container_id == container_id
-            else container
+            changed if container.container_id == changed.container_id else container
             for container in pod.containers
         ]
         pod.seen = None
@@ -469,6 +466,18 @@ class World:
         """Return an ID like a runtime's, of which people see the first twelve."""
         self._last_id += 1
         return sha256(f"{what} {self._last_id}".encode()).hexdigest()
+
+
+def _ended(
+    container: RuntimeContainerStatus, at: datetime, exit_code: int
+) -> RuntimeContainerStatus:
+    return replace(
+        container,
+        state=RuntimeState.EXITED,
+        finished_at=at,
+        exit_code=exit_code,
+        reason="Completed" if exit_code == 0 else "Error",
+    )
 
 
 def _seen(pod: _Pod, now: datetime) -> RuntimePodStatus:

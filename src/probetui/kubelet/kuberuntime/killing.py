@@ -159,6 +159,9 @@ class Killer:
                 seconds -= (turn.at - now) // ONE_SECOND
         seconds = max(seconds, self._minimum_seconds)
         stopped = yield StopContainer(kill.instance.container_id, name, seconds)
+        if isinstance(stopped.value, RuntimeContainerStatus):
+            # Before whatever comes next: a relist would tell of it after the restart.
+            self._lifecycle.journal_exits(pod.uid, (stopped.value,), stopped.at)
         if order is not None:
             order.mark_stopped(name)
         return None if stopped.not_found else stopped.error

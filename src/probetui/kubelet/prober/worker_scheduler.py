@@ -28,7 +28,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.hooks import ProbeHooks
-from probetui.kubelet.prober.prober import JudgedOutcome, judge_outcome
+from probetui.kubelet.prober.prober import WELL, JudgedOutcome, judge_outcome
 from probetui.kubelet.prober.results_manager import ResultsManager
 from probetui.kubelet.prober.worker import ProbeNow, RecordedResult, Worker
 from probetui.kubelet.prober.worker_loop import InFlight, Stop, WorkerLoop
@@ -384,17 +384,8 @@ class WorkerScheduler:
             flight.delay,
             flight.held,
         )
-        self._write(loop, entry)
+        self._write(loop, entry, judged)
         loop.last_run = entry
-        if judged.reason is not None:
-            self._turn.warning(
-                worker.pod,
-                judged.reason,
-                judged.message or "",
-                now,
-                key.container_name,
-                tick=entry,
-            )
         self._continue_loop(loop, now)
 
     def _continue_loop(self, loop: WorkerLoop, now: datetime) -> None:
@@ -415,10 +406,22 @@ class WorkerScheduler:
 
     # -- the journal
 
-    def _write(self, loop: WorkerLoop, entry: TickEntry) -> None:
+    def _write(
+        self, loop: WorkerLoop, entry: TickEntry, judged: JudgedOutcome = WELL
+    ) -> None:
+        """Write a tick, its event, and what it changed: effects behind their causes."""
         self._turn.write(entry)
         loop.history.append(entry)
         self.changed_pods.add(entry.key.pod_uid)
+        if judged.reason is not None:
+            self._turn.warning(
+                loop.worker.pod,
+                judged.reason,
+                judged.message or "",
+                entry.at,
+                entry.key.container_name,
+                tick=entry,
+            )
         if entry.new_container or entry.stored_before is not entry.stored_after:
             before = "" if entry.new_container else str(entry.stored_before)
             self._write_state(entry, StateField.RESULT, before, str(entry.stored_after))

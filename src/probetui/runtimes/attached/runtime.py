@@ -223,6 +223,20 @@ class AttachedRuntime:
                     watched.tracker.current, grace_period_seconds
                 )
 
+    async def container_status(
+        self, container_id: ContainerID
+    ) -> RuntimeContainerStatus | None:
+        """Return an instance of a matched container, None if it is not known."""
+        for watched in self._watched:
+            tracker = watched.tracker
+            if tracker.is_current_instance(container_id):
+                found = await self._unmanaged.inspect(tracker.current)
+                tracker.update(None if found is None else found.status)
+            for instance in tracker.instances:
+                if instance.container_id == container_id:
+                    return instance
+        return None
+
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
         """Inject a fault into a container, if allowed."""
         for watched in self._watched:

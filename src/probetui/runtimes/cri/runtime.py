@@ -21,6 +21,7 @@ from probetui.k8s.runtime import (
     ImageFilesystem,
     Listeners,
     Node,
+    RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
     SandboxStatus,
@@ -354,6 +355,16 @@ class CriRuntime:
         if await self._listing.our_container(cri_id) is None:
             return
         await stop_container(self._client, cri_id, grace_period_seconds)
+
+    async def container_status(
+        self, container_id: ContainerID
+    ) -> RuntimeContainerStatus | None:
+        """Return the status of a container of ours, None if it is gone."""
+        cri_id = to_cri_id(container_id)
+        if await self._listing.our_container(cri_id) is None:
+            return None
+        found = await self._listing.container(cri_id)
+        return None if found is None else found.status
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Remove a container; one that runs is killed first."""

@@ -6,6 +6,7 @@ import secrets
 from typing import Any
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
+from probetui.k8s.runtime import RuntimeContainerStatus
 from probetui.runtimes.docker.api import DockerApi
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.docker.errors import (
@@ -105,6 +106,13 @@ class DockerContainers:
             await stop_container(self._client, docker_id, grace_period_seconds)
         finally:
             self._listing.forget(docker_id)
+
+    async def status(self, docker_id: str) -> RuntimeContainerStatus | None:
+        """Return the status of a container of ours, None if it is gone."""
+        if not await self._is_there_and_ours(docker_id):
+            return None
+        found = await self._listing.inspect(docker_id)
+        return None if found is None else found.container
 
     async def remove(self, docker_id: str) -> None:
         """Kill and remove a container of ours; return when it is gone."""

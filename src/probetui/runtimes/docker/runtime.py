@@ -18,6 +18,7 @@ from probetui.k8s.runtime import (
     ImageFilesystem,
     Listeners,
     Node,
+    RuntimeContainerStatus,
     RuntimePodStatus,
     SandboxStatus,
     StoredImage,
@@ -442,6 +443,12 @@ class DockerRuntime:
         When this is cancelled the daemon goes on stopping the container.
         """
         await self._containers.stop(to_docker_id(container_id), grace_period_seconds)
+
+    async def container_status(
+        self, container_id: ContainerID
+    ) -> RuntimeContainerStatus | None:
+        """Inspect a container of ours; None if it is gone."""
+        return await self._containers.status(to_docker_id(container_id))
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Kill and remove a container."""

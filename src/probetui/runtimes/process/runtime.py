@@ -18,6 +18,7 @@ from probetui.k8s.runtime import (
     ContainerID,
     Listeners,
     Node,
+    RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
     SandboxStatus,
@@ -245,6 +246,14 @@ class ProcessRuntime:
             container = self._known_container(container_id)
             if container is not None:
                 await container.stop(grace_period_seconds)
+
+    async def container_status(
+        self, container_id: ContainerID
+    ) -> RuntimeContainerStatus | None:
+        """Return the status of a container, None if it is gone."""
+        with _wrap_os_errors():
+            container = self._known_container(container_id)
+            return None if container is None else container.status
 
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
         """Freeze or unfreeze a container, or signal its main process."""
