@@ -12,6 +12,7 @@ from textual import on, work
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Event, Key, Paste
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
@@ -45,6 +46,7 @@ from probetui.tui.screens.registry import (
     open_command_line,
     open_help,
 )
+from probetui.tui.services.key_order import KeyOrder
 from probetui.tui.services.terminal import BackgroundQueryDriver, TerminalBackpressure
 from probetui.tui.state import StatefulApp, StatefulScreen, UiState, is_allowed
 from probetui.tui.styled_text import STYLE_CLASSES
@@ -133,6 +135,16 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self._history: list[str] = []
         self._is_quit_asked = False
         self._backpressure = TerminalBackpressure(self)
+        self._key_order = KeyOrder(self, super().on_event)
+
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key | Paste) and not event.is_forwarded:
+            await self._key_order.take(event)
+        else:
+            await super().on_event(event)
+
+    def drop_keys(self) -> None:
+        self._key_order.drop()
 
     async def on_mount(self) -> None:
         await self.push_screen(self._main)
@@ -298,8 +310,9 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self.simulate_key(message.key)
 
     def _try_key(self, key: str | None) -> None:
+        # Before the keys that were typed after it.
         if key is not None:
-            self.call_later(self.simulate_key, key)
+            self.call_later(super().on_event, Key(key, None))
 
     async def _do(self, screen: Screen[Any], typed: TypedCommand) -> None:
         if typed.target is not None:

@@ -133,6 +133,9 @@ class StatefulApp(App[None], inherit_bindings=False):
     def choose(self, key: ContainerKey, probe: ProbeType | None = None) -> None:
         """Select a container, and one of its probes."""
 
+    def drop_keys(self) -> None:
+        """Forget the keys that were typed up to now."""
+
     def ask(self, question: Sequence[Line], do: Callable[[], None]) -> None:
         """Ask for a confirmation, and do it if that is given."""
 

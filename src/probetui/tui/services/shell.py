@@ -23,7 +23,10 @@ async def open_container_shell(app: StatefulApp) -> None:
     """Open a shell in the selected container; the screen is back when it ends."""
     if not (command := shell_command(app.ui_state.context)):
         return
-    if problem := await open_shell(app, command):
+    problem = await open_shell(app, command)
+    # What was typed before the shell had the terminal was meant for the shell.
+    app.drop_keys()
+    if problem:
         app.notify(problem, severity="error")
 
 
