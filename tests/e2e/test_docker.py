@@ -196,7 +196,7 @@ def test_a_container_is_watched_broken_and_explained_with_keys(
         tty.type("m")
         tty.wait_without("MUTED")
         tty.type("i")
-        tty.wait_for("Inject the next result")
+        tty.wait_for("Inject results")
         tty.type("Right", "Right", "3")
         tty.wait_for("restarts 1")
         tty.type("w")

@@ -47,7 +47,7 @@ def test_the_demo_is_shown_steered_with_keys_and_cleared_away(
     tty.wait_without("Keys for")
 
     tty.type("Space")
-    tty.wait_for("PAUSED", "what happens next", "no step yet")
+    tty.wait_for("PAUSED", "what happens next", "No step yet")
     tty.type(".")
     tty.wait_for("result run", "stored result")
     tty.type("Space")

@@ -263,7 +263,7 @@ class TestLastStep:
     def test_without_a_step_it_says_how_to_take_one(self) -> None:
         (line,) = self.lines(upcoming())
 
-        assert line.startswith("no step yet")
+        assert line.startswith("No step yet")
         assert step_subject(upcoming(), NAMES, VIEW) == ()
 
     def test_a_step_is_told_before_and_after_with_its_events(self) -> None:
@@ -281,10 +281,42 @@ class TestLastStep:
         )
 
         assert "result run failure 1 of 3 -> failure 2 of 3" in lines
-        assert "on hold no -> no unchanged" in lines
-        assert "events - -> Warning Unhealthy it failed" in lines
+        assert lines[-2].startswith("unchanged stored result")
+        assert ", on hold no," in lines[-2]
+        assert lines[-1] == "events Warning Unhealthy it failed"
         assert not any("back-off" in line for line in lines)
         assert not any("from before" in line for line in lines)
+
+    def test_the_step_that_kills_shows_the_kill_first(self) -> None:
+        snapshot = upcoming()
+        before = self.with_run(snapshot, 2)
+        after = self.with_probe(snapshot, result_run=0, on_hold=True)
+        kill = TickAction.KILL
+        tick = a_tick(DEMO_KEY, NOW, "f", run=3, threshold=3, sequence=11, action=kill)
+
+        lines = self.lines(
+            replace(
+                snapshot, pods=after, last_step=LastStep(NOW, 10, DEMO_KEY, before)
+            ),
+            tick,
+        )
+
+        assert lines[0] == (
+            "effect container killed, probe on hold failure 3 of 3 in a row"
+        )
+        assert lines[1] == "result run failure 2 of 3 -> failure 3 of 3, reset to 0"
+        assert lines[2] == "on hold no -> yes"
+
+    def test_a_step_without_an_effect_says_what_was_counted(self) -> None:
+        snapshot = upcoming()
+        step = LastStep(NOW, 10, DEMO_KEY, self.with_run(snapshot, 1))
+        tick = a_tick(DEMO_KEY, NOW, "f", run=2, threshold=3, sequence=11)
+
+        lines = self.lines(replace(snapshot, last_step=step), tick)
+
+        assert lines[0] == (
+            "effect none; probed: run 1->2, below threshold 3, no action"
+        )
 
     def test_a_run_beyond_its_threshold_is_only_counted(self) -> None:
         snapshot = upcoming()
@@ -304,12 +336,12 @@ class TestLastStep:
         held = self.with_probe(snapshot, on_hold=True)
         changed = self.lines(replace(snapshot, last_step=LastStep(NOW, 10, None, held)))
 
-        assert calm == ["nothing has changed yet"]
+        assert calm == ["Nothing has changed yet."]
         subject = step_subject(
             replace(snapshot, last_step=LastStep(NOW, 10, None, held)), NAMES, VIEW
         )
         assert text_of(subject) == "demo/liveness liveness"
-        assert "events - -> none" in changed
+        assert not any("events" in line for line in changed)
         assert "on hold yes -> no" in changed
 
     def with_run(self, snapshot: Snapshot, run: int) -> Any:

@@ -128,7 +128,7 @@ class TestInjecting:
             InjectResults(DEMO_KEY, (Injected.SUCCESS,)),
             InjectResults(DEMO_KEY, (Injected.SUCCESS,) * 2),
         ]
-        assert "Inject the next result" not in screen
+        assert "Inject results" not in screen
 
     async def test_the_real_probe_can_be_had_back(self) -> None:
         pending = with_probe(failing(), DEMO_KEY, injections=(FAILURE,))
@@ -141,7 +141,7 @@ class TestInjecting:
         session, screen = await press_on(failing(), "i", "escape")
 
         assert session.sent == []
-        assert "Inject the next result" not in screen
+        assert "Inject results" not in screen
 
 
 class TestBreaking:
@@ -219,10 +219,10 @@ class TestDelaying:
     @pytest.mark.parametrize(
         ("keys", "delay", "words"),
         [
-            pytest.param(("left", "left"), 0.5, "answers 500ms late", id="less"),
-            pytest.param(("right",), 3, "answers 3.0s late, timeout is 1s", id="more"),
-            pytest.param(("right",) * 9, 60, "answers 60s late", id="most"),
-            pytest.param(("left",) * 9, 0, "has no delay", id="none"),
+            pytest.param(("left", "left"), 0.5, "liveness: by 500ms", id="less"),
+            pytest.param(("right",), 3, "by 3.0s, timeout is 1s", id="more"),
+            pytest.param(("right",) * 9, 60, "by 60s, timeout is 1s", id="most"),
+            pytest.param(("left",) * 9, 0, "liveness: no delay", id="none"),
         ],
     )
     async def test_left_and_right_say_how_slow(
@@ -357,7 +357,7 @@ class TestChoosingInSteps:
         session, screen = await press_on(stopped(), "Q", "7")
 
         assert session.sent == []
-        assert "none yet" in screen
+        assert "no choice yet" in screen
 
     async def test_where_nothing_may_be_changed_nothing_is_offered(self) -> None:
         session = FakeSession(stopped())
@@ -367,7 +367,7 @@ class TestChoosingInSteps:
             await pilot.pause()
 
             assert session.sent == []
-            assert "Inject the next result" not in screen_text(app)
+            assert "Inject results" not in screen_text(app)
 
     async def test_a_low_screen_has_the_menu_only(self) -> None:
         app = an_app(stopped())
@@ -378,11 +378,35 @@ class TestChoosingInSteps:
             await pilot.press("i")
             await pilot.pause()
 
-            assert "Inject the next result" not in without
-            assert "Inject the next result" in screen_text(app)
+            assert "Inject results" not in without
+            assert "Inject results" in screen_text(app)
+
+
+@pytest.mark.parametrize("key", ["i", "x", "e"])
+async def test_a_menu_is_as_high_as_its_rows(key: str) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press(key)
+        await pilot.pause()
+
+        shown = [line[24:96] for line in screen_text(app).splitlines()]
+        (top,) = [n for n, line in enumerate(shown) if "esc closes" in line]
+        bottom = top + app.screen.query_one("#menu").size.height - 1
+        empty = [line for line in shown[top:bottom] if not line.strip("┃│ ")]
+        assert len(empty) <= 2
 
 
 class TestQueue:
+    async def test_the_queue_takes_only_the_rows_that_it_needs(self) -> None:
+        app = an_app(stopped())
+        async with app.run_test(size=(120, 40)) as pilot:
+            await pilot.press("Q")
+            await pilot.pause()
+
+            queue = app.screen.query_one("#queue")
+            shown = screen_text(app).splitlines()[1 : queue.size.height + 1]
+            assert not any(not line.strip("┃│ ") for line in shown)
+
     async def test_it_says_what_comes_next_and_why_it_stopped(self) -> None:
         _, screen = await press_on(stopped(), "Q")
 

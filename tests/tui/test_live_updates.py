@@ -240,7 +240,7 @@ async def test_every_screen_says_where_there_is_too_little_room(key: str) -> Non
 @pytest.mark.parametrize(
     ("key", "name"),
     [
-        pytest.param("i", "Inject the next result", id="inject"),
+        pytest.param("i", "Inject results", id="inject"),
         pytest.param("x", "Break", id="break"),
         pytest.param("e", "Edit timing", id="timing"),
         pytest.param("C", "Copy", id="copy"),

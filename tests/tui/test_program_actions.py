@@ -142,6 +142,19 @@ async def test_a_menu_offers_what_there_is_to_copy(
     assert re.fullmatch(copied, read(clipboard))
 
 
+async def test_a_number_chooses_a_line_of_the_menu(clipboard: Path) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("C")
+        await pilot.pause()
+        rows = [line for line in screen_text(app).splitlines() if " 1  name" in line]
+        assert len(rows) == 1
+        await pilot.press("1")
+        await until_told(app, pilot, "copied to the clipboard")
+
+    assert read(clipboard) == "demo/liveness"
+
+
 async def test_without_a_clipboard_nothing_is_said_to_be_copied(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

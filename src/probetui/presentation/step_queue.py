@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
 from typing import NamedTuple
 
 from probetui.durations import format_countdown, format_duration, format_stopwatch
@@ -16,13 +15,14 @@ from probetui.engine.snapshot import (
     UpcomingKind,
 )
 from probetui.k8s.probe import ProbeKey
-from probetui.kubelet.journal import EventEntry, JournalEntry
+from probetui.kubelet.journal import EventEntry, JournalEntry, TickEntry
 from probetui.presentation.container.table import object_name
 from probetui.presentation.probe.state import format_handler, threshold
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
+from probetui.presentation.tick.report import report_tick
 
-NOTHING_YET = "no step yet: . runs the next tick, S runs to the next change"
+NOTHING_YET = "No step yet: . runs the next tick, S runs to the next change."
 
 _WORDS = {
     UpcomingKind.HELD_RESULT: "held back",
@@ -36,9 +36,10 @@ _WORDS = {
 _WIDEST = max(map(len, _WORDS.values()))
 _NAME_CELLS, _MOST_NAME_CELLS = 16, 30
 _TYPE_CELLS = 10
-_LABEL_CELLS = 16
-_VALUE_CELLS = 18
 _NO_BACKOFF = "none"
+
+VALUES_AT = 16
+"""Cells before what stands beside a label."""
 
 
 def queue_lines(
@@ -92,9 +93,9 @@ def step_lines(
     names: Mapping[str, str],
     view: View,
 ) -> Iterator[Line]:
-    """Yield what the last step, or run to a change, did to what it was about.
+    """Yield what the last step, or run to a change, did: effect, changes, events.
 
-    `journal` has at least the newest entries; those since the step tell its events.
+    `journal` has at least the newest entries; those since the step are its effects.
     """
     step = snapshot.last_step
     if step is None:
@@ -102,26 +103,22 @@ def step_lines(
         return
     keys = (step.key,) if step.key else changed_probes(step.pods, snapshot.pods)
     if not keys:
-        yield line(muted("nothing has changed yet"))
+        yield line(muted("Nothing has changed yet."))
         return
+    fresh = [entry for entry in journal if entry.sequence > step.sequence]
     for key in keys:
         if len(keys) > 1:
             yield _subject(key, names, view)
+        tick = _decisive_tick(fresh, key)
+        if tick is not None:
+            yield _effect_line(tick)
         before, after = find_probe(step.pods, key), find_probe(snapshot.pods, key)
         if before is not None and after is not None:
-            yield from (_change_line(change) for change in step_changes(before, after))
-    events = [
-        view.safe(upcoming)
-        for upcoming in _events_since(journal, step.sequence, set(keys))
-    ]
-    for label, text in zip_longest(("events",), events or ["none"], fillvalue=""):
-        nothing = "-" if label else ""
-        yield line(
-            muted(label.ljust(_LABEL_CELLS)),
-            nothing.ljust(_VALUE_CELLS),
-            muted(" -> "),
-            text,
-        )
+            yield from _change_lines(step_changes(before, after, tick))
+    label = "events"
+    for text in _events(fresh, set(keys)):
+        yield line(muted(label.ljust(VALUES_AT)), view.safe(text))
+        label = ""
 
 
 def step_subject(snapshot: Snapshot, names: Mapping[str, str], view: View) -> Line:
@@ -138,9 +135,15 @@ def _subject(key: ProbeKey, names: Mapping[str, str], view: View) -> Line:
     return line(name, f" {key.probe_type.lower()}")
 
 
-def step_changes(before: SteppedProbe, after: SteppedProbe) -> Iterator[StepChange]:
-    """Yield the state of a probe and its container, before and after."""
-    yield StepChange("result run", _run(before.probe), _run(after.probe))
+def step_changes(
+    before: SteppedProbe, after: SteppedProbe, tick: TickEntry | None = None
+) -> Iterator[StepChange]:
+    """Yield the state of a probe and its container, before and after a tick."""
+    reset = f"{_counted(tick)}, reset to 0" if tick and tick.result else ""
+    is_reset = reset and not after.probe.result_run
+    yield StepChange(
+        "result run", _run(before.probe), reset if is_reset else _run(after.probe)
+    )
     yield StepChange("stored result", _stored(before.probe), _stored(after.probe))
     yield StepChange("on hold", _yes(before.probe.on_hold), _yes(after.probe.on_hold))
     yield StepChange(
@@ -201,23 +204,45 @@ def _differ(before: SteppedProbe, after: SteppedProbe) -> bool:
     )
 
 
-def _change_line(change: StepChange) -> Line:
-    is_same = change.before == change.after
-    return line(
-        muted(change.name.ljust(_LABEL_CELLS)),
-        change.before.ljust(_VALUE_CELLS),
-        muted(" -> "),
-        Span(change.after, Role.PLAIN if is_same else Role.ACCENT),
-        muted("  unchanged" if is_same else ""),
-    )
+def _decisive_tick(entries: Sequence[JournalEntry], key: ProbeKey) -> TickEntry | None:
+    """Return the probe's last tick that had an effect, or its last tick."""
+    ticks = [
+        entry for entry in entries if isinstance(entry, TickEntry) and entry.key == key
+    ]
+    acted = [tick for tick in ticks if report_tick(tick).has_effect]
+    return next(iter([*acted[-1:], *ticks[-1:]]), None)
 
 
-def _events_since(
-    journal: Sequence[JournalEntry], sequence: int, keys: set[ProbeKey]
-) -> Iterator[str]:
+def _effect_line(tick: TickEntry) -> Line:
+    report = report_tick(tick)
+    label = muted("effect".ljust(VALUES_AT))
+    if not report.has_effect:
+        return line(label, f"none; {report.summary}")
+    counted = muted(f"  {report.counted}" if report.counted else "")
+    return line(label, Span(report.effect.text, report.effect.role), counted)
+
+
+def _change_lines(changes: Iterable[StepChange]) -> Iterator[Line]:
+    """Yield a line for each change, and one for all that is as before."""
+    same = []
+    for change in changes:
+        if change.before == change.after:
+            same.append(f"{change.name} {change.after}")
+        else:
+            yield line(
+                muted(change.name.ljust(VALUES_AT)),
+                change.before,
+                muted(" -> "),
+                Span(change.after, Role.ACCENT),
+            )
+    if same:
+        yield line(muted(f"{'unchanged':<{VALUES_AT}}{', '.join(same)}"))
+
+
+def _events(entries: Iterable[JournalEntry], keys: set[ProbeKey]) -> Iterator[str]:
     containers = {key[:2] for key in keys}
-    for entry in journal:
-        if entry.sequence <= sequence or not isinstance(entry, EventEntry):
+    for entry in entries:
+        if not isinstance(entry, EventEntry):
             continue
         event = entry.event
         if (event.pod_uid, event.container_name) in containers:
@@ -272,9 +297,14 @@ def _fixed(text: str, cells: int) -> str:
     return f"{text[: cells - 1]:<{cells}}"
 
 
+def _counted(tick: TickEntry) -> str:
+    word = "" if tick.result is None else f"{tick.result.name.lower()} "
+    return f"{word}{tick.run} of {tick.threshold}"
+
+
 def _run(probe: ProbeSnapshot) -> str:
     if not probe.result_run:
-        return "-"
+        return "0"
     run, limit = probe.result_run, threshold(probe, probe.last_result)
     counted = f"{run} of {limit}" if run <= limit else f"{run}"
     return f"{probe.last_result.name.lower()} {counted}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import digits
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.screen import ModalScreen
 
@@ -22,9 +23,11 @@ from probetui.tui.panes.rows_pane import RowsPane
 from probetui.tui.screens.sizes import MinimumSizeScreen
 from probetui.tui.styled_text import CURSOR, StyledLine, fit, styled_line, wrapped
 
+NUMBERS = digits[1:]
+
 
 class ChoicePane(ListPane):
-    """The things there are, one a line."""
+    """The things there are, one a line, with numbers."""
 
     def __init__(
         self, name: str, choices: Sequence[tuple[str, str]], *, is_ascii: bool
@@ -32,6 +35,7 @@ class ChoicePane(ListPane):
         super().__init__(id="choice", is_ascii=is_ascii)
         self._name_of_menu = name
         self._choices = choices
+        self._widest = max((len(name) for name, _ in choices), default=0)
 
     def get_content_height(
         self,
@@ -55,7 +59,13 @@ class ChoicePane(ListPane):
         name, words = self._choices[index]
         is_chosen = index == self.cursor
         also = CURSOR if is_chosen else ""
-        shown = line(strong("> " if is_chosen else "  "), name, "  ", muted(words))
+        number = str(index + 1) if index < len(NUMBERS) else ""
+        shown = line(
+            Span("> " if is_chosen else "  ", Role.ACCENT),
+            Span(f"{number:>1}  ", Role.ACCENT),
+            f"{name:<{self._widest}}  ",
+            muted(words),
+        )
         return fit(styled_line(shown, also), self.inner_width, also=also)
 
 
@@ -72,7 +82,10 @@ class ChoiceScreen(
 
     CSS_PATH = "../styles/screens.tcss"
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.CHOICE,)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings(*KEY_CONTEXTS),
+        *(Binding(digit, f"pick_number({digit})", show=False) for digit in NUMBERS),
+    ]
 
     def __init__(
         self, name: str, choices: Sequence[tuple[str, str]], *, is_ascii: bool
@@ -85,6 +98,11 @@ class ChoiceScreen(
 
     def action_choose(self) -> None:
         self.dismiss(self._pane.cursor)
+
+    def action_pick_number(self, wanted: int) -> None:
+        """Choose a line by its number."""
+        if wanted <= self._pane.count():
+            self.dismiss(wanted - 1)
 
 
 class QuestionPane(RowsPane):

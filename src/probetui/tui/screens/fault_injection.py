@@ -21,7 +21,7 @@ from probetui.presentation.text.spans import Line, Role, Span, line, muted
 from probetui.tui.screens.menu import MenuRow, MenuScreen
 from probetui.tui.state import UiState
 
-_FREEZE = MenuRow(Fault.FREEZE, "freeze", "pause all its processes")
+_FREEZE = MenuRow(Fault.FREEZE, "freeze", "suspend all its processes")
 _UNFREEZE = MenuRow(Fault.UNFREEZE, "unfreeze", "resume its processes")
 _STOP = MenuRow(Fault.STOP, "stop main process", "SIGTERM, as if it exited on its own")
 _KILL = MenuRow(Fault.KILL, "kill main process", "SIGKILL: exit 137, no grace")
@@ -33,7 +33,7 @@ _ONLY_WATCHED = "attach only watches; start with --act"
 _POINTS = {
     BreakpointKind.BEFORE_KILL: "pause before the kill",
     BreakpointKind.FIRST_FAILURE: "after a success, or the first run",
-    BreakpointKind.READINESS: "becomes ready or not ready",
+    BreakpointKind.READINESS: "becomes ready, or not ready",
 }
 _WORDS = {
     BreakpointKind.BEFORE_KILL: "before a kill",
@@ -128,13 +128,13 @@ class FaultInjectionScreen(MenuScreen):
         kind = probe.key.probe_type.lower()
         limit = probe.probe.timeout_seconds
         if not self._delay:
-            note = f"{kind} has no delay"
+            note = f"{kind}: no delay"
         elif self._delay < timedelta(seconds=limit):
-            note = f"{kind} answers {format_duration(self._delay)} late"
+            note = f"{kind}: by {format_duration(self._delay)}"
         else:
             late = format_duration(self._delay)
-            note = f"{kind} answers {late} late, timeout is {limit}s"
-        return MenuRow(_DELAY, "fill delay", note)
+            note = f"{kind}: by {late}, timeout is {limit}s"
+        return MenuRow(_DELAY, "delay answers", note)
 
     def _why_not(self, subject: Subject, name: str) -> str:
         """Return why something cannot be done to a container now, else nothing."""
@@ -166,4 +166,4 @@ def _last_words(reasons: Iterable[str]) -> Iterator[Line]:
     for reason in dict.fromkeys(reason for reason in reasons if reason):
         yield line(Span("not now: ", Role.WARNING), reason)
     yield line(muted("left and right change the delay"))
-    yield line(muted("The kubelet is not told; its probes will notice."))
+    yield line(muted("Only the probes will notice."))

@@ -10,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Click
+from textual.geometry import Size
 from textual.screen import ModalScreen
 
 from probetui.engine.inputs import Command
@@ -72,6 +73,7 @@ class MenuPane(ListPane):
     ) -> None:
         """Show what it is about, the choices, and some lines below them."""
         self._about, self._rows, self._last_words = about, rows, last_words
+        self.refresh(layout=True)
         if not self.is_choice(self.cursor):
             self.action_first()
         self.repaint()
@@ -86,10 +88,23 @@ class MenuPane(ListPane):
         return [styled_line(line(" ", *self._about)), ()]
 
     def below(self) -> Sequence[StyledLine]:
+        return self._wrapped_words(self.inner_width)
+
+    def get_content_height(
+        self,
+        container: Size,  # noqa: ARG002  # the framework's
+        viewport: Size,  # noqa: ARG002  # the framework's
+        width: int,
+    ) -> int:
+        """Ask for a line for each row, what is above and below them, and the frame."""
+        words = self._wrapped_words(width - 2)
+        return len(self.above()) + len(self._rows) + len(words) + 2
+
+    def _wrapped_words(self, width: int) -> list[StyledLine]:
         return [
             part
             for word in self._last_words
-            for part in wrapped(styled_line(line(" ", *word)), self.inner_width, 1)
+            for part in wrapped(styled_line(line(" ", *word)), width, 1)
         ]
 
     def count(self) -> int:

@@ -42,9 +42,9 @@ _CHOICES = (
     InjectionChoice(Injected.SUCCESS, "success"),
     InjectionChoice(Injected.FAILURE, "failure"),
     InjectionChoice(
-        Injected.WARNING, "warning (redirect)", "redirect to another host; a success"
+        Injected.WARNING, "warning", "redirect to another host, counts as success"
     ),
-    InjectionChoice(Injected.ERRORED, "errored", "3 attempts, result discarded"),
+    InjectionChoice(Injected.ERRORED, "error", "3 attempts, not counted"),
     InjectionChoice(Injected.TIMED_OUT, "timeout", "a failure after timeoutSeconds"),
 )
 
@@ -64,7 +64,7 @@ class ResultInjection:
         """Everything that can be chosen; the last of them repeats the last choice."""
         last = self._ui_state.last_injection
         if last is None:
-            note = "none yet"
+            note = "no choice yet"
         else:
             note = f"{last}, for the next {self._repeats} runs"
         return (
@@ -95,7 +95,7 @@ class ResultInjection:
         """Return what is still to come for the chosen probe."""
         probe = self._probe
         if probe is None or not probe.injections:
-            return line(muted("pending: none, the probe runs"))
+            return line(muted("No result is injected: the probe runs."))
         runs = [
             (injected, len(tuple(run))) for injected, run in groupby(probe.injections)
         ]
@@ -132,7 +132,7 @@ class InjectionPane(RowsPane):
         self._injecting = injecting
 
     def title(self) -> Line:
-        return line(strong("Inject the next result"), muted(" (a number, or i)"))
+        return line(strong("Inject results"), muted("  press a number"))
 
     def badge(self) -> Line:
         subject = self._ui_state.subject
@@ -171,15 +171,13 @@ def _row(choices: Sequence[InjectionChoice], index: int) -> Line:
     return line(number, named, muted(f"  {note}" if note else ""))
 
 
-_INJECTION_HELP = line(
-    muted("left, right: number of runs; queued after pending results")
-)
+_INJECTION_HELP = line(muted("left and right change the number of runs"))
 
 
 class ResultInjectionScreen(MenuScreen):
     """Each choice is for the next `times` runs, behind those that are still to come."""
 
-    HEADING = "Inject the next result"
+    HEADING = "Inject results"
 
     def __init__(self, ui_state: UiState) -> None:
         super().__init__(ui_state)

@@ -8,10 +8,12 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Key
+from textual.geometry import Size
 
 from probetui.engine.snapshot import Snapshot
 from probetui.presentation.container.table import pod_names
 from probetui.presentation.step_queue import (
+    VALUES_AT,
     queue_lines,
     step_lines,
     step_subject,
@@ -39,11 +41,24 @@ class QueuePane(RowsPane):
     def __init__(self, *, is_ascii: bool) -> None:
         super().__init__(id="queue", is_ascii=is_ascii)
         self._view_model: ViewModel | None = None
+        self._height = 0
 
     def show(self, view_model: ViewModel) -> None:
         """Show what comes next now."""
         self._view_model = view_model
+        if self._height != (height := len(self._lines())):
+            self._height = height
+            self.refresh(layout=True)
         self.repaint()
+
+    def get_content_height(
+        self,
+        container: Size,  # noqa: ARG002  # the framework's
+        viewport: Size,  # noqa: ARG002  # the framework's
+        width: int,  # noqa: ARG002  # the framework's
+    ) -> int:
+        """Ask for a line for each entry of the queue, and the frame."""
+        return len(self._lines()) + 2
 
     def title(self) -> Line:
         return line(strong("Queue"), ": what happens next")
@@ -94,7 +109,7 @@ class StepPane(RowsPane):
         snapshot, view = self._view_model.snapshot, self._view_model.view
         names = _names(snapshot)
         lines = step_lines(snapshot, snapshot.entries, names, view)
-        return [styled_line(row) for row in lines]
+        return self.broken(list(lines), indent=VALUES_AT)
 
 
 def _names(snapshot: Snapshot) -> dict[str, str]:
