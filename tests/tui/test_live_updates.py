@@ -197,7 +197,7 @@ async def until_shown(app: ProbetuiApp, pilot: Pilot[None], words: str) -> None:
     [
         pytest.param((50, 12), "why probed: run 1->2", id="tiny"),
         pytest.param((80, 24), "╭─ 3 Events", id="narrow"),
-        pytest.param((120, 40), "╭─ 5 Decision trace", id="normal"),
+        pytest.param((120, 40), "╭─ Ticks", id="normal"),
         pytest.param((200, 50), "kubelet v1.32 rules", id="wide"),
         pytest.param((39, 24), "Terminal too small", id="too narrow"),
         pytest.param((80, 9), "Terminal too small", id="too low"),

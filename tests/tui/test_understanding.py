@@ -44,6 +44,11 @@ def title(text: str, words: str) -> str:
     return next(line for line in text.splitlines() if words in line)
 
 
+def title_row(text: str, words: str) -> int:
+    """Return on which line of the screen that title stands."""
+    return text.splitlines().index(title(text, words))
+
+
 class TestPictures:
     @pytest.mark.parametrize(
         ("story", "size"),
@@ -137,24 +142,23 @@ class TestFindingOutWhyAContainerWasKilled:
 
 
 class TestMainScreen:
-    @pytest.mark.parametrize("size", [(120, 40), (200, 50)])
-    async def test_with_room_the_trace_is_beside_the_rest(
+    @pytest.mark.parametrize("size", [(100, 30), (120, 40), (200, 50)])
+    async def test_the_reason_is_there_and_no_gate_that_was_passed(
         self, size: tuple[int, int]
     ) -> None:
         text = await seen_after(steady(), size=size)
 
-        assert "tick #23 08:21:05.1" in title(text, "5 Decision trace")
-        assert "failure 1 -> 2   threshold 3   below it" in text
+        assert "08:21:05" in text.splitlines()[title_row(text, " Why ") + 1]
+        assert "phase" not in text
         assert "cat: can't open" in title(text, "  cat: can't")
 
-    async def test_the_trace_follows_the_cursor_there_too(self) -> None:
+    async def test_ticks_can_be_gone_through_there_too(self) -> None:
         text = await seen_after(steady(), *["left"] * 3, size=(120, 40))
 
-        assert "tick #20" in title(text, "5 Decision trace")
         assert "^#20" in text
 
-    @pytest.mark.parametrize("size", [(120, 40), (200, 50)])
-    async def test_the_trace_can_have_the_whole_screen(
+    @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+    async def test_a_key_opens_the_gates_and_goes_to_them(
         self, size: tuple[int, int]
     ) -> None:
         text = await seen_after(stopping(), "5", "z", size=size)

@@ -1,4 +1,4 @@
-"""Panes about the selected container and probe: detail, container, decision trace."""
+"""Panes about the selected container: card, ticks, why, page, decision trace."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ from probetui.presentation.container.detail import (
     why_in_short,
 )
 from probetui.presentation.container.page import full_lines, short_lines
+from probetui.presentation.container.ticks import (
+    other_lines,
+    other_title,
+    tick_lines,
+    why_line,
+)
 from probetui.presentation.text.spans import (
     EMPTY,
     LABEL,
@@ -126,6 +132,8 @@ class DetailPane(ProbePane):
 
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:
         super().__init__(view, id="detail", is_ascii=is_ascii)
+        self.is_alone = True
+        """Whether ticks and why have no panes of their own."""
 
     def show(self, subject: Subject | None, view: View) -> None:
         """Show a container, from its first line if it is another one."""
@@ -152,6 +160,69 @@ def _identity(subject: Subject | None) -> object:
         return None
     probe = subject.probe.key.probe_type if subject.probe else None
     return subject.pod.pod.uid, subject.container.container.name, probe
+
+
+class TicksPane(TickPane):
+    """The ticks of each instance of the container, and what the probe printed."""
+
+    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+        super().__init__(view, id="ticks", is_ascii=is_ascii)
+
+    def title(self) -> Line:
+        return line(strong("Ticks"))
+
+    def badge(self) -> Line:
+        probe = None if self.subject is None else self.subject.probe
+        if probe is None:
+            return EMPTY
+        return line(muted(f"one mark per tick, period {probe.probe.period_seconds}s"))
+
+    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
+        width, height = self.row_width, self.inner_height
+        lines = tick_lines(subject, self.view, width, height)
+        return [styled_line(row) for row in lines]
+
+
+class OtherProbePane(TickPane):
+    """The container's other probes."""
+
+    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+        super().__init__(view, id="other", is_ascii=is_ascii)
+
+    def title(self) -> Line:
+        if self.subject is None or self.subject.probe is None:
+            return EMPTY
+        return line(strong(other_title(self.subject)))
+
+    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
+        lines = other_lines(subject, self.view, self.row_width)
+        return self.broken(lines, LABEL, QUOTED)
+
+
+_FRAMED_SENTENCE = 3
+
+
+class WhyPane(TickPane, can_focus=False):
+    """Why the tick that is looked at did what it did, in one sentence."""
+
+    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+        super().__init__(view, id="why", is_ascii=is_ascii)
+
+    def title(self) -> Line:
+        return line(strong("Why"))
+
+    def badge(self) -> Line:
+        return line(muted("w in full, 5 the gates"))
+
+    def content(self) -> Sequence[StyledLine]:
+        """Return the sentence alone where there is no room for a frame."""
+        if self.size.height >= _FRAMED_SENTENCE:
+            return super().content()
+        label = styled_line(line(strong(" Why "), " "))
+        return [(*label, *row) for row in self.rows()]
+
+    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
+        return [styled_line(why_line(subject, self.view))]
 
 
 _MOST_SHORT_CONTAINER_LINES = 14

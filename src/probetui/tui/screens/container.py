@@ -41,8 +41,9 @@ class ContainerScreen(ActionScreen, inherit_bindings=False):
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.MAIN,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
-    def __init__(self, ui_state: UiState) -> None:
+    def __init__(self, ui_state: UiState, *, is_at_gates: bool = False) -> None:
         super().__init__(ui_state)
+        self._is_at_gates = is_at_gates
         self._zoomed = ""
         view, is_ascii = ui_state.view_model.view, ui_state.options.ascii
         self._header, self._banner = HeaderBar(ui_state.options.about), Banner()
@@ -57,6 +58,8 @@ class ContainerScreen(ActionScreen, inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.show(self.ui_state.view_model)
+        if self._is_at_gates:
+            self._trace.focus()
 
     def on_resize(self, event: Resize) -> None:
         is_bare = is_below(event.size, FRAMED)

@@ -22,15 +22,20 @@ from probetui.tui.panes.event_pane import EventPane
 from probetui.tui.panes.filter_bar import FilterBar
 from probetui.tui.panes.output_pane import OutputController, OutputPane
 from probetui.tui.panes.pane import Pane
-from probetui.tui.panes.subject_panes import DecisionTracePane, DetailPane
+from probetui.tui.panes.subject_panes import (
+    DetailPane,
+    OtherProbePane,
+    TicksPane,
+    WhyPane,
+)
 from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.screens.registry import SCREEN_FACTORIES
 from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, is_below
 from probetui.tui.state import UiState
 from probetui.tui.view_model import ViewModel
 
-_PANES = ("containers", "detail", "trace", "events", "output")
-_SCREENS_INSTEAD = {"trace": "container", "output": "logs"}
+_PANES = ("containers", "detail", "other", "ticks", "why", "events", "output")
+_SCREENS_INSTEAD = {"trace": "gates", "output": "logs"}
 
 
 class MainScreen(ActionScreen, inherit_bindings=False):
@@ -53,7 +58,9 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._lesson = LessonBar(ui_state.host.lesson)
         self._containers = ContainerTable(view, self._show_detail, is_ascii=is_ascii)
         self._detail = DetailPane(view, is_ascii=is_ascii)
-        self._trace = DecisionTracePane(view, is_ascii=is_ascii)
+        self._other = OtherProbePane(view, is_ascii=is_ascii)
+        self._ticks = TicksPane(view, is_ascii=is_ascii)
+        self._why = WhyPane(view, is_ascii=is_ascii)
         self._events = EventPane(view, is_ascii=is_ascii)
         self._output = OutputPane(view, is_ascii=is_ascii)
         self._outputs = OutputController(
@@ -115,11 +122,11 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         return super().check_action(action, parameters)
 
     def action_pane(self, name: str) -> None:
-        """Go to a pane; one that there is no room for has a screen of its own."""
-        if self._zoomed:
+        """Go to a pane; some have a screen of their own."""
+        pane = None if name == "trace" else self.query_one(f"#{name}", Pane)
+        if pane is not None and self._zoomed:
             self._zoom(name)
-        pane = self.query_one(f"#{name}", Pane)
-        if pane.display:
+        if pane is not None and pane.display:
             pane.focus()
         elif self.ui_state.subject is not None:
             self.app.push_screen(
@@ -181,8 +188,12 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 
     def _show_detail(self) -> None:
         self.ui_state.choose(self._containers.chosen_container)
-        self._detail.show(self.ui_state.subject, self.ui_state.view_model.view)
-        self._trace.show(self.ui_state.subject, self.ui_state.view_model.view)
+        subject, view = self.ui_state.subject, self.ui_state.view_model.view
+        self._detail.is_alone = not self._ticks.display
+        for pane in (self._detail, self._other, self._ticks, self._why):
+            pane.show(subject, view)
+        several = subject is not None and len(subject.container.probes) > 1
+        self.set_class(several, "-several-probes")
         self._outputs.show(self.ui_state)
         self.refresh_keys()
 
@@ -191,9 +202,11 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         return (
             self._containers,
             self._detail,
-            self._trace,
-            self._events,
+            self._other,
             self._output,
+            self._ticks,
+            self._why,
+            self._events,
         )
 
     def _log_grown(self) -> None:
@@ -216,7 +229,9 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self.refresh_bindings()
 
     def _displayed(self) -> list[str]:
-        return [pane.id or "" for pane in self._panes if pane.display]
+        return [
+            pane.id or "" for pane in self._panes if pane.display and pane.can_focus
+        ]
 
     def _focused_pane(self) -> Pane:
         focused = self.focused

@@ -28,6 +28,7 @@ SCREEN_FACTORIES: Mapping[str, Callable[..., Any]] = {
     "describe": late("screens.pod_pages", "DescribeScreen"),
     "yaml": late("screens.pod_pages", "YamlScreen"),
     "container": late("screens.container", "ContainerScreen"),
+    "gates": late("screens.container", "ContainerScreen", is_at_gates=True),
     "probe-output": late("screens.answers", "ProbeOutputScreen"),
     "why": late("screens.answers", "WhyScreen"),
     "step": late("screens.step", "StepScreen"),
