@@ -33,11 +33,11 @@ import tempfile
 import termios
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from limits import Limit, tell
+from msgspec.structs import replace
 
 KEY_TO_PAINT_MILLISECONDS = 50.0
 PERCENT_OF_A_CORE = 25.0

@@ -13,9 +13,12 @@ import heapq
 import itertools
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.errors import (
     ContainerRuntimeError,
@@ -177,8 +180,7 @@ class Exec:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     """An image, here or to be pulled."""
 
     image_id: str = "sha256:0f1e2d"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, Protocol, runtime_checkable
+
+from msgspec import Struct, field
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
@@ -60,8 +61,7 @@ class LagSource(Protocol):
         """Return the total time in which nothing ran; it only grows."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExecResult:
+class ExecResult(Struct, frozen=True):
     """What a command in a container did.
 
     `is_missing` says that it never ran, because its executable is not there; only of a
@@ -179,8 +179,7 @@ class Prober(Protocol):
         """Return its outcome."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(Struct, frozen=True):
     """One line a container printed."""
 
     at: datetime | None
@@ -219,8 +218,7 @@ class ImageUsers(Protocol):
         """Return the user as the image has it, empty where it says nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodVolumes:
+class PodVolumes(Struct, frozen=True):
     """The volumes that are there of one pod, by name."""
 
     pod_uid: str
@@ -279,8 +277,7 @@ class UnownedReason(StrEnum):
     """It only looks as if an earlier version made it, which recorded nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnownedPod:
+class UnownedPod(Struct, frozen=True):
     """A pod with probetui's labels that is not recorded as ours.
 
     `made_by` is for people, empty if it is not known. `things` are the IDs to record
@@ -461,8 +458,7 @@ class DialAddress(Protocol):
         """Return where to connect instead of `pod_ip:port`."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnmanagedContainer:
+class UnmanagedContainer(Struct, frozen=True):
     """A container that somebody else made, with all that it can be found by.
 
     The first of `names` is the one to show. `is_named` says that a person chose them;
@@ -478,8 +474,7 @@ class UnmanagedContainer:
     is_named: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class UnmanagedStatus:
+class UnmanagedStatus(Struct, frozen=True):
     """What a foreign container is like now, and the address its ports are at.
 
     The status has the name, the hash and the restart count of nobody's manifest: they
@@ -538,8 +533,7 @@ class UnmanagedSource(Protocol):
         """Return them; they can be used until the runtime is closed."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookResult:
+class HookResult(Struct, frozen=True):
     """What a lifecycle hook printed, and why it failed if it did.
 
     `fallback_host` is set when a request that was meant for HTTPS got its answer

@@ -19,8 +19,9 @@ import re
 import secrets
 import stat
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePath
+
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 from probetui.untrusted_trees import (
@@ -216,8 +217,7 @@ def _kind(mode: int) -> str:
 # -- beneath a directory
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryRoot:
+class DirectoryRoot(Struct, frozen=True):
     """A directory that is trusted, and paths beneath it, which are not.
 
     As with `os.Root` of Go nothing outside of it is reached, however the tree changes

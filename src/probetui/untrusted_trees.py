@@ -13,9 +13,10 @@ import stat
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from probetui.errors import IncompleteRemovalError
 
@@ -66,8 +67,7 @@ class _Identity(NamedTuple):
     mount: int
 
 
-@dataclass(slots=True)
-class _Level:
+class _Level(Struct):
     """A directory that is being emptied, by its name in the one above.
 
     Attributes:

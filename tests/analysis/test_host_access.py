@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis.findings import FINDING_RULES
 from probetui.analysis.host_access import host_access_findings

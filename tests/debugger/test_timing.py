@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from probetui.debugger.timing import Timing
 from probetui.k8s.probe import ProbeType

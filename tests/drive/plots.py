@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import cycle
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from probetui.debugger.commands import (
     Bookmark,
@@ -50,8 +50,7 @@ LENGTH_SECONDS = 90
 ANSWERS = (SUCCEEDS, FAILS, FAILS, ERRS)
 
 
-@dataclass(frozen=True)
-class Plot:
+class Plot(Struct, frozen=True):
     """Everything that is not the engine's to decide.
 
     `commands` come at these seconds; the runtime is away from `lost_at` to `found_at`.

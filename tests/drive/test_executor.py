@@ -4,11 +4,11 @@ import asyncio
 import errno
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.drive.executor import Executor
 from probetui.engine.inputs import Fact, ListenersFound

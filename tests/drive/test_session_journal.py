@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from probetui.drive.session_journal import LEAST_TICKS, JournalLimits, SessionJournal
 from probetui.k8s.event import Event, EventType

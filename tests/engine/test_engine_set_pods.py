@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from probetui.drive.scenario.behavior import InstanceBehavior
 from probetui.drive.scenario.world import World

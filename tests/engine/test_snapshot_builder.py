@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.debugger.active_faults import ActiveFaults
 from probetui.debugger.dry_runs import DryRuns

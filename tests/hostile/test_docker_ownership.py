@@ -5,11 +5,11 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError

@@ -7,10 +7,10 @@ import os
 import signal
 import subprocess
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.kubelet.effects import Fault
 from probetui.runtimes.fault_notes import CUT_OFF, FROZEN, FaultNotes

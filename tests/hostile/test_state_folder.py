@@ -6,12 +6,12 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from probetui.drive.clocks import SystemClock
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.pod import Pod, VolumeMount

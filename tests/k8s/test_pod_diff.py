@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, EnvVar, Pod, RestartPolicy
 from probetui.k8s.pod_diff import FieldChange, diff_pods
@@ -16,7 +15,7 @@ POD = Pod("u1", "shop", containers=(WEB,))
 
 
 def with_web(**fields: object) -> Pod:
-    return replace(POD, containers=(replace(WEB, **fields),))  # type: ignore[arg-type]  # names of its fields
+    return replace(POD, containers=(replace(WEB, **fields),))
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ExecAction, HTTPGetAction

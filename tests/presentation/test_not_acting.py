@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis.timeline import classify_tick
 from probetui.headless.condition import ConditionWatch, parse_condition

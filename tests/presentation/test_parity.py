@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis.container_history import SessionHistory
 from probetui.debugger.commands import (

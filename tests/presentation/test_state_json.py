@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -10,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from probetui.analysis.container_history import SessionHistory
 from probetui.engine.snapshot import Snapshot
@@ -257,7 +257,7 @@ def test_what_a_probe_showed_to_be_unwise_is_told_of_that_probe_alone() -> None:
     probe = shown_by(
         a_refused_tick(),
         finding,
-        dataclasses.replace(finding, key=other),
+        structs.replace(finding, key=other),
         mask=Mask(["s3cr3t-token"]),
     )
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError, LocalResourceError
 from probetui.k8s.pod import ContainerPort

@@ -1,8 +1,7 @@
-"""Arbitrary values of our frozen dataclasses, made from their annotations."""
+"""Arbitrary values of our frozen structs, made from their annotations."""
 
 from __future__ import annotations
 
-import dataclasses
 import types
 import typing
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from enum import Enum
 from typing import Any, get_args, get_origin
 
 from hypothesis import strategies as st
+from msgspec import Struct
 
 lone_surrogates = st.integers(0xDC80, 0xDCFF).map(chr)
 texts = st.text(st.characters(exclude_categories=["Cs"]) | lone_surrogates, max_size=6)
@@ -38,7 +38,7 @@ LEAVES: Mapping[Any, st.SearchStrategy[Any]] = {
 def values_of(
     kind: Any, leaves: Mapping[Any, st.SearchStrategy[Any]] = LEAVES
 ) -> st.SearchStrategy[Any]:
-    """Return arbitrary values of an annotation; a dataclass has arbitrary fields."""
+    """Return arbitrary values of an annotation; a struct has arbitrary fields."""
     if kind in leaves:
         return leaves[kind]
     if isinstance(kind, typing.NewType):
@@ -55,9 +55,5 @@ def values_of(
     if isinstance(kind, type) and issubclass(kind, Enum):
         return st.sampled_from(kind)
     hints = typing.get_type_hints(kind)
-    names = (
-        [field.name for field in dataclasses.fields(kind)]
-        if dataclasses.is_dataclass(kind)
-        else kind._fields
-    )
+    names = kind.__struct_fields__ if issubclass(kind, Struct) else kind._fields
     return st.builds(kind, **{name: values_of(hints[name], leaves) for name in names})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
 
 from probetui.debugger.commands import PauseProbes
 from probetui.engine.inputs import AddPod, Input, SetObjects

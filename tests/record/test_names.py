@@ -7,7 +7,6 @@ that is renamed in the code gets its old name in `values.FIELD_NAMES`.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import types
 import typing
@@ -16,6 +15,8 @@ from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin
+
+from msgspec import Struct
 
 from probetui.engine.inputs import Input
 from probetui.k8s.runtime import RuntimePodStatus
@@ -57,7 +58,7 @@ def names_in_files() -> dict[str, list[str]]:
             seen.add(kind)
             if issubclass(kind, Enum):
                 found[place + name] = sorted(str(member.value) for member in kind)
-            elif dataclasses.is_dataclass(kind) or issubclass(kind, tuple):
+            elif issubclass(kind, Struct | tuple):
                 is_list = issubclass(kind, tuple)
                 keys = {
                     field: str(number) if is_list else key_of(kind, field)

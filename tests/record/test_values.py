@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from probetui.k8s.probe import (
     ExecAction,
@@ -28,8 +28,7 @@ from probetui.record.values import decode_value, encode_value, format_timestamp
 from tests.builders import START
 
 
-@dataclass(frozen=True)
-class Odds:
+class Odds(Struct, frozen=True):
     """What the values of the engine have not, or seldom."""
 
     numbers: frozenset[int]

@@ -7,11 +7,11 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.debugger.commands import PauseProbes
 from probetui.errors import RecordError

@@ -9,10 +9,10 @@ engines, jumping from deadline to deadline for the fake.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.errors import (
     ContainerRuntimeError,

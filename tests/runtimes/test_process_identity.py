@@ -6,9 +6,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.runtimes.process_identity import (
     Process,

@@ -6,11 +6,11 @@ the container's own.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod, VolumeMount

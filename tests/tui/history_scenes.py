@@ -7,9 +7,10 @@ The story is that of the documented exec-liveness example. Its first life lasted
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import BackoffSnapshot, Snapshot
 from probetui.k8s.runtime import ContainerID

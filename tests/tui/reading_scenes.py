@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import Snapshot
 from probetui.k8s.status import (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import BackoffSnapshot, Snapshot
 from probetui.k8s.event import Event, EventType
@@ -75,7 +76,7 @@ def unhealthy(tick: TickEntry) -> EventEntry:
 def a_container_entry(at: str, what: LifecycleStep, **fields: object) -> ContainerEntry:
     """Return a step in the life of the demo container."""
     entry = ContainerEntry(0, clock(at), DEMO.uid, "liveness", FIRST, 2, what)
-    return replace(entry, **fields)  # type: ignore[arg-type]  # fields of any type
+    return replace(entry, **fields)
 
 
 TICKS = history(DEMO_KEY, LIVENESS, "|ssssssfffKhhhhhh|ssssssff", clock("08:21:05.1"))

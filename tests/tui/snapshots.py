@@ -7,9 +7,10 @@ tell the story of the documented exec-liveness example beside a small shop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import (
     BackoffSnapshot,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.pod import Container, Pod

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.debugger.commands import PauseProbes
 from probetui.engine.snapshot import Snapshot

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import stat
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from textual.app import App
 
 from probetui.kubelet.journal import FindingEntry

@@ -6,12 +6,12 @@ screen, holds nothing that a terminal would obey, and is not read as markup.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from probetui.engine.snapshot import Snapshot

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from probetui.drive.logs import LINES_KEPT, LogState
 from probetui.engine.snapshot import PodSnapshot, Snapshot

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.pod import Container, EnvVar

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from probetui.engine.inputs import DeletePod

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.tui.app_harness import an_app, screen_lines
 from tests.tui.fake_session import FakeSession

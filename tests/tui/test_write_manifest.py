@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.debugger.timing import Timing
 from probetui.engine.snapshot import Snapshot

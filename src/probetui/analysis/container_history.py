@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from probetui.analysis.timeline import Timeline, Timelines
 from probetui.k8s.probe import ProbeKey
@@ -35,8 +37,7 @@ MAX_LISTENER_CHECKS = 500
 """At where one container listens; older ones are dropped."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerInstance:
+class ContainerInstance(Struct, frozen=True):
     """One instance of a container, as far as it has got.
 
     Attributes:
@@ -78,8 +79,7 @@ class ContainerInstance:
         return self.end is not None and self.end.by is ExitCause.DELETE
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerHistory:
+class ContainerHistory(Struct, frozen=True):
     """A container's instances, oldest first, and the back-off of the next one.
 
     `waits` is the wait since the last instance ended, as it was first reported;
@@ -144,8 +144,7 @@ class ContainerHistory:
 NO_HISTORY = ContainerHistory()
 
 
-@dataclass(slots=True)
-class _Collected:
+class _Collected(Struct):
     """What is known of one container so far."""
 
     instances: dict[ContainerID, ContainerInstance] = field(default_factory=dict)

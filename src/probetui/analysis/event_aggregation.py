@@ -6,9 +6,10 @@ which event became part of what.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from probetui.k8s.event import Event
 from probetui.kubelet.events.event_correlator import ClusterEvent, EventCorrelator
@@ -25,8 +26,7 @@ class AggregationKey(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class AggregatedEvent:
+class AggregatedEvent(Struct, frozen=True):
     """What became of one event in a cluster.
 
     `shown` is the cluster's event as it stands, None as long as there is none.
@@ -43,8 +43,7 @@ _MOST_PENDING = 1_000
 """Events that are folded at once; more of them would hold up the screen."""
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """The occurrences behind one event of a cluster."""
 
     shown: ClusterEvent | None = None

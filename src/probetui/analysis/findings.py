@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.analysis.timing import timing_of
 from probetui.durations import format_age
@@ -129,8 +130,7 @@ Two of them need a running container, and come from sessions alone. Those of
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something found; `path` is the field of the pod that it is about."""
 
     rule: str

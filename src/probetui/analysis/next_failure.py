@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.analysis.timing import kill_grace_period
 from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
@@ -31,8 +33,7 @@ class FailureEffect(StrEnum):
     KILL = "kill"
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffForecast:
+class BackoffForecast(Struct, frozen=True):
     """Whether crash-loop back-off would delay a restart.
 
     Attributes:
@@ -50,8 +51,7 @@ class BackoffForecast:
     left_at_least: timedelta = timedelta()
 
 
-@dataclass(frozen=True, slots=True)
-class NextFailure:
+class NextFailure(Struct, frozen=True):
     """What the next failure would do.
 
     `run` of `threshold` is what it would count to. `grace` is set if it kills, and

@@ -6,8 +6,10 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote_to_bytes
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.k8s.environment import ExpansionTooLargeError
 from probetui.k8s.pod import Container
@@ -45,8 +47,7 @@ _KEPT_IN_QUERIES = _KEPT_IN_PATHS + "?\"<>\\^`{|}[]!'()*%"
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLineReach:
+class CommandLineReach(Struct, frozen=True):
     """Words that come after `docker` or `crictl`; none where they need none."""
 
     docker: tuple[str, ...] = ()

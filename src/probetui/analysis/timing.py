@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import Probe, ProbeType
@@ -37,8 +38,7 @@ class TimeRange(NamedTuple):
         return TimeRange(self.least + other.least, self.most + other.most)
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeTiming:
+class ProbeTiming(Struct, frozen=True):
     """How long things take, by a probe's settings alone.
 
     Attributes:

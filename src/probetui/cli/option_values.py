@@ -1,29 +1,29 @@
-"""The values of options as dataclasses: runtime, screen, session."""
+"""The values of options as structs: runtime, screen, session."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from probetui.analysis.reproduce import CommandLineReach
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Struct)
 
 
 def pick_options(kind: type[T], params: Mapping[str, Any]) -> T:
-    """Make a dataclass of those parameters that are its fields.
+    """Make a struct of those parameters that are its fields.
 
     A command without one of them leaves it at its default.
     """
-    names = (field.name for field in fields(kind))  # type: ignore[arg-type]  # a dataclass
+    names = kind.__struct_fields__
     return kind(**{name: params[name] for name in names if name in params})
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeOptions:
+class RuntimeOptions(Struct, frozen=True):
     """Which container runtime, and how pods are run on it."""
 
     runtime: str = "auto"
@@ -51,8 +51,7 @@ def recorded_runtime(options: Mapping[str, Any]) -> RuntimeOptions:
     return pick_options(RuntimeOptions, possible)
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenChoices:
+class ScreenChoices(Struct, frozen=True):
     """How the screen looks, by the names of the options."""
 
     theme: str | None = None
@@ -66,8 +65,7 @@ class ScreenChoices:
     show_secrets: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
+class SessionOptions(Struct, frozen=True):
     """How a session runs, ends and is shown, by the names of the options."""
 
     until: str | None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.cli.files import STDIN, read_sources
 from probetui.cli.printing import Notes
@@ -16,8 +18,7 @@ from probetui.manifest.manifests import FieldValidation, LoadedPod, Manifests
 from probetui.manifest.problem import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestOptions:
+class ManifestOptions(Struct, frozen=True):
     """The options that say which pods are meant."""
 
     filenames: tuple[str, ...]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import os
 import sys
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from probetui.errors import UsageError
 
@@ -21,8 +22,7 @@ class Form(Enum):
     LINES = "lines"
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(Struct, frozen=True):
     """Which standard streams are terminals.
 
     `has_keyboard` says that keys can be read although standard input is no terminal.

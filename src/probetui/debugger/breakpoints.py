@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from probetui.debugger.commands import BreakpointKind
 from probetui.debugger.scope import Scope, ScopedSetting
@@ -25,8 +26,7 @@ from probetui.kubelet.prober.worker import Worker
 _CHANGES = {StateField.RESULT, StateField.READY, StateField.HOLD}
 
 
-@dataclass(frozen=True, slots=True)
-class StopReason:
+class StopReason(Struct, frozen=True):
     """Why probes were paused, other than by a person.
 
     `point` is None where a change was run to. `text` is a sentence without its stop.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 from probetui.debugger.scope import ALL_PROBES, Scope
 from probetui.debugger.timing import Timing
@@ -12,41 +13,35 @@ from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.effects import Fault
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerProbe:
+class TriggerProbe(Struct, frozen=True):
     """Probe now, as the kubelet does when readiness may have changed."""
 
     key: ProbeKey
 
 
-@dataclass(frozen=True, slots=True)
-class RestartContainer:
+class RestartContainer(Struct, frozen=True):
     """Stop a running container now, through the normal kill path."""
 
     pod_uid: str
     container_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class PauseProbes:
+class PauseProbes(Struct, frozen=True):
     """Hold back all probe ticks; what is in flight finishes."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResumeProbes:
+class ResumeProbes(Struct, frozen=True):
     """Run ticks again; each worker runs at most one that was held back."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepProbe:
+class StepProbe(Struct, frozen=True):
     """Run exactly one tick, the next in time; pauses first if needed.
 
     A result that a break-point holds back goes before any tick.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class RunToChange:
+class RunToChange(Struct, frozen=True):
     """Run ticks until something changes in a scope, then pause.
 
     A change is one of a stored result, of a ready flag, of a hold, a restart, or what
@@ -66,8 +61,7 @@ class Injected(StrEnum):
     TIMED_OUT = "timed-out"
 
 
-@dataclass(frozen=True, slots=True)
-class InjectResults:
+class InjectResults(Struct, frozen=True):
     """Inject results for the next runs of a probe, in order; empty clears them.
 
     They replace those that were still to come. A probe is not run for a tick with an
@@ -78,8 +72,7 @@ class InjectResults:
     results: tuple[Injected, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DelayProbes:
+class DelayProbes(Struct, frozen=True):
     """Delay every attempt of these probes; zero ends the delay.
 
     The container is asked all the same. An attempt that is not answered within the
@@ -91,8 +84,7 @@ class DelayProbes:
     delay: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class MuteProbes:
+class MuteProbes(Struct, frozen=True):
     """Keep probing, ignore results.
 
     They are counted, shown and told in events, but what is stored stays as it is: so
@@ -104,8 +96,7 @@ class MuteProbes:
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True)
-class UnmuteProbes:
+class UnmuteProbes(Struct, frozen=True):
     """Stop ignoring results, from the next one on.
 
     The run is as it was counted: a liveness probe that is past its threshold kills at
@@ -115,15 +106,13 @@ class UnmuteProbes:
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True)
-class DryRunProbe:
+class DryRunProbe(Struct, frozen=True):
     """Probe the running container now and show the result, without counting it."""
 
     key: ProbeKey
 
 
-@dataclass(frozen=True, slots=True)
-class EditProbe:
+class EditProbe(Struct, frozen=True):
     """Change a probe's timing until its pod is gone; None restores the manifest's.
 
     The worker goes by it from its next tick, a period from now; no container restarts.
@@ -134,24 +123,21 @@ class EditProbe:
     timing: Timing | None
 
 
-@dataclass(frozen=True, slots=True)
-class KillContainer:
+class KillContainer(Struct, frozen=True):
     """Kill a running container at once: no hook, no grace period."""
 
     pod_uid: str
     container_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClearBackoff:
+class ClearBackoff(Struct, frozen=True):
     """Forget the back-off of a container and of its image, and start it if it waits."""
 
     pod_uid: str
     container_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class InjectContainerFault:
+class InjectContainerFault(Struct, frozen=True):
     """Inject a fault into a running container; the kubelet is not told."""
 
     pod_uid: str
@@ -167,8 +153,7 @@ class BreakpointKind(StrEnum):
     READINESS = "readiness"
 
 
-@dataclass(frozen=True, slots=True)
-class SetBreakpoints:
+class SetBreakpoints(Struct, frozen=True):
     """Pause when one of these happens in a scope; replaces those set there.
 
     Before a kill, the result that would make it is held back until `ResumeProbes` or
@@ -179,8 +164,7 @@ class SetBreakpoints:
     scope: Scope = ALL_PROBES
 
 
-@dataclass(frozen=True, slots=True)
-class Bookmark:
+class Bookmark(Struct, frozen=True):
     """Write a person's note into the journal."""
 
     text: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from probetui.debugger.overrides import ProbeOverrides
 from probetui.k8s.pod import Pod
@@ -17,8 +18,7 @@ from probetui.kubelet.prober.prober import judge_outcome
 from probetui.kubelet.runtime.turn import TurnBuilder
 
 
-@dataclass(frozen=True, slots=True)
-class DryRunInFlight:
+class DryRunInFlight(Struct, frozen=True):
     """A dry run whose probe has not finished."""
 
     probe_id: int

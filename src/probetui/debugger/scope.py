@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from probetui.k8s.probe import ProbeKey, ProbeType
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Some probes: those of a pod, of a container, of a type; what is empty is any."""
 
     pod_uid: str = ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.k8s.probe import Probe, ProbeType
 
@@ -24,8 +25,7 @@ _MOST = 2**31 - 1
 """The API's integers have 32 bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(Struct, frozen=True):
     """The numbers of a probe that can be changed while its worker runs."""
 
     initial_delay_seconds: int

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 
+from msgspec import Struct, field
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -27,8 +27,7 @@ PROBE_LABELS = ("probe_type", "container", "pod", "namespace")
 ONE_SECOND = timedelta(seconds=1)
 
 
-@dataclass(slots=True)
-class _Series:
+class _Series(Struct):
     """The counters of one worker; owned by `ProbeMetrics`."""
 
     counts: dict[str, int] = field(default_factory=dict)

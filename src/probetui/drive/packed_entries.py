@@ -13,11 +13,12 @@ import pickle
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from operator import itemgetter, sub
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from probetui.kubelet.journal import EventEntry, JournalEntry, TickEntry
 from probetui.kubelet.outcome import Attempt

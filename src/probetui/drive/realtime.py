@@ -10,9 +10,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from probetui.drive.clocks import LoopWatch
 from probetui.drive.logs import LogState, LogTail, read_log

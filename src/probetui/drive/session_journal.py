@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import overload
+
+from msgspec import Struct
 
 from probetui.drive.packed_entries import EntryPacker, PackedBlock, unpack
 from probetui.kubelet.journal import DryRunEntry, EventEntry, JournalEntry, TickEntry
@@ -21,8 +22,7 @@ LEAST_TICKS = 100_000
 """This many of the newest ticks are kept, unless they print too much."""
 
 
-@dataclass(frozen=True, slots=True)
-class JournalLimits:
+class JournalLimits(Struct, frozen=True):
     """How many entries are kept in which form.
 
     Attributes:

@@ -6,9 +6,11 @@ None of it is the kubelet's, and nothing that the kubelet decides depends on it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from probetui.engine.inputs import ExecSeen, ListenersFound
 from probetui.k8s.pod import Container, Pod
@@ -53,8 +55,7 @@ _LONGEST_NAME = 80
 _ProbedEntry = TickEntry | DryRunEntry
 
 
-@dataclass(slots=True)
-class _ListenerLookup:
+class _ListenerLookup(Struct):
     """What is known of where one container listens, and which probes wait for it.
 
     `told` is what was last said of each endpoint that refused, as far as it matters.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from probetui.debugger.commands import ContainerCommand, DebuggerCommand
 from probetui.k8s.pod import Pod
@@ -12,15 +13,13 @@ from probetui.k8s.volume import ConfigObject
 from probetui.kubelet.facts import ProbeFinished, RuntimeFact
 
 
-@dataclass(frozen=True, slots=True)
-class AddPod:
+class AddPod(Struct, frozen=True):
     """Run this pod."""
 
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class SetPods:
+class SetPods(Struct, frozen=True):
     """These are all the pods of the manifests now: run what is new, end the others.
 
     A pod that takes the name of another one begins when that one is gone. `places`
@@ -32,8 +31,7 @@ class SetPods:
     places: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SetObjects:
+class SetObjects(Struct, frozen=True):
     """These are all the ConfigMaps and Secrets of the manifests now.
 
     Containers that are created from now on see them; files in volumes follow when
@@ -43,8 +41,7 @@ class SetObjects:
     objects: tuple[ConfigObject, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DeletePod:
+class DeletePod(Struct, frozen=True):
     """End a pod gracefully; None is the pod's own grace period."""
 
     pod_uid: str
@@ -54,8 +51,7 @@ class DeletePod:
 Command = AddPod | SetPods | SetObjects | DeletePod | DebuggerCommand | ContainerCommand
 
 
-@dataclass(frozen=True, slots=True)
-class ListenersFound:
+class ListenersFound(Struct, frozen=True):
     """A `FindListeners` has finished; None where listeners cannot be seen."""
 
     container_id: ContainerID
@@ -63,8 +59,7 @@ class ListenersFound:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ExecSeen:
+class ExecSeen(Struct, frozen=True):
     """Somebody else has started a command in a container; `text` is that command."""
 
     container_id: ContainerID

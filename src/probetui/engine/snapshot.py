@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 from probetui.debugger.breakpoints import StopReason
 from probetui.debugger.commands import BreakpointKind, Injected
@@ -23,8 +24,7 @@ from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeSnapshot:
+class ProbeSnapshot(Struct, frozen=True):
     """One worker as it stands.
 
     `stored_result` is what the results manager holds for the container in sight, None
@@ -68,8 +68,7 @@ class ProbeSnapshot:
     delay: timedelta = timedelta()
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffSnapshot:
+class BackoffSnapshot(Struct, frozen=True):
     """What crash-loop back-off holds for a container.
 
     `until` is set while the container waits for its next start.
@@ -81,8 +80,7 @@ class BackoffSnapshot:
     next_window: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerSnapshot:
+class ContainerSnapshot(Struct, frozen=True):
     """One container of a pod, with its probes in the order liveness, readiness,
     startup (only those that are defined).
 
@@ -103,8 +101,7 @@ class ContainerSnapshot:
     cut_off_since: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodSnapshot:
+class PodSnapshot(Struct, frozen=True):
     """One pod; the same object as before where nothing of it changed.
 
     `operation` says in words what is being done for it now ("pulling busybox 40%").
@@ -117,8 +114,7 @@ class PodSnapshot:
     containers: tuple[ContainerSnapshot, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedTick:
+class QueuedTick(Struct, frozen=True):
     """A tick to come, in the order `.` would run them."""
 
     key: ProbeKey
@@ -132,8 +128,7 @@ class PlaybackKind(StrEnum):
     REPLAY = "replay"
 
 
-@dataclass(frozen=True, slots=True)
-class PlaybackSnapshot:
+class PlaybackSnapshot(Struct, frozen=True):
     """How a session is played whose clock is not the wall's.
 
     `pace` is how many times faster than the wall's clock it goes, None for as fast as
@@ -167,8 +162,7 @@ class UpcomingKind(StrEnum):
 STEPS = frozenset({UpcomingKind.HELD_RESULT, UpcomingKind.TRIGGER, UpcomingKind.TICK})
 
 
-@dataclass(frozen=True, slots=True)
-class Upcoming:
+class Upcoming(Struct, frozen=True):
     """Something that is to come; a resync is of a whole pod.
 
     While paused, what is a step waits for one (the first of them for the next); the
@@ -187,8 +181,7 @@ class Upcoming:
         return self.what in STEPS
 
 
-@dataclass(frozen=True, slots=True)
-class LastStep:
+class LastStep(Struct, frozen=True):
     """The last step, or run to a change, and how things were just before it.
 
     Compared with the pods of the snapshot it tells what the step did: one that did not
@@ -202,8 +195,7 @@ class LastStep:
     pods: tuple[PodSnapshot, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """The state of the engine at one instant.
 
     `sequence` is that of the newest journal entry; `entries` are the newest ones,

@@ -8,8 +8,9 @@ Without a target that is every pod of the session.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from probetui.errors import UsageError
 from probetui.k8s.pod import Container, Pod, RestartPolicy
@@ -53,8 +54,7 @@ CONDITION_FORMS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A condition as given; `pod` and `container` are empty where none is named."""
 
     kind: ConditionKind

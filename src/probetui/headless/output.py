@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec import Struct
 
 from probetui.errors import OutputError
 from probetui.headless.follow import Sink
@@ -89,8 +90,7 @@ class NoteForwarder:
                 self._forward(entry.text, entry.is_fault)
 
 
-@dataclass(frozen=True, slots=True)
-class EntryFilter:
+class EntryFilter(Struct, frozen=True):
     """Which containers and probe types are wanted; empty means all."""
 
     containers: Collection[str] = ()

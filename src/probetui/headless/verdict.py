@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.status import ContainerStatus, Waiting
@@ -42,8 +43,7 @@ Source: kubelet/images/types.go and kuberuntime_container.go, v1.32.10.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """Why a session ended; `reason` is the word in the record's last line."""
 
     reason: str

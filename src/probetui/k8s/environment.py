@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class FieldRef:
+
+class FieldRef(Struct, frozen=True):
     """A field of the pod itself, such as `metadata.name` or `status.podIP`."""
 
     field_path: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceFieldRef:
+class ResourceFieldRef(Struct, frozen=True):
     """A request or limit of a container, such as `limits.cpu`.
 
     An empty `container_name` is the container with the reference. A `divisor` of 0
@@ -27,8 +26,7 @@ class ResourceFieldRef:
     divisor: Decimal = Decimal()
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigMapKeyRef:
+class ConfigMapKeyRef(Struct, frozen=True):
     """One entry of a ConfigMap of the pod's namespace."""
 
     name: str
@@ -36,8 +34,7 @@ class ConfigMapKeyRef:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SecretKeyRef:
+class SecretKeyRef(Struct, frozen=True):
     """One entry of a Secret of the pod's namespace."""
 
     name: str
@@ -48,24 +45,21 @@ class SecretKeyRef:
 EnvVarSource = FieldRef | ResourceFieldRef | ConfigMapKeyRef | SecretKeyRef
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigMapEnvSource:
+class ConfigMapEnvSource(Struct, frozen=True):
     """All entries of a ConfigMap as variables."""
 
     name: str
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SecretEnvSource:
+class SecretEnvSource(Struct, frozen=True):
     """All entries of a Secret as variables."""
 
     name: str
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EnvFrom:
+class EnvFrom(Struct, frozen=True):
     """All entries of an object as variables, their names prefixed with `prefix`."""
 
     source: ConfigMapEnvSource | SecretEnvSource

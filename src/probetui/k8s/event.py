@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class EventType(StrEnum):
@@ -14,8 +15,7 @@ class EventType(StrEnum):
     WARNING = "Warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One occurrence of an event; occurrences are never merged here.
 
     `field_path` is such as `spec.containers{app}`, empty for the pod itself.

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from probetui.k8s.environment import EnvFrom, EnvVarSource
 from probetui.k8s.probe import LifecycleHandler, Probe, ProbeType
 from probetui.k8s.volume import Volume
 
 
-@dataclass(frozen=True, slots=True)
-class SecurityContext:
+class SecurityContext(Struct, frozen=True):
     """`v1.SecurityContext`; None leaves it to the pod, the image or the runtime.
 
     `run_as_user_name` is the image's user where only its name is known.
@@ -33,8 +33,7 @@ class SecurityContext:
     seccomp_profile: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodSecurityContext:
+class PodSecurityContext(Struct, frozen=True):
     """`v1.PodSecurityContext`: the defaults for all containers of a pod."""
 
     run_as_user: int | None = None
@@ -45,16 +44,14 @@ class PodSecurityContext:
     seccomp_profile: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DNSOption:
+class DNSOption(Struct, frozen=True):
     """An option of the resolver; many have no value."""
 
     name: str
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DNSConfig:
+class DNSConfig(Struct, frozen=True):
     """A pod's own name servers, search domains and resolver options."""
 
     nameservers: tuple[str, ...] = ()
@@ -62,8 +59,7 @@ class DNSConfig:
     options: tuple[DNSOption, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HostAlias:
+class HostAlias(Struct, frozen=True):
     """Host names of an address in `/etc/hosts`."""
 
     ip: str
@@ -90,8 +86,7 @@ class PullPolicy(StrEnum):
     NEVER = "Never"
 
 
-@dataclass(frozen=True, slots=True)
-class EnvVar:
+class EnvVar(Struct, frozen=True):
     """One environment variable.
 
     `has_value_from` marks a variable with a source instead of a value; exec probes
@@ -105,8 +100,7 @@ class EnvVar:
     value_from: EnvVarSource | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerPort:
+class ContainerPort(Struct, frozen=True):
     """A declared port; probes may name it."""
 
     container_port: int
@@ -116,8 +110,7 @@ class ContainerPort:
     host_ip: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeMount:
+class VolumeMount(Struct, frozen=True):
     """Where a volume appears in a container.
 
     `sub_path` is a path in the volume; `sub_path_expr` the same with `$(NAME)` of the
@@ -132,19 +125,17 @@ class VolumeMount:
     mount_propagation: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(Struct, frozen=True):
     """Requests and limits by resource name, in base units.
 
     CPU is in cores, memory in bytes.
     """
 
-    requests: Mapping[str, Decimal] = field(
-        default_factory=lambda: NO_QUANTITIES, hash=False
-    )
-    limits: Mapping[str, Decimal] = field(
-        default_factory=lambda: NO_QUANTITIES, hash=False
-    )
+    requests: Mapping[str, Decimal] = NO_QUANTITIES
+    limits: Mapping[str, Decimal] = NO_QUANTITIES
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.requests.items()), frozenset(self.limits.items())))
 
 
 NO_RESOURCES = Resources()
@@ -153,8 +144,7 @@ NO_POD_SECURITY_CONTEXT = PodSecurityContext()
 NO_DNS_CONFIG = DNSConfig()
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(Struct, frozen=True):
     """A container of the spec, with the API server's defaults applied.
 
     `restart_policy` is ALWAYS for a sidecar (a restartable init container) and None
@@ -201,8 +191,7 @@ class Container:
                 return self.startup_probe
 
 
-@dataclass(frozen=True, slots=True)
-class Pod:
+class Pod(Struct, frozen=True):
     """A pod as the kubelet sees it: spec and metadata, never its status.
 
     `termination_grace_period_seconds` is None only for a spec that was not
@@ -212,8 +201,8 @@ class Pod:
     uid: str
     name: str
     namespace: str = "default"
-    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
-    annotations: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    labels: Mapping[str, str] = NO_LABELS
+    annotations: Mapping[str, str] = NO_LABELS
     restart_policy: RestartPolicy = RestartPolicy.ALWAYS
     termination_grace_period_seconds: int | None = 30
     active_deadline_seconds: int | None = None

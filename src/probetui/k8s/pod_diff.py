@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Pod
 
@@ -38,13 +39,13 @@ def diff_pods(before: Pod, after: Pod) -> tuple[FieldChange, ...]:
 def _compare(path: str, before: object, after: object) -> Iterator[FieldChange]:
     if before == after:
         return
-    if is_dataclass(before) and type(before) is type(after):
-        for field in fields(before):
-            if path or field.name not in NON_SPEC_FIELDS:
+    if isinstance(before, Struct) and type(before) is type(after):
+        for name in before.__struct_fields__:
+            if path or name not in NON_SPEC_FIELDS:
                 yield from _compare(
-                    _join(path, _camel_case(field.name)),
-                    getattr(before, field.name),
-                    getattr(after, field.name),
+                    _join(path, _camel_case(name)),
+                    getattr(before, name),
+                    getattr(after, name),
                 )
     elif isinstance(before, tuple) and isinstance(after, tuple):
         yield from _compare_members(path, _by_name(before), _by_name(after))
@@ -79,7 +80,7 @@ def _format_value(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if is_dataclass(value):
+    if isinstance(value, Struct):
         name = getattr(value, "name", "")
         return str(name) or type(value).__name__
     return str(value)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 
 class ProbeType(StrEnum):
@@ -15,23 +16,20 @@ class ProbeType(StrEnum):
     STARTUP = "Startup"
 
 
-@dataclass(frozen=True, slots=True)
-class ExecAction:
+class ExecAction(Struct, frozen=True):
     """Run a command in the container; 0 is success."""
 
     command: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HTTPHeader:
+class HTTPHeader(Struct, frozen=True):
     """`v1.HTTPHeader`."""
 
     name: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class HTTPGetAction:
+class HTTPGetAction(Struct, frozen=True):
     """Send a GET request; 200 to 399 is success.
 
     `port` is a number or the name of a container port. An empty `host` means the
@@ -45,24 +43,21 @@ class HTTPGetAction:
     http_headers: tuple[HTTPHeader, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TCPSocketAction:
+class TCPSocketAction(Struct, frozen=True):
     """Open a connection; a completed handshake is success."""
 
     port: int | str
     host: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GRPCAction:
+class GRPCAction(Struct, frozen=True):
     """Ask `grpc.health.v1.Health`; SERVING is success."""
 
     port: int
     service: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SleepAction:
+class SleepAction(Struct, frozen=True):
     """Wait (lifecycle hooks only)."""
 
     seconds: int
@@ -72,8 +67,7 @@ ProbeHandler = ExecAction | HTTPGetAction | TCPSocketAction | GRPCAction
 LifecycleHandler = ExecAction | HTTPGetAction | TCPSocketAction | SleepAction
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """A probe with the API server's defaults applied.
 
     `handler` is None only for a spec that validation would refuse; the prober then

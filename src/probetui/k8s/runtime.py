@@ -6,12 +6,13 @@ Source: kubelet/container/runtime.go, v1.32.10.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, NewType
+
+from msgspec import Struct
 
 ContainerID = NewType("ContainerID", str)
 """`<runtime>://<id>`; the empty text is the empty ID."""
@@ -41,8 +42,7 @@ class RuntimeState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeContainerStatus:
+class RuntimeContainerStatus(Struct, frozen=True):
     """One container instance, dead or alive.
 
     `restart_count` and `hash` come from the labels it was created with. `signal`
@@ -66,8 +66,7 @@ class RuntimeContainerStatus:
     image_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxStatus:
+class SandboxStatus(Struct, frozen=True):
     """One pod sandbox, dead or alive.
 
     `ip` is None where the runtime gave no network information at all, and empty
@@ -82,8 +81,7 @@ class SandboxStatus:
     ip: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimePodStatus:
+class RuntimePodStatus(Struct, frozen=True):
     """All sandboxes and containers of one pod, newest first.
 
     `ips` are those of the newest sandbox, if it is ready.
@@ -113,8 +111,7 @@ class RuntimePodStatus:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredImage:
+class StoredImage(Struct, frozen=True):
     """An image on the node.
 
     Attributes:
@@ -132,8 +129,7 @@ class StoredImage:
     is_pinned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ImageFilesystem:
+class ImageFilesystem(Struct, frozen=True):
     """The file system of the images, its capacity and what is available."""
 
     capacity_bytes: int
@@ -143,8 +139,7 @@ class ImageFilesystem:
 NOTHING: Mapping[str, Decimal] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """The node, as far as pods can ask about it.
 
     `ip` is the address at which pods reach it. `allocatable` is in base units by
@@ -153,9 +148,10 @@ class Node:
 
     name: str = "localhost"
     ip: str = "127.0.0.1"
-    allocatable: Mapping[str, Decimal] = field(
-        default_factory=lambda: NOTHING, hash=False
-    )
+    allocatable: Mapping[str, Decimal] = NOTHING
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.ip))
 
 
 UNKNOWN_NODE = Node()
@@ -187,8 +183,7 @@ class ListenerScope(StrEnum):
     MACHINE = "machine"
 
 
-@dataclass(frozen=True, slots=True)
-class Listeners:
+class Listeners(Struct, frozen=True):
     """Listening TCP sockets, without duplicates, sorted by port and address."""
 
     endpoints: tuple[SocketAddress, ...]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from probetui.errors import UsageError
 
@@ -19,8 +20,7 @@ _EXISTENCE = re.compile(rf"(!?)\s*({_NAME})")
 _COMMA = re.compile(r",(?![^()]*\))")
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRequirement:
+class LabelRequirement(Struct, frozen=True):
     """A label and the values that it must have, or must not have if `negated`.
 
     `values` is None for a requirement about the key alone.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class PodPhase(StrEnum):
@@ -33,8 +34,7 @@ class ConditionStatus(StrEnum):
     UNKNOWN = "Unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class PodCondition:
+class PodCondition(Struct, frozen=True):
     """One condition; `type` is free text, as readiness gates may name any."""
 
     type: str
@@ -44,23 +44,20 @@ class PodCondition:
     last_transition_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """`v1.ContainerStateWaiting`."""
 
     reason: str = ""
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """`v1.ContainerStateRunning`; `started_at` is None if the runtime gave no time."""
 
     started_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Terminated:
+class Terminated(Struct, frozen=True):
     """`v1.ContainerStateTerminated`."""
 
     exit_code: int
@@ -74,8 +71,7 @@ class Terminated:
 ContainerState = Waiting | Running | Terminated
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeMountStatus:
+class VolumeMountStatus(Struct, frozen=True):
     """`v1.VolumeMountStatus`."""
 
     name: str
@@ -84,8 +80,7 @@ class VolumeMountStatus:
     recursive_read_only: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerStatus:
+class ContainerStatus(Struct, frozen=True):
     """`v1.ContainerStatus`; `started` is None where it is not set."""
 
     name: str
@@ -100,8 +95,7 @@ class ContainerStatus:
     volume_mounts: tuple[VolumeMountStatus, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PodStatus:
+class PodStatus(Struct, frozen=True):
     """`v1.PodStatus`; lists of statuses are None where the API has null."""
 
     phase: PodPhase = PodPhase.PENDING

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from probetui.k8s.environment import FieldRef, ResourceFieldRef
 
@@ -16,24 +17,21 @@ MEMORY = "Memory"
 """The medium of an emptyDir that is kept in memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyDir:
+class EmptyDir(Struct, frozen=True):
     """An empty folder for the pod's life; `size_limit` is in bytes."""
 
     medium: str = ""
     size_limit: Decimal | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HostPath:
+class HostPath(Struct, frozen=True):
     """A file or folder of the node; an empty `type` is not checked."""
 
     path: str
     type: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyToPath:
+class KeyToPath(Struct, frozen=True):
     """The path of an entry in the volume; None is the volume's default mode."""
 
     key: str
@@ -41,8 +39,7 @@ class KeyToPath:
     mode: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigMapFiles:
+class ConfigMapFiles(Struct, frozen=True):
     """Entries of a ConfigMap as files; no `items` means all of them."""
 
     name: str
@@ -50,8 +47,7 @@ class ConfigMapFiles:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SecretFiles:
+class SecretFiles(Struct, frozen=True):
     """Entries of a Secret as files; no `items` means all of them."""
 
     name: str
@@ -59,8 +55,7 @@ class SecretFiles:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DownwardAPIFile:
+class DownwardAPIFile(Struct, frozen=True):
     """A file with a field of the pod; it is empty where `ref` is None."""
 
     path: str
@@ -68,8 +63,7 @@ class DownwardAPIFile:
     mode: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DownwardAPIFiles:
+class DownwardAPIFiles(Struct, frozen=True):
     """Files with fields of the pod."""
 
     items: tuple[DownwardAPIFile, ...] = ()
@@ -78,8 +72,7 @@ class DownwardAPIFiles:
 FileSource = ConfigMapFiles | SecretFiles | DownwardAPIFiles
 
 
-@dataclass(frozen=True, slots=True)
-class Projected:
+class Projected(Struct, frozen=True):
     """Files from several sources; of two with the same path the last one is used.
 
     A volume of the kind configMap, secret or downwardAPI is this with one source.
@@ -89,8 +82,7 @@ class Projected:
     default_mode: int = FILE_MODE
 
 
-@dataclass(frozen=True, slots=True)
-class OtherVolume:
+class OtherVolume(Struct, frozen=True):
     """A volume of an unsupported kind, named as in the spec.
 
     The pod gets an empty directory instead.
@@ -102,16 +94,14 @@ class OtherVolume:
 VolumeSource = EmptyDir | HostPath | Projected | OtherVolume
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(Struct, frozen=True):
     """A volume of a pod."""
 
     name: str
     source: VolumeSource = EmptyDir()
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeFile:
+class VolumeFile(Struct, frozen=True):
     """A file to write into a volume; `path` is relative and without `..`."""
 
     path: str
@@ -123,25 +113,27 @@ NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 NO_BYTES: Mapping[str, bytes] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigMap:
+class ConfigMap(Struct, frozen=True):
     """`v1.ConfigMap`; no key is in both mappings."""
 
     name: str
     namespace: str = "default"
-    data: Mapping[str, str] = field(default_factory=lambda: NO_TEXTS, hash=False)
-    binary_data: Mapping[str, bytes] = field(
-        default_factory=lambda: NO_BYTES, hash=False
-    )
+    data: Mapping[str, str] = NO_TEXTS
+    binary_data: Mapping[str, bytes] = NO_BYTES
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.namespace))
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Struct, frozen=True):
     """`v1.Secret`, its data decoded from Base64."""
 
     name: str
     namespace: str = "default"
-    data: Mapping[str, bytes] = field(default_factory=lambda: NO_BYTES, hash=False)
+    data: Mapping[str, bytes] = NO_BYTES
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.namespace))
 
 
 ConfigObject = ConfigMap | Secret

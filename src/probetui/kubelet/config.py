@@ -5,16 +5,16 @@ Source: kubelet.go, pod_workers.go, pleg/generic.go, v1.32.10 (constants).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from probetui.k8s.runtime import UNKNOWN_NODE, Node
 
 LONG_AGO = timedelta(seconds=1_000_000)
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletConfig:
+class KubeletConfig(Struct, frozen=True):
     """How this kubelet behaves; the defaults are those of 1.32.
 
     Differences between kubelet versions are named switches here, one each.

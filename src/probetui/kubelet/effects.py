@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import LifecycleHandler, Probe, ProbeKey
@@ -29,37 +30,32 @@ class RunProbe(NamedTuple):
     pod_ip: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunPodSandbox:
+class RunPodSandbox(Struct, frozen=True):
     """Create and start a pod's sandbox; the value is its ID."""
 
     pod: Pod
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
-class GetPodSandboxStatus:
+class GetPodSandboxStatus(Struct, frozen=True):
     """Inspect a new sandbox; the value is a `SandboxStatus`."""
 
     sandbox_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class StopPodSandbox:
+class StopPodSandbox(Struct, frozen=True):
     """Stop a sandbox and its network; what is gone already is no error."""
 
     sandbox_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class RemovePodSandbox:
+class RemovePodSandbox(Struct, frozen=True):
     """Remove a stopped sandbox."""
 
     sandbox_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class MountVolume:
+class MountVolume(Struct, frozen=True):
     """Prepare a volume for the containers of a pod.
 
     One that is there already keeps what is in it. A volume that is made of files has
@@ -72,46 +68,40 @@ class MountVolume:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class UnmountVolume:
+class UnmountVolume(Struct, frozen=True):
     """Unmount a pod's volume; remove its content unless it is the node's own."""
 
     pod_uid: str
     volume_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class GetImageStatus:
+class GetImageStatus(Struct, frozen=True):
     """Ask whether an image is here; the value is its ID, or None."""
 
     image: str
 
 
-@dataclass(frozen=True, slots=True)
-class GetImageUser:
+class GetImageUser(Struct, frozen=True):
     """Ask as whom an image runs; the value is as the image has it, None if unknown."""
 
     image: str
 
 
-@dataclass(frozen=True, slots=True)
-class PullImage:
+class PullImage(Struct, frozen=True):
     """Pull an image; the value is an `PulledImage`."""
 
     pod: Pod
     image: str
 
 
-@dataclass(frozen=True, slots=True)
-class PulledImage:
+class PulledImage(Struct, frozen=True):
     """What a pull brought."""
 
     image_id: str
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CreateContainer:
+class CreateContainer(Struct, frozen=True):
     """Create a container in a sandbox; the value is its `ContainerID`.
 
     `attempt` is the restart count of the new instance. `image_id` is what the pull
@@ -125,15 +115,13 @@ class CreateContainer:
     image_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class StartContainer:
+class StartContainer(Struct, frozen=True):
     """Start a created container."""
 
     container_id: ContainerID
 
 
-@dataclass(frozen=True, slots=True)
-class StopContainer:
+class StopContainer(Struct, frozen=True):
     """Send the stop signal, then kill after the grace period (seconds).
 
     The value is the container's `RuntimeContainerStatus` once it has ended, None where
@@ -145,15 +133,13 @@ class StopContainer:
     grace_period_seconds: int
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveContainer:
+class RemoveContainer(Struct, frozen=True):
     """Remove a container that does not run."""
 
     container_id: ContainerID
 
 
-@dataclass(frozen=True, slots=True)
-class RunHook:
+class RunHook(Struct, frozen=True):
     """Run a lifecycle hook; the value is its output, also beside an error."""
 
     pod: Pod
@@ -174,8 +160,7 @@ class Fault(StrEnum):
     RESTORE_NETWORK = "restore-network"
 
 
-@dataclass(frozen=True, slots=True)
-class InjectFault:
+class InjectFault(Struct, frozen=True):
     """Freeze or unfreeze a container, signal its main process, cut off its pod.
 
     `STOP` is SIGTERM, `KILL` is SIGKILL, both to the main process.
@@ -205,8 +190,7 @@ Operation = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunOperation:
+class RunOperation(Struct, frozen=True):
     """Do one thing with the runtime and answer with `OperationFinished`."""
 
     operation_id: int
@@ -214,13 +198,11 @@ class RunOperation:
     operation: Operation
 
 
-@dataclass(frozen=True, slots=True)
-class Relist:
+class Relist(Struct, frozen=True):
     """List all pods of ours and answer with `Relisted` or `RelistFailed`."""
 
 
-@dataclass(frozen=True, slots=True)
-class FindListeners:
+class FindListeners(Struct, frozen=True):
     """Look where a container listens and answer with `ListenersFound`."""
 
     container_id: ContainerID

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from probetui.k8s.runtime import (
     ContainerID,
@@ -15,8 +16,7 @@ from probetui.kubelet.effects import PulledImage
 from probetui.kubelet.outcome import ProbeOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeFinished:
+class ProbeFinished(Struct, frozen=True):
     """A `RunProbe` has finished."""
 
     probe_id: int
@@ -34,8 +34,7 @@ OperationValue = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OperationFinished:
+class OperationFinished(Struct, frozen=True):
     """A `RunOperation` has finished.
 
     `error` is the runtime's own words. `value` is what the operation says it is.
@@ -53,31 +52,27 @@ class OperationFinished:
     config_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OperationProgress:
+class OperationProgress(Struct, frozen=True):
     """A running operation has something to show (an image pull, in percent)."""
 
     operation_id: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Relisted:
+class Relisted(Struct, frozen=True):
     """Everything of ours that the runtime has; `started_at` is when we asked."""
 
     pods: tuple[RuntimePodStatus, ...]
     started_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class RelistFailed:
+class RelistFailed(Struct, frozen=True):
     """The runtime could not be asked; it may be gone."""
 
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeChanged:
+class RuntimeChanged(Struct, frozen=True):
     """The runtime says that something happened; brings the relist forward."""
 
 

@@ -5,10 +5,11 @@ Every entry has a sequence number that grows by one, and the instant it happened
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.event import Event
 from probetui.k8s.probe import ProbeKey
@@ -105,8 +106,7 @@ class TickEntry(NamedTuple):
     held: timedelta = timedelta()
 
 
-@dataclass(frozen=True, slots=True)
-class DryRunEntry:
+class DryRunEntry(Struct, frozen=True):
     """A dry run: a probe that was run and shown, and does not count.
 
     `result` is None where the probe could not be run.
@@ -122,8 +122,7 @@ class DryRunEntry:
     result: Result | None
 
 
-@dataclass(frozen=True, slots=True)
-class EventEntry:
+class EventEntry(Struct, frozen=True):
     """An event as a cluster would record it; `tick` is the tick that caused it."""
 
     sequence: int
@@ -144,8 +143,7 @@ class StateField(StrEnum):
     EXEC = "exec"
 
 
-@dataclass(frozen=True, slots=True)
-class StateEntry:
+class StateEntry(Struct, frozen=True):
     """Something that a cluster keeps to itself, or shows only in a status.
 
     `cause` is the sequence number of the tick behind it. `subject` names the probe
@@ -194,8 +192,7 @@ class ExitCause(StrEnum):
     POD = "pod"
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerEntry:
+class ContainerEntry(Struct, frozen=True):
     """A step in the life of one container instance.
 
     `grace_period_seconds` is set while stopping and for an end that was asked for;
@@ -218,8 +215,7 @@ class ContainerEntry:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StoppingSnapshot:
+class StoppingSnapshot(Struct, frozen=True):
     """A container that is being stopped."""
 
     since: datetime
@@ -228,8 +224,7 @@ class StoppingSnapshot:
     by: ExitCause
 
 
-@dataclass(frozen=True, slots=True)
-class LastExit:
+class LastExit(Struct, frozen=True):
     """How the instance before this one, or this one, ended."""
 
     at: datetime
@@ -240,8 +235,7 @@ class LastExit:
     container_id: ContainerID
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffEntry:
+class BackoffEntry(Struct, frozen=True):
     """What crash-loop back-off said when a container was about to start.
 
     `window` is the whole wait that was in force (zero: none yet), `since` the end of
@@ -261,8 +255,7 @@ class BackoffEntry:
     is_reset: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StatusEntry:
+class StatusEntry(Struct, frozen=True):
     """A pod's whole status, whenever it changed."""
 
     sequence: int
@@ -271,8 +264,7 @@ class StatusEntry:
     status: PodStatus
 
 
-@dataclass(frozen=True, slots=True)
-class UserEntry:
+class UserEntry(Struct, frozen=True):
     """A command of a person; `target` is text."""
 
     sequence: int
@@ -281,8 +273,7 @@ class UserEntry:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoteEntry:
+class NoteEntry(Struct, frozen=True):
     """A note to the user, about the runtime or about probetui itself.
 
     `is_bookmark` says that it is that person's own.
@@ -295,8 +286,7 @@ class NoteEntry:
     is_bookmark: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ListenersEntry:
+class ListenersEntry(Struct, frozen=True):
     """Where a container listens, looked up because a probe's connection was refused.
 
     `refused_at` is where the probe went, `cause` the sequence number of its tick or
@@ -313,8 +303,7 @@ class ListenersEntry:
     cause: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FindingEntry:
+class FindingEntry(Struct, frozen=True):
     """A finding about a probe that ran; journaled once per probe.
 
     `rule` is the name of the finding, `path` the field of the pod that it is about and
@@ -332,8 +321,7 @@ class FindingEntry:
     cause: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodGoneEntry:
+class PodGoneEntry(Struct, frozen=True):
     """A pod has ended for good: nothing of it runs or will run."""
 
     sequence: int

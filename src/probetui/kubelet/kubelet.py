@@ -9,10 +9,11 @@ Source: kubelet.go, kubelet_pods.go, v1.32.10, syncLoopIteration, HandlePodClean
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.pod_diff import diff_pods

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
+
+from msgspec import Struct
 
 from probetui.k8s.probe import HTTPHeader
 from probetui.k8s.runtime import SocketAddress
@@ -37,8 +38,7 @@ class Result(IntEnum):
         return self.name.capitalize()
 
 
-@dataclass(frozen=True, slots=True)
-class HTTPAnswer:
+class HTTPAnswer(Struct, frozen=True):
     """A server's answer, of which output and event show only a part.
 
     `body` is empty where the output is the body. `redirects` are the locations that
@@ -53,8 +53,7 @@ class HTTPAnswer:
     cut_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One run of a handler.
 
     `error` says why the handler could not run; a probe that fails has none.
@@ -75,8 +74,7 @@ class Attempt:
     is_missing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeOutcome:
+class ProbeOutcome(Struct, frozen=True):
     """One probe: one to three attempts, of which the last one counts.
 
     `injected` marks an outcome that a person chose instead of a probe.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from lightkube.models import core_v1, meta_v1
+from msgspec import Struct, field
 
 from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
 from probetui.manifest.decode import decode
@@ -34,8 +34,7 @@ _LINE_ENDS = str.maketrans("", "", "\r\n")
 """What Go's decoder of base64 skips."""
 
 
-@dataclass(slots=True)
-class ConfigObjectReader:
+class ConfigObjectReader(Struct):
     """Reads one document.
 
     Args:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Generic, TypeVar, cast
 
 import msgspec
+from msgspec import Struct, field
 
 from probetui.k8s.api.quantity import is_quantity
 from probetui.manifest import schema
@@ -44,8 +44,7 @@ _EXPONENT_FROM = 1e21
 """From here on Go writes a float with an exponent, which no integer field takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownField:
+class UnknownField(Struct, frozen=True):
     """A field that the type does not have; `suggestion` may be empty."""
 
     path: str
@@ -60,8 +59,7 @@ class UnknownField:
         return f"unknown field {quote_short(self.name)}{hint}"
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded(Generic[Model]):
+class Decoded(Struct, Generic[Model], frozen=True):
     """A decoded object.
 
     `problems` are values of a wrong type; such a field counts as absent, and
@@ -92,8 +90,7 @@ def decode(node: YamlNode, model: type[Model], path: str = "") -> Decoded[Model]
 _MOST_SUGGESTIONS = 100
 
 
-@dataclass(slots=True)
-class _Decoder:
+class _Decoder(Struct):
     """Walks down from a root and collects problems."""
 
     root: YamlNode

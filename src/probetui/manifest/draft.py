@@ -6,10 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 import msgspec
 from lightkube.models import core_v1, meta_v1
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from probetui.k8s.api.pod import POD
 from probetui.k8s.pod import Pod
@@ -40,8 +41,7 @@ _SERVER_METADATA = (
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,126}")
 
 
-@dataclass(frozen=True, slots=True)
-class PodManifest:
+class PodManifest(Struct, frozen=True):
     """An object that describes a pod, with its document and file."""
 
     object: WorkloadObject
@@ -69,8 +69,7 @@ class PodManifest:
         return replace(self, object=replace(self.object, node=node))
 
 
-@dataclass(slots=True)
-class PodDraft:
+class PodDraft(Struct):
     """A pod that is being loaded; owned by the loader.
 
     `unreadable` are the paths of fields that could not be decoded. `is_refused` where
@@ -85,7 +84,7 @@ class PodDraft:
     unreadable: frozenset[tuple[str, ...]] = frozenset()
     metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     is_refused: bool = False
-    _parents: frozenset[tuple[str, ...]] = field(init=False)
+    _parents: frozenset[tuple[str, ...]] = frozenset()
 
     def __post_init__(self) -> None:
         """Compute the fields that contain an unreadable one."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from probetui.manifest import workloads
 from probetui.manifest.config_objects import KINDS, ConfigObjectReader
@@ -82,8 +83,7 @@ def load_manifests(
     )
 
 
-@dataclass(slots=True)
-class _ManifestReader:
+class _ManifestReader(Struct):
     """Collects pods, objects and problems from files."""
 
     validation: FieldValidation

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from probetui.errors import ManifestError
 from probetui.k8s.pod import Pod
@@ -34,16 +35,14 @@ class FieldValidation(StrEnum):
                 return None
 
 
-@dataclass(frozen=True, slots=True)
-class PodOrigin:
+class PodOrigin(Struct, frozen=True):
     """The object that describes a pod: the pod itself, or a workload."""
 
     kind: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPod:
+class LoadedPod(Struct, frozen=True):
     """A pod that can be run, and what it came from.
 
     `document` is the text that was read, before `--set`; `manifest` the whole pod as
@@ -62,16 +61,14 @@ class LoadedPod:
     unsupported: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedConfigObject:
+class LoadedConfigObject(Struct, frozen=True):
     """A ConfigMap or Secret with its position."""
 
     value: ConfigObject
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
-class Manifests:
+class Manifests(Struct, frozen=True):
     """What the files hold; `problems` are in the order of files and lines.
 
     A pod with an error is not among `loaded`, nor a ConfigMap or Secret with one among

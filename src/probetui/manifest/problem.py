@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from probetui.safe_text import safe_line
 
@@ -21,8 +22,7 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """A position in a file; lines and columns count from 1, 0 is unknown."""
 
     file: str
@@ -34,8 +34,7 @@ class Position:
         return f"{file}:{self.line}:{self.column}" if self.line else file
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """An error, a warning or a note about a manifest; `str` gives its line.
 
     `path` is the field as Kubernetes writes it, empty if it concerns no field.

@@ -10,12 +10,12 @@ import operator
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from functools import cache, reduce
 
 import msgspec
+from msgspec import Struct
 
 _LONG_INTEGERS = frozenset({
     "activeDeadlineSeconds", "deletionGracePeriodSeconds", "expirationSeconds",
@@ -58,8 +58,7 @@ _ZEROS: Mapping[FieldKind, Callable[[], object]] = types.MappingProxyType({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSchema:
+class FieldSchema(Struct, frozen=True):
     """One field of an object; `model` is its type if it is an object itself.
 
     `attribute` is its name in the model, `owner` the object's type. A required field

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from types import MappingProxyType, ModuleType
 from typing import cast
 
 import msgspec
 from lightkube.models import apps_v1, batch_v1, core_v1, meta_v1
+from msgspec import Struct
 
 from probetui.manifest import schema
 from probetui.manifest.problem import (
@@ -42,8 +42,7 @@ _VERSION = re.compile(
 _LIST = "List"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadKind:
+class WorkloadKind(Struct, frozen=True):
     """A kind that describes a pod.
 
     `template` is the path of the pod template, `replicas` that of their number; both
@@ -90,8 +89,7 @@ _OWN_GROUPS = frozenset({"", "apps", "batch", "extensions"})
 _JOBS = frozenset({"Job", "CronJob"})
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadObject:
+class WorkloadObject(Struct, frozen=True):
     """An object that describes a pod; `path` is its own path in the document."""
 
     workload: WorkloadKind
@@ -116,8 +114,7 @@ class WorkloadObject:
         return Problem(self.position(field), whole, message, severity, rule)
 
 
-@dataclass(frozen=True, slots=True)
-class OtherObject:
+class OtherObject(Struct, frozen=True):
     """An object that describes no pod."""
 
     api_version: str
@@ -130,8 +127,7 @@ class OtherObject:
         return name_of(self.node)
 
 
-@dataclass(frozen=True, slots=True)
-class ListObject:
+class ListObject(Struct, frozen=True):
     """The items of a list, treated as documents."""
 
     items: tuple[YamlNode, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.pod import Pod
@@ -42,8 +43,7 @@ def _line(condition: PodCondition, view: View) -> Line:
     return line(f"  {kind}", Span(condition.status, role), muted(f" {reason}"))
 
 
-@dataclass(frozen=True, slots=True)
-class PodChange:
+class PodChange(Struct, frozen=True):
     """A pod that is new (`before` None), gone (`after` None), or not as it was."""
 
     before: Pod | None

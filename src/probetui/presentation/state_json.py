@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, field
+from msgspec import Meta, Struct, field
 
 from probetui.analysis.container_history import ContainerHistory, SessionHistory
 from probetui.analysis.findings import severity_of
@@ -65,8 +64,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 _RESULT_WORDS = {result: word for word, result in RESULTS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _StateContext:
+class _StateContext(Struct, frozen=True):
     """What a snapshot lacks: the mask, the runtime's name, what probes showed."""
 
     mask: Mask

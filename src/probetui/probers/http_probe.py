@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
 
 import httpx
+from msgspec.structs import replace
 
 from probetui.errors import GoError
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import httpx
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.errors import GoError
 from probetui.k8s.probe import HTTPGetAction
@@ -35,8 +36,7 @@ _NOT_COPIED = frozenset(
 Headers = dict[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeRequest:
+class ProbeRequest(Struct, frozen=True):
     """One GET request.
 
     `headers` has canonical names, each with its values in order; nobody changes it.

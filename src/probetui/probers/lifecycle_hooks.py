@@ -5,8 +5,9 @@ Source: kubelet/lifecycle/handlers.go, v1.32.10, Run, runHTTPHandler.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from probetui.errors import (
     ContainerRuntimeError,

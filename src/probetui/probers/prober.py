@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
 from sys import intern
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.errors import GoError, LocalResourceError
 from probetui.k8s.environment import ExpansionTooLargeError
@@ -42,8 +44,7 @@ SHORTEST_LIMIT = timedelta(seconds=1)
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeHandlers:
+class ProbeHandlers(Struct, frozen=True):
     """The handlers of one attempt, by kind of probe.
 
     A time limit of 0 is none; for gRPC it has passed already.

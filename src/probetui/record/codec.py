@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple, NoReturn, get_args
 
 import msgspec
+from msgspec import Struct
 
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.events.event_correlator import ClusterEvent
@@ -49,8 +49,7 @@ _NO_RECORD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True)
-class SessionHeader:
+class SessionHeader(Struct, frozen=True):
     """What the first record of a session says of it.
 
     `manifests` are pairs of file name and whole text, as they were run. `config` is

@@ -16,12 +16,11 @@ ever renamed. Earlier releases gave an input the `seq` of the entry before it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field as attribute
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import field as attribute
 
 from probetui.k8s.api.status import POD_STATUS
 from probetui.k8s.event import EventType
@@ -91,8 +90,7 @@ ones to mask. A secret that happens to be called like a pod must not take the po
 out of the record."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordContext:
+class RecordContext(Struct, frozen=True):
     """What an entry does not carry, but its record does.
 
     `started_at` is the zero of `t`. `pods` are those of the session by uid; a pod that

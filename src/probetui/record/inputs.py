@@ -8,9 +8,11 @@ inspected, in microseconds after `startedAt`, null for as before).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from probetui.engine.inputs import AddPod, Input, SetObjects, SetPods
 from probetui.k8s.pod import Pod
@@ -72,8 +74,7 @@ class InputEncoder:
         return encoded
 
 
-@dataclass(frozen=True, slots=True)
-class _Relist:
+class _Relist(Struct, frozen=True):
     """A relist as it is encoded."""
 
     started_at: datetime

@@ -6,9 +6,10 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TypeVar
 from urllib.parse import quote, quote_plus
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import (

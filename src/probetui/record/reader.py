@@ -6,12 +6,12 @@ import json
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from msgspec import UnsetType
+from msgspec import Struct, UnsetType, field
+from msgspec.structs import replace
 
 from probetui.engine.inputs import AddPod, SetPods
 from probetui.errors import RecordError
@@ -47,8 +47,7 @@ _PODS = ("AddPod", "SetPods")
 """The inputs that bring pods, by their names in files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """What could be read of a recording.
 
     `session` and `end` are their records as they stand in the file; `end` is None for

@@ -1,6 +1,6 @@
-"""ValueCodec: frozen dataclasses as JSON and back, by their annotations.
+"""ValueCodec: frozen structs as JSON and back, by their annotations.
 
-An object has the fields of its dataclass that are not at their defaults, with names as
+An object has the fields of its struct that are not at their defaults, with names as
 in the Kubernetes API. A member of a union says in `is` which one it is. Instants are
 RFC 3339 with microseconds, lengths of time milliseconds, bytes base64.
 
@@ -11,7 +11,6 @@ a field is renamed in the code, its name in files stays in `FIELD_NAMES`.
 from __future__ import annotations
 
 import base64
-import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -20,6 +19,8 @@ from decimal import Decimal
 from enum import Enum
 from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin
+
+from msgspec import NODEFAULT, Struct, structs
 
 from probetui.debugger.commands import (
     Bookmark,
@@ -208,8 +209,8 @@ def find_codec(kind: Any) -> ValueCodec:
         return _union(get_args(kind))
     if origin is not None:
         return _container(origin, get_args(kind))
-    if dataclasses.is_dataclass(kind):
-        return _later(typing.cast("type[Any]", kind))
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return _later(kind)
     if isinstance(kind, type) and issubclass(kind, tuple):
         return _named_tuple(kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -311,7 +312,7 @@ def _union(kinds: tuple[Any, ...]) -> ValueCodec:
 
 def _plain_type(kind: Any) -> type:
     """Return the type of a union member that JSON has."""
-    if dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and issubclass(kind, Struct):
         raise TypeError(f"{kind} has no name in KIND_NAMES")
     found: type = kind
     if isinstance(kind, typing.NewType):
@@ -359,14 +360,14 @@ def _named_tuple(kind: type[Any]) -> ValueCodec:
 
 
 def _later(kind: type[Any]) -> ValueCodec:
-    """Return the codec of a dataclass, which is made when its first value comes.
+    """Return the codec of a struct, which is made when its first value comes.
 
     Making the codecs of all that a pod may have takes 3 ms, and few pods have all.
     """
 
     @cache
     def made() -> ValueCodec:
-        return _dataclass(kind)
+        return _struct(kind)
 
     return ValueCodec(
         lambda value: made().encode(value), lambda json: made().decode(json)
@@ -380,16 +381,15 @@ class _Field(NamedTuple):
     default: Any
 
 
-def _dataclass(kind: type[Any]) -> ValueCodec:
-    hints = typing.get_type_hints(kind)
+def _struct(kind: type[Any]) -> ValueCodec:
     fields = [
         _Field(
             field.name,
             key_of(kind, field.name),
-            find_codec(hints[field.name]),
+            find_codec(field.type),
             _default(field),
         )
-        for field in dataclasses.fields(kind)
+        for field in structs.fields(kind)
     ]
 
     def encode(value: Any) -> Any:
@@ -405,15 +405,15 @@ def _dataclass(kind: type[Any]) -> ValueCodec:
         for field in fields:
             if field.key in given:
                 values[field.name] = field.codec.decode(given[field.key])
-            elif field.default is dataclasses.MISSING:
+            elif field.default is NODEFAULT:
                 raise ValueError(f"{kind.__name__} has no {field.key}")
         return kind(**values)
 
     return ValueCodec(encode, decode)
 
 
-def _default(field: dataclasses.Field[Any]) -> Any:
-    if field.default_factory is not dataclasses.MISSING:
+def _default(field: structs.FieldInfo) -> Any:
+    if field.default_factory is not NODEFAULT:
         return field.default_factory()
     return field.default
 

@@ -15,10 +15,11 @@ import zlib
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
+
+from msgspec.structs import replace
 
 from probetui.engine.inputs import Input
 from probetui.errors import RecordError

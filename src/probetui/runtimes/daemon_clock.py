@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from probetui.k8s.runtime import RuntimeContainerStatus, SandboxStatus
 from probetui.ports import Clock, LogLine

@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.lease_holder import LeaseHolder, host_name, machine_id
@@ -27,8 +28,7 @@ _MAX_BYTES = 4 * 1024 * 1024
 _SUFFIX = ".json"
 
 
-@dataclass(frozen=True, slots=True)
-class FaultNote:
+class FaultNote(Struct, frozen=True):
     """An active fault.
 
     Attributes:

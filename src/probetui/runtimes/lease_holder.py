@@ -8,8 +8,9 @@ import os
 import platform
 import sys
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec import Struct, structs
 
 from probetui.k8s.pod import Pod
 from probetui.ports import PodKey
@@ -18,8 +19,7 @@ from probetui.runtimes.process_identity import Process, identify, is_alive
 _PROC = Path("/proc")
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseHolder:
+class LeaseHolder(Struct, frozen=True):
     """A process that runs pods.
 
     Its PID is valid in one PID namespace of one machine, and only there can its end be
@@ -51,7 +51,7 @@ class LeaseHolder:
         """Parse what `text` returned; None for anything else."""
         try:
             fields = json.loads(text)
-            found = cls(**{name: fields[name] for name in cls.__dataclass_fields__})
+            found = cls(**{name: fields[name] for name in cls.__struct_fields__})
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
         texts = (found.user, found.host, found.born, found.machine, found.pid_namespace)
@@ -61,7 +61,7 @@ class LeaseHolder:
     @property
     def text(self) -> str:
         """The holder as JSON."""
-        return json.dumps(asdict(self))
+        return json.dumps(structs.asdict(self))
 
     def __str__(self) -> str:
         return f"process {self.pid} of {self.user}@{self.host}"

@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 PROC = Path("/proc")
 ZOMBIE_STATES = frozenset({"Z", "X"})
@@ -19,8 +20,7 @@ START_TIME = 19
 """Index of `starttime` in /proc/<pid>/stat, counted from the state (proc(5))."""
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """A process: its PID and its start time.
 
     `born` is the start time as the system writes it, only to be compared.

@@ -24,8 +24,9 @@ import socket
 import stat
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePath
+
+from msgspec import Struct
 
 from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.pod import Container, Pod, VolumeMount
@@ -139,8 +140,7 @@ class UnseenMountError(OSError):
     """The container engine sees other files than we do, or none of our mounts."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubPaths:
+class SubPaths(Struct, frozen=True):
     """The mounted subPaths of one runtime.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.debugger.timing import Timing
 from probetui.drive.session import SupportsLogs
@@ -19,8 +20,7 @@ Timings = Mapping[ProbeKey, Timing]
 """What the timing of some probes is to be."""
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestReload:
+class ManifestReload(Struct, frozen=True):
     """Manifests that were read again: what they change, and how to go by them.
 
     `changes_objects` tells whether ConfigMaps or Secrets are not as they were.
@@ -38,8 +38,7 @@ class ManifestCopy(NamedTuple):
     fields: int
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentLesson:
+class CurrentLesson(Struct, frozen=True):
     """A lesson that is being given.
 
     `text` says what to watch and `exercise` what to try. `number` counts from 1 to
@@ -54,8 +53,7 @@ class CurrentLesson:
     exercise: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HostServices:
+class HostServices(Struct, frozen=True):
     """Things that neither a snapshot nor a command of the engine can do.
 
     Whoever starts the screen says which of them there are; None switches the keys for

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 
+from msgspec import Struct, field
 from textual.theme import Theme
 
 from probetui.analysis.reproduce import LOCAL_REACH, CommandLineReach
@@ -16,8 +16,7 @@ Keymap = Mapping[str, str]
 """Keys as Textual names them, with commas, by the ids of actions."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenOptions:
+class ScreenOptions(Struct, frozen=True):
     """How the screen looks and what its keys may do.
 
     `pause_opens_step` lets a pause on the main screen go on to where ticks are stepped.

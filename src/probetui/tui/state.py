@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from textual.app import App
 from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
@@ -35,8 +36,7 @@ _MOST_MESSAGES = 2
 """At a time, so that they cover no more than as many rows."""
 
 
-@dataclass(slots=True)
-class UiState:
+class UiState(Struct):
     """Owned by the app, which renews `view_model`; the topmost screen sets the subject.
 
     Attributes:
@@ -160,7 +160,11 @@ class StatefulApp(App[None], inherit_bindings=False):
         The same message is shown once, and older ones go where there are too many.
         """
         safe = safe_lines(message[:_LONGEST_MESSAGE])
-        shown = [each for each in self._notifications if each.message != safe]
+        shown = [
+            notification
+            for notification in self._notifications
+            if notification.message != safe
+        ]
         for old in list(self._notifications):
             if old not in shown[len(shown) - _MOST_MESSAGES + 1 :]:
                 self._unnotify(old, refresh=False)

@@ -7,8 +7,8 @@ into colours. Nothing here is ever read as markup.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 
 from probetui.presentation.text.cells import LONGEST_TEXT
@@ -225,8 +225,7 @@ def underlined(line: StyledLine, places: Sequence[tuple[int, int]]) -> StyledLin
     return (*shown, *rest)
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table; one without a width takes what is left.
 
     What is too long loses its end, or its middle where the end says more.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from probetui.analysis.container_history import SessionHistory
 from probetui.analysis.event_aggregation import ClusterEvents
@@ -19,8 +21,7 @@ from probetui.record.masking import Mask, find_pod_secrets
 from probetui.tui.options import ScreenOptions
 
 
-@dataclass(frozen=True, slots=True)
-class ViewModel:
+class ViewModel(Struct, frozen=True):
     """A snapshot, how to look at it, and the event lines that are new in it.
 
     `counts` is how many warnings and normal events there have been. `log` has the

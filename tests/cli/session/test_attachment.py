@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import click
 import pytest
+from msgspec.structs import fields
 
 from probetui.cli.commands.sessions import attach as attach_command
 from probetui.cli.option_values import (

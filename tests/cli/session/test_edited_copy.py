@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.cli.folders import state_folder
 from probetui.cli.pods import ManifestOptions, load_pods

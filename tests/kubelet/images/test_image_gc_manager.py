@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.k8s.runtime import ImageFilesystem, StoredImage
 from probetui.kubelet.images.image_gc_manager import (

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Container
 from probetui.kubelet.kuberuntime.container_hash import (

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodPhase, PodStatus

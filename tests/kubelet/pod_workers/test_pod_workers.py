@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodPhase

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from probetui.engine.upcoming import predict_skip
 from probetui.k8s.pod import Pod, RestartPolicy

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import RestartPolicy

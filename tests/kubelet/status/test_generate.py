@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState

@@ -6,9 +6,10 @@ import itertools
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, RuntimeState

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType

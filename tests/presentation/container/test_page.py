@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis.container_history import SessionHistory
 from probetui.engine.snapshot import BackoffSnapshot, Snapshot

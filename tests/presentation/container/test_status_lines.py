@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.k8s.probe import SleepAction
 from probetui.kubelet.journal import ExitCause, StoppingSnapshot

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis.container_history import ContainerInstance
 from probetui.k8s.pod import Pod

@@ -6,11 +6,11 @@ UX-02, UX-15, UX-20, UX-21, UX-28, UX-65.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis.container_history import SessionHistory
 from probetui.analysis.timeline import Timeline

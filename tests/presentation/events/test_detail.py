@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis.event_aggregation import AggregatedEvent
 from probetui.k8s.event import Event, EventType

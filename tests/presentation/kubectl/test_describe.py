@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.environment import ResourceFieldRef

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import yaml
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.presentation.kubectl.yaml_view import yaml_lines

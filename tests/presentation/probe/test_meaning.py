@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from probetui.presentation.probe.explain import meaning_lines
 from probetui.presentation.text.spans import text_of

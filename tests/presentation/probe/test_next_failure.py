@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis.next_failure import FailureEffect, NextFailure, predict_backoff
 from probetui.engine.snapshot import BackoffSnapshot, ContainerSnapshot

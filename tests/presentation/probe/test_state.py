@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import BackoffSnapshot, ProbeSnapshot
 from probetui.k8s.probe import (

@@ -124,6 +124,6 @@ def test_every_mark_is_different_and_explained(marks: MarkSet) -> None:
 
 
 def test_the_ascii_marks_are_ascii() -> None:
-    every = (getattr(ASCII, each) for each in ASCII.__dataclass_fields__)
+    every = (getattr(ASCII, each) for each in ASCII.__struct_fields__)
 
     assert "".join(every).isascii()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import Exit, Gate, Skip, TickAction, TickEntry, Trigger

@@ -7,12 +7,12 @@ import socket
 import struct
 import threading
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import requests
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.k8s.runtime import ContainerID

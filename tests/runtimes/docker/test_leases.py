@@ -6,12 +6,12 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.errors import PodInUseError
 from probetui.runtimes.docker.client import DockerClient

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod, PodSecurityContext, VolumeMount
 from probetui.k8s.volume import (

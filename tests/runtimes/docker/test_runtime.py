@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Resources

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.runtimes.process import records
 from probetui.runtimes.process.records import (

@@ -8,10 +8,10 @@ import signal
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
+
+from msgspec import Struct
 
 from probetui.cli.option_values import RuntimeOptions, pick_options
 from probetui.cli.printing import Notes, print_json, print_line, print_table, print_yaml
@@ -29,8 +30,7 @@ from probetui.k8s.runtime import (
 from probetui.ports import Clock, PodKey, Runtime, UnownedPod, UnownedReason
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPod:
+class ListedPod(Struct, frozen=True):
     """A pod that a probetui made, ours unless `unowned` is there.
 
     `holder` is the process that runs it now, empty for none.

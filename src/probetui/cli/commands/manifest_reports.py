@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from probetui.analysis.findings import FINDING_RULES, findings_for
 from probetui.analysis.host_access import host_access_findings

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from probetui.analysis.findings import FINDING_RULES
 from probetui.cli.option_values import RuntimeOptions, pick_options

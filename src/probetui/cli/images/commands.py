@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from probetui.cli.images.inventory import ImageInventory, Inventory, InventoryImage
 from probetui.cli.option_values import RuntimeOptions, pick_options

@@ -8,10 +8,12 @@ keeps it, whoever made the container.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.cli.images.pull_records import PulledImageRecord, PulledImageStore
 from probetui.errors import ContainerRuntimeError, RecordError
@@ -34,8 +36,7 @@ from probetui.ports import Clock, ImageStore, Progress, Runtime
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class InventoryImage:
+class InventoryImage(Struct, frozen=True):
     """An image that probetui pulled, as it is now."""
 
     stored: StoredImage
@@ -54,8 +55,7 @@ class InventoryImage:
         return tuple(name for name in names if name not in self.pulled.names)
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Struct, frozen=True):
     """All of them, at one instant."""
 
     images: tuple[InventoryImage, ...]

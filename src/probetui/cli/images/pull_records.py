@@ -13,11 +13,12 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from probetui.cli.folders import make_private_directory, state_folder
 from probetui.errors import RecordError
@@ -30,8 +31,7 @@ _FILE_MODE = 0o600
 _SUFFIX = ".json"
 
 
-@dataclass(frozen=True, slots=True)
-class PulledImageRecord:
+class PulledImageRecord(Struct, frozen=True):
     """An image that probetui pulled when it was not here.
 
     Attributes:

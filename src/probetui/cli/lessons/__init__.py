@@ -8,10 +8,10 @@ it runs on plain processes as well as in any busybox image. The script beside it
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, field
 from importlib.resources import files
 
 import yaml
+from msgspec import Struct, field
 
 from probetui.cli.printing import print_line, print_text
 from probetui.cli.session.terminal_hold import TerminalHold
@@ -46,8 +46,7 @@ _EXERCISE = "probetui/try"
 """The annotation that says what to do oneself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(Struct, frozen=True):
     """One lesson; `source` is its manifest, `script` how it goes in a simulation.
 
     `text` says in a few sentences what to watch, `exercise` what to do on the screen.
@@ -60,8 +59,7 @@ class Lesson:
     script: SourceFile
 
 
-@dataclass(slots=True)
-class OpenLesson:
+class OpenLesson(Struct):
     """A lesson that is open; `turned` is by how many lessons the user moves on."""
 
     lesson: Lesson

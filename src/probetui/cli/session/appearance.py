@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from textual.theme import Theme
 
 from probetui.cli.folders import themes_folder
@@ -18,8 +18,7 @@ from probetui.tui.options import Keymap
 from probetui.tui.themes import read_theme, theme_names
 
 
-@dataclass(frozen=True, slots=True)
-class Appearance:
+class Appearance(Struct, frozen=True):
     """Valid themes and keys.
 
     `problems` is what is wrong with themes that are not chosen.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.cli.printing import Notes, confirm
 from probetui.errors import RuntimeUnavailableError, UsageError
@@ -27,8 +28,7 @@ _MOST_NAMES = 12
 _SHORT_ID = 12
 
 
-@dataclass(frozen=True, slots=True)
-class AttachOptions:
+class AttachOptions(Struct, frozen=True):
     """The options of `attach`.
 
     Attributes:

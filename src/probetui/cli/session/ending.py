@@ -6,8 +6,9 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Self
+
+from msgspec.structs import replace
 
 from probetui.cli.printing import Notes
 from probetui.cli.runtimes import all_pods, remove_pods

@@ -6,9 +6,10 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from probetui.cli import gc_tuning
 from probetui.cli.images.maintenance import ImageMaintenance

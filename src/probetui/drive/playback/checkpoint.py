@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import io
 import pickle
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct
 
 _CANNOT_BE_PICKLED = (TypeError, AttributeError, pickle.PicklingError)
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """A state that can be restored any number of times."""
 
     pickled: bytes
@@ -80,9 +80,8 @@ _IS_FROZEN: dict[type, bool] = {}
 
 
 def _is_frozen(kind: type) -> bool:
-    parameters = getattr(kind, "__dataclass_params__", None)
-    if parameters is not None:
-        return bool(parameters.frozen)
+    if issubclass(kind, Struct):
+        return kind.__struct_config__.frozen
     # Ours have nothing mutable in them.
     is_named_tuple = issubclass(kind, tuple) and hasattr(kind, "_fields")
     return is_named_tuple or issubclass(kind, Enum)

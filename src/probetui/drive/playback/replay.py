@@ -8,7 +8,6 @@ that every instant is near one, and finds where the two differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, overload
 
@@ -408,14 +407,14 @@ def _decode_config(json: Any) -> KubeletConfig:
         ValueError: it is not that of any kubelet.
     """
     config: KubeletConfig = decode_value(KubeletConfig, json)
-    for field in fields(config):
-        value = getattr(config, field.name)
+    for name in config.__struct_fields__:
+        value = getattr(config, name)
         if (
             isinstance(value, timedelta)
             and value <= timedelta()
             and value != config.age
         ):
-            raise ValueError(f"{field.name} must be longer than nothing")
+            raise ValueError(f"{name} must be longer than nothing")
     return config
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from probetui.debugger.commands import PauseProbes, ResumeProbes, RunToChange, StepProbe
 from probetui.drive.playback.source import PlaybackSource, is_change

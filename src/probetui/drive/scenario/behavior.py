@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from probetui.k8s.probe import (
     ExecAction,
@@ -27,8 +28,7 @@ from probetui.kubelet.prober.timeout_text import format_timeout
 NO_TIME = timedelta()
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeAnswer:
+class ProbeAnswer(Struct, frozen=True):
     """The answer to a probe: an attempt, and the time that it takes."""
 
     attempt: Attempt
@@ -39,8 +39,7 @@ ProbeBehavior = Callable[[RunProbe, timedelta], ProbeAnswer]
 """Answers a probe; the second argument is the age of its container's instance."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResultPhase:
+class ResultPhase(Struct, frozen=True):
     """A phase in which the probes of one type are answered alike.
 
     Attributes:
@@ -60,8 +59,7 @@ class ResultPhase:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ResultPhases:
+class ResultPhases(Struct, frozen=True):
     """The phases of the probes of one type, one after the other.
 
     The last one goes on for ever; with `repeat` the first one follows it.
@@ -74,8 +72,7 @@ class ResultPhases:
 NO_PHASES: Mapping[ProbeType, ResultPhases] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceBehavior:
+class InstanceBehavior(Struct, frozen=True):
     """How one instance of a container behaves.
 
     Attributes:
@@ -92,9 +89,7 @@ class InstanceBehavior:
     exit_code: int = 0
     stops_after: timedelta | None = NO_TIME
     stop_code: int = 0
-    answers: Mapping[ProbeType, ResultPhases] = field(
-        default_factory=lambda: NO_PHASES, hash=False
-    )
+    answers: Mapping[ProbeType, ResultPhases] = NO_PHASES
 
 
 HEALTHY = ProbeAnswer(Attempt(ProbeResult.SUCCESS))
@@ -105,8 +100,7 @@ def answer_success(_effect: RunProbe, _age: timedelta) -> ProbeAnswer:
     return HEALTHY
 
 
-@dataclass(frozen=True, slots=True)
-class CallBehavior:
+class CallBehavior(Struct, frozen=True):
     """How the runtime answers one call.
 
     Attributes:
@@ -146,8 +140,7 @@ _RESULTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedResult:
+class ScriptedResult(Struct, frozen=True):
     """A `ProbeBehavior` that answers with one result.
 
     `output` None stands for the usual output of such a probe. A timeout takes the

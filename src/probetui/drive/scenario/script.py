@@ -30,11 +30,12 @@ healthy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from operator import itemgetter
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from probetui.debugger.commands import RestartContainer, TriggerProbe
 from probetui.drive.scenario.behavior import NO_TIME, CallBehavior, InstanceBehavior
@@ -66,16 +67,14 @@ class ScheduledCommand(NamedTuple):
     probe_type: ProbeType | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HookDurations:
+class HookDurations(Struct, frozen=True):
     """How long the lifecycle hooks of a container take."""
 
     post_start: timedelta = NO_TIME
     pre_stop: timedelta = NO_TIME
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Struct, frozen=True):
     """A scenario as it was read.
 
     Containers go by `name` or `pod/name`; `images` are those that have to be pulled.
@@ -107,8 +106,7 @@ class Scenario:
 NO_SCENARIO = Scenario()
 
 
-@dataclass(frozen=True, slots=True)
-class _ScriptedRuntime:
+class _ScriptedRuntime(Struct, frozen=True):
     """The `RuntimeBehavior` of a scenario."""
 
     hooks: Mapping[str, HookDurations]

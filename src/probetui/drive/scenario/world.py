@@ -6,9 +6,11 @@ It answers the engine's effects on virtual time; what takes time is answered lat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from probetui.drive.scenario.behavior import (
     NO_TIME,
@@ -67,8 +69,7 @@ from probetui.kubelet.prober.timeout_text import format_timeout
 SIGKILL_EXIT_CODE = 137
 
 
-@dataclass(slots=True)
-class _Pod:
+class _Pod(Struct):
     """The sandboxes and containers of one pod."""
 
     uid: str

@@ -6,7 +6,6 @@ does, and both directions follow from it.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -14,10 +13,12 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from msgspec import Struct
+
 from probetui.k8s.api.quantity import format_quantity, parse_quantity
 
 Json = dict[str, Any]
-Model = TypeVar("Model")
+Model = TypeVar("Model", bound=Struct)
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 MAX_SECONDS = 2**31 - 1
@@ -169,11 +170,11 @@ class ApiType(Generic[Model]):
     """How a type is written and read.
 
     A field that is None is not written. One that is absent or null when it is read has
-    the default of its dataclass, as has an empty text where that is a text; a text
+    the default of its struct, as has an empty text where that is a text; a text
     without a default is empty, as in Go.
 
     Args:
-        model: the type, a dataclass.
+        model: the type, a struct.
         table: its fields in the order in which they are written; text is the path of
             a `Field`.
         constants: what is written before them and not read.
@@ -182,16 +183,19 @@ class ApiType(Generic[Model]):
     def __init__(
         self, model: type[Model], *table: str | Field, **constants: str
     ) -> None:
-        declared = {field.name: field for field in dataclasses.fields(model)}  # type: ignore[arg-type]  # it is a dataclass
+        annotations = model.__annotations__
+        names, defaults = model.__struct_fields__, model.__struct_defaults__
+        required = names[: len(names) - len(defaults)]
+        default_of = dict(zip(names[len(required) :], defaults, strict=True))
         self.model = model
         self._constants = constants
-        self._required_texts = [
-            name
-            for name, field in declared.items()
-            if field.type == "str" and field.default is dataclasses.MISSING
-        ]
+        self._required_texts = [name for name in required if annotations[name] == "str"]
         self._entries = [
-            _entry(Field(field) if isinstance(field, str) else field, declared)
+            _entry(
+                Field(field) if isinstance(field, str) else field,
+                annotations,
+                default_of,
+            )
             for field in table
         ]
         self.codec = ApiCodec(
@@ -236,16 +240,18 @@ class ApiType(Generic[Model]):
             raise ApiFormatError(str(error)) from None
 
 
-def _entry(field: Field, declared: Mapping[str, dataclasses.Field[Any]]) -> _Entry:
+def _entry(
+    field: Field, annotations: Mapping[str, str], default_of: Mapping[str, object]
+) -> _Entry:
     path = field.path.removesuffix("?")
     keys = tuple(filter(None, path.split(".")))
     attribute = field.attribute or _WORD_START.sub("_", keys[-1]).lower()
-    annotation = str(declared[attribute].type).removesuffix(" | None")
+    annotation = annotations[attribute].removesuffix(" | None")
     return _Entry(
         keys=keys,
         attribute=attribute,
         codec=field.codec or _BY_ANNOTATION[annotation],
-        default=declared[attribute].default,
+        default=default_of.get(attribute),
         omits_empty=field.path.endswith("?"),
     )
 

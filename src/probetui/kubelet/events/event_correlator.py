@@ -6,9 +6,10 @@ Source: client-go tools/record/events_cache.go, v0.32.10, EventCorrelator.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.event import Event, EventType
 from probetui.kubelet.runtime.lru_cache import LRUCache
@@ -21,8 +22,7 @@ SPAM_REFILL = timedelta(minutes=5)
 COMBINED = "(combined from similar events): "
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
+class ClusterEvent(Struct, frozen=True):
     """An event as a cluster shows it: once, with a count.
 
     `is_combined` marks one that stands for events with different messages; then the

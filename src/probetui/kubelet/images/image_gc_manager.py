@@ -6,8 +6,10 @@ Source: images/image_gc_manager.go, v1.32.10.
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.k8s.runtime import ImageFilesystem, StoredImage
 from probetui.kubelet.runtime.go_format import aggregate_errors, go_duration
@@ -29,8 +31,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 """When an image was last used that was never seen in use; Go's zero time."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImageGcPolicy:
+class ImageGcPolicy(Struct, frozen=True):
     """When to collect images and which; the defaults are the kubelet's.
 
     Source: apis/config/v1beta1/defaults.go, v1.32.10.
@@ -48,8 +49,7 @@ class ImageGcPolicy:
     maximum_age: timedelta = timedelta()
 
 
-@dataclass(frozen=True, slots=True)
-class ImageRecord:
+class ImageRecord(Struct, frozen=True):
     """What is known of an image's past."""
 
     image_id: str
@@ -59,28 +59,24 @@ class ImageRecord:
     is_pinned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveImage:
+class RemoveImage(Struct, frozen=True):
     """A step of the collection: remove an image."""
 
     record: ImageRecord
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureFilesystem:
+class MeasureFilesystem(Struct, frozen=True):
     """A step of the collection: say how full the disk is."""
 
 
-@dataclass(frozen=True, slots=True)
-class GcStepResult:
+class GcStepResult(Struct, frozen=True):
     """The result of a step; `error` is empty if it succeeded."""
 
     error: str = ""
     filesystem: ImageFilesystem | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GcResult:
+class GcResult(Struct, frozen=True):
     """The result of a collection.
 
     Attributes:

@@ -5,8 +5,9 @@ Source: kuberuntime_manager.go, v1.32.10, doBackOff.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import (
@@ -21,8 +22,7 @@ from probetui.kubelet.runtime.go_format import go_duration
 CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffDecision:
+class BackoffDecision(Struct, frozen=True):
     """The decision of back-off about one start, with its inputs.
 
     Attributes:

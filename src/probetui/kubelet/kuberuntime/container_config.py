@@ -8,7 +8,8 @@ ExpandContainerVolumeMounts; kubelet/kubelet_pods.go, makeMounts; v1.32.10.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from probetui.k8s.environment import ExpansionTooLargeError, expand
 from probetui.k8s.pod import Container, EnvVar, Pod, VolumeMount

@@ -6,8 +6,9 @@ screen can say why a container ended.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState

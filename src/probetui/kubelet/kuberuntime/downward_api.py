@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from probetui.k8s.environment import FieldRef, ResourceFieldRef
 from probetui.k8s.pod import Container, Pod
@@ -26,8 +27,7 @@ _ALLOCATABLE = ("cpu", "memory", "ephemeral-storage")
 """The resources of which a container without a limit may use all there is."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodLocation:
+class PodLocation(Struct, frozen=True):
     """Where a pod runs: its node and addresses.
 
     A pod in the network of its node has the node's addresses.

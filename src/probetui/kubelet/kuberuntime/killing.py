@@ -6,9 +6,10 @@ killContainer, killContainersWithSyncResult, newTerminationOrdering.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import LifecycleHandler, SleepAction, TCPSocketAction
@@ -34,8 +35,7 @@ from probetui.kubelet.runtime.turn import TurnBuilder
 ONE_SECOND = timedelta(seconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
+class Kill(Struct, frozen=True):
     """One container to stop, and why.
 
     `message` is that of the Killing event, empty for the usual one. `override_seconds`

@@ -5,8 +5,9 @@ Source: kuberuntime/kuberuntime_manager.go, v1.32.10, computePodActions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.runtime import (
@@ -61,8 +62,7 @@ def pod_sandbox_changed(pod: Pod, status: RuntimePodStatus) -> SandboxChange:
     return SandboxChange(is_needed=False, attempt=newest.attempt, sandbox_id=sandbox_id)
 
 
-@dataclass(frozen=True, slots=True)
-class PodActions:
+class PodActions(Struct, frozen=True):
     """What is to be done, in this order; indexes are into the lists of the spec.
 
     Attributes:

@@ -7,8 +7,9 @@ kuberuntime/kuberuntime_image.go, getImageUser; v1.32.10.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod, SecurityContext
 from probetui.kubelet.object_store import ConfigRefusal

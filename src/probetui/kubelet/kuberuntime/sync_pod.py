@@ -5,9 +5,10 @@ Source: kuberuntime_manager.go, v1.32.10, SyncPod.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import (
@@ -57,8 +58,7 @@ class SyncResult(NamedTuple):
     message: str = ""
 
 
-@dataclass(slots=True)
-class PodSyncResult:
+class PodSyncResult(Struct):
     """The result of a sync, action by action; owned by the sync until it ends.
 
     `sync_error` is one that belongs to no single action.

@@ -6,11 +6,12 @@ Source: pleg/generic.go, kubelet/container/cache.go, v1.32.10.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 

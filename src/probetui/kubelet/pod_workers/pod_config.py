@@ -6,10 +6,12 @@ Source: kubelet/config/config.go, v1.32.10, podStorage.Merge.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodStatus
@@ -42,8 +44,7 @@ class SourcedPod(NamedTuple):
     status: PodStatus = NO_STATUS
 
 
-@dataclass(frozen=True, slots=True)
-class SourceUpdate:
+class SourceUpdate(Struct, frozen=True):
     """An operation on pods of one source.
 
     SET means that these are all pods of the source. An ADD without pods says that
@@ -62,8 +63,7 @@ class RefusedPod(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class MergedUpdates:
+class MergedUpdates(Struct, frozen=True):
     """The result of a merge: the changes in the order to make them."""
 
     updates: tuple[SourceUpdate, ...]

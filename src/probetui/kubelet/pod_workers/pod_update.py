@@ -5,8 +5,9 @@ Source: pod_workers.go, v1.32.10.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodPhase
@@ -36,8 +37,7 @@ class PodWorkerState(StrEnum):
     FINISHED = "finished"
 
 
-@dataclass(frozen=True, slots=True)
-class UpdatePodOptions:
+class UpdatePodOptions(Struct, frozen=True):
     """Something to make of a pod.
 
     Attributes:
@@ -67,8 +67,7 @@ class SyncCallKind(StrEnum):
     TERMINATED = "SyncTerminatedPod"
 
 
-@dataclass(frozen=True, slots=True)
-class SyncCall:
+class SyncCall(Struct, frozen=True):
     """One call that is to be made now; the worker is busy until it is over."""
 
     kind: SyncCallKind

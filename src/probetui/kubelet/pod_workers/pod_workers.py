@@ -9,9 +9,11 @@ Source: pod_workers.go, v1.32.10.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
@@ -27,8 +29,7 @@ from probetui.kubelet.pod_workers.pod_update import (
 from probetui.kubelet.runtime.timers import Timers
 
 
-@dataclass(slots=True)
-class _PodSyncStatus:
+class _PodSyncStatus(Struct):
     """What is kept of one pod; owned by `PodWorkers`."""
 
     full_name: str

@@ -6,9 +6,10 @@ Source: prober/prober_manager.go, v1.32.10.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from datetime import datetime
 from random import Random
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType

@@ -9,9 +9,10 @@ Source: prober/worker.go, v1.32.10, run, doProbe.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
+
+from msgspec.structs import replace
 
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import PodStatus

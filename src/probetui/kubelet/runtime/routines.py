@@ -7,10 +7,11 @@ and is sent an `StepResult`; what it returns goes to whoever started it.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
+
+from msgspec import Struct, field
 
 from probetui.kubelet.effects import Operation, RunOperation
 from probetui.kubelet.facts import OperationFinished, OperationValue
@@ -52,24 +53,21 @@ class OneShotEvent:
         self.is_set = True
 
 
-@dataclass(frozen=True, slots=True)
-class WithTimeout:
+class WithTimeout(Struct, frozen=True):
     """An operation that is waited for until an instant, and then left to itself."""
 
     operation: Operation
     until: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class WaitFor:
+class WaitFor(Struct, frozen=True):
     """Wait until all latches are set, or the instant has come."""
 
     events: tuple[OneShotEvent, ...]
     until: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Gather:
+class Gather(Struct, frozen=True):
     """Run routines side by side and wait for all of them."""
 
     routines: tuple[Routine[Any], ...]
@@ -82,8 +80,7 @@ Step = Operation | WithTimeout | WaitFor | Gather
 Routine = Generator[Step, StepResult, T]
 
 
-@dataclass(slots=True)
-class _Task:
+class _Task(Struct):
     """A routine under way; owned by the runner."""
 
     number: int

@@ -6,7 +6,8 @@ Source: kubelet_pods.go, v1.32.10, convertToAPIContainerStatuses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import (

@@ -6,10 +6,11 @@ Source: kubelet_pods.go, v1.32.10, generateAPIPodStatus, convertStatusToAPIStatu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import NO_RESOURCES, Container, Pod
 from probetui.k8s.runtime import RuntimePodStatus

@@ -7,8 +7,9 @@ updateLastTransitionTime, isPodStatusByKubeletEqual.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import (

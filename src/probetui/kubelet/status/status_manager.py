@@ -6,8 +6,9 @@ Source: status/status_manager.go, v1.32.10.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.runtime import ContainerID

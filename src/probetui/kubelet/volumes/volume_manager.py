@@ -14,9 +14,10 @@ exponentialbackoff/exponential_backoff.go; v1.32.10.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import UNKNOWN_NODE, Node
@@ -47,16 +48,14 @@ class VolumeKey(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class MountedVolume:
+class MountedVolume(Struct, frozen=True):
     """A volume as it was last made ready."""
 
     volume: Volume
     files: tuple[VolumeFile, ...]
 
 
-@dataclass(slots=True)
-class _PodVolumes:
+class _PodVolumes(Struct):
     """All volumes of one pod; owned by the manager.
 
     Nothing is `desired` of a pod that is over.

@@ -10,9 +10,10 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple, cast
+
+from msgspec import Struct
 
 from probetui.errors import ManifestError
 from probetui.k8s.probe import Probe, ProbeType
@@ -48,8 +49,7 @@ _DEFAULTS: Mapping[str, int] = MappingProxyType(
 _FIELD_OF = {probe_type: f"{probe_type.lower()}Probe" for probe_type in ProbeType}
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeEdit:
+class ProbeEdit(Struct, frozen=True):
     """New numbers of a probe, by their names in the API."""
 
     loaded: LoadedPod

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 import msgspec
 from lightkube.models import core_v1
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.manifest import schema
 from probetui.manifest.problem import Position, quote, quote_short
@@ -47,8 +48,7 @@ def option_position(text: str) -> Position:
     return Position(f"--set {text}")
 
 
-@dataclass(frozen=True, slots=True)
-class SetOption:
+class SetOption(Struct, frozen=True):
     """One change: a path of keys and indexes from the pod or from a container's name.
 
     `text` is the whole argument, for messages.

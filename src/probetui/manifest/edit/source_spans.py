@@ -7,10 +7,10 @@ without a change of anything else.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import yaml
+from msgspec import Struct, field
 
 from probetui.manifest.yaml.composer import mark_position
 from probetui.manifest.yaml.parser import YAML_LOADER
@@ -24,8 +24,7 @@ class IndexedMark(Protocol):
     index: int
 
 
-@dataclass(slots=True)
-class SourceSpan:
+class SourceSpan(Struct):
     """A node in the text, from `start` to `end` in characters.
 
     `end` of a mapping or list in block style is where its last value ends. `value` is

@@ -7,9 +7,9 @@ validateInitContainers, validateContainerCommon.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from lightkube.models import core_v1
+from msgspec import Struct
 
 from probetui.k8s.api.quantity import parse_quantity
 from probetui.manifest.validation import names
@@ -32,8 +32,7 @@ _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _SIDECAR = "Always"
 
 
-@dataclass(frozen=True, slots=True)
-class PodContext:
+class PodContext(Struct, frozen=True):
     """What the rules of containers need of the pod."""
 
     grace_seconds: int | None

@@ -6,8 +6,9 @@ Source: k8s.io/apimachinery v0.32.10, pkg/util/validation/field/errors.go, Error
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from probetui.manifest.problem import quote
 
@@ -40,8 +41,7 @@ _WITHOUT_VALUE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(Struct, frozen=True):
     """An error as the API server reports it."""
 
     type: ErrorType

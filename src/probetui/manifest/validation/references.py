@@ -7,9 +7,9 @@ files have objects, so a missing one is reported beforehand.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from lightkube.models import core_v1
+from msgspec import Struct
 
 from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
 from probetui.manifest.problem import quote_short
@@ -19,8 +19,7 @@ ObjectKey = tuple[str, str, str]
 """Kind, namespace and name."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectReference:
+class ObjectReference(Struct, frozen=True):
     """A field of a pod that refers to an object, or to one entry of it.
 
     `key` is None for a reference to the whole object. Files may be binary entries,

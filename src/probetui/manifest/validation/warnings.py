@@ -7,17 +7,16 @@ scheduling and of removed volume plugins.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from lightkube.models import core_v1
+from msgspec import Struct
 
 from probetui.k8s.api.codec import MAX_SECONDS
 from probetui.k8s.environment import MAX_EXPANSION_BYTES, ExpansionTooLargeError, expand
 from probetui.manifest.problem import escape_unprintable, quote, quote_short
 
 
-@dataclass(frozen=True, slots=True)
-class FieldWarning:
+class FieldWarning(Struct, frozen=True):
     """A warning about a field of a pod; `rule` names it for machines."""
 
     path: str

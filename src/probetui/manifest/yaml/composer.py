@@ -7,10 +7,10 @@ share the node that they refer to, and count as copies of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import yaml
+from msgspec import Struct, field
 
 from probetui.manifest.problem import Position, Problem, quote_short
 from probetui.manifest.yaml import scalars
@@ -59,8 +59,7 @@ def mark_position(file: str, mark: Mark | None) -> Position:
     return Position(file, mark.line + 1, mark.column + 1) if mark else Position(file)
 
 
-@dataclass(slots=True)
-class _Frame:
+class _Frame(Struct):
     """A mapping or a list that is being read."""
 
     position: Position
@@ -82,8 +81,7 @@ class _Frame:
         return self.key[0] if self.key else len(self.items)
 
 
-@dataclass(frozen=True, slots=True)
-class _Subtree:
+class _Subtree(Struct, frozen=True):
     """A finished node with its number of nodes, copies included, and its depth."""
 
     node: YamlNode

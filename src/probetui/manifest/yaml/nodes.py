@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.manifest.problem import Position
 
@@ -17,8 +19,7 @@ _LONGEST_STEP = 320
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarNode:
+class ScalarNode(Struct, frozen=True):
     """A scalar; `text` is its source."""
 
     value: ScalarValue
@@ -26,8 +27,7 @@ class ScalarNode:
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
-class MapEntry:
+class MapEntry(Struct, frozen=True):
     """One key of a mapping with its value; the position is the key's."""
 
     key: str
@@ -35,8 +35,7 @@ class MapEntry:
     value: YamlNode
 
 
-@dataclass(frozen=True, slots=True)
-class MapNode:
+class MapNode(Struct, frozen=True):
     """A mapping without duplicate keys."""
 
     entries: tuple[MapEntry, ...]
@@ -71,8 +70,7 @@ class MapNode:
         return replace(self, entries=tuple(kept))
 
 
-@dataclass(frozen=True, slots=True)
-class ListNode:
+class ListNode(Struct, frozen=True):
     """A list."""
 
     items: tuple[YamlNode, ...]
@@ -82,8 +80,7 @@ class ListNode:
 YamlNode = ScalarNode | MapNode | ListNode
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicateKey:
+class DuplicateKey(Struct, frozen=True):
     """A key that a mapping has twice; `path` is the mapping's."""
 
     path: str
@@ -93,8 +90,7 @@ class DuplicateKey:
     value: Position
 
 
-@dataclass(frozen=True, slots=True)
-class YamlDocument:
+class YamlDocument(Struct, frozen=True):
     """One document of a file with its text, without the `---`."""
 
     root: YamlNode

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import yaml
+from msgspec import Struct
 
 from probetui.manifest.problem import Position, Problem, escape_unprintable
 from probetui.manifest.yaml.composer import (
@@ -37,8 +37,7 @@ _EXCERPT = 120
 _BREAKS = "\n\r\x85\u2028\u2029"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Struct, frozen=True):
     """A file's name and content.
 
     `name` precedes every message, `-` for standard input. `location` identifies the
@@ -51,8 +50,7 @@ class SourceFile:
     location: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
+class ParsedFile(Struct, frozen=True):
     """The documents of a file, up to a syntax error.
 
     Empty documents (only comments, null) are left out.

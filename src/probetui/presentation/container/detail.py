@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.analysis.container_history import NO_HISTORY, ContainerHistory
 from probetui.analysis.reproduce import reproduce_command
@@ -70,8 +72,7 @@ _WIDE = 70
 _SEVERAL, _LIVES = 2, 3
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """The selected container and probe; `probe` is None for a container without any.
 
     `timeline` has all ticks of the session, without it those of the snapshot do;

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
@@ -56,8 +57,7 @@ _TROUBLE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PodCells:
+class PodCells(Struct, frozen=True):
     """A pod's line in the table."""
 
     name: Line
@@ -66,8 +66,7 @@ class PodCells:
     restarts: Line
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerCells:
+class ContainerCells(Struct, frozen=True):
     """A container's line in the table; `probes` are liveness, readiness, startup.
 
     `kind` is empty for a regular container.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from probetui.analysis.event_aggregation import AggregatedEvent
 from probetui.k8s.event import EventType
@@ -123,8 +124,7 @@ def _number(count: int) -> str:
     return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterCells:
+class ClusterCells(Struct, frozen=True):
     """The columns of `kubectl events`."""
 
     age: Line

@@ -7,9 +7,11 @@ cluster never shows. What probetui adds to an event is kept apart from its messa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.analysis.event_aggregation import ClusterEvents
 from probetui.analysis.findings import finding_text, severity_of
@@ -64,8 +66,7 @@ _ROLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class EventLine:
+class EventLine(Struct, frozen=True):
     """One line of the log, in cells; texts are as they came, not yet made safe.
 
     `type` is Normal, Warning, or `state`, `user`, `note`, `finding` for what a cluster

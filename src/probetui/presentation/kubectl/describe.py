@@ -6,7 +6,8 @@ Source: k8s.io/kubectl describe/describe.go, v0.32.10, describePod.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from probetui.analysis.findings import finding_text, severity_of
 from probetui.engine.snapshot import PodSnapshot

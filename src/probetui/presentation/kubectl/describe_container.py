@@ -7,9 +7,10 @@ DescribeProbe.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from probetui.k8s.api.quantity import format_quantity
 from probetui.k8s.environment import (

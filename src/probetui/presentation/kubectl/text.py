@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from probetui.kubelet.events.event_correlator import ClusterEvent
 from probetui.presentation.text.spans import Line, Role, Span, line
@@ -137,8 +138,7 @@ NONE = "<none>"
 _INDENT = "  "
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeRow:
+class DescribeRow(Struct, frozen=True):
     """One line: cells in columns; the role is that of the last cell.
 
     A single cell is a heading if it ends with a colon.

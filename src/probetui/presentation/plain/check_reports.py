@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
+
+from msgspec import Struct, field
 
 from probetui import __version__
 from probetui.kubelet.runtime.go_format import to_bytes
@@ -17,8 +18,7 @@ PROGRAM = "probetui"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True):
     """What was checked and what was found.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from probetui.analysis.next_failure import predict_failure_after
 from probetui.analysis.timing import kill_grace_period, notice_delay, summarize_latency
@@ -30,8 +31,7 @@ _DURATIONS = 60
 _KINDS = (ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP)
 
 
-@dataclass(slots=True)
-class _Counted:
+class _Counted(Struct):
     successes: int = 0
     failures: int = 0
     errors: int = 0
@@ -55,8 +55,7 @@ class _Counted:
                 self.errors += 1
 
 
-@dataclass(slots=True)
-class _Restarts:
+class _Restarts(Struct):
     """What back-off counts with: the last exit, and the window that it opens."""
 
     exited_at: datetime | None = None

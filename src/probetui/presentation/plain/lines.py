@@ -6,9 +6,10 @@ It is the form for pipes, for logs, and for people who listen to a screen reader
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from probetui.analysis.findings import finding_text, severity_of
 from probetui.analysis.timeline import is_warning
@@ -310,8 +311,7 @@ class PlainLines:
                 return True
 
 
-@dataclass(slots=True)
-class _Skips:
+class _Skips(Struct):
     """Ticks of one probe skipped in a row for one reason; `first` is its number."""
 
     reason: Skip

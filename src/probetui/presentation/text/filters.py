@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from probetui.errors import UsageError
 from probetui.k8s.selector import LabelRequirement, parse_selector
@@ -21,8 +22,7 @@ _SPECIAL = frozenset(".^$*+?{}[]\\|()")
 """What means something else than itself in a regular expression."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """A filter that is in force; an empty one keeps everything.
 
     Upper and lower case are the same to it. `error` says what is wrong with the

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from probetui.analysis.reproduce import LOCAL_REACH, CommandLineReach
 from probetui.durations import format_age, format_countdown
@@ -30,8 +31,7 @@ class TimeFormat(StrEnum):
         return formats[(formats.index(self) + 1) % len(formats)]
 
 
-@dataclass(frozen=True, slots=True)
-class TimeFormatter:
+class TimeFormatter(Struct, frozen=True):
     """How instants are written at one moment.
 
     `zone` None is the zone of this machine.
@@ -86,8 +86,7 @@ _SHOWN_CHARACTERS = 600
 """Of a long text on one line; more would be cut off on any screen."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """What words depend on besides the thing they are about.
 
     `mask` takes secrets out of texts that come from manifests and containers. Without

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.analysis.timeline import TickMark, classify_tick
 from probetui.k8s.probe import ProbeType
@@ -13,8 +14,7 @@ from probetui.kubelet.outcome import Result
 from probetui.presentation.text.spans import Line, Role, Span, text_of
 
 
-@dataclass(frozen=True, slots=True)
-class MarkSet:
+class MarkSet(Struct, frozen=True):
     """One character for each thing that a tick can come to, and for gauges.
 
     `out_of_schedule` follows a mark that nothing underlines.

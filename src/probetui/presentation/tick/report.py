@@ -7,9 +7,10 @@ here. Plain lines and JSON write the journal's own values instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.analysis.timeline import is_warning
 from probetui.kubelet.journal import Exit, Gate, Skip, TickAction, TickEntry
@@ -101,8 +102,7 @@ class TickEvent(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class TickReport:
+class TickReport(Struct, frozen=True):
     """A tick in words; build it with `report_tick`.
 
     Attributes:

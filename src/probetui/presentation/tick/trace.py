@@ -6,9 +6,10 @@ In two columns where there is room, else in one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.analysis.timing import kill_grace_period
 from probetui.durations import format_countdown, format_duration
@@ -73,8 +74,7 @@ class TraceRow(NamedTuple):
     is_news: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class TickTrace:
+class TickTrace(Struct, frozen=True):
     """A tick's questions in the kubelet's order, and then what it did."""
 
     gates: tuple[TraceRow, ...]

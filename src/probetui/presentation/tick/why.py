@@ -6,7 +6,8 @@ The same words whether the entries come from a running session or from a record.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from probetui.analysis.container_history import NO_HISTORY, ContainerHistory
 from probetui.analysis.reproduce import command_note, reproduce_command
@@ -39,8 +40,7 @@ _TIMED_OUT = ("deadline exceeded", "timed out", "i/o timeout")
 _NO_COMMAND = ("executable file not found", "no such file or directory")
 
 
-@dataclass(frozen=True, slots=True)
-class WhyContext:
+class WhyContext(Struct, frozen=True):
     """One container, and what is known of it.
 
     `pod` is None where its manifest is not known; the grace periods are then those of
@@ -65,8 +65,7 @@ class WhyContext:
         return self.view.safe(self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """Sentences about one subject, and the command that repeats the probe.
 
     `command` is empty where there is none, `note` is what to know to use it.

@@ -18,9 +18,10 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
+
+from msgspec import Struct
 
 from probetui.errors import GoError
 from probetui.probers.truncation import quote_all_received, quote_received
@@ -56,8 +57,7 @@ class BodyEnd(Enum):
     CLOSE = "close"
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseHead:
+class ResponseHead(Struct, frozen=True):
     """Status and headers; `body` is its length in bytes or what ends it.
 
     Names are in lower case, in the order they came.

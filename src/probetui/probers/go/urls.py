@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.errors import GoError
 from probetui.kubelet.runtime.go_format import go_quote, to_bytes, to_text
@@ -105,8 +107,7 @@ _USERINFO = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _OPTIONAL_PORT = re.compile(r"(:[0-9]*)?")
 
 
-@dataclass(frozen=True, slots=True)
-class UserInfo:
+class UserInfo(Struct, frozen=True):
     """User name and, if one was given, password."""
 
     name: str
@@ -120,8 +121,7 @@ class UserInfo:
         return f"{name}:{escape(self.password, URLPart.USER)}"
 
 
-@dataclass(frozen=True, slots=True)
-class GoURL:
+class GoURL(Struct, frozen=True):
     """A URL in parts.
 
     `path` and `fragment` are unescaped; `raw_path` and `raw_fragment` hold their

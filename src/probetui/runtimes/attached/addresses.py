@@ -6,7 +6,8 @@ Containers of a pod share an IP; those of Docker Compose have one each.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunHook, RunProbe

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from probetui.errors import UsageError
 from probetui.k8s.pod import Container, Pod
@@ -20,8 +21,7 @@ LONG_ID = 12
 """Shorter IDs are PIDs, which are not matched by prefix."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttachTarget:
+class AttachTarget(Struct, frozen=True):
     """A container of a pod, and how to find what stands for it.
 
     `wanted` is a name, an ID, `KEY=VALUE` of a label or a Compose service; empty

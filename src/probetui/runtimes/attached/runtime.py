@@ -8,8 +8,9 @@ call is refused here.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
@@ -55,8 +56,7 @@ _SANDBOX = "attached-"
 ONLY_WATCHED = "it is only watched; --act lets containers be touched"
 
 
-@dataclass(frozen=True, slots=True)
-class TargetMatch:
+class TargetMatch(Struct, frozen=True):
     """The containers that match a target now: the chosen one, and all."""
 
     target: AttachTarget
@@ -64,8 +64,7 @@ class TargetMatch:
     others: tuple[UnmanagedContainer, ...] = ()
 
 
-@dataclass(slots=True)
-class _Watched:
+class _Watched(Struct):
     """A target and the instances of its container."""
 
     target: AttachTarget

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
 import grpc
 import grpc.aio
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
@@ -40,8 +40,7 @@ _OPTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CriMethod(Generic[Q, A]):
+class CriMethod(Struct, Generic[Q, A], frozen=True):
     """An RPC of the CRI: its service, name, request type and response type."""
 
     service: str

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import grpc
 import yaml
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError, RuntimeUnavailableError
 from probetui.ports import Clock
@@ -51,8 +51,7 @@ KNOWN_SOCKETS = (
 _SCHEME = "unix://"
 
 
-@dataclass(frozen=True, slots=True)
-class CriEndpoint:
+class CriEndpoint(Struct, frozen=True):
     """A runtime's address and where it was configured.
 
     `image_url` is the address of the image service, empty for the same one.
@@ -148,16 +147,14 @@ NOT_LOCAL = CriDiagnosis("is not a unix socket, which is what is needed", CHECK_
 NETWORK_READY = "NetworkReady"
 
 
-@dataclass(frozen=True, slots=True)
-class UsableRuntime:
+class UsableRuntime(Struct, frozen=True):
     """A runtime that answers and can run pods."""
 
     client: CriClient
     engine: CriVersion
 
 
-@dataclass(frozen=True, slots=True)
-class CriConnectionAttempt:
+class CriConnectionAttempt(Struct, frozen=True):
     """An endpoint and the result of trying it."""
 
     endpoint: CriEndpoint

@@ -8,7 +8,8 @@ nodeHostsFileContent.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from probetui.k8s.pod import DNSOption, HostAlias, Pod
 
@@ -28,8 +29,7 @@ fe00::2\tip6-allrouters
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvConf:
+class ResolvConf(Struct, frozen=True):
     """The contents of `/etc/resolv.conf`."""
 
     servers: tuple[str, ...] = ()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 
 import grpc
 import grpc.aio
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 
@@ -68,8 +68,7 @@ def wrap_encoding_errors() -> Iterator[None]:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class CriDiagnosis:
+class CriDiagnosis(Struct, frozen=True):
     """Why an endpoint is unusable, and what to do about it."""
 
     outcome: str

@@ -13,10 +13,10 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
@@ -53,8 +53,7 @@ NOT_ROOT = "faults in processes of containers need root: run probetui as root"
 HOST_NETWORK = "the pod is in the network of the host, which is not cut"
 
 
-@dataclass(frozen=True, slots=True)
-class _RunningContainer:
+class _RunningContainer(Struct, frozen=True):
     """A running container: its main process and its sandbox."""
 
     cri_id: str

@@ -8,9 +8,10 @@ import errno
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from probetui.runtimes.cri.local_processes import (
     is_stopped,
@@ -45,8 +46,7 @@ class ContainerFreezer(Protocol):
         """Thaw it; one that runs or is gone is fine. Raises `OSError`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FreezerFile:
+class _FreezerFile(Struct, frozen=True):
     """The file that freezes a cgroup, and what to write to it.
 
     `frozen` is a file and the line it has once all processes are frozen.

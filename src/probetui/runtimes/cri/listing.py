@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import grpc
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import RuntimeState

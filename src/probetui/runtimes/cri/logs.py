@@ -13,10 +13,11 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from probetui.kubelet.kuberuntime.termination_message import MAX_LOG_LINES, end_of_log
 from probetui.ports import LogLine
@@ -41,8 +42,7 @@ _PARTIAL = b"P"
 _STDERR = b"stderr"
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(Struct, frozen=True):
     """One line of a log file; `is_whole` is False for a partial line (tag P)."""
 
     at: datetime | None

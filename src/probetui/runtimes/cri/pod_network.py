@@ -16,10 +16,11 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
+
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 
@@ -176,8 +177,7 @@ _FLAGS_ATTRIBUTE = 8
 _ATTRIBUTE = struct.Struct("=HH")
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkState:
+class NetworkState(Struct, frozen=True):
     """Interfaces that were up, and the kernel's messages of addresses and routes."""
 
     links: tuple[int, ...]

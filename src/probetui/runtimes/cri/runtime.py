@@ -8,11 +8,11 @@ import platform
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 import grpc
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.pod import Pod
@@ -95,8 +95,7 @@ _TEST_NET = ("192.0.2.1", 9)
 """An address that belongs to nobody (RFC 5737); nothing is sent there."""
 
 
-@dataclass(frozen=True, slots=True)
-class CriOptions:
+class CriOptions(Struct, frozen=True):
     """How pods are run.
 
     Attributes:
@@ -111,8 +110,7 @@ class CriOptions:
     exec_patience: timedelta = REQUEST_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class CriVersion:
+class CriVersion(Struct, frozen=True):
     """The version of a runtime; `name` is the prefix of its container IDs."""
 
     name: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.k8s.runtime import (
     ContainerID,
@@ -41,8 +43,7 @@ _STATES: Mapping[int, RuntimeState] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CriSandbox:
+class CriSandbox(Struct, frozen=True):
     """A sandbox as the runtime showed it; `owner` is empty for other people's.
 
     It is as we make it if its labels say the same as its metadata, and which version of
@@ -62,8 +63,7 @@ class CriSandbox:
         return sandbox_name(self.pod.uid, self.status.attempt)
 
 
-@dataclass(frozen=True, slots=True)
-class CriContainer:
+class CriContainer(Struct, frozen=True):
     """A container as the runtime showed it.
 
     `message_file` is where on this machine it leaves its last words, empty for

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from io import BufferedReader, BytesIO, RawIOBase
 from typing import Any
+
+from msgspec import Struct
 
 from probetui.k8s.volume import VolumeFile
 
@@ -28,16 +29,14 @@ DATA = "..data"
 CHUNK_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveFolder:
+class ArchiveFolder(Struct, frozen=True):
     """A folder; an existing one gets this mode."""
 
     path: str
     mode: int = FOLDER_MODE
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveFile:
+class ArchiveFile(Struct, frozen=True):
     """A file, which replaces an existing one."""
 
     path: str
@@ -45,8 +44,7 @@ class ArchiveFile:
     mode: int
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveLink:
+class ArchiveLink(Struct, frozen=True):
     """A symbolic link, which replaces an existing one."""
 
     path: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import docker.errors
 import docker.utils
 from docker.context import ContextAPI
 from docker.context.config import get_current_context_name, get_meta_dir
+from msgspec import Struct
 
 from probetui.errors import RuntimeUnavailableError
 from probetui.ports import Clock
@@ -40,8 +40,7 @@ PODMAN_SOCKET = Path("/run/podman/podman.sock")
 DEFAULT_SOCKET = "unix:///var/run/docker.sock"
 
 
-@dataclass(frozen=True, slots=True)
-class DockerEndpoint:
+class DockerEndpoint(Struct, frozen=True):
     """An endpoint of a daemon.
 
     Attributes:
@@ -58,8 +57,7 @@ class DockerEndpoint:
         return f"{self.url} ({self.source})"
 
 
-@dataclass(frozen=True, slots=True)
-class DockerConnectionAttempt:
+class DockerConnectionAttempt(Struct, frozen=True):
     """The outcome of trying an endpoint; `api` is set if it answered."""
 
     endpoint: DockerEndpoint

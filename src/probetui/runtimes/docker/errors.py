@@ -8,11 +8,11 @@ import socket
 import ssl
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import docker.errors
 import requests
 import urllib3.exceptions
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 
@@ -92,8 +92,7 @@ def _is_connection_error(error: Exception) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DockerDiagnosis:
+class DockerDiagnosis(Struct, frozen=True):
     """Why an endpoint does not answer, and what a person can do about it."""
 
     outcome: str

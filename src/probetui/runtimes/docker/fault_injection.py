@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
@@ -44,8 +46,7 @@ NO_NETWORK = "it is not connected to any network of Docker"
 NO_NETWORK_MODE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
+class _Cut(Struct, frozen=True):
     """The networks and the address of a container that is cut off.
 
     Attributes:

@@ -7,8 +7,9 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.runtime import ImageFilesystem, StoredImage
@@ -102,8 +103,7 @@ def _raise_if_failed(message: dict[str, Any]) -> None:
     raise ContainerRuntimeError(message["error"])
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxImageChoice:
+class SandboxImageChoice(Struct, frozen=True):
     """The image of sandboxes and why it was chosen; an empty command is the image's."""
 
     image: str
@@ -312,8 +312,7 @@ def copy_mark(inspected: Mapping[str, Any]) -> str:
     return str((inspected.get("Metadata") or {}).get("LastTagTime") or "")
 
 
-@dataclass(slots=True)
-class _Layer:
+class _Layer(Struct):
     current: int = 0
     total: int = 0
     is_done: bool = False

@@ -17,9 +17,10 @@ import asyncio
 import json
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from probetui.errors import PodInUseError
 from probetui.k8s.pod import Pod
@@ -46,8 +47,7 @@ PAUSE_SECONDS = 0.2
 """How often and at which interval to check a concurrent claim."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionLease:
+class SessionLease(Struct, frozen=True):
     """A session's lease as read from the daemon."""
 
     volume: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from probetui.k8s.runtime import RuntimePodStatus
 from probetui.ports import UnownedPod, UnownedReason

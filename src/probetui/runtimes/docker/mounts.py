@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 import probetui
 from probetui.k8s.pod import Container, Pod, VolumeMount
@@ -23,16 +24,14 @@ FILES_FOLDER = "/probetui"
 _PROPAGATION = {"HostToContainer": "rslave", "Bidirectional": "rshared"}
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeLocation:
+class VolumeLocation(Struct, frozen=True):
     """A volume of Docker, and its path on the daemon's machine."""
 
     volume: str
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class DockerMounts:
+class DockerMounts(Struct, frozen=True):
     """The two lists of mounts that Docker's API has."""
 
     mounts: tuple[Mapping[str, Any], ...] = ()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any, Literal
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import (
@@ -33,8 +34,7 @@ NO_VERSION: Mapping[str, Any] = MappingProxyType({})
 ReachMode = Literal["auto", "direct", "published"]
 
 
-@dataclass(frozen=True, slots=True)
-class DockerDaemon:
+class DockerDaemon(Struct, frozen=True):
     """A daemon that answered.
 
     Attributes:
@@ -116,8 +116,7 @@ def engine_of(version: Mapping[str, Any]) -> str:
     return PODMAN if any(name.startswith(PODMAN) for name in names) else DOCKER
 
 
-@dataclass(frozen=True, slots=True)
-class PortPublishing:
+class PortPublishing(Struct, frozen=True):
     """The address that ports are published on, and the one to dial."""
 
     publish_on: str

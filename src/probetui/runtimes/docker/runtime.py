@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import docker.utils
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.pod import Pod
@@ -126,8 +126,7 @@ WATCHED_EVENTS = (
 """The events that cause a relist; probes cause many of execs, which do not."""
 
 
-@dataclass(frozen=True, slots=True)
-class DockerOptions:
+class DockerOptions(Struct, frozen=True):
     """How pods are run.
 
     Attributes:

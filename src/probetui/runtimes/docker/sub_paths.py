@@ -16,9 +16,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from msgspec import Struct
 
 from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.pod import Container, Pod, VolumeMount
@@ -47,8 +48,7 @@ MAX_LINKS = 40
 """How many symbolic links a path may contain, as in Linux."""
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedSubPath:
+class GuardedSubPath(Struct, frozen=True):
     """A subPath that the daemon resolves again when it starts a container.
 
     Attributes:

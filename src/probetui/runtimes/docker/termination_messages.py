@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
 from probetui.kubelet.effects import CreateContainer

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import ip_network
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from probetui.k8s.runtime import (
     ContainerID,
@@ -61,8 +62,7 @@ BRIDGE = "bridge"
 """Docker's default network, in which sandboxes are."""
 
 
-@dataclass(frozen=True, slots=True)
-class InspectedContainer:
+class InspectedContainer(Struct, frozen=True):
     """A container of Docker as it was inspected; ours is a sandbox or a container.
 
     Attributes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, Listeners

@@ -7,8 +7,9 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState

@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.process import records
@@ -115,8 +116,7 @@ def _names(command: list[str], known_as: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessEnvironment:
+class ProcessEnvironment(Struct, frozen=True):
     """The working directory and the environment variables of a process."""
 
     folder: Path

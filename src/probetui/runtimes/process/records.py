@@ -13,12 +13,12 @@ import os
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from probetui.runtimes.process_identity import Process, identify
 from probetui.untrusted_files import DirectoryRoot
@@ -45,8 +45,7 @@ Signature = tuple[int, int, int]
 """Identifies a version of a file: it changes when the file is replaced."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSandboxRecord:
+class ProcessSandboxRecord(Struct, frozen=True):
     """A sandbox; `owner` is the probetui process that manages it."""
 
     sandbox_id: str
@@ -61,8 +60,7 @@ class ProcessSandboxRecord:
     owner: Process
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessContainerRecord:
+class ProcessContainerRecord(Struct, frozen=True):
     """A container; `process` is its main process once it was started.
 
     `command`, `env` and `working_dir` have no references any more. `message_path` is
@@ -151,7 +149,11 @@ def remove_left(parent: Path, name: str) -> None:
 
 def write(path: Path, record: ProcessSandboxRecord | ProcessContainerRecord) -> None:
     """Replace a record's file; raises `OSError` when its folder is gone."""
-    text = json.dumps(asdict(record), default=datetime.isoformat, indent=1)
+    text = json.dumps(
+        msgspec.to_builtins(record, builtin_types=(datetime,)),
+        default=datetime.isoformat,
+        indent=1,
+    )
     # Environments may hold secrets.
     DirectoryRoot(path.parent).replace_file(path.name, text.encode("ascii"), 0o600)
 

@@ -8,9 +8,10 @@ import logging
 import os
 import platform
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod

@@ -8,9 +8,10 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
 from probetui.kubelet.effects import CreateContainer

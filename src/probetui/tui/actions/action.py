@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from probetui.engine.inputs import Command
 from probetui.engine.snapshot import (
@@ -79,8 +80,7 @@ class Group(StrEnum):
     APP = "app"
 
 
-@dataclass(frozen=True, slots=True)
-class ActionContext:
+class ActionContext(Struct, frozen=True):
     """What decides whether an action makes sense now, and what it is done to.
 
     `subject` is what is chosen, None where nothing is.
@@ -137,8 +137,7 @@ def always(_now: ActionContext) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """A word that may follow an action's name on the command line.
 
     `choices` are all the words it may be, or return them; empty allows any word.
@@ -155,8 +154,7 @@ class Argument:
         return self.choices(now) if callable(self.choices) else self.choices
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """One row of the table.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
@@ -17,16 +18,14 @@ from probetui.tui.actions.action import (
 from probetui.tui.actions.container_names import ContainerKey, objects, probe_words
 
 
-@dataclass(frozen=True, slots=True)
-class CommandTarget:
+class CommandTarget(Struct, frozen=True):
     """A container, and perhaps one of its probes, named on the command line."""
 
     container: ContainerKey
     probe: ProbeType | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TypedCommand:
+class TypedCommand(Struct, frozen=True):
     """An action that was asked for by name."""
 
     action: Action

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.binding import ActiveBinding
 from textual.keys import key_to_character
 
@@ -36,8 +36,7 @@ GROUPS = {
 """Headings of the help."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyLabel:
+class KeyLabel(Struct, frozen=True):
     """One action that can be done now.
 
     `pressed` are its keys as Textual calls them, `keys` the same as people write them.

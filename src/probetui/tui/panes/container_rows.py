@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.presentation.container.table import (
@@ -59,8 +60,7 @@ def has_exits(width: int) -> bool:
     return width >= _WIDE_ENOUGH_FOR_EXITS
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerRows:
+class ContainerRows(Struct, frozen=True):
     """Lines of the list, for a pane that is so wide; `names` are of pods, by UID."""
 
     view: View

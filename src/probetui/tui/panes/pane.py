@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 from textual import events
 from textual.binding import BindingType
 
@@ -19,8 +19,7 @@ from probetui.tui.state import is_allowed
 from probetui.tui.styled_text import GAP, StyledLine, cells, fit, styled_line, text_of
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """The edges and corners of one kind of frame."""
 
     top_left: str

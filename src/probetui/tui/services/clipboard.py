@@ -12,7 +12,8 @@ import shutil
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 LONGEST_REQUEST = 74_994
 """Bytes of base64 that every terminal takes: what fits into 100,000 with the rest."""
@@ -21,8 +22,7 @@ _SECONDS_FOR_A_TOOL = 3.0
 _REQUEST = "\x1b]52;c;{}\x07"
 
 
-@dataclass(frozen=True, slots=True)
-class CopyResult:
+class CopyResult(Struct, frozen=True):
     """What came of copying, in words; `is_done` tells whether that is certain."""
 
     words: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _QUESTIONS = "\x1b]11;?\x1b\\\x1b[c"
 _COLOR = re.compile(rb"\x1b\]11;([rgba:#/0-9a-f]{0,40})(?:\x07|\x1b\\)", re.IGNORECASE)
@@ -35,8 +36,7 @@ _LIGHT_COLORS = {"7", *map(str, range(9, 16))}
 """Of the 16 of a terminal, those that are light: silver, and all bright ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalBackground:
+class TerminalBackground(Struct, frozen=True):
     """A colour, each channel from 0 to 1."""
 
     red: float
