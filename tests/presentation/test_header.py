@@ -16,12 +16,24 @@ from probetui.presentation.header import (
     SessionInfo,
     breakpoint_banner,
     header,
+    overload_banner,
     playback_banner,
     runtime_lost_banner,
 )
 from probetui.presentation.text.spans import text_of
 from tests.presentation.looking import VIEW
-from tests.tui.snapshots import NOW, a_snapshot, demo, shop
+from tests.tui.snapshots import (
+    DEMO,
+    DEMO_KEY,
+    LIVENESS,
+    NOW,
+    a_container_snapshot,
+    a_pod_snapshot,
+    a_probe_snapshot,
+    a_snapshot,
+    demo,
+    shop,
+)
 
 NAME = "docker 27.3 (default)"
 
@@ -181,6 +193,68 @@ def test_a_runtime_that_does_not_answer_is_said_with_its_words() -> None:
 
 def test_there_is_no_banner_while_the_runtime_answers() -> None:
     assert runtime_lost_banner(a_snapshot(demo()), NAME, VIEW) == ()
+
+
+def slow_pods(*letters: str) -> Snapshot:
+    """Return pods of one container; `t` times out in its last run, `s` does not."""
+    pods = []
+    for number, letter in enumerate(letters):
+        spec = replace(DEMO, name=f"pod-{number}", uid=f"uid-{number}")
+        key = DEMO_KEY._replace(pod_uid=spec.uid)
+        probe = a_probe_snapshot(key, LIVENESS, "sf" if letter == "t" else "ss")
+        if letter == "t" and probe.last_run is not None:
+            attempt = replace(probe.last_run.attempts[0], duration=timedelta(seconds=1))
+            run = probe.last_run._replace(attempts=(attempt,))
+            probe = replace(probe, last_run=run)
+        (container,) = spec.containers
+        pods.append(a_pod_snapshot(spec, a_container_snapshot(container, probe)))
+    return a_snapshot(*pods)
+
+
+@pytest.mark.parametrize(
+    ("letters", "words"),
+    [
+        pytest.param("ttts", "3 of 4 probes time out at once", id="most"),
+        pytest.param("tttss", "3 of 5 probes time out at once", id="more than half"),
+        pytest.param("tttsss", "", id="half"),
+        pytest.param("tt", "", id="too few to blame the machine"),
+        pytest.param("ssss", "", id="none"),
+    ],
+)
+def test_most_probes_timing_out_at_once_is_the_machine(
+    letters: str, words: str
+) -> None:
+    said = text_of(overload_banner(slow_pods(*letters)))
+
+    assert said == (f" {words}: this machine is busy" if words else "")
+
+
+def test_a_busy_machine_says_how_late_its_ticks_are() -> None:
+    snapshot = replace(slow_pods(*"tttt"), lateness=timedelta(milliseconds=200))
+
+    assert text_of(overload_banner(snapshot)).endswith(", its ticks are 0.2s late")
+
+
+def test_timeouts_of_long_ago_are_no_overload() -> None:
+    snapshot = slow_pods(*"tttt")
+
+    later = replace(snapshot, taken_at=snapshot.taken_at + timedelta(minutes=1))
+
+    assert overload_banner(later) == ()
+
+
+@pytest.mark.parametrize(
+    ("probe", "count"),
+    [
+        pytest.param("eee", "erroring 1  ", id="errors only"),
+        pytest.param("sse", "erroring 1  ", id="errors by now"),
+        pytest.param("ses", "", id="counts again"),
+    ],
+)
+def test_probes_that_only_error_are_counted(probe: str, count: str) -> None:
+    right = shown(0, a_snapshot(demo(probe)))[1]
+
+    assert right.startswith(count or " ready")
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ FACTS: dict[str, list[Told]] = {
         pattern(r"(\d+) (?:success|failure)(?:e?s)?, no change", " run {0}/"),
         pattern("not probed yet", "started restart="),
         pattern(r"0 \(reset on hold\)", "kill grace="),
-        pattern("nothing counted yet", "errored x3"),
+        pattern("in a row, not counted", "errored x3"),
     ],
     "stored": [
         pattern("(Success|Failure)", " result .*->{0}"),

@@ -210,6 +210,7 @@ def a_probe_snapshot(
     probed = [tick for tick in ticks if tick.attempts]
     counted = [entry for entry in probed if entry.result is not None]
     last = counted[-1] if counted else None
+    after_last = probed[probed.index(last) + 1 :] if last else probed
     defaults: dict[str, Any] = {
         "key": key,
         "probe": probe,
@@ -227,6 +228,7 @@ def a_probe_snapshot(
         "successes": sum(entry.result is Result.SUCCESS for entry in counted),
         "failures": sum(entry.result is Result.FAILURE for entry in counted),
         "errors": len(probed) - len(counted),
+        "error_run": len(after_last),
         "skips": len(ticks) - len(probed),
         "last_run": probed[-1] if probed else None,
         "history": ticks,

@@ -300,6 +300,7 @@ class SnapshotBuilder:
             successes=loop.successes,
             failures=loop.failures,
             errors=loop.errors,
+            error_run=loop.error_run,
             skips=loop.skips,
             last_run=loop.last_run,
             history=tuple(loop.history),

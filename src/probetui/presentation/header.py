@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from probetui.durations import format_age, format_countdown, format_stopwatch
-from probetui.engine.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
+from probetui.engine.snapshot import (
+    PlaybackKind,
+    PlaybackSnapshot,
+    ProbeSnapshot,
+    Snapshot,
+)
+from probetui.kubelet.outcome import Result
 from probetui.presentation.container.table import ready_containers
 from probetui.presentation.text.spans import (
     EMPTY,
@@ -22,6 +28,9 @@ from probetui.presentation.text.view import View
 
 _LATE = timedelta(milliseconds=100)
 """Ticks that are later than this, by our own fault, are shown as late."""
+
+_SEVERAL = 3
+"""Containers that time out at once, from where on the machine is to blame."""
 
 _READY, _SHORT, _WITHOUT_CLOCK, _WITHOUT_RESTARTS, _TINY, _LEAST = 2, 4, 5, 6, 7, 8
 
@@ -157,6 +166,7 @@ def header(
         ),
         line(
             Span(late, Role.WARNING),
+            Span(_erroring(snapshot), Role.WARNING),
             Span(_chosen(snapshot), Role.ACCENT),
             f" {speed}{ready}{restarts}faults {snapshot.faults}",
             muted(f"   rec {view.safe(about.record)}" if has_record else ""),
@@ -180,6 +190,49 @@ def runtime_lost_banner(snapshot: Snapshot, runtime_name: str, view: View) -> Li
     )
 
 
+def overload_banner(snapshot: Snapshot) -> Line:
+    """Return the banner for most probes timing out at once; empty while they do not.
+
+    One container that hangs is its own fault. Where several time out together, it is
+    the machine's more likely than theirs.
+    """
+    running = [
+        probe
+        for pod in snapshot.pods
+        for container in pod.containers
+        for probe in container.probes
+        if _probed_lately(probe, snapshot.taken_at)
+    ]
+    late = [probe.key[:2] for probe in running if _has_timed_out(probe)]
+    if len(set(late)) < _SEVERAL or len(late) * 2 <= len(running):
+        return EMPTY
+    ticks = ""
+    if is_late(snapshot):
+        ticks = f", its ticks are {format_countdown(snapshot.lateness)} late"
+    return line(
+        Span(f" {len(late)} of {len(running)} probes time out at once", Role.WARNING),
+        f": this machine is busy{ticks}",
+    )
+
+
+def _probed_lately(probe: ProbeSnapshot, now: datetime) -> bool:
+    """Tell whether a probe's last run is not older than two of its periods."""
+    if not probe.worker_alive or probe.last_run is None:
+        return False
+    spec = probe.probe
+    lately = timedelta(seconds=2 * spec.period_seconds + spec.timeout_seconds)
+    return now - probe.last_run.at <= lately
+
+
+def _has_timed_out(probe: ProbeSnapshot) -> bool:
+    """Tell whether a probe's last run took its whole timeout without success."""
+    if probe.last_run is None or not probe.last_run.attempts:
+        return False
+    attempt = probe.last_run.attempts[-1]
+    is_over = attempt.duration >= timedelta(seconds=probe.probe.timeout_seconds)
+    return is_over and probe.last_run.result is not Result.SUCCESS
+
+
 def playback_banner(snapshot: Snapshot, view: View) -> Line:
     """Return the banner for a recording that is not as it should be, else nothing."""
     note = "" if snapshot.playback is None else snapshot.playback.note
@@ -193,6 +246,17 @@ def breakpoint_banner(snapshot: Snapshot, view: View) -> Line:
         return EMPTY
     words = view.safe(reason.text)
     return line(Span(" stopped ", Role.WARNING), words, muted("  (space resumes)"))
+
+
+def _erroring(snapshot: Snapshot) -> str:
+    """Return how many probes only error, which counts neither way; else nothing."""
+    count = sum(
+        bool(probe.error_run)
+        for pod in snapshot.pods
+        for container in pod.containers
+        for probe in container.probes
+    )
+    return f"erroring {count}  " if count else ""
 
 
 def _chosen(snapshot: Snapshot) -> str:

@@ -314,6 +314,9 @@ class ProbeObject(StateObject, frozen=True):
     ]
     delay_until: Instant | None
     counts: Annotated[CountsObject, SAME]
+    error_run: Annotated[
+        Count, Meta(description="errors since the last run that counted")
+    ]
     last_run: LastRunObject | None
     findings: Annotated[list[FindingObject], Computed(_write_findings)]
 

@@ -196,7 +196,7 @@ def test_everything_there_is_to_say() -> None:
             demo("|sfffKh"), "result run", "✓ 0 (reset on hold)", id="reset"
         ),
         pytest.param(
-            demo("|ee"), "result run", "✓ 0 (nothing counted yet)", id="only errors"
+            demo("|ee"), "result run", "! err 2 in a row, not counted", id="only errors"
         ),
         pytest.param(
             demo(on_hold=True),

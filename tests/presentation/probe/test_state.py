@@ -81,6 +81,11 @@ def a_probe(letters: str = "s", **fields: Any) -> ProbeSnapshot:
             id="startup undecided",
         ),
         pytest.param(a_probe("sfffK"), "✓", id="reset on hold"),
+        pytest.param(a_probe("eee"), "! err 3", id="errors only"),
+        pytest.param(a_probe("sse"), "! err 1", id="an error after successes"),
+        pytest.param(a_probe("ses"), "✓", id="a success after an error"),
+        pytest.param(a_probe("sffe"), "✗✗· 2/3!", id="an error within a run"),
+        pytest.param(a_probe("sw"), "w", id="a warning that counts as success"),
     ],
 )
 def test_gauge(probe: ProbeSnapshot, shown: str) -> None:
@@ -167,6 +172,9 @@ DELAYED: dict[str, Any] = {
             a_probe(**GATED), WAITING, False, "BACK-OFF 71s", id="back-off over gated"
         ),
         pytest.param(
+            a_probe(key=STARTUP_KEY, **HELD), None, False, "DONE", id="startup done"
+        ),
+        pytest.param(
             a_probe(**HELD), WAITING, False, "ON HOLD", id="hold over back-off"
         ),
         pytest.param(
@@ -246,6 +254,7 @@ def test_the_timing_in_full_and_in_short() -> None:
         pytest.param(a_probe("sf"), "failing", id="failing"),
         pytest.param(a_probe("", worker_alive=False), "", id="no worker"),
         pytest.param(a_probe("s", key=STARTUP_KEY), "done", id="startup done"),
+        pytest.param(a_probe("ee"), "error", id="errors only"),
         pytest.param(a_probe("fffK", on_hold=True), "on hold", id="on hold"),
         pytest.param(
             a_probe("g", upcoming_skip=Skip.NOT_STARTED), "gated by startup", id="gate"

@@ -75,6 +75,7 @@ class WorkerLoop:
     """
 
     __slots__ = (
+        "error_run",
         "errors",
         "failures",
         "first_at",
@@ -102,6 +103,7 @@ class WorkerLoop:
         self.gates = GateCache()
         self.in_flight: InFlight | None = None
         self.ticks = self.successes = self.failures = self.errors = self.skips = 0
+        self.error_run = 0
         self.last_run: TickEntry | None = None
         self.history: deque[TickEntry] = deque(maxlen=HISTORY)
 
@@ -122,6 +124,7 @@ class WorkerLoop:
     def count(self, result: Result | None) -> None:
         """Count a tick that probed; without a result it counts for nothing else."""
         self.ticks += 1
+        self.error_run = self.error_run + 1 if result is None else 0
         match result:
             case Result.SUCCESS:
                 self.successes += 1

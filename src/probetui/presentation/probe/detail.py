@@ -144,6 +144,8 @@ def run_line(probe: ProbeSnapshot, view: View) -> Line:
         return (*shown, Span(" not probed yet"))
     if not probe.worker_alive:
         return (*shown, Span(" none (the worker exited)"))
+    if probe.error_run and not is_running_towards_change(probe):
+        return (*shown, Span(" in a row, not counted"))
     if not probe.successes + probe.failures:
         return (*shown, Span(" 0 (nothing counted yet)"))
     if probe.result_run == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from probetui.analysis.timeline import is_warning
 from probetui.durations import format_age, format_countdown, format_duration
 from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
 from probetui.k8s.probe import (
@@ -47,19 +48,34 @@ def run_gauge(probe: ProbeSnapshot, marks: MarkSet, places: int = MOST_PLACES) -
     """Return the run against its threshold: `✗✗· 2/3`, `✗ 4/30`, or a bare mark.
 
     It shows the run towards another result than the stored one; a run that agrees
-    with it is the bare mark.
+    with it is the bare mark. Errors move no run: they are shown, `! err 3`, lest the
+    stored result looks like theirs.
     """
     if probe.last_run is None:
         return line(muted(marks.empty))
     if not is_running_towards_change(probe):
-        return (result_mark(probe.stored_result, marks),)
+        return (_standing_mark(probe, marks),)
     run, most = probe.result_run, threshold(probe, probe.last_result)
     mark = result_mark(probe.last_result, marks)
-    count = Span(f" {run}/{most}", mark.role)
+    errored = marks.errored if probe.error_run else ""
+    count = Span(f" {run}/{most}{errored}", mark.role)
     if most > places:
         return (mark, count)
     rest = muted(marks.empty * max(most - run, 0))
     return line(mark._replace(text=mark.text * min(run, most)), rest, count)
+
+
+def _standing_mark(probe: ProbeSnapshot, marks: MarkSet) -> Span:
+    """Return the mark of a probe whose runs change nothing."""
+    if probe.error_run:
+        return Span(f"{marks.errored} err {probe.error_run}", Role.WARNING)
+    if (
+        probe.stored_result is Result.SUCCESS
+        and probe.last_run is not None
+        and is_warning(probe.last_run)
+    ):
+        return Span(marks.warning, Role.WARNING)
+    return result_mark(probe.stored_result, marks)
 
 
 def run_bar(probe: ProbeSnapshot, marks: MarkSet, width: int) -> Line:
@@ -124,7 +140,7 @@ def is_startup_done(probe: ProbeSnapshot) -> bool:
 def probe_badge(probe: ProbeSnapshot, container: ContainerSnapshot, view: View) -> Span:
     """Return the one thing about a probe that matters most now.
 
-    The first that applies of: paused, in flight, on hold, back-off, waiting for
+    The first that applies of: paused, in flight, done, on hold, back-off, waiting for
     startup, initial delay, next tick.
     """
     backoff = container.backoff
@@ -136,10 +152,17 @@ def probe_badge(probe: ProbeSnapshot, container: ContainerSnapshot, view: View) 
         return Span(f"IN FLIGHT {spent} of {limit}s", Role.ACCENT)
     if not probe.worker_alive:
         return muted("NOT PROBED")
+    if is_startup_done(probe):
+        return Span("DONE", Role.SUCCESS)
     if probe.on_hold:
         return Span("ON HOLD", Role.HOLD)
     if backoff is not None and backoff.until is not None:
         return Span(f"BACK-OFF {_until(backoff.until, view.now)}", Role.ERROR)
+    return _next_badge(probe, view)
+
+
+def _next_badge(probe: ProbeSnapshot, view: View) -> Span:
+    """Return what a probe waits for whose container nothing holds up."""
     if probe.upcoming_skip in _WAITS_FOR_STARTUP:
         return Span("WAITING FOR STARTUP", Role.WARNING)
     if probe.upcoming_skip is Skip.INITIAL_DELAY:
@@ -167,6 +190,8 @@ def probe_state_word(probe: ProbeSnapshot) -> str:
             return "initial delay"
         case Skip.NOT_RUNNING:
             return "not running"
+        case _ if probe.error_run:
+            return "error"
         case _ if probe.last_run is not None and probe.last_result is Result.FAILURE:
             return "failing"
         case _:

@@ -14,6 +14,7 @@ from probetui.presentation.header import (
     SessionInfo,
     breakpoint_banner,
     header,
+    overload_banner,
     playback_banner,
     runtime_lost_banner,
 )
@@ -79,7 +80,10 @@ class Banner(LineWidget):
         """Show the trouble there is, or why probes were paused, if anything."""
         lost = runtime_lost_banner(snapshot, runtime_name, view)
         self._line = (
-            lost or playback_banner(snapshot, view) or breakpoint_banner(snapshot, view)
+            lost
+            or playback_banner(snapshot, view)
+            or breakpoint_banner(snapshot, view)
+            or overload_banner(snapshot)
         )
         self.display = bool(self._line)
         self.repaint()
