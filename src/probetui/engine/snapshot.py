@@ -37,8 +37,8 @@ class ProbeSnapshot(Struct, frozen=True):
     come. `manifest_probe` is set while `probe` has another timing than the manifest's.
     `last_try` is the newest try, `trying_since` when the one under way began.
     `is_result_held` says that a break-point holds back a result that would kill.
-    `delay` is how much later it is answered because a person said so. `error_run` counts
-    the errors since the last run that counted.
+    `delay` is how much later it is answered because a person said so. `error_run`
+    counts the errors since the last run that counted.
     """
 
     key: ProbeKey

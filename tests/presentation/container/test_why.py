@@ -19,7 +19,13 @@ from probetui.drive.scenario.behavior import InstanceBehavior as Lasting
 from probetui.drive.scenario.behavior import ProbeAnswer as Met
 from probetui.engine.inputs import DeletePod
 from probetui.k8s.pod import Container, ContainerPort, Pod
-from probetui.k8s.probe import ExecAction, HTTPGetAction
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    ProbeHandler,
+    TCPSocketAction,
+)
 from probetui.k8s.runtime import Listeners, ListenerScope, SocketAddress
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import (
@@ -524,6 +530,14 @@ class TestTick:
         assert explain_tick(tick, case).command == ""
 
 
+HANDLERS = [
+    pytest.param(ExecAction(("cat", "/x")), id="exec"),
+    pytest.param(HTTPGetAction(8080), id="http"),
+    pytest.param(TCPSocketAction(8080), id="tcp"),
+    pytest.param(GRPCAction(8080), id="grpc"),
+]
+
+
 class TestHints:
     def hints(self, attempt: Attempt, container: Container) -> str:
         key = DEMO_KEY._replace(container_name="app")
@@ -611,6 +625,49 @@ class TestHints:
         container = a_container(liveness_probe=a_probe(HTTPGetAction(8080)))
 
         assert words in self.hints(attempt, container)
+
+    @pytest.mark.parametrize("handler", HANDLERS)
+    @pytest.mark.parametrize(
+        "error",
+        [
+            pytest.param(
+                "Docker does not answer: dial unix /var/run/docker.sock: connect: "
+                "connection refused",
+                id="daemon refuses",
+            ),
+            pytest.param(
+                "Docker does not answer: dial unix /var/run/docker.sock: connect: no "
+                "such file or directory",
+                id="socket is gone",
+            ),
+            pytest.param("rpc error: code = Unavailable", id="CRI runtime is gone"),
+            pytest.param("too many open files", id="this machine's limits"),
+        ],
+    )
+    def test_an_error_of_the_runtime_is_not_laid_to_the_container(
+        self, handler: ProbeHandler, error: str
+    ) -> None:
+        attempt = Attempt(ProbeResult.UNKNOWN, error=error)
+        container = a_container(liveness_probe=a_probe(handler))
+
+        text = self.hints(attempt, container)
+
+        assert "says nothing about the container" in text
+        assert "listen" not in text
+        assert "not in the image" not in text
+
+    def test_a_command_that_is_refused_itself_says_so(self) -> None:
+        attempt = self.failing("psql: connection refused", "exit 2")
+
+        text = self.hints(attempt, CONTAINER)
+
+        assert "from inside the container, does not listen" in text
+        assert "127.0.0.1" not in text
+
+    def test_a_missing_executable_is_named_by_what_the_runtime_found(self) -> None:
+        attempt = Attempt(ProbeResult.UNKNOWN, error="it is gone", is_missing=True)
+
+        assert "The command is not in the image" in self.hints(attempt, CONTAINER)
 
     def test_a_shell_without_the_command(self) -> None:
         text = self.hints(self.failing("sh: x: not found", "exit 127"), CONTAINER)

@@ -14,7 +14,7 @@ from probetui.analysis.reproduce import command_note, reproduce_command
 from probetui.analysis.timeline import Timeline
 from probetui.durations import format_duration
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import ExecAction, HTTPGetAction
+from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeHandler
 from probetui.kubelet.journal import Exit, Skip, TickEntry, Trigger
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
 from probetui.kubelet.prober.gates import short_id
@@ -37,7 +37,10 @@ _TRIGGERS = {
 }
 _REFUSED = "connection refused"
 _TIMED_OUT = ("deadline exceeded", "timed out", "i/o timeout")
-_NO_COMMAND = ("executable file not found", "no such file or directory")
+_NO_COMMAND = ("executable file not found", "exec: ")
+_EXITED, _TIMED_OUT_COMMAND = "exit ", "timed out, "
+_NOT_IN_IMAGE = "The command is not in the image; shell built-ins need `sh -c`."
+_TOO_LONG = "It took longer than timeoutSeconds, which is 1 by default."
 
 
 class WhyContext(Struct, frozen=True):
@@ -264,24 +267,76 @@ def hints(
         yield f"{as_sentence(refusal_text(looked))}{_declared_ports(container)}"
         return
     attempt = tick.attempts[-1]
-    said = (attempt.error or attempt.output).lower()
     handler = None
     if container is not None and (probe := container.probe(tick.key.probe_type)):
         handler = probe.handler
+    if attempt.error is not None:
+        yield from _error_hints(attempt, handler)
+    elif _is_command(attempt, handler):
+        yield from _command_hints(attempt)
+    else:
+        yield from _network_hints(attempt, handler, container)
+
+
+def _is_command(attempt: Attempt, handler: ProbeHandler | None) -> bool:
+    """Tell whether a command failed, and not a connection of ours."""
+    if handler is None:
+        return attempt.detail.startswith((_EXITED, _TIMED_OUT_COMMAND))
+    return isinstance(handler, ExecAction)
+
+
+def _error_hints(attempt: Attempt, handler: ProbeHandler | None) -> Iterator[str]:
+    """Yield who gave an error: the container never does, it was not asked."""
+    said = (attempt.error or "").lower()
+    if attempt.is_missing or any(words in said for words in _NO_COMMAND):
+        yield _NOT_IN_IMAGE
+    elif isinstance(handler, ExecAction) and _took_too_long(said):
+        yield _TOO_LONG
+    elif isinstance(handler, ExecAction):
+        yield (
+            "The container runtime gave this error and did not run the command; it "
+            "says nothing about the container."
+        )
+    elif handler is not None:
+        yield (
+            "The probe could not be sent from this machine; it says nothing about the "
+            "container."
+        )
+
+
+def _command_hints(attempt: Attempt) -> Iterator[str]:
+    said = attempt.output.lower()
+    if attempt.is_missing:
+        yield _NOT_IN_IMAGE
+    elif attempt.detail.startswith(_TIMED_OUT_COMMAND) or _took_too_long(said):
+        yield _TOO_LONG
+    elif _REFUSED in said:
+        yield (
+            "The command printed this: what it connects to, from inside the container, "
+            "does not listen."
+        )
+    elif attempt.detail == "exit 127":
+        yield "Exit code 127: a shell did not find the command."
+
+
+def _network_hints(
+    attempt: Attempt, handler: ProbeHandler | None, container: Container | None
+) -> Iterator[str]:
+    said = attempt.output.lower()
     if _REFUSED in said:
         yield (
             "Nothing listens at that address and port: the program may not be up yet, "
             "listen on another port, or only on 127.0.0.1, which the pod's IP does not "
             f"reach.{_declared_ports(container)}"
         )
-    elif any(words in said for words in _TIMED_OUT):
-        yield "It took longer than timeoutSeconds, which is 1 by default."
-    elif attempt.error is not None and any(words in said for words in _NO_COMMAND):
-        yield "The command is not in the image; shell built-ins need `sh -c`."
+    elif _took_too_long(said):
+        yield _TOO_LONG
     elif isinstance(handler, HTTPGetAction):
         yield from _http_hints(attempt)
-    elif isinstance(handler, ExecAction) and attempt.detail == "exit 127":
-        yield "Exit code 127: a shell did not find the command."
+
+
+def _took_too_long(said: str) -> bool:
+    return any(words in said for words in _TIMED_OUT)
 
 
 def _declared_ports(container: Container | None) -> str:
