@@ -33,7 +33,7 @@ spec:
 """
 
 ANY = {"boolean": True, "integer": 1, "string": "x"}
-OF_FORM = {"autosave-limit": "500M"}
+OF_FORM = {"autosave-limit": "500M", "kubelet": "1.36"}
 
 
 def printed(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:

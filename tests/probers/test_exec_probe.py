@@ -9,6 +9,7 @@ from probetui.errors import (
 )
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet_rules import rules_of
 from probetui.ports import ExecResult
 from probetui.probers.exec_probe import MAX_OUTPUT_BYTES, probe_exec
 
@@ -82,7 +83,9 @@ async def test_a_command_that_is_too_slow_fails_and_its_output_is_lost(
 async def test_with_the_gate_off_a_slow_command_is_an_error() -> None:
     runner = Runner(ExecTimeoutError("late", killed=True))
 
-    attempt = await probe_exec(runner, CONTAINER, ("x",), 1, timeout_is_failure=False)
+    attempt = await probe_exec(
+        runner, CONTAINER, ("x",), 1, rules_of("1.20", ("ExecProbeTimeout=false",))
+    )
 
     text = 'command timed out: "x" timed out after 1s'
     assert attempt == Attempt(ProbeResult.UNKNOWN, error=text)

@@ -21,6 +21,7 @@ from probetui.k8s.probe import (
 from probetui.k8s.runtime import ContainerID, SocketAddress
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
+from probetui.kubelet_rules import KubeletRules
 from probetui.ports import ExecResult
 from probetui.probers.go.dial import Route
 from probetui.probers.http_request import ProbeRequest
@@ -59,7 +60,11 @@ class Answers:
         self.commands: list[tuple[str, ...]] = []
 
     async def __call__(
-        self, container_id: ContainerID, command: tuple[str, ...], seconds: int
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        seconds: int,
+        _rules: KubeletRules,
     ) -> Attempt:
         self.commands.append(command)
         await self._clock.advance(timedelta(seconds=1))
@@ -178,7 +183,13 @@ class Reached:
         return OK
 
     async def grpc(
-        self, host: str, port: int, service: str, limit: timedelta, route: Route
+        self,
+        host: str,
+        port: int,
+        service: str,
+        limit: timedelta,
+        route: Route,
+        _rules: KubeletRules,
     ) -> Attempt:
         self.places.append(route(host, port))
         return OK

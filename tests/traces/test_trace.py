@@ -109,14 +109,19 @@ def test_a_file_may_be_called_anything(tmp_path: Path) -> None:
 
 
 def test_a_trace_says_which_kubelet_made_it(tmp_path: Path) -> None:
-    for version in ("", "1.32", "1.32.10", "1.36.2"):
+    for version in ("1.32", "1.32.10", "1.36.2"):
         text = json.dumps(a_trace("one") | {"kubelet": version})
         (tmp_path / f"of{version}.json").write_text(text)
+    (tmp_path / "of.json").write_text(json.dumps(a_trace("one")))
 
     traces = load_traces(tmp_path).values()
 
-    others = [trace.name for trace in traces if trace.is_of_another_version]
-    assert others == ["of1.36.2"]
+    assert {trace.name: trace.version for trace in traces} == {
+        "of": "1.32",
+        "of1.32": "1.32",
+        "of1.32.10": "1.32",
+        "of1.36.2": "1.36",
+    }
 
 
 def test_an_edit_is_no_deletion(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ import pytest
 import yaml
 
 from probetui.k8s.pod import Pod
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet_rules import PORTED_RULES
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
 from tests.conformance.observation import Observation
@@ -30,9 +32,6 @@ DATA = Path(os.environ.get("PROBETUI_TRACES_DIR") or OWN_DATA)
 only_own = pytest.mark.skipif(
     DATA.resolve() != OWN_DATA, reason="it is about the traces of this project"
 )
-
-PORTED_VERSION = "1.32"
-"""The kubelet of which the engine is a port."""
 
 POLL_SECONDS = 0.25
 """How often the kubelet of the traces was asked for statuses."""
@@ -49,14 +48,19 @@ class Trace:
 
     `name` is that of the file, `manifest` what the kubelet read, `seen` what it
     recorded from then on. Statuses were recorded until `statuses_end` (seconds) only.
-    `version` is the kubelet's, empty for the one that is ported here.
+    `version` is the kubelet's, `major.minor`.
     """
 
     name: str
     manifest: Json
     seen: Observation
     statuses_end: float
-    version: str = ""
+    version: str = PORTED_RULES.version
+
+    @property
+    def config(self) -> KubeletConfig:
+        """A kubelet of that version."""
+        return KubeletConfig(version=self.version)
 
     @property
     def pod_name(self) -> str:
@@ -65,10 +69,8 @@ class Trace:
 
     @property
     def is_of_another_version(self) -> bool:
-        """Whether another version of the kubelet made it, whose rules may be others."""
-        return bool(self.version) and not f"{self.version}.".startswith(
-            f"{PORTED_VERSION}."
-        )
+        """Whether it is of another version than the one that is ported."""
+        return self.version != PORTED_RULES.version
 
     @property
     def lacks_image(self) -> bool:
@@ -140,10 +142,14 @@ def load_traces(folder: Path = DATA) -> Mapping[str, Trace]:
             trace["pod"],
             _observation(trace, end),
             ends["statuses"],
-            trace.get("kubelet", ""),
+            _minor(trace.get("kubelet", PORTED_RULES.version)),
         )
         for name, trace in recorded.items()
     }
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.removeprefix("v").split(".")[:2])
 
 
 def _name(file: Path) -> str:

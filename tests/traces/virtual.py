@@ -16,18 +16,18 @@ from tests.conformance.translation import Translation
 from tests.traces.scripts import Script
 from tests.traces.trace import Json, Trace, a_pod_of
 
-DEFAULT_CONFIG = KubeletConfig()
-
 
 def play(
     trace: Trace,
     script: Script,
-    config: KubeletConfig = DEFAULT_CONFIG,
+    config: KubeletConfig | None = None,
     end: float | None = None,
 ) -> Observation:
     """Run the pod of a trace for as long as the kubelet did, or until `end`."""
     pod = a_pod_of(trace.manifest)
-    simulation = Simulation(Engine(config, START), script.world(), START)
+    simulation = Simulation(
+        Engine(config or trace.config, START), script.world(), START
+    )
     end = trace.seen.end if end is None else end
     others: list[Json] = [{"t": end, "kind": "end"}]
     simulation.submit(AddPod(pod))

@@ -22,10 +22,10 @@ from probetui.k8s.probe import (
     TCPSocketAction,
 )
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.kuberuntime.expansion import expand_command
 from probetui.kubelet.prober.gates import short_id
 from probetui.kubelet.runtime.go_format import to_bytes
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.record.masking import MASKED, Mask
 from probetui.safe_text import is_combining, safe_line
 
@@ -33,7 +33,6 @@ _LONGEST_COMMAND = 12_000
 """Characters; a longer one is too long to be pasted."""
 
 _NO_ADDRESS = "POD_IP"
-_USER_AGENT = f"kube-probe/{KubeletConfig().version}"
 _NO_MASK = Mask(hides=False)
 
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
@@ -81,6 +80,7 @@ def reproduce_command(
     mask: Mask = _NO_MASK,
     reach: CommandLineReach = LOCAL_REACH,
     redirects: int = 0,
+    rules: KubeletRules = PORTED_RULES,
 ) -> str:
     """Return a command for a shell on the runtime's machine, on one line.
 
@@ -96,8 +96,18 @@ def reproduce_command(
         mask: what is secret: it is masked before it is quoted.
         reach: options of the runtime's program.
         redirects: how many were followed.
+        rules: those of the kubelet's version, whose user agent is sent.
     """
-    command = _command(container, probe, container_id, pod_ip, mask, reach, redirects)
+    command = _command(
+        container,
+        probe,
+        container_id,
+        pod_ip,
+        mask,
+        reach,
+        redirects,
+        rules.probe_user_agent,
+    )
     if len(command) > _LONGEST_COMMAND:
         return f"# command too long to paste ({len(command)} characters)"
     return command
@@ -111,6 +121,7 @@ def _command(
     mask: Mask,
     reach: CommandLineReach,
     redirects: int,
+    user_agent: str,
 ) -> str:
     limit = str(probe.timeout_seconds)
     match probe.handler:
@@ -127,7 +138,9 @@ def _command(
             return quote_shell_line([*_prefix(container_id, reach), *expanded])
         case HTTPGetAction() as action:
             url = mask.text(_url(container, action, pod_ip))
-            return quote_shell_line(_curl(action, url, limit, redirects, mask))
+            return quote_shell_line(
+                _curl(action, url, limit, redirects, mask, user_agent)
+            )
         case TCPSocketAction(port, host):
             address = host or pod_ip or _NO_ADDRESS
             number = str(_number(container, port))
@@ -165,7 +178,12 @@ def _prefix(container_id: ContainerID, reach: CommandLineReach) -> tuple[str, ..
 
 
 def _curl(
-    action: HTTPGetAction, url: str, limit: str, redirects: int, mask: Mask
+    action: HTTPGetAction,
+    url: str,
+    limit: str,
+    redirects: int,
+    mask: Mask,
+    user_agent: str,
 ) -> Iterator[str]:
     """Yield the words of a request that is the kubelet's."""
     yield from ("curl", "-sv", "--max-time", limit)
@@ -184,7 +202,7 @@ def _curl(
     if all(
         http_header.name.lower() != "user-agent" for http_header in action.http_headers
     ):
-        yield from ("-A", _USER_AGENT)
+        yield from ("-A", user_agent)
     for header in action.http_headers:
         yield from ("-H", _header(header, mask))
     yield url

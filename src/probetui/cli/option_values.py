@@ -10,8 +10,20 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from probetui.analysis.reproduce import CommandLineReach
+from probetui.kubelet_rules import DEFAULT_VERSION, KubeletRules, rules_of
 
 T = TypeVar("T", bound=Struct)
+
+
+def rules_by(params: Mapping[str, Any]) -> KubeletRules:
+    """Return the rules of the kubelet that `--kubelet` and `--feature-gates` choose.
+
+    Raises:
+        UsageError: the version has no such gate.
+    """
+    gates = (params.get("feature_gates") or "").split(",")
+    given = tuple(text for gate in gates if (text := gate.strip()))
+    return rules_of(params.get("kubelet") or DEFAULT_VERSION, given)
 
 
 def pick_options(kind: type[T], params: Mapping[str, Any]) -> T:
@@ -82,6 +94,8 @@ class SessionOptions(Struct, frozen=True):
     log_level: str
     verbose: bool
     quiet: bool
+    kubelet: str | None = None
+    feature_gates: str | None = None
     exec_errors: str = "cri"
     kubelet_age: str = "old"
     seed: int | None = None

@@ -15,6 +15,7 @@ from probetui.cli.parameters import (
     Duration,
     F,
     KeymapSource,
+    KubeletVersion,
     OneOf,
     Option,
     option,
@@ -345,7 +346,25 @@ findings_option = setting(
     help="Do not report findings.",
 )
 
+version_options = _group(
+    setting(
+        "--kubelet",
+        section=_KUBELET,
+        type=KubeletVersion(),
+        metavar="VERSION",
+        help="Decide as a kubelet of this version does: 1.15, 1.20, 1.36...; see "
+        "`probetui info`.",
+    ),
+    setting(
+        "--feature-gates",
+        section=_KUBELET,
+        metavar="NAME=BOOL,...",
+        help="Set feature gates of that version, as in ExecProbeTimeout=false.",
+    ),
+)
+
 kubelet_options = _group(
+    version_options,
     exec_errors_option,
     findings_option,
     setting(

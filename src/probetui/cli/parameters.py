@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
+from probetui.cli.late_calls import load_late
 from probetui.durations import MAX_DURATION, parse_duration
+from probetui.errors import UsageError
 from probetui.suggestions import nearest_hint
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -113,6 +116,28 @@ class Duration(click.ParamType[timedelta]):
         if duration > MAX_DURATION:
             self.fail(f'"{value}" is longer than ten years', param, ctx)
         return duration
+
+
+class KubeletVersion(click.ParamType[str]):
+    """A version of the kubelet: `1.36`, `v1.36` or `1.36.2`; given as `1.36`."""
+
+    name = "version"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Read one."""
+        try:
+            return str(load_late("kubelet_rules:parse_version")(str(value)))
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+    def shell_complete(
+        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the versions that begin with what is written."""
+        versions: tuple[str, ...] = load_late("kubelet_rules:VERSIONS")
+        return [CompletionItem(one) for one in versions if one.startswith(incomplete)]
 
 
 class ByteCount(click.ParamType[int]):

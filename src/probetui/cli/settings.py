@@ -15,8 +15,9 @@ from probetui.cli.files import read_file
 from probetui.cli.folders import config_file
 from probetui.cli.late_calls import load_late
 from probetui.cli.options import ALL_SETTINGS
-from probetui.cli.parameters import ByteCount, KeymapSource, Option
+from probetui.cli.parameters import ByteCount, KeymapSource, KubeletVersion, Option
 from probetui.errors import ManifestError, UsageError
+from probetui.kubelet_rules import VERSIONS
 from probetui.manifest.yaml.nodes import ListNode, MapNode, ScalarNode, YamlNode
 from probetui.manifest.yaml.parser import parse_yaml
 from probetui.suggestions import nearest_hint
@@ -176,6 +177,10 @@ def _schema_of(setting: Option) -> JsonSchema:
             schema["type"] = "integer"
             schema |= {} if least is None else {"minimum": least}
             schema["maximum"] = MOST_INTEGER if most is None else most
+        case KubeletVersion():
+            minors = "|".join(one.removeprefix("1.") for one in VERSIONS)
+            pattern = rf"^v?1\.({minors})(\.[0-9]{{1,4}})?$"
+            schema |= {"type": "string", "pattern": pattern}
         case ByteCount():
             schema |= {"type": "string", "pattern": ByteCount.pattern}
         case KeymapSource():

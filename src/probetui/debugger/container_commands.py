@@ -107,7 +107,9 @@ class ContainerCommands:
         if container is None:
             return
         self._turn.user_command(now, "clear back-off", f"{pod.name}/{name}")
-        self._kubelet.runtime.backoff.forget(stable_key(pod, container))
+        self._kubelet.runtime.backoff.forget(
+            stable_key(pod, container, self._kubelet.config.rules)
+        )
         self._kubelet.runtime.image_backoff.forget(pull_key(pod, container))
         self._kubelet.sync(pod.uid, now)
 

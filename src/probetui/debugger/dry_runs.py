@@ -16,6 +16,7 @@ from probetui.kubelet.facts import ProbeFinished
 from probetui.kubelet.journal import DryRunEntry
 from probetui.kubelet.prober.prober import judge_outcome
 from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 
 class DryRunInFlight(Struct, frozen=True):
@@ -36,8 +37,14 @@ class DryRuns:
     `under_way` has those that were begun, by the ID of their effect.
     """
 
-    def __init__(self, turn: TurnBuilder, overrides: ProbeOverrides) -> None:
+    def __init__(
+        self,
+        turn: TurnBuilder,
+        overrides: ProbeOverrides,
+        rules: KubeletRules = PORTED_RULES,
+    ) -> None:
         self._turn = turn
+        self._rules = rules
         self._overrides = overrides
         self.under_way: dict[int, DryRunInFlight] = {}
         self._by_key: dict[ProbeKey, DryRunInFlight] = {}
@@ -69,6 +76,7 @@ class DryRuns:
                 self._overrides.apply_timing(key, probe),
                 under_way.container_id,
                 status.pod_ip,
+                self._rules,
             )
         )
         return ""
@@ -80,7 +88,7 @@ class DryRuns:
             return False
         key = under_way.key
         del self._by_key[key]
-        judged = judge_outcome(key.probe_type, finished.outcome)
+        judged = judge_outcome(key.probe_type, finished.outcome, self._rules)
         entry = DryRunEntry(
             self._turn.next_sequence(),
             now,

@@ -76,7 +76,7 @@ class Engine:
             on_pod_removed=self._forget_pod,
         )
         self._scheduler = self._kubelet.probes.scheduler
-        self._dry_runs = DryRuns(self._turn, self._overrides)
+        self._dry_runs = DryRuns(self._turn, self._overrides, config.rules)
         self._debugger = ProbeDebugger(self._kubelet, self._overrides, self._dry_runs)
         self._faults = ActiveFaults(self._kubelet.cache, shares_network=config.creates)
         self._containers = ContainerCommands(self._kubelet, self._faults)

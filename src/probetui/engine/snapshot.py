@@ -22,6 +22,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 
 class ProbeSnapshot(Struct, frozen=True):
@@ -207,6 +208,7 @@ class Snapshot(Struct, frozen=True):
     `upcoming` is what comes next, in order, at most 50; it is filled while paused, like
     `queue`, which has the ticks alone. `stopped_by` says why probes are paused where no
     person did it. Without `acts` kills and restarts are only told.
+    `rules` are those of the kubelet's version.
     """
 
     taken_at: datetime
@@ -227,3 +229,4 @@ class Snapshot(Struct, frozen=True):
     last_step: LastStep | None = None
     is_running_to_change: bool = False
     acts: bool = True
+    rules: KubeletRules = PORTED_RULES

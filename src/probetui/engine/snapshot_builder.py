@@ -178,6 +178,7 @@ class SnapshotBuilder:
             stopped_by=overrides.breakpoints.stopped_by,
             last_step=last_step,
             is_running_to_change=overrides.breakpoints.target is not None,
+            rules=kubelet.config.rules,
             acts=kubelet.config.kills,
         )
 

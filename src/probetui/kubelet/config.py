@@ -10,24 +10,23 @@ from datetime import timedelta
 from msgspec import Struct
 
 from probetui.k8s.runtime import UNKNOWN_NODE, Node
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules, rules_of
 
 LONG_AGO = timedelta(seconds=1_000_000)
 
 
 class KubeletConfig(Struct, frozen=True):
-    """How this kubelet behaves; the defaults are those of 1.32.
-
-    Differences between kubelet versions are named switches here, one each.
+    """How this kubelet is set up; the default is that of 1.32, as old records have it.
 
     Attributes:
-        version: the `major.minor` that probes show in their user agent.
+        version: the `major.minor` whose rules count.
+        feature_gates: those that are not at the version's default, as `NAME=true`.
         seed: of the one random source of the engine (start jitter, resync jitter, the
             choice between things that are ready at the same time).
         age: how long the kubelet has been running at the start. A kubelet younger than
             a probe's period delays that probe's first tick by a random part of it.
-        sidecar_probes_end_with_never: in a pod with restartPolicy Never, a sidecar's
-            probe workers leave for good when it terminates, although the sidecar is
-            restarted. True in 1.32; later versions keep probing.
+        sidecar_probes_end_with_never: not read, as the version says it; old records may
+            have it.
         creates: a missing container is created; else the kubelet waits for it.
         restarts: a container that exited is started again; else that is only journaled.
         kills: a container whose probes failed is stopped; else that is only journaled.
@@ -38,7 +37,8 @@ class KubeletConfig(Struct, frozen=True):
         node: the node, as pods see it.
     """
 
-    version: str = "1.32"
+    version: str = PORTED_RULES.version
+    feature_gates: tuple[str, ...] = ()
     seed: int = 0
     age: timedelta = LONG_AGO
     sidecar_probes_end_with_never: bool = True
@@ -68,3 +68,12 @@ class KubeletConfig(Struct, frozen=True):
     tells_findings: bool = False
 
     node: Node = UNKNOWN_NODE
+
+    @property
+    def rules(self) -> KubeletRules:
+        """The rules of the version.
+
+        Raises:
+            UsageError: there is no such version, or it has no such feature gate.
+        """
+        return rules_of(self.version, self.feature_gates)

@@ -12,6 +12,7 @@ from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import LifecycleHandler, Probe, ProbeKey
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.volume import Volume, VolumeFile
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 
 class RunProbe(NamedTuple):
@@ -28,6 +29,7 @@ class RunProbe(NamedTuple):
     probe: Probe
     container_id: ContainerID
     pod_ip: str
+    rules: KubeletRules = PORTED_RULES
 
 
 class RunPodSandbox(Struct, frozen=True):
@@ -147,6 +149,7 @@ class RunHook(Struct, frozen=True):
     container_id: ContainerID
     handler: LifecycleHandler
     pod_ip: str
+    rules: KubeletRules = PORTED_RULES
 
 
 class Fault(StrEnum):

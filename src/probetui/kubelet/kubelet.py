@@ -53,8 +53,8 @@ from probetui.kubelet.pod_workers.pod_config import (
 )
 from probetui.kubelet.pod_workers.pod_sync import PodSync
 from probetui.kubelet.pod_workers.pod_update import (
+    CallOutcome,
     SyncCall,
-    SyncCallResult,
     UpdatePodOptions,
     UpdateType,
 )
@@ -170,6 +170,7 @@ class Kubelet:
             self.relists.newer_than,
             self._volumes,
             policy,
+            config.rules,
         )
         self._container_gc = ContainerGC(
             self.runner, config.dead_instances_kept, self._remove_pod
@@ -483,7 +484,8 @@ class Kubelet:
                     pod, update.container_id, now, started=believed
                 )
         self._pod_sync.journal_changes(pod, new, old, now)
-        self.sync(pod.uid, now)
+        if self.config.rules.results_wake_pod or probe_type is ProbeType.LIVENESS:
+            self.sync(pod.uid, now)
 
     def sync(self, pod_uid: str, now: datetime) -> None:
         """Have the worker of a pod that is known sync it."""
@@ -495,7 +497,7 @@ class Kubelet:
         """Start a pod worker's call."""
         uid = call.pod.uid
 
-        def done(result: SyncCallResult, at: datetime) -> None:
+        def done(result: CallOutcome, at: datetime) -> None:
             self.workers.finish(uid, result, at)
             self.changed_pods.add(uid)
             if self.workers.should_be_finished(uid):

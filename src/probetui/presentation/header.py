@@ -142,7 +142,7 @@ def header(
         runtime = runtime.partition(" ")[0]
     left = [
         f"  {runtime}" if level < _TINY else "",
-        "  kubelet v1.32 rules" if level <= 1 else "",
+        f"  kubelet v{snapshot.rules.version} rules" if level <= 1 else "",
         f"  {_sources(about, view)}" if level == 0 and about.sources else "",
         f"  {_count(len(snapshot.pods), 'pod')}" if level < _TINY else "",
         " " if is_short and level < _TINY else "  ",

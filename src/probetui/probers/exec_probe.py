@@ -17,6 +17,7 @@ from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.prober.timeout_text import exec_timeout
 from probetui.kubelet.runtime.go_format import to_text
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.ports import ExecResult
 
 MAX_OUTPUT_BYTES = 10 << 10
@@ -39,8 +40,7 @@ async def probe_exec(
     container_id: ContainerID,
     command: tuple[str, ...],
     timeout_seconds: int,
-    *,
-    timeout_is_failure: bool = True,
+    rules: KubeletRules = PORTED_RULES,
 ) -> Attempt:
     """Run a command in a container and judge its exit status.
 
@@ -52,16 +52,17 @@ async def probe_exec(
         container_id: the container to run the command in.
         command: with `$(VAR)` expanded.
         timeout_seconds: the time limit; 0 is none.
-        timeout_is_failure: the feature gate ExecProbeTimeout; off makes it an error.
+        rules: those of the kubelet's version, which say what a time-out is.
     """
     try:
         done = await runtime.exec_sync(container_id, command, timeout_seconds)
     except ExecTimeoutError as error:
         text = exec_timeout(command, timedelta(seconds=timeout_seconds))
-        if not timeout_is_failure:
+        if not rules.exec_timeout_is_failure:
             return Attempt(ProbeResult.UNKNOWN, error=text)
         detail = "timed out, killed" if error.killed else "timed out, still running"
-        return Attempt(ProbeResult.FAILURE, text, detail=detail)
+        output = text if rules.tells_exec_timeout else ""
+        return Attempt(ProbeResult.FAILURE, output, detail=detail)
     except ContainerRuntimeError as error:
         is_missing = isinstance(error, ExecutableMissingError)
         return Attempt(ProbeResult.UNKNOWN, error=str(error), is_missing=is_missing)

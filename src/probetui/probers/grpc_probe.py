@@ -28,13 +28,13 @@ from probetui.kubelet.prober.timeout_text import (
     grpc_connect_timeout,
 )
 from probetui.kubelet.runtime.go_format import join_host_port
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.probers.go.dial import PORTS, Route, dial, direct_route
 from probetui.probers.go.grpc_call import GRPCCallError, GRPCCode, call_unary, code_name
 from probetui.probers.go.http2_stream import HTTP2Stream
 from probetui.probers.go.net import address_family
-from probetui.probers.http_request import USER_AGENT as KUBELET_USER_AGENT
 
-USER_AGENT = f"{KUBELET_USER_AGENT} grpc-go/1.65.0"
+_LIBRARY = "grpc-go/1.65.0"
 
 _CHECK = "/grpc.health.v1.Health/Check"
 _LONGEST_HANDSHAKE_SECONDS = 20
@@ -50,6 +50,7 @@ async def probe_grpc(
     service: str,
     time_limit: timedelta,
     route: Route = direct_route,
+    rules: KubeletRules = PORTED_RULES,
 ) -> Attempt:
     """Connect, ask once, and judge the answer; what goes wrong is a failure.
 
@@ -65,6 +66,7 @@ async def probe_grpc(
         service: what to ask about; empty is the server as a whole.
         time_limit: for connecting and asking together; zero is over at once.
         route: where to connect instead.
+        rules: those of the kubelet's version.
     """
     clock = asyncio.get_running_loop().time
     deadline = clock() + time_limit.total_seconds()
@@ -85,9 +87,12 @@ async def probe_grpc(
             refused_at=there,
         )
     authority = join_host_port(host or "localhost", port)
+    user_agent = f"{rules.probe_user_agent} {_LIBRARY}"
     try:
         async with asyncio.timeout_at(deadline):
-            return await _check(stream, authority, service, deadline - clock())
+            return await _check(
+                stream, authority, service, user_agent, deadline - clock()
+            )
     except TimeoutError:
         return _failed_call(GRPCCallError(GRPCCode.DEADLINE_EXCEEDED, ""), time_limit)
     except GRPCCallError as error:
@@ -136,7 +141,7 @@ def _pauses() -> Iterator[timedelta]:
 
 
 async def _check(
-    stream: HTTP2Stream, authority: str, service: str, seconds: float
+    stream: HTTP2Stream, authority: str, service: str, user_agent: str, seconds: float
 ) -> Attempt:
     """Ask once; raises `GRPCCallError`."""
     try:
@@ -149,7 +154,7 @@ async def _check(
         (b":scheme", b"http"),
         (b":path", _CHECK.encode()),
         (b":authority", authority.encode("utf-8", "surrogateescape")),
-        (b"user-agent", USER_AGENT.encode()),
+        (b"user-agent", user_agent.encode()),
     ]
     answer = await call_unary(stream, headers, request, seconds)
     try:

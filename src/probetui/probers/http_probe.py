@@ -61,7 +61,7 @@ async def probe_http(
         if isinstance(error.__cause__, DialRefusedError):
             return replace(failed, refused_at=error.__cause__.endpoint)
         return failed
-    return _judge(exchange.answered(response), to_text(body))
+    return _judge(exchange.answered(response), to_text(body), request.redirect_warning)
 
 
 async def send_request(
@@ -85,13 +85,13 @@ async def send_request(
         raise GoError(text) from error
 
 
-def _judge(answer: HTTPAnswer, body: str) -> Attempt:
+def _judge(answer: HTTPAnswer, body: str, redirect_warning: str) -> Attempt:
     detail = f"HTTP {answer.status:03}"
     match answer.status // 100:
         case 2:
             return Attempt(ProbeResult.SUCCESS, body, detail=detail, http=answer)
         case 3:
-            output = f"Probe terminated redirects, Response body: {body}"
+            output = f"{redirect_warning}{body}"
             return Attempt(ProbeResult.WARNING, output, detail=detail, http=answer)
         case _:
             output = f"HTTP probe failed with statuscode: {answer.status}"

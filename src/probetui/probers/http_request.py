@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from probetui.errors import GoError
 from probetui.k8s.probe import HTTPGetAction
 from probetui.kubelet.runtime.go_format import go_quote, join_host_port, to_bytes
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.probers.go import urls
 from probetui.probers.go.net import to_ascii_host, to_punycode
 from probetui.probers.go.urls import GoURL, UserInfo
 
-USER_AGENT = "kube-probe/1.32"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
@@ -41,11 +41,13 @@ class ProbeRequest(Struct, frozen=True):
 
     `headers` has canonical names, each with its values in order; nobody changes it.
     `host` is sent as Host header instead of the URL's; empty is the URL's.
+    `redirect_warning` is what the output begins with if a redirect is not followed.
     """
 
     url: GoURL
     headers: Headers
     host: str = ""
+    redirect_warning: str = PORTED_RULES.redirect_warning
 
     def header(self, name: str) -> str:
         """Return the first value of a header; empty if there is none."""
@@ -79,13 +81,19 @@ class ProbeRequest(Struct, frozen=True):
 
 @lru_cache(maxsize=4096)  # the same at every tick, and a tenth of a probe's CPU time
 def build_request(
-    action: HTTPGetAction, host: str, port: int, user_agent: str = USER_AGENT
+    action: HTTPGetAction,
+    host: str,
+    port: int,
+    rules: KubeletRules = PORTED_RULES,
+    user_agent: str = "",
 ) -> ProbeRequest:
     """Return the request for a probe; raises `GoError` if there can be none.
 
     `host` and `port` are what the action's own come to, `user_agent` is sent unless
-    the action has one. Quirk, kept: a path that is no URL reference is escaped as a
-    whole, with its question mark.
+    the action has one; empty is that of probes.
+
+    Quirk, kept: a path that is no URL reference is escaped as a whole, with its
+    question mark.
     """
     try:
         url = urls.parse_url(action.path)
@@ -93,21 +101,28 @@ def build_request(
         url = GoURL(path=action.path)
     scheme = action.scheme.lower() or "http"
     url = replace(url, scheme=scheme, host=join_host_port(host, port))
-    headers = _probe_headers(action, user_agent)
+    user_agent = user_agent or rules.probe_user_agent
+    headers = _probe_headers(action, user_agent, rules)
     return ProbeRequest(
         url=urls.parse_url(str(url)),
         headers=headers,
         host=headers.get("Host", ("",))[0],
+        redirect_warning=rules.redirect_warning,
     )
 
 
-def _probe_headers(action: HTTPGetAction, user_agent: str) -> Headers:
+def _probe_headers(
+    action: HTTPGetAction, user_agent: str, rules: KubeletRules
+) -> Headers:
     headers: Headers = {}
     for header in action.http_headers:
         name = canonical_name(header.name)
         headers[name] = (*headers.get(name, ()), header.value)
     headers.setdefault("User-Agent", (user_agent,))
-    if not headers.setdefault("Accept", ("*/*",))[0]:
+    if not rules.sends_accept:
+        # Without a value of its own Go's transport asks for gzip, and unpacks it.
+        headers.setdefault("Accept-Encoding", ("gzip",))
+    elif not headers.setdefault("Accept", ("*/*",))[0]:
         # Quirk, kept: an empty first value removes the later ones too.
         del headers["Accept"]
     return headers

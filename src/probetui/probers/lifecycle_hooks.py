@@ -5,6 +5,7 @@ Source: kubelet/lifecycle/handlers.go, v1.32.10, Run, runHTTPHandler.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from probetui.probers.http_request import ProbeRequest
 
 NO_LIMIT = 0
-USER_AGENT = "kube-lifecycle/1.32"
 
 
 class LifecycleHookRunner:
@@ -101,13 +101,19 @@ class LifecycleHookRunner:
         if not host:
             raise GoError("failed to find networking container")
         port = resolve_port(action.port, operation.container)
+        rules = operation.rules
+        build = partial(
+            build_request,
+            host=host,
+            port=port,
+            rules=rules,
+            user_agent=rules.hook_user_agent,
+        )
         transport = OneShotTransport(pod_route(operation.pod_ip, self._dial_address))
         try:
-            await send_request(build_request(action, host, port, USER_AGENT), transport)
+            await send_request(build(action), transport)
         except PlainHTTPResponseError as refused:
-            plain = build_request(
-                replace(action, scheme="HTTP"), host, port, USER_AGENT
-            )
+            plain = build(replace(action, scheme="HTTP"))
             try:
                 await send_request(_remove_authorization(plain), transport)
             except GoError:

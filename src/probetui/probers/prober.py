@@ -24,6 +24,7 @@ from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.kuberuntime.expansion import expand_command
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.kubelet_rules import KubeletRules
 from probetui.ports import Clock, DialAddress, LagSource
 from probetui.probers.container_port import resolve_port
 from probetui.probers.exec_probe import EXITED, CommandRunner, probe_exec
@@ -50,10 +51,12 @@ class ProbeHandlers(Struct, frozen=True):
     A time limit of 0 is none; for gRPC it has passed already.
     """
 
-    exec_: Callable[[ContainerID, tuple[str, ...], int], Awaitable[Attempt]]
+    exec_: Callable[
+        [ContainerID, tuple[str, ...], int, KubeletRules], Awaitable[Attempt]
+    ]
     http_get: Callable[[ProbeRequest, timedelta, Route], Awaitable[Attempt]]
     tcp_socket: Callable[[str, int, timedelta, Route], Awaitable[Attempt]]
-    grpc: Callable[[str, int, str, timedelta, Route], Awaitable[Attempt]]
+    grpc: Callable[[str, int, str, timedelta, Route, KubeletRules], Awaitable[Attempt]]
 
     @classmethod
     def for_runtime(cls, runtime: CommandRunner) -> ProbeHandlers:
@@ -77,12 +80,17 @@ async def _probe_http(
 
 
 async def _probe_grpc(
-    host: str, port: int, service: str, time_limit: timedelta, route: Route
+    host: str,
+    port: int,
+    service: str,
+    time_limit: timedelta,
+    route: Route,
+    rules: KubeletRules,
 ) -> Attempt:
     # 40 ms to import, and few pods have gRPC probes.
     from probetui.probers.grpc_probe import probe_grpc  # noqa: PLC0415
 
-    return await probe_grpc(host, port, service, time_limit, route)
+    return await probe_grpc(host, port, service, time_limit, route, rules)
 
 
 class ProbeDispatcher:
@@ -174,7 +182,7 @@ class ProbeDispatcher:
                 except ExpansionTooLargeError as error:
                     raise GoError(f"the command {error}") from None
                 return await self._handlers.exec_(
-                    effect.container_id, command, probe.timeout_seconds
+                    effect.container_id, command, probe.timeout_seconds, effect.rules
                 )
             case HTTPGetAction() as action:
                 # Late, see `_import_http`.
@@ -183,19 +191,20 @@ class ProbeDispatcher:
                 )
 
                 port = resolve_port(action.port, container)
-                request = build_request(action, action.host or effect.pod_ip, port)
+                host = action.host or effect.pod_ip
+                request = build_request(action, host, port, effect.rules)
                 route = pod_route(effect.pod_ip, self._dial_address)
                 return await self._handlers.http_get(request, timeout, route)
-            case TCPSocketAction(port=named, host=host):
+            case TCPSocketAction(port=named) as action:
                 port = resolve_port(named, container)
                 route = pod_route(effect.pod_ip, self._dial_address)
                 return await self._handlers.tcp_socket(
-                    host or effect.pod_ip, port, timeout, route
+                    action.host or effect.pod_ip, port, timeout, route
                 )
             case GRPCAction(port, service):
                 route = pod_route(effect.pod_ip, self._dial_address)
                 return await self._handlers.grpc(
-                    effect.pod_ip, port, service, timeout, route
+                    effect.pod_ip, port, service, timeout, route, effect.rules
                 )
             case None:
                 pod = effect.pod

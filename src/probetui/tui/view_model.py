@@ -93,6 +93,7 @@ class SessionObserver:
             self._mask,
             snapshot.acts,
             self._options.reach,
+            snapshot.rules,
         )
 
     def _know(self, snapshot: Snapshot) -> None:

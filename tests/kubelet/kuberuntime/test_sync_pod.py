@@ -38,9 +38,8 @@ from probetui.kubelet.journal import (
     LifecycleStep,
 )
 from probetui.kubelet.kuberuntime.container_lifecycle import ContainerLifecycle
-from probetui.kubelet.kuberuntime.killing import Killer
+from probetui.kubelet.kuberuntime.killing import Killer, hook_failure
 from probetui.kubelet.kuberuntime.pod_actions import PodActions, compute_pod_actions
-from probetui.kubelet.kuberuntime.start_container import post_start_failure
 from probetui.kubelet.kuberuntime.sync_pod import PodSyncer, PodSyncResult, SyncResult
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.runtime.backoff import Backoff
@@ -530,6 +529,7 @@ class TestBackOff:
                 "back-off 10s restarting failed container=app "
                 "pod=web_default(uid-of-web)"
             ),
+            at(18),
         )
         assert bench.reasons()[-1] == "BackOff"
 
@@ -692,7 +692,7 @@ class TestPostStartHook:
     def test_each_kind_of_hook_fails_in_words_of_its_own(
         self, hook: LifecycleHandler, outcome: StepResult, message: str
     ) -> None:
-        assert post_start_failure(a_pod(), with_hook(hook), outcome) == message
+        assert hook_failure(a_pod(), with_hook(hook), hook, outcome) == message
 
 
 class TestResult:

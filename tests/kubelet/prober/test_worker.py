@@ -30,6 +30,7 @@ from probetui.kubelet.prober.worker import (
     Worker,
     whole_seconds,
 )
+from probetui.kubelet_rules import rules_of
 from tests.builders import (
     RUNNING,
     START,
@@ -246,18 +247,18 @@ class TestGates:
         assert bench.decide(a_container_status(state=Waiting())) is Skip.NOT_RUNNING
 
     @pytest.mark.parametrize(
-        ("switch", "decision"),
+        ("version", "decision"),
         [
-            pytest.param(True, Exit.CONTAINER_WILL_NOT_RESTART, id="1.32"),
-            pytest.param(False, Skip.NOT_RUNNING, id="later"),
+            pytest.param("1.32", Exit.CONTAINER_WILL_NOT_RESTART, id="1.32"),
+            pytest.param("1.33", Skip.NOT_RUNNING, id="later"),
         ],
     )
     def test_a_sidecar_in_a_pod_that_never_restarts_depends_on_the_version(
-        self, *, switch: bool, decision: Decision
+        self, version: str, decision: Decision
     ) -> None:
         side = a_container(restart_policy=RestartPolicy.ALWAYS)
         pod = a_pod(restart_policy=NEVER, init_containers=(side,))
-        worker = Worker(a_key(), pod, side, a_probe(), sidecar_ends_with_never=switch)
+        worker = Worker(a_key(), pod, side, a_probe(), rules=rules_of(version))
         status = a_status(a_container_status(state=EXITED))
 
         assert worker.decide(status, ResultsManager(LIVENESS), START) is decision

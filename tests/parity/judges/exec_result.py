@@ -13,6 +13,7 @@ from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import Attempt
 from probetui.kubelet.prober.prober import judge_outcome
 from probetui.kubelet.runtime.go_format import to_bytes
+from probetui.kubelet_rules import rules_of
 from probetui.ports import ExecResult
 from probetui.probers.exec_probe import probe_exec
 from tests.builders import a_container, a_pod
@@ -71,9 +72,8 @@ class ScriptedRunner:
 async def judge(case: dict[str, Any]) -> None:
     given, out = case["in"], case["out"]
     runtime = ScriptedRunner(given, case["layer"])
-    handler = partial(
-        probe_exec, runtime, timeout_is_failure=case["execProbeTimeoutGate"]
-    )
+    gate = f"ExecProbeTimeout={case['execProbeTimeoutGate']}"
+    handler = partial(probe_exec, runtime)
     probe = Probe(
         ExecAction(tuple(given["command"] or ())),
         timeout_seconds=given["timeoutSeconds"],
@@ -82,6 +82,7 @@ async def judge(case: dict[str, Any]) -> None:
     pod = a_pod(container, name="p", namespace="ns")
     key = ProbeKey(pod.uid, "c", ProbeType.LIVENESS)
     effect = RunProbe(1, key, pod, container, probe, CONTAINER, "10.1.2.3")
+    effect = effect._replace(rules=rules_of("1.32", (gate,)))
 
     outcome = await a_dispatch(exec_=handler).probe(effect)
 

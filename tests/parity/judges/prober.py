@@ -47,7 +47,11 @@ class Recorder:
         )
 
     async def _exec(
-        self, container_id: ContainerID, command: tuple[str, ...], seconds: int
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        seconds: int,
+        *_: object,
     ) -> Attempt:
         return self._answer(
             "exec", seconds, containerID=container_id, command=list(command) or None
@@ -73,7 +77,7 @@ class Recorder:
         return self._answer("tcpSocket", seconds, host=host, port=port)
 
     async def _grpc(
-        self, host: str, port: int, service: str, limit: timedelta, _: Route
+        self, host: str, port: int, service: str, limit: timedelta, *_: object
     ) -> Attempt:
         seconds = limit // timedelta(seconds=1)
         return self._answer("grpc", seconds, host=host, port=port, service=service)

@@ -171,7 +171,7 @@ def _results(result: PodSyncResult) -> list[dict[str, str]]:
             **({"error": reason} if reason else {}),
             **({"message": message} if message else {}),
         }
-        for action, target, reason, message in result.results
+        for action, target, reason, message, _ in result.results
     ]
 
 

@@ -18,12 +18,12 @@ from typing import Any
 
 from probetui import __version__
 from probetui.cli import folders
-from probetui.cli.option_values import RuntimeOptions, pick_options
+from probetui.cli.option_values import RuntimeOptions, pick_options, rules_by
 from probetui.cli.printing import print_line
 from probetui.cli.runtimes import PROCESS, open_runtime
 from probetui.cli.terminal import Terminal
 from probetui.drive.clocks import SystemClock
-from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet_rules import VERSIONS, KubeletRules
 from probetui.runtimes.cri.connection import describe_endpoints as describe_cri
 from probetui.runtimes.docker.connection import describe_endpoints
 from probetui.tui.services.terminal_background import (
@@ -53,7 +53,7 @@ async def print_info(params: Mapping[str, Any]) -> int:
     """Print facts about this machine, one per line; the exit status is 0."""
     options = pick_options(RuntimeOptions, params)
     for heading, facts in (
-        ("Versions", list(_versions())),
+        ("Versions", list(_versions(rules_by(params)))),
         ("Runtimes", [runtime async for runtime in _runtimes(options)]),
         ("Files", list(_files(params))),
         ("Terminal", list(_terminal())),
@@ -65,13 +65,20 @@ async def print_info(params: Mapping[str, Any]) -> int:
     return 0
 
 
-def _versions() -> Iterator[tuple[str, str]]:
+def _versions(rules: KubeletRules) -> Iterator[tuple[str, str]]:
     yield "probetui", __version__
-    yield "kubelet rules", f"v{KubeletConfig().version}"
+    yield "kubelet rules", _kubelet(rules)
     yield "python", platform.python_version()
     yield "system", platform.platform()
     for name in _LIBRARIES:
         yield name, version(name)
+
+
+def _kubelet(rules: KubeletRules) -> str:
+    """Return the version in force, its feature gates, and the others there are."""
+    gates = f" with {', '.join(rules.feature_gates)}" if rules.feature_gates else ""
+    others = ", ".join(name for name in VERSIONS if name != rules.version)
+    return f"v{rules.version}{gates} (--kubelet: {others})"
 
 
 async def _runtimes(options: RuntimeOptions) -> AsyncIterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from probetui.cli.options import (
     program_options,
     runtime_options,
     validate_option,
+    version_options,
 )
 from probetui.cli.parameters import OneOf, SectionedCommand, examples, option
 
@@ -134,6 +135,7 @@ def explain(**params: Any) -> int:
     help="The type of probe, if the container has more than one.",
 )
 @runtime_options
+@version_options
 @exec_errors_option
 @findings_option
 @_text_or_json_option

@@ -18,6 +18,7 @@ from probetui.cli.options import (
     program_options,
     runtime_options,
     table_options,
+    version_options,
 )
 from probetui.cli.parameters import Duration, SectionedCommand, examples, option
 from probetui.cli.printing import print_notice
@@ -115,6 +116,7 @@ def exec_(*, container_id: str, words: tuple[str, ...]) -> int:
 
 @click.command("info", cls=SectionedCommand)
 @runtime_options
+@version_options
 @program_options
 def info(**params: Any) -> int:
     """Print versions, detected runtimes, folders and facts about the terminal."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from probetui.analysis.findings import FINDING_RULES
-from probetui.cli.option_values import RuntimeOptions, pick_options
+from probetui.cli.option_values import RuntimeOptions, pick_options, rules_by
 from probetui.cli.pods import (
     ManifestOptions,
     check_containers,
@@ -183,6 +183,7 @@ async def _run(
                 chosen.probe,
                 place.container_id,
                 place.pod_ip,
+                rules_by(params),
             )
         )
         return ProbeReport(place, outcome, await _hint(chosen, place, outcome))

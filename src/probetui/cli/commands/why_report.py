@@ -11,8 +11,9 @@ from probetui.analysis.container_history import SessionHistory
 from probetui.cli.option_values import recorded_runtime
 from probetui.cli.printing import print_line
 from probetui.cli.session.autosave import LAST, last_session, sessions_folder
-from probetui.errors import NothingToDoError, UsageError
+from probetui.errors import NothingToDoError, RecordError, UsageError
 from probetui.k8s.pod import Pod
+from probetui.kubelet_rules import rules_of
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation
 from probetui.manifest.yaml.parser import SourceFile
@@ -103,7 +104,11 @@ def _load_session(recording: Recording) -> _RecordedSession:
         for uid, (namespace, name) in recording.pods.items()
     }
     reach = recorded_runtime(recording.session.options).reach
-    view = View(TimeFormatter(now, started_at), mask=mask, reach=reach)
+    try:
+        rules = rules_of(recording.session.kubelet.removeprefix("v"))
+    except UsageError as error:
+        raise RecordError(f"the session record is damaged: {error}") from error
+    view = View(TimeFormatter(now, started_at), mask=mask, reach=reach, rules=rules)
     return _RecordedSession(pods, pod_names(known.values()), past, view)
 
 

@@ -31,6 +31,7 @@ from probetui.k8s.runtime import (
     RuntimeState,
 )
 from probetui.kubelet.effects import RunHook
+from probetui.kubelet_rules import KubeletRules
 from probetui.ports import DialAddress, Runtime
 from probetui.probers.lifecycle_hooks import LifecycleHookRunner
 
@@ -153,11 +154,12 @@ async def end_pods(
 async def _stop_and_remove(
     session: RealtimeSession, pods: Sequence[Pod], runtime: Runtime, notes: Notes
 ) -> None:
+    rules = session.snapshot.rules
     if not await session.shutdown():
         names = ", ".join(pod.name for pod in pods)
         if session.has_run_ended:
             notes.error(f"a bug ended the session; {names} is stopped without it")
-            await stop_containers(runtime, pods)
+            await stop_containers(runtime, pods, rules)
         else:
             notes.warning(f"{names} did not end in time; removing what is left")
     session.stop()
@@ -165,7 +167,9 @@ async def _stop_and_remove(
         await remove_session_pods(runtime, pods)
 
 
-async def stop_containers(runtime: Runtime, pods: Sequence[Pod]) -> None:
+async def stop_containers(
+    runtime: Runtime, pods: Sequence[Pod], rules: KubeletRules
+) -> None:
     """Stop containers as the engine does, where that cannot: preStop, SIGTERM, SIGKILL.
 
     Raises:
@@ -174,7 +178,7 @@ async def stop_containers(runtime: Runtime, pods: Sequence[Pod]) -> None:
     known = {pod.uid: pod for pod in pods}
     results = await asyncio.gather(
         *(
-            _stop_container(runtime, known[status.pod_uid], status, container)
+            _stop_container(runtime, known[status.pod_uid], status, container, rules)
             for status in await all_pods(runtime)
             if status.pod_uid in known
             for container in status.containers
@@ -192,6 +196,7 @@ async def _stop_container(
     pod: Pod,
     status: RuntimePodStatus,
     running: RuntimeContainerStatus,
+    rules: KubeletRules,
 ) -> None:
     """Run a container's preStop hook and stop it, all within its grace period."""
     grace = pod.termination_grace_period_seconds
@@ -204,6 +209,7 @@ async def _stop_container(
             running.container_id,
             container.pre_stop,
             next(iter(status.ips), ""),
+            rules,
         )
         dial_address = runtime if isinstance(runtime, DialAddress) else None
         began_at = asyncio.get_running_loop().time()

@@ -21,6 +21,7 @@ from probetui.cli.option_values import (
     SessionOptions,
     pick_options,
     recorded_runtime,
+    rules_by,
 )
 from probetui.cli.pods import (
     ManifestOptions,
@@ -41,6 +42,7 @@ from probetui.headless.output import EntryFilter
 from probetui.k8s.pod import Container, Pod, PullPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.manifests import (
     LoadedConfigObject,
     LoadedPod,
@@ -80,6 +82,7 @@ class Plan(Struct, frozen=True):
         selection: which entries are printed.
         record: the file of `--record`.
         arguments: the options as they go into the record.
+        rules: those of the kubelet's version.
         intro: printed before anything else.
         source: how to read the manifests again, None if they are in no files.
         attachment: how to attach, None to run the pods.
@@ -103,6 +106,7 @@ class Plan(Struct, frozen=True):
     record: RecordWriter | None
     notes: Notes
     arguments: Mapping[str, Any]
+    rules: KubeletRules = PORTED_RULES
     intro: str = ""
     source: ManifestOptions | None = None
     attachment: AttachOptions | None = None
@@ -140,6 +144,8 @@ class Plan(Struct, frozen=True):
         """Return the kubelet's configuration by the options of the session."""
         options = self.options
         config = KubeletConfig(
+            version=self.rules.version,
+            feature_gates=self.rules.feature_gates,
             seed=default_seed if options.seed is None else options.seed,
             kills=options.act,
             restarts=options.act,
@@ -184,6 +190,7 @@ def make_plan(
     start_log(options.log_file, options.log_level)
     notes = Notes(quiet=options.quiet)
     runtime = pick_options(RuntimeOptions, params)
+    rules = rules_by(params)
     _check_time_options(options, runtime)
     host_access_warning = HostAccessWarning(
         notes, is_wanted=not options.no_findings, trusts=source is None
@@ -216,6 +223,7 @@ def make_plan(
         objects=manifests.objects,
         runtime=runtime,
         notes=notes,
+        rules=rules,
         intro=intro,
         source=source,
         warn_for_runtime=warn_for_runtime,

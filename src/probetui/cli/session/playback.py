@@ -103,7 +103,7 @@ def replay_record(path: Path | None, params: Mapping[str, Any]) -> int:
         plan, PodRegistry(plan.desired), mask, source.now, goes_back=True
     )
     name, limit = record.session.runtime, plan.options.timeout
-    return _PlaybackRun(plan, source, outputs, mask, name, limit).run(KubeletConfig())
+    return _PlaybackRun(plan, source, outputs, mask, name, limit).run(source.config)
 
 
 class _PlaybackRun:

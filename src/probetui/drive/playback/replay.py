@@ -17,7 +17,7 @@ from probetui.drive.session_journal import SEEKABLE, SessionJournal
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import Command, Input
 from probetui.engine.snapshot import PlaybackKind, Snapshot
-from probetui.errors import RecordError
+from probetui.errors import RecordError, UsageError
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunOperation, RunProbe
 from probetui.kubelet.facts import OperationFinished, OperationProgress, ProbeFinished
@@ -150,6 +150,7 @@ class ReplaySource:
         self._recording = recording
         self._apart = apart
         self._context = RecordContext(started_at, {})
+        self.config = config
         self._present = _ReplayEngine(config, started_at)
         self._ahead = _ReplayEngine(config, started_at)
         self._ahead_journal = SessionJournal(SEEKABLE)
@@ -407,6 +408,10 @@ def _decode_config(json: Any) -> KubeletConfig:
         ValueError: it is not that of any kubelet.
     """
     config: KubeletConfig = decode_value(KubeletConfig, json)
+    try:
+        _ = config.rules
+    except UsageError as error:
+        raise ValueError(str(error)) from error
     for name in config.__struct_fields__:
         value = getattr(config, name)
         if (

@@ -15,6 +15,7 @@ from probetui.kubelet.runtime.backoff import Backoff
 from probetui.kubelet.runtime.go_format import go_duration
 from probetui.kubelet.runtime.routines import Routine
 from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 ERR_IMAGE_PULL = "ErrImagePull"
 IMAGE_PULL_BACK_OFF = "ImagePullBackOff"
@@ -38,11 +39,15 @@ DIGEST = re.compile(
 
 
 class EnsuredImage(NamedTuple):
-    """The image's ID, or the reason and message why there is none."""
+    """The image's ID, or the reason and message why there is none.
+
+    `until` is the end of a back-off.
+    """
 
     image_id: str
     reason: str = ""
     message: str = ""
+    until: datetime | None = None
 
 
 class InvalidImageNameError(ValueError):
@@ -55,10 +60,14 @@ class ImageManager:
     Args:
         ledger: where the events go.
         backoff: windows by pod UID and image.
+        rules: those of the kubelet's version.
     """
 
-    def __init__(self, turn: TurnBuilder, backoff: Backoff) -> None:
+    def __init__(
+        self, turn: TurnBuilder, backoff: Backoff, rules: KubeletRules = PORTED_RULES
+    ) -> None:
         self._turn = turn
+        self._rules = rules
         self._backoff = backoff
         self._last_errors: dict[str, tuple[str, str]] = {}
 
@@ -84,7 +93,7 @@ class ImageManager:
                 self._turn.warning(pod, "InspectFailed", message, now, container.name)
                 return EnsuredImage("", IMAGE_INSPECT_ERROR, message)
             if isinstance(found.value, str):
-                message = f'Container image "{image}" already present on machine'
+                message = self._rules.image_present_text.format(image=image)
                 self._turn.normal(pod, "Pulled", message, now, container.name)
                 return EnsuredImage(found.value)
             if container.image_pull_policy is PullPolicy.NEVER:
@@ -109,7 +118,8 @@ class ImageManager:
             if key in self._last_errors:
                 name, text = self._last_errors[key]
                 message = f"{message}: {name}: {text}"
-            return EnsuredImage("", IMAGE_PULL_BACK_OFF, message)
+            until = self._backoff.ends_at(key)
+            return EnsuredImage("", IMAGE_PULL_BACK_OFF, message, until)
         self._last_errors.pop(key, None)
         self._turn.normal(
             pod, "Pulling", f'Pulling image "{image}"', now, container.name

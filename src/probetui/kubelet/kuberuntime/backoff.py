@@ -18,6 +18,7 @@ from probetui.k8s.runtime import (
 from probetui.kubelet.kuberuntime.container_hash import stable_key
 from probetui.kubelet.runtime.backoff import Backoff
 from probetui.kubelet.runtime.go_format import go_duration
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
 
@@ -53,6 +54,7 @@ def do_back_off(
     container: Container,
     status: RuntimePodStatus,
     now: datetime,
+    rules: KubeletRules = PORTED_RULES,
 ) -> BackoffDecision:
     """Decide whether a container may be started now; if so, lengthen its window.
 
@@ -60,7 +62,7 @@ def do_back_off(
     still runs in it and is passed over, so a restart after a failed probe is judged
     by the end of the instance before.
     """
-    key = stable_key(pod, container)
+    key = stable_key(pod, container, rules)
     exited = newest_exited(status, container.name)
     if exited is None or exited.finished_at is None:
         window = backoff.get(key)
@@ -81,9 +83,7 @@ def do_back_off(
                 f"back-off {go_duration(window)} restarting failed "
                 f"container={container.name} pod={where}"
             ),
-            event_message=(
-                f"Back-off restarting failed container {container.name} in pod {where}"
-            ),
+            event_message=rules.back_off_text.format(name=container.name, where=where),
         )
     is_reset = not window and bool(backoff.get(key))
     return BackoffDecision(

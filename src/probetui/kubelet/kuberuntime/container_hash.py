@@ -11,6 +11,7 @@ from functools import lru_cache
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import RuntimeContainerStatus
 from probetui.kubelet.runtime.go_format import go_json
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 FNV_OFFSET = 0x811C9DC5
 FNV_PRIME = 0x01000193
@@ -30,11 +31,16 @@ def has_changed(container: Container, status: RuntimeContainerStatus) -> bool:
     return _hash(container.image, container.name) != status.hash
 
 
-def stable_key(pod: Pod, container: Container) -> str:
+def stable_key(
+    pod: Pod, container: Container, rules: KubeletRules = PORTED_RULES
+) -> str:
     """Return the key under which crash-loop back-off knows a container.
 
-    A container whose image changes gets another key, and starts without back-off.
+    A container whose image changes gets another key, and starts without back-off;
+    since 1.35 it keeps the key.
     """
+    if not rules.back_off_key_has_content:
+        return f"{pod.name}_{pod.namespace}_{pod.uid}_{container.name}"
     hash_hex = f"{container_hash(container):x}"
     return f"{pod.name}_{pod.namespace}_{pod.uid}_{container.name}_{hash_hex}"
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import Probe
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 MINIMUM_SECONDS = 2
 EFFECTIVE_MINIMUM_SECONDS = 1
@@ -56,7 +57,10 @@ class EffectiveGracePeriod(NamedTuple):
 
 
 def termination_grace_period(
-    pod: Pod, container: Container, reason: KillReason
+    pod: Pod,
+    container: Container,
+    reason: KillReason,
+    rules: KubeletRules = PORTED_RULES,
 ) -> GracePeriod:
     """Choose the grace period of one container, before overrides and hooks.
 
@@ -68,6 +72,8 @@ def termination_grace_period(
     if pod.termination_grace_period_seconds is None:
         return GracePeriod(MINIMUM_SECONDS, GraceSource.MINIMUM)
     own = None
+    if not rules.probe_grace_period:
+        return GracePeriod(pod.termination_grace_period_seconds, GraceSource.POD)
     if reason is KillReason.LIVENESS_PROBE:
         own = _own(container.liveness_probe, GraceSource.LIVENESS_PROBE)
     elif reason is KillReason.STARTUP_PROBE:

@@ -12,7 +12,13 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import LifecycleHandler, SleepAction, TCPSocketAction
+from probetui.k8s.probe import (
+    ExecAction,
+    HTTPGetAction,
+    LifecycleHandler,
+    SleepAction,
+    TCPSocketAction,
+)
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus
 from probetui.kubelet.effects import RunHook, StopContainer, StopPodSandbox
 from probetui.kubelet.journal import ExitCause
@@ -22,6 +28,7 @@ from probetui.kubelet.kuberuntime.grace_period import (
     KillReason,
     termination_grace_period,
 )
+from probetui.kubelet.runtime.go_format import go_list, go_quote
 from probetui.kubelet.runtime.routines import (
     Gather,
     OneShotEvent,
@@ -31,6 +38,7 @@ from probetui.kubelet.runtime.routines import (
     WithTimeout,
 )
 from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 ONE_SECOND = timedelta(seconds=1)
 
@@ -107,7 +115,9 @@ class Killer:
         turn: TurnBuilder,
         lifecycle: ContainerLifecycle,
         minimum_seconds: int = 2,
+        rules: KubeletRules = PORTED_RULES,
     ) -> None:
+        self._rules = rules
         self._turn = turn
         self._lifecycle = lifecycle
         self._minimum_seconds = minimum_seconds
@@ -136,7 +146,9 @@ class Killer:
                 f'"{pod.full_name}({pod.uid})" '
                 f'when killing container for reason "{kill.message}"'
             )
-        seconds, source = termination_grace_period(pod, container, kill.reason)
+        seconds, source = termination_grace_period(
+            pod, container, kill.reason, self._rules
+        )
         if kill.is_announced:
             message = kill.message or f"Stopping container {name}"
             self._turn.normal(pod, "Killing", message, now, name)
@@ -243,14 +255,18 @@ class Killer:
         if isinstance(handler, TCPSocketAction):
             outcome = StepResult(now, error=CANNOT_RUN_HANDLER)
         else:
-            hook = RunHook(pod, container, instance.container_id, handler, pod_ip)
+            hook = RunHook(
+                pod, container, instance.container_id, handler, pod_ip, self._rules
+            )
             outcome = yield WithTimeout(hook, until)
             record_https_fallback(self._turn, pod, outcome, outcome.at)
         if outcome.error is not None:
             self._turn.warning(
                 pod,
                 "FailedPreStopHook",
-                "PreStopHook failed",
+                hook_failure(pod, container, handler, outcome)
+                if self._rules.tells_hook_errors
+                else "PreStopHook failed",
                 outcome.at,
                 container.name,
             )
@@ -262,6 +278,36 @@ CANNOT_RUN_HANDLER = "invalid handler"
 
 Source: kubelet/lifecycle/handlers.go, v1.32.10, Run.
 """
+
+
+def hook_failure(
+    pod: Pod, container: Container, handler: LifecycleHandler, outcome: StepResult
+) -> str:
+    """Return the message of a hook that failed.
+
+    Source: kubelet/lifecycle/handlers.go, v1.32.10, Run.
+    """
+    where = f'"{container.name}" in Pod "{pod.full_name}({pod.uid})"'
+    error = outcome.error
+    match handler:
+        case ExecAction(command):
+            output = outcome.value if isinstance(outcome.value, str) else ""
+            return (
+                f"Exec lifecycle hook ({go_list(command)}) for Container {where} "
+                f"failed - error: {error}, message: {go_quote(output)}"
+            )
+        case HTTPGetAction(path=path):
+            return (
+                f"HTTP lifecycle hook ({path}) for Container {where} "
+                f"failed - error: {error}"
+            )
+        case SleepAction(seconds):
+            return (
+                f"Sleep lifecycle hook ({seconds}) for Container {where} "
+                f"failed - error: {error}"
+            )
+        case TCPSocketAction():
+            return f"Cannot run handler: {error}"
 
 
 def record_https_fallback(

@@ -45,11 +45,14 @@ class RuntimeManager:
         self.lifecycle = lifecycle
         self.backoff = Backoff(*windows)
         self.image_backoff = Backoff(*windows)
-        self.killer = Killer(turn, lifecycle, config.minimum_grace_period_seconds)
+        rules = config.rules
+        self.killer = Killer(
+            turn, lifecycle, config.minimum_grace_period_seconds, rules
+        )
         self.syncer = PodSyncer(
             turn,
             self.killer,
-            ImageManager(turn, self.image_backoff),
+            ImageManager(turn, self.image_backoff, rules),
             self.backoff,
             lifecycle,
             results[ProbeType.LIVENESS],
@@ -57,4 +60,5 @@ class RuntimeManager:
             objects,
             config.node,
             policy,
+            rules,
         )

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import ExecAction, HTTPGetAction, SleepAction, TCPSocketAction
+from probetui.k8s.probe import SleepAction, TCPSocketAction
 from probetui.k8s.runtime import (
     ContainerID,
     Node,
@@ -34,6 +34,7 @@ from probetui.kubelet.kuberuntime.killing import (
     CANNOT_RUN_HANDLER,
     Kill,
     Killer,
+    hook_failure,
     record_https_fallback,
 )
 from probetui.kubelet.kuberuntime.reason_cache import StartFailure
@@ -42,9 +43,9 @@ from probetui.kubelet.kuberuntime.security_context import (
     parse_image_user,
 )
 from probetui.kubelet.object_store import ConfigRefusal, ObjectStore
-from probetui.kubelet.runtime.go_format import go_list, go_quote
 from probetui.kubelet.runtime.routines import NOW, Routine, StepResult, WaitFor
 from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 CREATE_CONTAINER_CONFIG_ERROR = "CreateContainerConfigError"
 CREATE_CONTAINER_ERROR = "CreateContainerError"
@@ -69,6 +70,7 @@ class ContainerStarter:
         lifetimes: who is told of containers' lives.
         objects: the ConfigMaps and Secrets there are.
         node: what pods are told of the machine.
+        rules: those of the kubelet's version.
     """
 
     def __init__(
@@ -79,7 +81,9 @@ class ContainerStarter:
         lifecycle: ContainerLifecycle,
         objects: ObjectStore,
         node: Node,
+        rules: KubeletRules = PORTED_RULES,
     ) -> None:
+        self._rules = rules
         self._turn = turn
         self._killer = killer
         self._images = images
@@ -103,7 +107,7 @@ class ContainerStarter:
         if image.reason:
             now = (yield NOW).at
             self._fail(pod, container, image.reason, now)
-            return StartFailure(image.reason, image.message)
+            return StartFailure(image.reason, image.message, image.until)
         config = yield from self._make_config(pod, container, sandbox, image.image_id)
         if isinstance(config, ConfigRefusal):
             now = (yield NOW).at
@@ -125,7 +129,7 @@ class ContainerStarter:
         self._turn.normal(
             pod,
             "Created",
-            f"Created container: {container.name}",
+            self._rules.created_text.format(name=container.name),
             created.at,
             container.name,
         )
@@ -140,7 +144,7 @@ class ContainerStarter:
         self._turn.normal(
             pod,
             "Started",
-            f"Started container {container.name}",
+            self._rules.started_text.format(name=container.name),
             started.at,
             container.name,
         )
@@ -198,16 +202,22 @@ class ContainerStarter:
             outcome = StepResult(now, error=CANNOT_RUN_HANDLER)
         else:
             outcome = yield RunHook(
-                pod, container, instance.container_id, handler, sandbox.pod_ip
+                pod,
+                container,
+                instance.container_id,
+                handler,
+                sandbox.pod_ip,
+                self._rules,
             )
             record_https_fallback(self._turn, pod, outcome, outcome.at)
         if outcome.error is None:
             return None
-        message = post_start_failure(pod, container, outcome)
+        message = hook_failure(pod, container, handler, outcome)
+        tells = self._rules.tells_hook_errors
         self._turn.warning(
             pod,
             "FailedPostStartHook",
-            "PostStartHook failed",
+            message if tells else "PostStartHook failed",
             outcome.at,
             container.name,
         )
@@ -218,35 +228,10 @@ class ContainerStarter:
         )
         # The kubelet logs an error of this kill and goes on; so do the events.
         yield from self._killer.kill_container(pod, kill, sandbox.pod_ip, outcome.at)
+        if tells:
+            # The error and its text were one: the reason of the state has it whole.
+            return StartFailure(f"{POST_START_HOOK_ERROR}: {outcome.error}", message)
         return StartFailure(POST_START_HOOK_ERROR, message)
 
     def _fail(self, pod: Pod, container: Container, error: str, now: datetime) -> None:
         self._turn.warning(pod, "Failed", f"Error: {error}", now, container.name)
-
-
-def post_start_failure(pod: Pod, container: Container, outcome: StepResult) -> str:
-    """Return the message of a postStart hook that failed.
-
-    Source: kubelet/lifecycle/handlers.go, v1.32.10, Run.
-    """
-    where = f'"{container.name}" in Pod "{pod.full_name}({pod.uid})"'
-    error = outcome.error
-    match container.post_start:
-        case ExecAction(command):
-            output = outcome.value if isinstance(outcome.value, str) else ""
-            return (
-                f"Exec lifecycle hook ({go_list(command)}) for Container {where} "
-                f"failed - error: {error}, message: {go_quote(output)}"
-            )
-        case HTTPGetAction(path=path):
-            return (
-                f"HTTP lifecycle hook ({path}) for Container {where} "
-                f"failed - error: {error}"
-            )
-        case SleepAction(seconds):
-            return (
-                f"Sleep lifecycle hook ({seconds}) for Container {where} "
-                f"failed - error: {error}"
-            )
-        case _:
-            return f"Cannot run handler: {error}"

@@ -47,15 +47,20 @@ from probetui.kubelet.runtime.backoff import Backoff
 from probetui.kubelet.runtime.go_format import aggregate_errors, go_quote
 from probetui.kubelet.runtime.routines import NOW, Routine
 from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 
 class SyncResult(NamedTuple):
-    """The result of one action of a sync; `reason` is empty if it succeeded."""
+    """The result of one action of a sync; `reason` is empty if it succeeded.
+
+    `until` is the end of a back-off, None if it failed for another reason.
+    """
 
     action: str
     target: str
     reason: str = ""
     message: str = ""
+    until: datetime | None = None
 
 
 class PodSyncResult(Struct):
@@ -70,10 +75,35 @@ class PodSyncResult(Struct):
     sync_error: str | None = None
 
     def add(
-        self, action: str, target: str, reason: str = "", message: str = ""
+        self,
+        action: str,
+        target: str,
+        reason: str = "",
+        message: str = "",
+        until: datetime | None = None,
     ) -> None:
         """Add the result of an action."""
-        self.results.append(SyncResult(action, target, reason, message))
+        self.results.append(SyncResult(action, target, reason, message, until))
+
+    @property
+    def back_off_until(self) -> datetime | None:
+        """When the first back-off ends, None if not all that failed is in back-off.
+
+        Source: container/sync_result.go, v1.36.2, MinBackoffExpiration.
+        """
+        ends = [result.until for result in self.results if result.reason]
+        if self.sync_error is not None or not ends:
+            return None
+        known = [end for end in ends if end is not None]
+        return min(known) if len(known) == len(ends) else None
+
+    @property
+    def has_acted(self) -> bool:
+        """Whether a container was started or killed."""
+        return any(
+            result.action in {"StartContainer", "KillContainer"} and not result.reason
+            for result in self.results
+        )
 
     @property
     def errors(self) -> list[str]:
@@ -122,6 +152,7 @@ class PodSyncer:
         objects: the ConfigMaps and Secrets there are.
         node: what pods are told of the machine.
         policy: what may be done; None for all.
+        rules: those of the kubelet's version.
     """
 
     def __init__(
@@ -136,7 +167,9 @@ class PodSyncer:
         objects: ObjectStore | None = None,
         node: Node = UNKNOWN_NODE,
         policy: ActionPolicy | None = None,
+        rules: KubeletRules = PORTED_RULES,
     ) -> None:
+        self._rules = rules
         self._policy = policy or ActionPolicy()
         self._turn = turn
         self._killer = killer
@@ -144,7 +177,7 @@ class PodSyncer:
         self._liveness = liveness
         self._startup = startup
         self._starter = ContainerStarter(
-            turn, killer, images, lifecycle, objects or ObjectStore(), node
+            turn, killer, images, lifecycle, objects or ObjectStore(), node, rules
         )
         self.backoff_decisions: dict[tuple[str, str], BackoffDecision] = {}
         """What back-off last decided, by pod UID and container name."""
@@ -298,7 +331,7 @@ class PodSyncer:
             self._turn.warning(
                 pod,
                 "FailedCreatePodSandBox",
-                f"Failed to create pod sandbox: {run.error}",
+                f"{self._rules.sandbox_failure_text}: {run.error}",
                 run.at,
             )
             return None
@@ -368,7 +401,7 @@ class PodSyncer:
                 "StartContainer", container.name, missing.reason, missing.message
             )
             return True
-        decision = do_back_off(self._backoff, pod, container, status, now)
+        decision = do_back_off(self._backoff, pod, container, status, now, self._rules)
         self._record_backoff(pod, container, status, decision, now)
         failure: StartFailure | None
         if decision.waits:
@@ -380,7 +413,10 @@ class PodSyncer:
         if failure is None:
             result.add("StartContainer", container.name)
             return False
-        result.add("StartContainer", container.name, failure.reason, failure.message)
+        until = decision.until if decision.waits else failure.until
+        result.add(
+            "StartContainer", container.name, failure.reason, failure.message, until
+        )
         return True
 
     def _record_backoff(

@@ -21,6 +21,8 @@ from probetui.kubelet.kuberuntime.reason_cache import ReasonCache, StartFailure
 from probetui.kubelet.kuberuntime.sync_pod import PodSyncer, PodSyncResult
 from probetui.kubelet.pleg.pleg import PodCache
 from probetui.kubelet.pod_workers.pod_update import (
+    CallOutcome,
+    InBackOff,
     SyncCall,
     SyncCallKind,
     SyncCallResult,
@@ -36,8 +38,10 @@ from probetui.kubelet.status.generate import (
 )
 from probetui.kubelet.status.status_manager import NO_STATUS, StatusManager
 from probetui.kubelet.volumes.volume_manager import VolumeManager
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 BACK_OFFS = {CRASH_LOOP_BACK_OFF, IMAGE_PULL_BACK_OFF}
+A_MOMENT = timedelta(milliseconds=1)
 FRESH_STATUS_LIMIT = timedelta(minutes=2)
 
 
@@ -61,7 +65,9 @@ class PodSync:
         fresh: Callable[[datetime], OneShotEvent],
         volumes: VolumeManager,
         policy: ActionPolicy,
+        rules: KubeletRules = PORTED_RULES,
     ) -> None:
+        self._rules = rules
         self._policy = policy
         self._turn = turn
         self._probes = probes
@@ -73,7 +79,7 @@ class PodSync:
         self._fresh = fresh
         self._volumes = volumes
 
-    def routine(self, call: SyncCall, now: datetime) -> Routine[SyncCallResult]:
+    def routine(self, call: SyncCall, now: datetime) -> Routine[CallOutcome]:
         """Return the routine of a call."""
         match call.kind:
             case SyncCallKind.SYNC:
@@ -97,7 +103,7 @@ class PodSync:
             )
         self._turn.write(StatusEntry(self._turn.next_sequence(), now, pod.uid, status))
 
-    def _sync_pod(self, pod: Pod, now: datetime) -> Routine[SyncCallResult]:
+    def _sync_pod(self, pod: Pod, now: datetime) -> Routine[CallOutcome]:
         status = self._generate(pod, now)
         self._set_pod_status(pod, status, now)
         if status.phase.is_terminal:
@@ -111,7 +117,14 @@ class PodSync:
         self._probes.add_pod(pod, now)
         result = yield from self._syncer.sync_pod(pod, in_runtime, now)
         self._remember_reasons(pod, result)
-        return _judge_sync(result)
+        if self._rules.relists_on_demand and result.has_acted:
+            # What is judged next must have been seen after this sync.
+            self._fresh((yield NOW).at + A_MOMENT)
+        judged = _judge_sync(result)
+        until = result.back_off_until
+        if self._rules.sleeps_until_back_off_ends and until is not None:
+            return InBackOff(until)
+        return judged
 
     def _sync_terminating_pod(
         self, call: SyncCall, now: datetime
@@ -195,6 +208,7 @@ class PodSync:
             api_status=published or NO_STATUS,
             is_terminal=is_terminal,
             is_past_deadline=is_past,
+            rules=self._rules,
         )
 
     def _set_pod_status(self, pod: Pod, status: PodStatus, now: datetime) -> None:

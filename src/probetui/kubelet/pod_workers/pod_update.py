@@ -5,6 +5,7 @@ Source: pod_workers.go, v1.32.10.
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
@@ -87,3 +88,15 @@ class SyncCallResult(StrEnum):
     TERMINAL = "terminal"
     ERROR = "error"
     NETWORK_NOT_READY = "networkNotReady"
+
+
+class InBackOff(Struct, frozen=True):
+    """How a sync ended that came to nothing but back-offs; `until` the first ends.
+
+    Source: pod_workers.go, kuberuntime_manager.go, v1.36.2, completeWork, BackoffError.
+    """
+
+    until: datetime
+
+
+CallOutcome = SyncCallResult | InBackOff

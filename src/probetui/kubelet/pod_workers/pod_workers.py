@@ -19,6 +19,8 @@ from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.kuberuntime.grace_period import effective_grace_period
 from probetui.kubelet.pod_workers.pod_update import (
+    CallOutcome,
+    InBackOff,
     PodWorkerState,
     SyncCall,
     SyncCallKind,
@@ -138,7 +140,7 @@ class PodWorkers:
             status.is_cancelled = True
         self._start_if_ready(uid, status, now)
 
-    def finish(self, pod_uid: str, result: SyncCallResult, now: datetime) -> None:
+    def finish(self, pod_uid: str, result: CallOutcome, now: datetime) -> None:
         """Process the result of a call, and start the next one.
 
         Source: pod_workers.go, v1.32.10, podWorkerLoop, completeWork.
@@ -164,7 +166,7 @@ class PodWorkers:
         else:
             if has_moved_on:
                 self._requeue_last(status)
-            delay = self._delay(result, has_moved_on=has_moved_on)
+            delay = self._delay(result, now, has_moved_on=has_moved_on)
             self.queue.set(pod_uid, now + delay)
             self._start_if_ready(pod_uid, status, now)
 
@@ -357,7 +359,7 @@ class PodWorkers:
         uid: str,
         status: _PodSyncStatus,
         kind: SyncCallKind,
-        result: SyncCallResult,
+        result: CallOutcome,
     ) -> bool:
         """Take the next state if this call leads there."""
         if kind is SyncCallKind.SYNC and result is SyncCallResult.TERMINAL:
@@ -407,10 +409,15 @@ class PodWorkers:
         self.queue.cancel(uid)
         self._release_name(uid, status)
 
-    def _delay(self, result: SyncCallResult, *, has_moved_on: bool) -> timedelta:
+    def _delay(
+        self, result: CallOutcome, now: datetime, *, has_moved_on: bool
+    ) -> timedelta:
         if has_moved_on:
             return timedelta()
         match result:
+            case InBackOff(until):
+                remaining = max(until - now, timedelta())
+                return self._jittered(min(remaining, self._config.sync_frequency))
             case SyncCallResult.NETWORK_NOT_READY:
                 return self._jittered(self._config.retry_after_network_error)
             case SyncCallResult.ERROR:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.outcome import ProbeOutcome, ProbeResult, Result
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 MAX_PROBE_RETRIES = 3
 """How often the kubelet tries a probe that cannot be run: 3 times in all.
@@ -32,11 +33,15 @@ class JudgedOutcome(NamedTuple):
 WELL = JudgedOutcome(Result.SUCCESS, None, None, None)
 
 
-def judge_outcome(probe_type: ProbeType, outcome: ProbeOutcome) -> JudgedOutcome:
+def judge_outcome(
+    probe_type: ProbeType, outcome: ProbeOutcome, rules: KubeletRules = PORTED_RULES
+) -> JudgedOutcome:
     """Judge the last attempt of a probe; an error outweighs any result beside it."""
     last = outcome.attempts[-1]
     if last.error is not None:
-        message = f"{probe_type} probe errored: {last.error}"
+        message = rules.errored_text.format(
+            type=probe_type, state=last.result, error=last.error
+        )
         return JudgedOutcome(Result.FAILURE, last.error, "Unhealthy", message)
     match last.result:
         case ProbeResult.SUCCESS:
@@ -44,6 +49,8 @@ def judge_outcome(probe_type: ProbeType, outcome: ProbeOutcome) -> JudgedOutcome
         case ProbeResult.WARNING:
             message = f"{probe_type} probe warning: {last.output}"
             return JudgedOutcome(Result.SUCCESS, None, "ProbeWarning", message)
+        case ProbeResult.UNKNOWN if not rules.reports_unknown:
+            return JudgedOutcome(Result.FAILURE, None, None, None)
         case ProbeResult.FAILURE | ProbeResult.UNKNOWN:
             message = f"{probe_type} probe failed: {last.output}"
             return JudgedOutcome(Result.FAILURE, None, "Unhealthy", message)

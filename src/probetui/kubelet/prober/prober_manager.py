@@ -55,7 +55,7 @@ class ProbeManager:
         rng: Random | None = None,
         hooks: ProbeHooks | None = None,
     ) -> None:
-        self._config = config
+        self._rules = config.rules
         self._born_at = started_at - config.age
         self._rng = rng or Random(config.seed)  # noqa: S311  # jitter, not secrets
         self._hooks = hooks or NoHooks()
@@ -69,6 +69,7 @@ class ProbeManager:
             self._rng,
             self._hooks,
             kills=config.kills,
+            rules=self._rules,
         )
 
     # -- workers come and go
@@ -94,9 +95,11 @@ class ProbeManager:
                     pod,
                     container,
                     self._hooks.apply_timing(key, probe),
-                    sidecar_ends_with_never=self._config.sidecar_probes_end_with_never,
+                    rules=self._rules,
                 )
-                jitter = start_jitter(worker.period, now - self._born_at, self._rng)
+                jitter = start_jitter(
+                    worker.period, now - self._born_at, self._rng, self._rules
+                )
                 self.scheduler.add(worker, now + jitter)
 
     def replace_pod(self, pod: Pod) -> None:
@@ -174,7 +177,8 @@ class ProbeManager:
                 started = stored is Result.SUCCESS
             else:
                 key = ProbeKey(pod_uid, status.name, ProbeType.STARTUP)
-                started = self.worker(key) is None
+                is_inherited = self._rules.inherits_started and bool(status.started)
+                started = is_inherited or self.worker(key) is None
         return status if status.started is started else replace(status, started=started)
 
     def _with_readiness(self, pod_uid: str, status: ContainerStatus) -> ContainerStatus:
@@ -189,7 +193,8 @@ class ProbeManager:
         ready = self.results[ProbeType.READINESS].get(container_id) is Result.SUCCESS
         if not ready:
             ready = self.worker(key) is None
-            self.scheduler.trigger(key, Trigger.READINESS)
+            if self._rules.triggers_readiness:
+                self.scheduler.trigger(key, Trigger.READINESS)
         return status if status.ready is ready else replace(status, ready=ready)
 
     def _init_status(

@@ -19,6 +19,7 @@ from probetui.kubelet.journal import Exit, Skip
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.gates import TickFacts
 from probetui.kubelet.prober.results_manager import ResultsManager
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 ONE_SECOND = timedelta(seconds=1)
 NO_TIME = timedelta()
@@ -81,7 +82,7 @@ class Worker:
         "pod",
         "probe",
         "result_run",
-        "sidecar_ends_with_never",
+        "rules",
     )
 
     def __init__(
@@ -91,15 +92,17 @@ class Worker:
         container: Container,
         probe: Probe,
         *,
-        sidecar_ends_with_never: bool = True,
+        rules: KubeletRules = PORTED_RULES,
     ) -> None:
         self.key = key
         self.pod = pod
         self.container = container
         self.probe = probe
-        self.sidecar_ends_with_never = sidecar_ends_with_never
+        self.rules = rules
         self.initial_result = INITIAL_RESULT[key.probe_type]
         self.holds_after = HOLDS_AFTER[key.probe_type]
+        if not rules.holds_after_startup_success:
+            self.holds_after -= {Result.SUCCESS}
         self.container_id = NO_CONTAINER
         self.last_result = Result.SUCCESS
         self.result_run = 0
@@ -227,8 +230,10 @@ class Worker:
             if isinstance(state, Terminated) and self._ends_with_container():
                 return Exit.CONTAINER_WILL_NOT_RESTART, None
             return Skip.NOT_RUNNING, None
-        if self.pod.deletion_requested_at is not None and (
-            self.key.probe_type is not ProbeType.READINESS
+        if (
+            self.rules.stops_liveness_on_deletion
+            and self.pod.deletion_requested_at is not None
+            and self.key.probe_type is not ProbeType.READINESS
         ):
             results.set(self.container_id, Result.SUCCESS, self.key.pod_uid)
             return Exit.POD_DELETED, None
@@ -252,7 +257,9 @@ class Worker:
     def _ends_with_container(self) -> bool:
         if self.pod.restart_policy is not RestartPolicy.NEVER:
             return False
-        return self.sidecar_ends_with_never or not self.container.is_sidecar
+        return (
+            self.rules.sidecar_workers_end_with_never or not self.container.is_sidecar
+        )
 
 
 def whole_seconds(age: timedelta) -> int:

@@ -18,6 +18,7 @@ from probetui.kubelet.journal import Gate, TickEntry, Trigger
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.gates import GateCache
 from probetui.kubelet.prober.worker import Worker
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 HISTORY = 60
 
@@ -48,7 +49,9 @@ class Stop:
 STOP = Stop()
 
 
-def start_jitter(period: timedelta, age: timedelta, rng: Random) -> timedelta:
+def start_jitter(
+    period: timedelta, age: timedelta, rng: Random, rules: KubeletRules = PORTED_RULES
+) -> timedelta:
     """Return how long a worker waits before its first step.
 
     Quirk, kept: the random part is of the whole period, however old the kubelet is
@@ -58,10 +61,12 @@ def start_jitter(period: timedelta, age: timedelta, rng: Random) -> timedelta:
         period: the probe's period.
         age: how long the kubelet has been running.
         rng: the engine's random source.
+        rules: those of the kubelet's version, of which old ones always wait.
 
     Source: prober/worker.go, v1.32.10, run.
     """
-    return timedelta() if period <= age else rng.random() * period
+    waits = rules.delays_every_worker or period > age
+    return rng.random() * period if waits else timedelta()
 
 
 class WorkerLoop:

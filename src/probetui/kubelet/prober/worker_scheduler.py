@@ -35,6 +35,7 @@ from probetui.kubelet.prober.worker import ProbeNow, RecordedResult, Worker
 from probetui.kubelet.prober.worker_loop import InFlight, Stop, WorkerLoop
 from probetui.kubelet.runtime.timers import Timers
 from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 NOTHING_RECORDED = RecordedResult(0, 0, stored=False)
 
@@ -77,6 +78,7 @@ class WorkerScheduler:
         rng: the engine's random source.
         hooks: what is changed about probing from outside.
         kills: whether failures of liveness and startup probes kill.
+        rules: those of the kubelet's version.
 
     Attributes:
         loops: the loop of each worker, oldest first.
@@ -93,7 +95,9 @@ class WorkerScheduler:
         hooks: ProbeHooks,
         *,
         kills: bool,
+        rules: KubeletRules = PORTED_RULES,
     ) -> None:
+        self.rules = rules
         self.loops: dict[ProbeKey, WorkerLoop] = {}
         self.held: dict[ProbeKey, ProbeFinished] = {}
         self.changed_pods: set[str] = set()
@@ -246,6 +250,7 @@ class WorkerScheduler:
                 worker.probe,
                 decision.container_id,
                 "" if status is None else status.pod_ip,
+                self.rules,
             )
             loop.in_flight = InFlight(
                 effect,
@@ -321,7 +326,7 @@ class WorkerScheduler:
         """Take in what a probe came to, unless the hooks hold it back."""
         loop = self._in_flight[finished.probe_id]
         worker = loop.worker
-        judged = judge_outcome(worker.key.probe_type, finished.outcome)
+        judged = judge_outcome(worker.key.probe_type, finished.outcome, self.rules)
         if judged.error is None and self._hooks.hold_result(worker, judged.result, now):
             self.held[worker.key] = finished
         else:
@@ -330,7 +335,7 @@ class WorkerScheduler:
     def release(self, key: ProbeKey, now: datetime) -> None:
         """Take in a result that was held back."""
         finished = self.held.pop(key)
-        judged = judge_outcome(key.probe_type, finished.outcome)
+        judged = judge_outcome(key.probe_type, finished.outcome, self.rules)
         self._record(self.loops[key], finished, judged, now)
 
     def _record(

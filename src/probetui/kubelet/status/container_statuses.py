@@ -57,7 +57,8 @@ def container_statuses(
     """Return the statuses of a pod's init or regular containers.
 
     Init containers are in the order of the spec, regular ones in that of their names.
-    `started` and `ready` are left for the probe manager to fill in.
+    `ready` is left for the probe manager to fill in, and so is `started`: until then
+    it is that of the instance before.
 
     Args:
         pod: the spec.
@@ -164,6 +165,7 @@ def _from_runtime(
         image=newest.image,
         image_id=newest.image_ref,
         volume_mounts=() if before is None else before.volume_mounts,
+        started=None if before is None else before.started,
     )
 
 

@@ -28,6 +28,7 @@ from probetui.kubelet.status.conditions import (
 )
 from probetui.kubelet.status.container_statuses import container_statuses
 from probetui.kubelet.status.phase import pod_phase
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
@@ -58,6 +59,7 @@ def generate_api_pod_status(
     api_status: PodStatus,
     is_terminal: bool = False,
     is_past_deadline: bool = False,
+    rules: KubeletRules = PORTED_RULES,
 ) -> PodStatus:
     """Return the new status of a pod, without the times that publishing adds.
 
@@ -70,6 +72,7 @@ def generate_api_pod_status(
         api_status: the status that came with the pod, from its source.
         is_terminal: nothing of the pod runs, or will run again.
         is_past_deadline: `past_active_deadline`; the pod has failed.
+        rules: those of the kubelet's version.
     """
     old = api_status if published is None else published
     regular = container_statuses(
@@ -100,7 +103,8 @@ def generate_api_pod_status(
         container_statuses=regular,
     )
     probed = update_pod_status(pod, generated)
-    return replace(probed, conditions=_conditions(pod, status, probed, old, api_status))
+    conditions = _conditions(pod, status, probed, old, api_status, rules)
+    return replace(probed, conditions=conditions)
 
 
 def _keep_terminal_phase(
@@ -143,6 +147,7 @@ def _conditions(
     probed: PodStatus,
     old: PodStatus,
     api_status: PodStatus,
+    rules: KubeletRules,
 ) -> tuple[PodCondition, ...]:
     """Return others' conditions in their order, then the kubelet's own."""
     conditions = [
@@ -157,7 +162,8 @@ def _conditions(
         *(probed.init_container_statuses or ()),
         *(probed.container_statuses or ()),
     )
-    conditions.append(ready_to_start_containers(pod, status))
+    if rules.ready_to_start_condition:
+        conditions.append(ready_to_start_containers(pod, status))
     conditions.append(initialized(pod, statuses, probed.phase))
     conditions.append(pod_ready(pod, conditions, statuses, probed.phase))
     conditions.append(containers_ready(pod, statuses, probed.phase))

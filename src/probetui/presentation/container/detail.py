@@ -319,4 +319,5 @@ def subject_command(subject: Subject, view: View) -> str:
         subject.pod.status.pod_ip,
         mask=view.mask,
         reach=view.reach,
+        rules=view.rules,
     )

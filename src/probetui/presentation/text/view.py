@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from probetui.analysis.reproduce import LOCAL_REACH, CommandLineReach
 from probetui.durations import format_age, format_countdown
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.presentation.text.cells import one_line
 from probetui.presentation.tick.marks import UNICODE, MarkSet
 from probetui.record.masking import Mask
@@ -91,6 +92,7 @@ class View(Struct, frozen=True):
 
     `mask` takes secrets out of texts that come from manifests and containers. Without
     `acts` kills and restarts are only reported. `reach` is for commands by hand.
+    `rules` are those of the kubelet's version.
     """
 
     times: TimeFormatter
@@ -99,6 +101,7 @@ class View(Struct, frozen=True):
     mask: Mask = field(default_factory=Mask)
     acts: bool = True
     reach: CommandLineReach = LOCAL_REACH
+    rules: KubeletRules = PORTED_RULES
 
     @classmethod
     def timeless(cls, mask: Mask | None = None) -> View:

@@ -16,6 +16,7 @@ from probetui.analysis.timeline import is_warning
 from probetui.kubelet.journal import Exit, Gate, Skip, TickAction, TickEntry
 from probetui.kubelet.outcome import ProbeOutcome, Result
 from probetui.kubelet.prober.prober import judge_outcome
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.presentation.text.spans import Role
 
 STEP = " -> "
@@ -111,7 +112,6 @@ class TickReport(Struct, frozen=True):
         result: what the stored result became or stayed: `stored result stays Success`.
         effect: what it did to the container.
         summary: why it did what it did, in one line.
-        event: what a cluster records of it, None if nothing.
         cluster: what somebody in front of a cluster gets to see.
     """
 
@@ -121,7 +121,6 @@ class TickReport(Struct, frozen=True):
     result: str
     effect: Effect
     summary: str
-    event: TickEvent | None
     cluster: str
 
     @property
@@ -163,7 +162,6 @@ def report_tick(tick: TickEntry) -> TickReport:
     """Return what a tick did and what it led to, in words."""
     verdict = _verdict(tick)
     effect = _effect(tick)
-    event = tick_event(tick)
     return TickReport(
         tick,
         verdict,
@@ -171,17 +169,16 @@ def report_tick(tick: TickEntry) -> TickReport:
         result=_stored_result(tick, verdict),
         effect=effect,
         summary=_summary(tick, verdict, effect),
-        event=event,
         cluster=_cluster_text(tick),
     )
 
 
-def tick_event(tick: TickEntry) -> TickEvent | None:
+def tick_event(tick: TickEntry, rules: KubeletRules = PORTED_RULES) -> TickEvent | None:
     """Return reason and message of the event that a tick makes, None if none."""
     if not tick.attempts:
         return None
     outcome = ProbeOutcome(tick.attempts, tick.started_at)
-    judged = judge_outcome(tick.key.probe_type, outcome)
+    judged = judge_outcome(tick.key.probe_type, outcome, rules)
     if judged.reason is None or judged.message is None:
         return None
     return TickEvent(judged.reason, judged.message)

@@ -37,6 +37,7 @@ from probetui.presentation.tick.report import (
     TickEvent,
     blocking_gate,
     report_tick,
+    tick_event,
 )
 
 _SECOND = timedelta(seconds=1)
@@ -175,7 +176,7 @@ def _facts(
     effect = line(Span(*report.effect), muted(_grace(tick, pod)))
     yield TraceRow("effect", effect, is_news=report.has_effect)
     if tick.attempts:
-        yield TraceRow("event", _event(report.event, view))
+        yield TraceRow("event", _event(tick_event(tick, view.rules), view))
     if tick.skip is not None:
         yield TraceRow("resumes", line(SKIPS[tick.skip].resumes))
     if tick.exit is not None:

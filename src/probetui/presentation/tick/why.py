@@ -26,6 +26,7 @@ from probetui.presentation.tick.report import (
     TickVerdict,
     blocking_gate,
     report_tick,
+    tick_event,
 )
 
 _REDIRECTION = 3
@@ -107,6 +108,7 @@ def probe_command(tick: TickEntry, context: WhyContext) -> tuple[str, str]:
         mask=context.view.mask,
         reach=context.view.reach,
         redirects=redirects,
+        rules=context.view.rules,
     )
     return command, command_note(probe, command)
 
@@ -162,7 +164,7 @@ def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
         yield f"The answers were delayed on request: by {late} for every attempt."
     yield from attempt_sentences(tick, context.view)
     yield from run_sentences(tick)
-    if (event := report_tick(tick).event) is not None:
+    if (event := tick_event(tick, context.view.rules)) is not None:
         message = context.view.safe(event.message)
         yield f"Event: Warning {event.reason}: {message}"
     yield from hints(tick, context.container, context.history)

@@ -1,0 +1,316 @@
+"""Kubelet rules: how a kubelet of one version decides and what it says.
+
+Each field is one difference between versions, read at the one place that decides. The
+versions are written as changes to the one before.
+
+Source: pkg/features/kube_features.go, v1.20.2, v1.32.10, v1.36.2; KEPs and pull
+requests of kubernetes/kubernetes (k/k) where a field names them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from probetui.errors import UsageError
+from probetui.suggestions import nearest_hint
+
+
+class KubeletRules(Struct, frozen=True, eq=False):
+    """How one version of the kubelet behaves; there is one value of each.
+
+    Attributes:
+        version: `major.minor`; probes and hooks show it in their user agent.
+        startup_probes: containers can have startup probes, and `started` in their
+            statuses. Beta, on, since 1.18 (KEP-950).
+        inherits_started: a container that is restarted at once counts as started until
+            the next tick of its startup worker, so that liveness and readiness probe
+            it too early. Since 1.35; mended after 1.37.0 (k/k#141155, k/k#141342).
+        delays_every_worker: each worker waits a random part of its period first. Until
+            1.20; then only while the kubelet is younger than the period (k/k#97126).
+        triggers_readiness: a container that is started and not ready is probed for
+            readiness at each status, which begins the period anew. Since 1.21
+            (k/k#98376, k/k#119089).
+        holds_after_startup_success: a startup worker is on hold after a success, too;
+            before, only after a failure (k/k#117153).
+        stops_liveness_on_deletion: liveness and startup workers stop when the pod
+            begins to terminate; before, liveness could kill during that time. Since
+            1.21 (k/k#98571).
+        results_wake_pod: a changed readiness or startup result syncs the pod; before,
+            only a liveness failure did, and a failed startup probe killed at the next
+            resync. Since 1.21 (prober_manager.go; recorded in 1.20.2).
+        exec_timeout_is_failure: a command that runs into its time limit has failed;
+            before, that was an error, which counts for nothing. Since 1.20, gate
+            ExecProbeTimeout (KEP-1972, k/k#94115).
+        tells_exec_timeout: the output of such a failure says so; before, it is empty
+            (recorded in 1.20.2).
+        sends_accept: HTTP probes send `Accept: */*`; before, they sent none and Go's
+            `Accept-Encoding: gzip`. Since 1.20 (k/k#95641, k/k#96127).
+        redirect_warning: what the warning about a redirect to another host begins
+            with; before, it was the body alone (k/k#103967).
+        grpc_probes: probes can call gRPC health services. Stable since 1.27 (KEP-2727).
+        probe_grace_period: a probe's own terminationGracePeriodSeconds counts. Stable
+            since 1.28 (KEP-2238).
+        sidecars: init containers can have restartPolicy Always. On since 1.29, gate
+            SidecarContainers (KEP-753).
+        sidecar_workers_end_with_never: in a pod with restartPolicy Never, a sidecar's
+            workers leave for good when it terminates, although the sidecar is
+            restarted. Until 1.32; mended in patches of 1.33 and 1.34, which count here
+            (k/k#132826, k/k#133072).
+        errored_text: the message of an event for a probe that could not be run, for
+            the type, its error and the state it resulted in (k/k#125901, 1.33).
+        reports_unknown: an unknown result without an error makes an event. Until 1.32
+            (k/k#125901).
+        created_text: the message of the event Created, for the container's name
+            (k/k#134043, 1.35).
+        started_text: the same of the event Started.
+        image_present_text: the message of Pulled where the image was there
+            (image_manager.go, 1.35).
+        back_off_text: the message of the event BackOff, for the container's name and
+            where it is (k/k#113216).
+        sleeps_until_back_off_ends: a pod of which all errors are back-offs is synced
+            again when the first of them has ended, times a random 1.0 to 1.5, of which
+            at most 60 s are looked at; before, at the usual retry, up to 15 s late.
+            Since 1.35 (k/k#133066, recorded in 1.36.2).
+        back_off_key_has_content: back-off knows a container by what it is made of, so
+            that an edit clears it; since 1.35 by its name alone (helpers.go).
+        relists_on_demand: the runtime is listed right after containers were started or
+            stopped, not at the next second. Since 1.36 (k/k#137362).
+        early_ready_to_start: the condition PodReadyToStartContainers becomes true as
+            soon as the sandbox is there; before, with the first status after the
+            images. Since 1.36 (k/k#134660).
+        ready_to_start_condition: there is that condition. On since 1.29, gate
+            PodReadyToStartContainersCondition (KEP-3085).
+        tells_hook_errors: the event of a failed hook has the hook's error; before 1.25
+            (kuberuntime_container.go, recorded in 1.20.2).
+        sandbox_failure_text: what FailedCreatePodSandBox begins with
+            (kuberuntime_manager.go).
+        starts_inits: a plain init container that runs counts as started (recorded in
+            1.36.2; not in 1.20.2).
+        feature_gates: those that were set, as `NAME=true`.
+    """
+
+    version: str
+    startup_probes: bool
+    inherits_started: bool
+    delays_every_worker: bool
+    triggers_readiness: bool
+    holds_after_startup_success: bool
+    stops_liveness_on_deletion: bool
+    results_wake_pod: bool
+    exec_timeout_is_failure: bool
+    tells_exec_timeout: bool
+    sends_accept: bool
+    redirect_warning: str
+    grpc_probes: bool
+    probe_grace_period: bool
+    sidecars: bool
+    sidecar_workers_end_with_never: bool
+    errored_text: str
+    reports_unknown: bool
+    created_text: str
+    started_text: str
+    image_present_text: str
+    back_off_text: str
+    sleeps_until_back_off_ends: bool
+    back_off_key_has_content: bool
+    relists_on_demand: bool
+    early_ready_to_start: bool
+    ready_to_start_condition: bool
+    tells_hook_errors: bool
+    sandbox_failure_text: str
+    starts_inits: bool
+    feature_gates: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Have a copy be the same value: the rules are not part of a state."""
+        return rules_of, (self.version, self.feature_gates)
+
+    @property
+    def probe_user_agent(self) -> str:
+        """The `User-Agent` of HTTP probes."""
+        return f"kube-probe/{self.version}"
+
+    @property
+    def hook_user_agent(self) -> str:
+        """The `User-Agent` of lifecycle hooks."""
+        return f"kube-lifecycle/{self.version}"
+
+
+RULES_1_15 = KubeletRules(
+    version="1.15",
+    startup_probes=False,
+    inherits_started=False,
+    delays_every_worker=True,
+    triggers_readiness=False,
+    holds_after_startup_success=False,
+    stops_liveness_on_deletion=False,
+    results_wake_pod=False,
+    exec_timeout_is_failure=False,
+    tells_exec_timeout=False,
+    sends_accept=False,
+    redirect_warning="",
+    grpc_probes=False,
+    probe_grace_period=False,
+    sidecars=False,
+    sidecar_workers_end_with_never=True,
+    errored_text="{type} probe errored: {error}",
+    reports_unknown=True,
+    created_text="Created container {name}",
+    started_text="Started container {name}",
+    image_present_text='Container image "{image}" already present on machine',
+    back_off_text="Back-off restarting failed container",
+    sleeps_until_back_off_ends=False,
+    back_off_key_has_content=True,
+    relists_on_demand=False,
+    early_ready_to_start=False,
+    ready_to_start_condition=False,
+    tells_hook_errors=True,
+    sandbox_failure_text="Failed create pod sandbox",
+    starts_inits=False,
+)
+RULES_1_19 = replace(RULES_1_15, version="1.19", startup_probes=True)
+RULES_1_20 = replace(
+    RULES_1_19, version="1.20", exec_timeout_is_failure=True, sends_accept=True
+)
+RULES_1_28 = replace(
+    RULES_1_20,
+    version="1.28",
+    delays_every_worker=False,
+    triggers_readiness=True,
+    holds_after_startup_success=True,
+    stops_liveness_on_deletion=True,
+    results_wake_pod=True,
+    tells_exec_timeout=True,
+    redirect_warning="Probe terminated redirects, Response body: ",
+    grpc_probes=True,
+    probe_grace_period=True,
+    back_off_text="Back-off restarting failed container {name} in pod {where}",
+    tells_hook_errors=False,
+    sandbox_failure_text="Failed to create pod sandbox",
+    starts_inits=True,
+)
+RULES_1_32 = replace(
+    RULES_1_28,
+    version="1.32",
+    sidecars=True,
+    ready_to_start_condition=True,
+    created_text="Created container: {name}",
+)
+RULES_1_33 = replace(
+    RULES_1_32,
+    version="1.33",
+    sidecar_workers_end_with_never=False,
+    errored_text="{type} probe errored and resulted in {state} state: {error}",
+    reports_unknown=False,
+)
+RULES_1_34 = replace(RULES_1_33, version="1.34")
+RULES_1_35 = replace(
+    RULES_1_34,
+    version="1.35",
+    inherits_started=True,
+    created_text="Container created",
+    started_text="Container started",
+    image_present_text=(
+        'Container image "{image}" already present on machine and can be accessed by '
+        "the pod"
+    ),
+    sleeps_until_back_off_ends=True,
+    back_off_key_has_content=False,
+)
+RULES_1_36 = replace(
+    RULES_1_35, version="1.36", relists_on_demand=True, early_ready_to_start=True
+)
+RULES_1_37 = replace(RULES_1_36, version="1.37")
+
+_RULES = {
+    rules.version: rules
+    for rules in (
+        RULES_1_15,
+        RULES_1_19,
+        RULES_1_20,
+        RULES_1_28,
+        RULES_1_32,
+        RULES_1_33,
+        RULES_1_34,
+        RULES_1_35,
+        RULES_1_36,
+        RULES_1_37,
+    )
+}
+
+VERSIONS = tuple(_RULES)
+"""The versions there are, oldest first."""
+
+VERSION_PATTERN = r"v?(?P<version>1\.(?P<minor>[0-9]{1,4}))(?:\.[0-9]{1,4})?"
+"""How a version is written: `1.36`, `v1.36` or `1.36.2`."""
+
+PORTED_RULES = RULES_1_32
+"""Those of the version that the port follows line by line."""
+
+DEFAULT_VERSION = PORTED_RULES.version
+"""The version of a session that asks for none."""
+
+_GATED: Mapping[str, str] = {
+    "ExecProbeTimeout": "exec_timeout_is_failure",
+    "PodReadyToStartContainersCondition": "ready_to_start_condition",
+    "SidecarContainers": "sidecars",
+    "StartupProbe": "startup_probes",
+}
+"""Which field a feature gate switches."""
+
+_SETTABLE: Mapping[str, tuple[str, ...]] = {
+    "ExecProbeTimeout": ("1.20", "1.28", "1.32", "1.33", "1.34"),
+    "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],
+    "SidecarContainers": ("1.28", "1.32"),
+    "StartupProbe": ("1.19",),
+}
+"""In which versions a gate is there and not locked."""
+
+
+def parse_version(text: str) -> str:
+    """Return the version that `1.36`, `v1.36` or `1.36.2` names, as in `VERSIONS`.
+
+    Raises:
+        UsageError: there are no rules of it; the error names the nearest.
+    """
+    written = re.fullmatch(VERSION_PATTERN, text)
+    if written is not None and written["version"] in _RULES:
+        return written["version"]
+    known = ", ".join(VERSIONS)
+    message = f'"{text}" is not one of {known}'
+    if written is None:
+        raise UsageError(message)
+    wanted = int(written["minor"])
+    near = min(VERSIONS, key=lambda one: abs(int(one.removeprefix("1.")) - wanted))
+    raise UsageError(f"{message} (nearest: {near})")
+
+
+@cache
+def rules_of(version: str, feature_gates: tuple[str, ...] = ()) -> KubeletRules:
+    """Return the rules of a version, with feature gates as `NAME=true`.
+
+    Raises:
+        UsageError: there is no such version, or it has no such gate.
+    """
+    rules = _RULES[parse_version(version)]
+    for gate in feature_gates:
+        name, _, value = gate.partition("=")
+        if value.lower() not in {"true", "false"}:
+            raise UsageError(
+                f'feature gate "{gate}": write {name}=true or {name}=false'
+            )
+        gates = [known for known, versions in _SETTABLE.items() if version in versions]
+        if name not in gates:
+            raise UsageError(
+                f'kubelet {version} has no feature gate "{name}" that can be set here'
+                f"{nearest_hint(name, gates)}"
+            )
+        switched: dict[str, Any] = {_GATED[name]: value.lower() == "true"}
+        rules = replace(rules, **switched)
+    return replace(rules, feature_gates=feature_gates) if feature_gates else rules

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import copy
+import pickle
+from datetime import timedelta
+from random import Random
+
+import pytest
+
+from probetui.errors import UsageError
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.kuberuntime.container_hash import stable_key
+from probetui.kubelet.kuberuntime.grace_period import (
+    KillReason,
+    termination_grace_period,
+)
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
+from probetui.kubelet.prober.prober import judge_outcome
+from probetui.kubelet.prober.results_manager import ResultsManager
+from probetui.kubelet.prober.worker import Worker
+from probetui.kubelet.prober.worker_loop import start_jitter
+from probetui.kubelet_rules import DEFAULT_VERSION, VERSIONS, parse_version, rules_of
+from tests.builders import START, a_container, a_key, a_pod, a_probe
+
+LIVENESS, STARTUP = ProbeType.LIVENESS, ProbeType.STARTUP
+HOUR, SECONDS = timedelta(hours=1), timedelta(seconds=10)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_version_has_rules_of_its_name(version: str) -> None:
+    assert rules_of(version).version == version
+    assert rules_of(version) is rules_of(version)
+
+
+def test_a_session_that_asks_for_none_has_rules() -> None:
+    assert DEFAULT_VERSION in VERSIONS
+
+
+@pytest.mark.parametrize("text", ["1.36", "v1.36", "1.36.2", "v1.36.0"])
+def test_a_version_can_be_written_with_its_patch(text: str) -> None:
+    assert parse_version(text) == "1.36"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        pytest.param("1.23", " (nearest: 1.20)", id="between two"),
+        pytest.param("1.99", " (nearest: 1.37)", id="later"),
+        pytest.param("2.0", "1.37", id="of another major"),
+        pytest.param("latest", "1.37", id="no number"),
+        pytest.param("", "1.37", id="nothing"),
+    ],
+)
+def test_a_version_without_rules_is_refused(text: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_version(text)
+
+    assert str(caught.value).startswith(f'"{text}" is not one of 1.15, 1.19')
+    assert str(caught.value).endswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("version", "gate", "message"),
+    [
+        pytest.param(
+            "1.20",
+            "ExecProbTimeout=true",
+            'kubelet 1.20 has no feature gate "ExecProbTimeout" that can be set here '
+            "(nearest: ExecProbeTimeout)",
+            id="misspelt",
+        ),
+        pytest.param(
+            "1.35",
+            "ExecProbeTimeout=false",
+            'kubelet 1.35 has no feature gate "ExecProbeTimeout" that can be set here',
+            id="locked",
+        ),
+        pytest.param(
+            "1.20",
+            "ExecProbeTimeout",
+            'feature gate "ExecProbeTimeout": write ExecProbeTimeout=true or '
+            "ExecProbeTimeout=false",
+            id="without a value",
+        ),
+    ],
+)
+def test_a_gate_that_a_version_has_not_is_refused(
+    version: str, gate: str, message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        rules_of(version, (gate,))
+
+    assert str(caught.value) == message
+
+
+def test_a_gate_switches_a_rule_of_its_version() -> None:
+    rules = rules_of("1.28", ("SidecarContainers=true",))
+
+    assert (rules_of("1.28").sidecars, rules.sidecars) == (False, True)
+    assert rules.feature_gates == ("SidecarContainers=true",)
+
+
+def test_a_copied_state_has_the_same_rules() -> None:
+    rules = rules_of("1.20", ("ExecProbeTimeout=false",))
+
+    assert copy.deepcopy(rules) is rules
+    assert pickle.loads(pickle.dumps(rules)) is rules  # our own
+
+
+def test_a_record_of_old_is_of_the_version_that_was_ported() -> None:
+    assert KubeletConfig().rules is rules_of("1.32")
+
+
+@pytest.mark.parametrize(
+    ("version", "waits"), [("1.20", True), ("1.28", False), ("1.36", False)]
+)
+def test_only_workers_of_old_kubelets_always_wait_first(
+    version: str, *, waits: bool
+) -> None:
+    jitter = start_jitter(SECONDS, HOUR, Random(1), rules_of(version))
+
+    assert (jitter > timedelta()) is waits
+
+
+@pytest.mark.parametrize(("version", "holds"), [("1.20", False), ("1.28", True)])
+def test_a_startup_worker_is_on_hold_after_a_success(
+    version: str, *, holds: bool
+) -> None:
+    container = a_container()
+    rules = rules_of(version)
+    worker = Worker(a_key(STARTUP), a_pod(), container, a_probe(), rules=rules)
+
+    worker.record(Result.SUCCESS, ResultsManager(STARTUP))
+
+    assert worker.on_hold is holds
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("1.32", "Liveness probe errored: no route"),
+        ("1.33", "Liveness probe errored and resulted in unknown state: no route"),
+    ],
+)
+def test_an_errored_probe_has_the_event_of_its_version(
+    version: str, message: str
+) -> None:
+    attempt = Attempt(ProbeResult.UNKNOWN, error="no route")
+
+    judged = judge_outcome(LIVENESS, ProbeOutcome((attempt,), START), rules_of(version))
+
+    assert judged.message == message
+
+
+@pytest.mark.parametrize(("version", "reason"), [("1.32", "Unhealthy"), ("1.33", None)])
+def test_an_unknown_result_has_an_event_in_old_versions(
+    version: str, reason: str | None
+) -> None:
+    outcome = ProbeOutcome((Attempt(ProbeResult.UNKNOWN),), START)
+
+    assert judge_outcome(LIVENESS, outcome, rules_of(version)).reason == reason
+
+
+@pytest.mark.parametrize(("version", "seconds"), [("1.20", 30), ("1.28", 5)])
+def test_a_probe_has_a_grace_period_of_its_own(version: str, seconds: int) -> None:
+    probe = a_probe(termination_grace_period_seconds=5)
+    container = a_container(liveness_probe=probe)
+
+    grace = termination_grace_period(
+        a_pod(container), container, KillReason.LIVENESS_PROBE, rules_of(version)
+    )
+
+    assert grace.seconds == seconds
+
+
+@pytest.mark.parametrize(("version", "is_same"), [("1.34", False), ("1.35", True)])
+def test_an_edit_keeps_the_back_off(version: str, *, is_same: bool) -> None:
+    rules = rules_of(version)
+    keys = {
+        stable_key(a_pod(), a_container(image=image), rules) for image in ("a", "b")
+    }
+
+    assert (len(keys) == 1) is is_same
