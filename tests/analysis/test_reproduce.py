@@ -225,7 +225,7 @@ def test_of_a_command_with_something_masked_it_is_said_what_to_do() -> None:
     probe = Probe(ExecAction(("login", "***")))
 
     assert command_note(probe, "login '***'") == (
-        "(*** stands for a secret: put its value in)"
+        "(*** replaces a secret: fill in its value)"
     )
 
 

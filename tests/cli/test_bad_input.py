@@ -117,7 +117,7 @@ ROWS = {
     "two handlers": Row(
         a_pod("livenessProbe: {tcpSocket: {port: 1}, exec: {command: [a]}}"),
         WRONG,
-        "is a second handler",
+        "only one handler is allowed",
     ),
     "out of range": Row(
         a_pod("livenessProbe: {exec: {command: [a]}, successThreshold: 3}"),

@@ -93,5 +93,7 @@ def test_a_second_document_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("ascii: true\n---\nascii: false\n")
 
-    with pytest.raises(UsageError, match=r"yaml:3:1: a second document; one is read"):
+    with pytest.raises(
+        UsageError, match=r"yaml:3:1: a second document; only one is allowed"
+    ):
         read_config_file(path)

@@ -245,7 +245,7 @@ def test_an_option_that_does_not_fit_the_pods_is_refused_in_one_line(
                 "httpGet: {port: 80}\n        exec: {command: [a]}",
             ),
             2,
-            "is a second handler",
+            "only one handler is allowed",
             id="two handlers",
         ),
         pytest.param(

@@ -473,7 +473,9 @@ class TestListeners:
             pytest.param(
                 FakeListeners(), NOBODY, (None, "it does not run"), id="refused"
             ),
-            pytest.param(None, SOMEBODY, (None, "fake does not tell"), id="nobody"),
+            pytest.param(
+                None, SOMEBODY, (None, "fake does not report them"), id="nobody"
+            ),
         ],
     )
     async def test_where_a_container_listens_is_a_fact(

@@ -114,4 +114,4 @@ def test_info_says_what_the_terminal_answers(tmp_path: Path) -> None:
 
         terminal.tell(WHITE + KIND)
 
-        wait_for(terminal, b"#ffffff, as the terminal replies: light theme")
+        wait_for(terminal, b"#ffffff, reported by the terminal: light theme")

@@ -108,7 +108,7 @@ def test_nobody_removes_or_runs_what_another_user_runs(
     assert "left default/shared (docker)" in down.stderr
     assert "--all-users` removes it too" in down.stderr
     assert (forced.returncode, own.returncode) == (1, 1)
-    assert "end that one" in forced.stderr
+    assert "stop that session first" in forced.stderr
     assert seen["runBy"].startswith("process ")
     assert seen["state"] == "running"
     assert before == after

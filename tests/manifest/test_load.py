@@ -63,8 +63,8 @@ def _workload(kind: str, spec: str, api_version: str = "apps/v1") -> str:
         ),
         pytest.param(
             "livenessProbe:\n      exec: {command: [a]}\n      httpGet: {port: http}",
-            "pod.yaml:14:7: spec.containers[0].livenessProbe.httpGet: is a second"
-            " handler, a probe has exactly one",
+            "pod.yaml:14:7: spec.containers[0].livenessProbe.httpGet: only one"
+            " handler is allowed in a probe",
             id="two-handlers",
         ),
         pytest.param(
@@ -114,7 +114,7 @@ def _workload(kind: str, spec: str, api_version: str = "apps/v1") -> str:
             "      terminationGracePeriodSeconds: 5",
             "pod.yaml:14:7: spec.containers[0].readinessProbe"
             ".terminationGracePeriodSeconds: is 5, must not be set on a readiness"
-            " probe: only liveness and startup probes end a container",
+            " probe: only liveness and startup probes kill a container",
             id="grace-period-on-readiness",
         ),
         pytest.param(
@@ -125,8 +125,8 @@ def _workload(kind: str, spec: str, api_version: str = "apps/v1") -> str:
         ),
         pytest.param(
             "lifecycle: {preStop: {exec: {command: [a]}, sleep: {seconds: 1}}}",
-            "pod.yaml:12:49: spec.containers[0].lifecycle.preStop.sleep: is a second"
-            " handler, a hook has exactly one",
+            "pod.yaml:12:49: spec.containers[0].lifecycle.preStop.sleep: only one"
+            " handler is allowed in a hook",
             id="hook-with-two-handlers",
         ),
         pytest.param(
@@ -181,7 +181,7 @@ def test_an_error_in_a_container_says_where_and_what_to_do(
         ),
         pytest.param(
             "initContainers: [{name: web, image: b}]",
-            'pod.yaml:12:21: spec.initContainers[0].name: "web" is a duplicate',
+            'pod.yaml:12:21: spec.initContainers[0].name: duplicate "web"',
             id="name-of-another-container",
         ),
         pytest.param(

@@ -251,7 +251,7 @@ class TestQueue:
     def test_it_says_who_paused(self) -> None:
         reason = StopReason(NOW, BreakpointKind.BEFORE_KILL, DEMO_KEY, "before a kill")
 
-        assert text_of(stop_line(upcoming())) == "paused by hand"
+        assert text_of(stop_line(upcoming())) == "paused"
         assert text_of(stop_line(upcoming(stopped_by=reason))) == "stopped"
 
 

@@ -33,6 +33,12 @@ def test_what_is_not_true_is_there_with_its_reason() -> None:
     ]
 
 
+def test_a_long_type_of_condition_does_not_touch_its_status() -> None:
+    shown = lines(PodCondition("PodReadyToStartContainers", ConditionStatus.FALSE))
+
+    assert shown[-1] == "  PodReadyToStartContainers False"
+
+
 def test_a_pod_without_conditions_has_no_lines() -> None:
     assert lines() == []
 

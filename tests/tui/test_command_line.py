@@ -130,10 +130,10 @@ def test_a_line_names_an_action_and_what_it_is_done_to(
         pytest.param("pase", "(nearest: pause)", id="nearly a name"),
         pytest.param("zzz", 'no action "zzz"', id="no name"),
         pytest.param("p", 'no action "p"', id="the beginning of several"),
-        pytest.param("pause now", '"now" is one word too many', id="too many words"),
+        pytest.param("pause now", 'unexpected word "now"', id="too many words"),
         pytest.param("inject", "result is missing", id="too few words"),
         pytest.param("inject succes1", "(nearest: success)", id="no such choice"),
-        pytest.param("probe now a/b", '"a/b" is one word too many', id="no container"),
+        pytest.param("probe now a/b", 'unexpected word "a/b"', id="no container"),
     ],
 )
 def test_a_line_that_cannot_be_done_says_what_is_wrong(text: str, error: str) -> None:
@@ -304,6 +304,40 @@ async def test_every_action_of_the_line_is_in_the_palette_if_it_makes_sense() ->
         "app.quit",
         "look.filter",
     }
+
+
+async def test_before_a_word_is_typed_useful_actions_are_offered_first() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("colon")
+        await pilot.pause()
+
+        offered = [line for line in screen_text(app).splitlines() if " :" in line[:3]]
+
+    assert any(":probe now" in line for line in offered)
+    assert not any(":up " in line or ":down " in line for line in offered)
+
+
+async def test_over_a_dialog_the_palette_offers_its_keys_first() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("i")
+        await pilot.pause()
+        titles = [row.title for row in ActionProvider(app.screen).rows()]
+
+    assert any("esc" in title for title in titles[:8])
+    assert "Theme" not in titles[0]
+
+
+async def test_no_two_rows_of_the_palette_have_one_explanation() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE):
+        rows = list(ActionProvider(app.screen).rows())
+
+    injections = [row.tooltip for row in rows if row.action.id == "probe.inject"]
+    themes = [row.tooltip for row in rows if row.action.id == "look.theme"]
+    assert len(injections) == len(set(injections)) == 3
+    assert len(themes) == len(set(themes)) > 3
 
 
 @pytest.mark.parametrize(

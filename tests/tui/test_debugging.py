@@ -325,7 +325,7 @@ class TestTyping:
             pytest.param("inject failure x", "is not a whole number", id="times"),
             pytest.param("inject failure 100", "must be 1 to 99", id="too-many"),
             pytest.param("delay soon", "is not a delay", id="delay"),
-            pytest.param("edit colour=1", "is none of period", id="field"),
+            pytest.param("edit colour=1", "is not one of period", id="field"),
             pytest.param("edit successes=2", "must be 1 for a liveness", id="rule"),
         ],
     )

@@ -55,12 +55,12 @@ def test_a_comma_by_itself_is_a_key() -> None:
         ),
         pytest.param(
             {"time.step": "t"},
-            '"t" would be both time.step and probe.trigger',
+            '"t" is assigned to both time.step and probe.trigger',
             id="a key of another action",
         ),
         pytest.param(
             {"look.faults": "n", "time.step": "n"},
-            '"n" would be both look.faults and time.step',
+            '"n" is assigned to both look.faults and time.step',
             id="one key twice",
         ),
         pytest.param({"time.step": "what"}, '"what" is not a key; write', id="no key"),
@@ -84,9 +84,7 @@ def test_a_comma_by_itself_is_a_key() -> None:
         pytest.param(
             {"time.step": "^i"}, 'terminals send "tab" for "ctrl+i"', id="same bytes"
         ),
-        pytest.param(
-            {"app.quit-now": "x"}, '"x" would be taken from what is typed', id="typing"
-        ),
+        pytest.param({"app.quit-now": "x"}, '"x" is needed for typing', id="typing"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(

@@ -187,7 +187,7 @@ async def test_the_mouse_is_left_to_the_terminal_where_there_is_one() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("colon", *"mouse", "enter")
-        await until_told(app, pilot, "The mouse cannot be changed here.")
+        await until_told(app, pilot, "This terminal has no mouse support to switch.")
 
         assert app.has_mouse
 

@@ -154,7 +154,7 @@ def _command(
 def command_note(probe: Probe, command: str = "") -> str:
     """Return what has to be known to use the command; empty if nothing."""
     if MASKED in command:
-        return f"({MASKED} stands for a secret: put its value in)"
+        return f"({MASKED} replaces a secret: fill in its value)"
     if isinstance(probe.handler, GRPCAction):
         return (
             "(grpcurl needs server reflection, the kubelet does not; without it, add "

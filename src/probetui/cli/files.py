@@ -50,7 +50,7 @@ def read_sources(filenames: Sequence[str], *, recursive: bool) -> list[SourceFil
 def _read(name: str, *, recursive: bool) -> Iterator[SourceFile]:
     if not name:
         # An empty path is the current folder, which is never meant by it.
-        raise UsageError('an empty name ("") is no file; . is the current folder')
+        raise UsageError('an empty name ("") is not a file; . is the current folder')
     if name == STDIN:
         yield _read_stdin()
     elif _URL.match(name):

@@ -138,7 +138,7 @@ def read_config_file(path: Path, label: str = "") -> object:
         raise UsageError(f"{problem.position}: {problem.message}")
     roots = [document.root for document in parsed.documents]
     if len(roots) > 1:
-        raise UsageError(f"{roots[1].position}: a second document; one is read")
+        raise UsageError(f"{roots[1].position}: a second document; only one is allowed")
     return _value_of(roots[0]) if roots else None
 
 

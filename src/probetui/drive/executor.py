@@ -134,7 +134,7 @@ class Executor:
     async def _find_listeners(self, container_id: ContainerID) -> Fact:
         source = self._listeners
         if source is None:
-            problem = f"{self._runtime.name} does not tell"
+            problem = f"{self._runtime.name} does not report them"
             return ListenersFound(container_id, None, problem)
         try:
             return ListenersFound(container_id, await source.listeners(container_id))

@@ -32,13 +32,14 @@ def condition_lines(pod: PodSnapshot, name: str, view: View) -> list[Line]:
     if not shown:
         return []
     heading = line(muted("conditions of "), strong(view.safe(name)))
-    return [heading, *(_line(condition, view) for condition in shown)]
+    cells = max(_TYPE_CELLS, *(len(condition.type) + 1 for condition in shown))
+    return [heading, *(_line(condition, cells, view) for condition in shown)]
 
 
-def _line(condition: PodCondition, view: View) -> Line:
+def _line(condition: PodCondition, cells: int, view: View) -> Line:
     is_true = condition.status is ConditionStatus.TRUE
     role = Role.SUCCESS if is_true else Role.WARNING
-    kind = view.safe(condition.type).ljust(_TYPE_CELLS)
+    kind = view.safe(condition.type).ljust(cells)
     reason = view.safe(condition.reason)
     return line(f"  {kind}", Span(condition.status, role), muted(f" {reason}"))
 

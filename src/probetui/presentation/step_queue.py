@@ -75,7 +75,7 @@ def stop_line(snapshot: Snapshot) -> Line:
     if not snapshot.is_paused:
         return EMPTY
     if snapshot.stopped_by is None:
-        return line(muted("paused by hand"))
+        return line(muted("paused"))
     return line(Span("stopped", Role.WARNING))
 
 

@@ -78,7 +78,7 @@ class FaultNotes:
             )
         except OSError as error:
             raise ContainerRuntimeError(
-                f"nothing is {kind} that cannot be noted in {self._root.path}: "
+                f"not {kind}: the fault cannot be recorded in {self._root.path}: "
                 f"{error.strerror or error}"
             ) from error
 
@@ -126,7 +126,7 @@ class FaultNotes:
 
 def format_undone(what: str, kind: str) -> str:
     """Format that a fault which a killed session left was undone."""
-    return f"{what} was left {kind} by a probetui that was killed, and goes on now"
+    return f"{what} was left {kind} by a killed probetui and is restored now"
 
 
 def _has_ended(holder: LeaseHolder) -> bool:

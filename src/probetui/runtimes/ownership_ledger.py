@@ -165,7 +165,7 @@ class OwnershipLedger:
 
     def _refusal(self, error: OSError) -> ContainerRuntimeError:
         return ContainerRuntimeError(
-            f"what probetui owns cannot be noted in {self._root.path}: "
+            f"the ownership record in {self._root.path} cannot be written: "
             f"{error.strerror or error}"
         )
 

@@ -110,7 +110,7 @@ async def test_where_ours_cannot_be_told_from_others_that_is_said_and_none_goes(
 
     ((weight, text),) = bench.told
     assert weight is NoteLevel.WARNING
-    assert text.startswith("--image-gc: this runtime does not tell which images")
+    assert text.startswith("--image-gc: this runtime does not report which images")
     assert list(bench.store.images) == ["sha256:app:1"]
 
 

@@ -252,13 +252,13 @@ def test_an_empty_script_is_one() -> None:
         pytest.param(
             "containers: {app: {liveness: {repeat: true, results: "
             "[{result: success, until: 1s}]}}}\n",
-            "script.yaml:1:54: containers.app.liveness.results: until and repeat do "
-            "not go together, use times",
+            "script.yaml:1:54: containers.app.liveness.results: until and repeat "
+            "cannot be combined; use times",
             id="until and repeat",
         ),
         pytest.param(
             "containers: {app: {}, app: {}}\n",
-            'script.yaml:1:23: containers: "app" is there twice',
+            'script.yaml:1:23: containers: duplicate key "app"',
             id="twice",
         ),
         pytest.param(
@@ -268,7 +268,7 @@ def test_an_empty_script_is_one() -> None:
         ),
         pytest.param(
             "a: 1\n---\nb: 1\n",
-            "script.yaml:3:1: a script is one document, here is more",
+            "script.yaml:3:1: only one document is allowed",
             id="two documents",
         ),
         pytest.param(

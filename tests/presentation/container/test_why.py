@@ -133,9 +133,7 @@ class TestKill:
 
         text = told(played(pod, probing=FAILING), pod)
 
-        assert (
-            "a grace period of 20s (the pod's terminationGracePeriodSeconds)." in text
-        )
+        assert "grace period 20s (the pod's terminationGracePeriodSeconds)." in text
 
     def test_the_default_grace_is_told_as_such(self) -> None:
         text = told(played(a_failing_pod(), probing=FAILING), a_failing_pod())
@@ -148,7 +146,7 @@ class TestKill:
 
         text = told(played(pod, probing=FAILING), pod)
 
-        assert "a grace period of 5s (from the liveness probe)." in text
+        assert "grace period 5s (from the liveness probe)." in text
 
     def test_a_hook_before_the_end_is_told(self) -> None:
         pod = a_failing_pod(replace(CONTAINER, pre_stop=ExecAction(("sleep", "1"))))
@@ -201,7 +199,7 @@ class TestKill:
 
         text = told(played(pod, 20, probing=FAILING, lives={"app": stops}), pod)
 
-        assert "exit code 143, SIGTERM. It stopped when it was told to." in text
+        assert "exit code 143, SIGTERM. It stopped within the grace period." in text
 
     def test_while_it_is_being_stopped_the_time_of_sigkill_is_told(self) -> None:
         pod = a_failing_pod()
@@ -229,8 +227,8 @@ class TestKill:
 
         text = told(stage.journal, pod)
 
-        assert "a grace period of 0s (kill requested: no time to stop)." in text
-        assert "It was given no time to stop." in text
+        assert "grace period 0s (kill requested: no grace period)." in text
+        assert "It had no grace period." in text
 
     def test_by_deletion_the_end_before_is_told_too(self) -> None:
         pod = a_failing_pod()
@@ -280,7 +278,7 @@ class TestKill:
             for entry in played(pod, 20, probing=FAILING)
         ]
 
-        assert "was injected, not the container's." in told(journal, pod)
+        assert "was injected by a user." in told(journal, pod)
 
     def test_a_result_that_somebody_delayed_is_told_as_such(self) -> None:
         pod = a_failing_pod()
@@ -290,9 +288,7 @@ class TestKill:
             for entry in played(pod, 20, probing=FAILING)
         ]
 
-        assert "answers were delayed on request: the last one by 2.0s." in told(
-            journal, pod
-        )
+        assert "A user delayed its answers, the last one by 2.0s." in told(journal, pod)
 
     def test_without_the_tick_the_probe_is_still_named(self) -> None:
         pod = a_failing_pod()
@@ -464,8 +460,8 @@ class TestTick:
         text = self.sentences("s", new_container=True)
 
         assert (
-            "First tick that saw container d71cb34f0e11: the result run goes on, a "
-            "hold is lifted, and the stored result starts at its initial value." in text
+            "First tick of container d71cb34f0e11: the result run continues, the "
+            "hold is released, the stored result is reset to its initial value." in text
         )
 
     def test_an_injected_result(self) -> None:
@@ -474,12 +470,12 @@ class TestTick:
     def test_a_pause(self) -> None:
         text = self.sentences("f", held=timedelta(seconds=2))
 
-        assert "A pause held it back for 2.0s; initial delays" in text
+        assert "A pause delayed it by 2.0s; initial delays" in text
 
     def test_a_late_answer(self) -> None:
         text = self.sentences("f", delay=timedelta(seconds=2))
 
-        assert "The answers were delayed on request: by 2.0s for every attempt." in text
+        assert "A user delayed the answer to each attempt by 2.0s." in text
 
     @pytest.mark.parametrize("trigger", [pytest.param(e, id=e) for e in Trigger])
     def test_what_made_it_happen(self, trigger: Trigger) -> None:
@@ -742,9 +738,9 @@ def test_the_report_has_the_ticks_that_led_to_a_kill_and_the_command() -> None:
 def test_of_a_container_without_a_past_it_says_that_nothing_happened() -> None:
     past = past_of(())
 
-    assert told((), a_failing_pod()).endswith("no tick, and no exit.")
+    assert told((), a_failing_pod()).endswith("No tick and no exit yet.")
     assert why_report(case_of(past, a_failing_pod()), past, "uid")[-1].endswith(
-        "no exit."
+        "no exit yet."
     )
 
 

@@ -351,7 +351,7 @@ def test_what_is_rare_is_on_the_page_too() -> None:
         "SeccompProfile: Unconfined",
         "NAME: rare (v1:metadata.name)",
         "CPU: node allocatable (limits.cpu)",
-        "Type: nfs (not carried out: an empty directory)",
+        "Type: nfs (not supported: an empty directory)",
         "DownwardAPI: true",
     ):
         assert words in text

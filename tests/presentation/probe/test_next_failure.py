@@ -134,7 +134,7 @@ def a_container(
         pytest.param(
             a_container(worker_alive=False),
             DEMO,
-            "none: no worker probes any more",
+            "none: the worker has exited",
             id="no worker",
         ),
     ],

@@ -113,7 +113,7 @@ def test_what_printed_nothing_says_so() -> None:
 
     assert "  (no output)" in said(a_tick(attempt))
     assert said(None) == ["not probed yet"]
-    assert said(a_tick()) == ["this tick did not probe: nothing was printed"]
+    assert said(a_tick()) == ["the probe did not run in this tick: no output"]
 
 
 def test_it_is_that_of_the_tick_that_is_looked_at() -> None:

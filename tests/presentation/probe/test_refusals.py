@@ -103,7 +103,7 @@ def said(
         ),
         pytest.param(
             said(None, "the daemon runs on another machine"),
-            "where it listens is not known: the daemon runs on another machine",
+            "its listening ports are unknown: the daemon runs on another machine",
             id="not-known",
         ),
     ],

@@ -149,7 +149,7 @@ def test_a_tick_that_probed_stopped_nowhere() -> None:
 def test_the_last_tick_of_a_worker_has_none_after_it() -> None:
     tick = a_tick("s", exit=Exit.POD_DELETED, result=None, attempts=())
 
-    assert facts(tick)["next tick"] == "none: this was the worker's last"
+    assert facts(tick)["next tick"] == "none: the worker exited"
 
 
 def test_a_first_sight_of_a_container_gives_the_initial_value() -> None:
@@ -163,19 +163,22 @@ def test_a_first_sight_of_a_container_gives_the_initial_value() -> None:
 def test_an_injected_result_is_told_as_such() -> None:
     told = facts(a_tick("f", injected=True))
 
-    assert told["attempt 1/3"].endswith("(injected, nothing was run)")
+    assert told["attempt 1/3"].endswith("(injected, the probe did not run)")
 
 
 def test_a_tick_that_a_pause_held_back_tells_that_the_clock_went_on() -> None:
     told = facts(a_tick("s", held=timedelta(seconds=19.2)))
 
-    assert told["held back"] == "19s by a pause; delays, grace, back-off went on"
+    assert (
+        told["held back"]
+        == "19s by a pause; initial delay, grace and back-off continued"
+    )
 
 
 def test_a_late_answer_is_told_as_such() -> None:
     told = facts(a_tick("s", delay=timedelta(milliseconds=300)))
 
-    assert told["attempt 1/3"].endswith("(answered 300ms late, as set)")
+    assert told["attempt 1/3"].endswith("(answer delayed by 300ms)")
 
 
 @pytest.mark.parametrize(
@@ -270,7 +273,7 @@ def test_lost_ticks_are_told() -> None:
     told = facts(a_tick("f"), next_at=NOW, ticks_lost=2)
 
     assert told["next tick"].endswith(
-        "2 lost before it: this one took longer than a period"
+        "2 dropped before it: the probe took longer than its period"
     )
 
 

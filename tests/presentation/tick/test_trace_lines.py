@@ -72,7 +72,7 @@ def test_in_little_room_the_questions_that_were_passed_share_a_line() -> None:
 def test_what_is_as_before_shares_a_line() -> None:
     shown = lines(steady(), 76)
 
-    assert "as before      stored result stays Success, effect none" in shown
+    assert "no change      stored result stays Success, effect none" in shown
 
 
 def test_the_command_that_repeats_the_probe_comes_last() -> None:
@@ -98,7 +98,7 @@ def test_of_a_tick_that_is_long_gone_it_says_so() -> None:
     gone.add(ticks("s", SECOND, clock("08:21:05.1"))[0], 0)
 
     assert lines(steady(), 58, timeline=gone, cursor=0) == [
-        "this tick is too old: only its mark is kept"
+        "the trace of this tick was dropped (too old)"
     ]
 
 

@@ -182,5 +182,5 @@ def test_a_word_that_says_nothing_is_an_error(word: str, message: str) -> None:
 def test_a_name_that_several_pods_have_is_an_error() -> None:
     other = a_pod(a_container("web"), name="blog")
 
-    with pytest.raises(UsageError, match="say one of shop/web, shop/db, blog/web"):
+    with pytest.raises(UsageError, match="use one of shop/web, shop/db, blog/web"):
         make_targets([POD, other], ["web=x"])

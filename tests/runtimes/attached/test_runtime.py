@@ -292,7 +292,7 @@ async def test_a_runtime_without_logs_has_none_of_others() -> None:
         cast("Any", Mute()), FakeUnmanaged(), [], acts=False, began_at=START
     )
 
-    with pytest.raises(ContainerRuntimeError, match="mute keeps no logs"):
+    with pytest.raises(ContainerRuntimeError, match="mute has no logs"):
         await anext(runtime.follow_logs(WEB, tail=1, follow=False))
 
 
@@ -333,9 +333,9 @@ async def test_a_runtime_that_does_not_tell_says_so(unmanaged: FakeUnmanaged) ->
     runtime = attached(unmanaged)
 
     assert not runtime.tells_of_execs
-    with pytest.raises(ContainerRuntimeError, match="fake does not tell"):
+    with pytest.raises(ContainerRuntimeError, match="fake does not report them"):
         await anext(runtime.watch_execs())
-    with pytest.raises(ContainerRuntimeError, match="fake does not tell"):
+    with pytest.raises(ContainerRuntimeError, match="fake does not report them"):
         await runtime.listeners(WEB)
 
 
@@ -343,7 +343,9 @@ async def test_what_nothing_stands_for_is_refused(unmanaged: FakeUnmanaged) -> N
     runtime = attached(unmanaged, acts=True)
     other = a_pod(name="other")
 
-    with pytest.raises(ContainerRuntimeError, match="nothing stands for other/app"):
+    with pytest.raises(
+        ContainerRuntimeError, match="no container is attached as other/app"
+    ):
         await runtime.create_container(restart(other))
     with pytest.raises(ContainerRuntimeError, match='sandbox "x" not found'):
         await runtime.pod_sandbox_status("x")
@@ -373,7 +375,7 @@ async def test_a_container_is_disrupted_by_its_life_of_now(
     await runtime.inject_fault(newest, Fault.FREEZE)
 
     assert unmanaged.injected == {"web": Fault.FREEZE}
-    with pytest.raises(ContainerRuntimeError, match="is no more"):
+    with pytest.raises(ContainerRuntimeError, match="no longer exists"):
         await runtime.inject_fault(earlier[0], Fault.KILL)
 
 

@@ -146,7 +146,7 @@ class TestPlaces:
         ("text", "reason"),
         [
             pytest.param("runtime-endpoint: [", "it is not YAML", id="no YAML"),
-            pytest.param("just words", "it holds no settings", id="no settings"),
+            pytest.param("just words", "it has no settings", id="no settings"),
             pytest.param(None, "there is no such file", id="missing"),
         ],
     )

@@ -96,13 +96,13 @@ async def _runtimes(options: RuntimeOptions) -> AsyncIterator[tuple[str, str]]:
 
 def _files(params: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     config = params["config"] or folders.config_file()
-    yield "config", _described(config, "not there; that is fine")
+    yield "config", _described(config, "not created, optional")
     log = params["log_file"] or folders.log_file()
     yield "log", _described(log, "not written yet")
     themes = folders.themes_folder()
-    yield "themes", _described(themes, "not there; that is fine")
-    yield "state", _described(folders.state_folder(), "not there yet")
-    yield "pods", _described(folders.pods_folder(), "no processes were run yet")
+    yield "themes", _described(themes, "not created, optional")
+    yield "state", _described(folders.state_folder(), "not created yet")
+    yield "pods", _described(folders.pods_folder(), "no process was run yet")
 
 
 def _described(path: Path, if_missing: str) -> str:
@@ -113,7 +113,7 @@ def _terminal() -> Iterator[tuple[str, str]]:
     terminal = Terminal.here()
     for name in ("stdin", "stdout", "stderr"):
         yield name, "terminal" if getattr(terminal, name) else "no terminal"
-    yield "keyboard", "opens" if terminal.has_keyboard else "does not open"
+    yield "keyboard", "terminal" if terminal.has_keyboard else "none"
     size = shutil.get_terminal_size()
     yield "size", f"{size.columns} x {size.lines}"
     yield "encoding", sys.stdout.encoding
@@ -125,10 +125,10 @@ def _background(terminal: Terminal) -> str:
     is_asked = terminal.stdin and terminal.stdout and terminal.stderr
     reply = query_background() if is_asked and not terminal.is_dumb else None
     if reply is not None:
-        return f"{reply}, as the terminal replies: {_theme(is_light=reply.is_light)}"
+        return f"{reply}, reported by the terminal: {_theme(is_light=reply.is_light)}"
     is_light = is_light_by_environment(os.environ)
     if is_light is not None:
-        return f"by COLORFGBG: {_theme(is_light=is_light)}"
+        return f"from COLORFGBG: {_theme(is_light=is_light)}"
     return f"unknown: {_theme(is_light=False)}"
 
 

@@ -101,7 +101,7 @@ def _grace_periods(params: Mapping[str, Any]) -> dict[str, int]:
 
 async def _remove(pod: ListedPod, grace_period_seconds: int, notes: Notes) -> int:
     if pod.holder:
-        notes.error(f"{pod.name} is run by {pod.holder}: end that one")
+        notes.error(f"{pod.name} is run by {pod.holder}: stop that session first")
         return _REFUSED
     own = Pod(pod.status.pod_uid, pod.status.name, pod.status.namespace)
     try:
@@ -109,7 +109,7 @@ async def _remove(pod: ListedPod, grace_period_seconds: int, notes: Notes) -> in
             async with LeaseRenewal(pod.runtime, [own], notes):
                 await _remove_held(pod, grace_period_seconds)
     except PodInUseError as error:
-        notes.error(f"{error}: end that one")
+        notes.error(f"{error}: stop that session first")
         return _REFUSED
     except ContainerRuntimeError as error:
         notes.error(f"{pod.name}: {error}")

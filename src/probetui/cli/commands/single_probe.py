@@ -222,7 +222,7 @@ async def _hint(
     try:
         found = await place.runtime.listeners(place.container_id)
     except ContainerRuntimeError as error:
-        return f"where it listens is not known: {error}"
+        return f"its listening ports are unknown: {error}"
     return why_refused(refused_at, narrow_to_container(found, chosen.pod))
 
 

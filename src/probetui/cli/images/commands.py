@@ -81,9 +81,7 @@ def _policy(params: Mapping[str, Any]) -> ImageGcPolicy:
     usual = ImageGcPolicy()
     high, low = params["high"], params["low"]
     if params["everything"] and (high, low) != (None, None):
-        raise UsageError(
-            "--all does not look at how full the disk is: no --high, --low"
-        )
+        raise UsageError("--all ignores the disk usage: --high and --low do not apply")
     if high is None:
         high = usual.high_threshold_percent
     if low is None:

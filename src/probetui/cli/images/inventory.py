@@ -213,7 +213,7 @@ class ImageInventory:
                 notes.forget(image_id)
         except RecordError as error:
             # The next look at what is there finds that it is gone.
-            log.warning("%s stays noted: %s", image_id, error)
+            log.warning("the pull record of %s cannot be removed: %s", image_id, error)
 
     async def _notes(self) -> PulledImageStore | None:
         """Return the notes about this store; None if it cannot be told from others."""
@@ -240,11 +240,13 @@ class PullRecordingRuntime:
         try:
             before = await self._store.list_images()
         except ContainerRuntimeError as error:
-            log.warning("%s will not be noted as pulled: %s", operation.image, error)
+            log.warning(
+                "the pull of %s will not be recorded: %s", operation.image, error
+            )
             return await self._runtime.pull_image(operation, progress)
         pulled = await self._runtime.pull_image(operation, progress)
         try:
             await self._inventory.record_pull(before, pulled.image_id)
         except (ContainerRuntimeError, RecordError) as error:
-            log.warning("%s was not noted as pulled: %s", operation.image, error)
+            log.warning("the pull of %s was not recorded: %s", operation.image, error)
         return pulled

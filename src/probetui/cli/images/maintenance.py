@@ -53,8 +53,8 @@ class ImageMaintenance:
         """Collect, or note which are used, now and every five minutes."""
         if self._collects and not await self._can_tell_ours():
             self._notes.warning(
-                "--image-gc: this runtime does not tell which images probetui pulled, "
-                "so none is removed"
+                "--image-gc: this runtime does not report which images probetui "
+                "pulled, so none is removed"
             )
             return
         while True:
@@ -67,7 +67,9 @@ class ImageMaintenance:
             async with asyncio.timeout(_LAST_LOOK_SECONDS):
                 await self._refresh()
         except TimeoutError:
-            log.warning("images were not looked at in the end: no answer in time")
+            log.warning(
+                "images were not checked at the end: the runtime did not answer in time"
+            )
 
     async def _can_tell_ours(self) -> bool:
         try:
@@ -79,7 +81,7 @@ class ImageMaintenance:
         try:
             await self._inventory.refresh()
         except (ContainerRuntimeError, RecordError) as error:
-            log.warning("images cannot be looked at: %s", error)
+            log.warning("images cannot be listed: %s", error)
 
     async def _collect(self) -> None:
         try:

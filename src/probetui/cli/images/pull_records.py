@@ -85,7 +85,7 @@ class PulledImageStore:
                 os.close(descriptor)
         except OSError as error:
             raise RecordError(
-                f"the notes about images in {self._folder} cannot be changed: "
+                f"the pull records in {self._folder} cannot be changed: "
                 f"{error.strerror or error}"
             ) from error
 
@@ -130,7 +130,7 @@ def _read(path: Path) -> PulledImageRecord | None:
             NEVER if last_used is None else _instant(last_used),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        log.warning("%s is no note about an image: %r", path, error)
+        log.warning("%s is not a pull record: %r", path, error)
         return None
 
 

@@ -52,7 +52,9 @@ def copy_edited(
         for loaded_pod in (*loaded, *_read_again(options))
     }
     if pod_uid not in known:
-        raise UsageError("the pod is not as its manifest says any more; ^r reads that")
+        raise UsageError(
+            "the pod no longer matches its manifest; ^r reloads the manifest"
+        )
     source = known[pod_uid].source
     edits = [
         ProbeEdit(pod, key.container_name, key.probe_type, timing.numbers)
@@ -80,7 +82,9 @@ def _write(data: bytes, source: SourceFile, options: ManifestOptions | None) -> 
             return _create(folder, source, data)
         except OSError as error:
             problems.append(f"{folder}: {error.strerror or error}")
-    reasons = "; ".join(problems) or "whatever is in these folders would be read"
+    reasons = (
+        "; ".join(problems) or "a copy in these folders would be loaded as a manifest"
+    )
     raise UsageError(f"no copy is written: {reasons}")
 
 

@@ -73,7 +73,7 @@ class LeaseRenewal:
                 async with asyncio.timeout(RELEASE_SECONDS):
                     await self._lease.release()
             except (ContainerRuntimeError, TimeoutError) as refused:
-                logger.warning("the lease on the pods was not given up: %s", refused)
+                logger.warning("the lease on the pods was not released: %s", refused)
 
     def add(self, pods: Sequence[Pod]) -> None:
         """Acquire the lease of more pods in the background.
@@ -111,5 +111,5 @@ class LeaseRenewal:
                 if namespace
             }
             for words in sorted(told - self._lost):
-                self._notes.error(f"lost the lease on {words}, who runs the pod too")
+                self._notes.error(f"lost the lease on {words}, which runs the pod too")
             self._lost |= told

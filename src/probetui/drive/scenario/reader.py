@@ -61,14 +61,14 @@ def read_scenario(source: SourceFile, pods: Sequence[Pod] = ()) -> Scenario:
     scenario = Scenario()
     if len(parsed.documents) > 1:
         position = parsed.documents[1].root.position
-        problems.append(Problem(position, "", "a script is one document, here is more"))
+        problems.append(Problem(position, "", "only one document is allowed"))
     elif parsed.documents:
         document = parsed.documents[0]
         problems += [
             Problem(
                 duplicate.position,
                 duplicate.path,
-                f"{quote(duplicate.key)} is there twice",
+                f"duplicate key {quote(duplicate.key)}",
             )
             for duplicate in document.duplicates
         ]
@@ -126,7 +126,7 @@ class _ScenarioReader:
     def _lives(self, node: YamlNode, path: str) -> list[_InstanceScript]:
         if isinstance(node, ListNode):
             if not node.items:
-                self._add_problem(node, path, "has no life in it")
+                self._add_problem(node, path, "is empty, needs at least one instance")
             return [
                 self._life(item, join_path(path, index))
                 for index, item in enumerate(node.items)
@@ -179,7 +179,7 @@ class _ScenarioReader:
         )
         if repeat and any(spell.until is not None for spell in phases):
             self._add_problem(
-                node, path, "until and repeat do not go together, use times"
+                node, path, "until and repeat cannot be combined; use times"
             )
         return ResultPhases(phases, repeat)
 

@@ -39,7 +39,7 @@ def format_field_error(error: FieldError) -> str:
         case ErrorType.FORBIDDEN:
             return _forbidden(error)
         case ErrorType.DUPLICATE:
-            return f"{_value(error)} is a duplicate"
+            return f"duplicate {_value(error)}"
         case ErrorType.NOT_FOUND:
             return f"{_value(error)} is not the name of a valid volume of the pod"
         case ErrorType.TOO_LONG:
@@ -67,7 +67,7 @@ def _invalid(error: FieldError) -> str:
     if error.detail == NO_READINESS_GRACE:
         return (
             f"is {_value(error)}, must not be set on a readiness probe: only liveness"
-            " and startup probes end a container"
+            " and startup probes kill a container"
         )
     detail = _PLAINER.get(error.detail, error.detail)
     if error.bad_value == "":
@@ -81,7 +81,7 @@ def _forbidden(error: FieldError) -> str:
     owner, _, name = error.field.rpartition(".")
     if error.detail == SECOND_HANDLER:
         kind = "hook" if ".lifecycle." in error.field else "probe"
-        return f"is a second handler, a {kind} has exactly one"
+        return f"only one handler is allowed in a {kind}"
     if error.detail == PLAIN_INIT:
         what = "hooks" if name == "lifecycle" else "probes"
         return f"only an init container with restartPolicy: Always may have {what}"

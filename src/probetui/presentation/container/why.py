@@ -48,7 +48,7 @@ _SOURCES: Mapping[str, str] = {
     GraceSource.STARTUP_PROBE: "from the startup probe",
     GraceSource.DELETION: "from the deletion request",
     GraceSource.MINIMUM: "the kubelet's minimum, as the pod sets none",
-    GraceSource.KILL: "kill requested: no time to stop",
+    GraceSource.KILL: "kill requested: no grace period",
 }
 
 
@@ -92,10 +92,10 @@ def _who(
     at = view.times.stamp(kill.started_at)
     yield f"The {by} probe killed it: {times}, tick #{kill.n} at {at}."
     if kill.injected:
-        yield "The last of these results was injected, not the container's."
+        yield "The last of these results was injected by a user."
     if kill.delay:
         late = format_duration(kill.delay)
-        yield f"The answers were delayed on request: the last one by {late}."
+        yield f"A user delayed its answers, the last one by {late}."
     if kill.attempts:
         yield f"The probe {attempt_predicate(kill.attempts[-1], view)}"
     looked = history.listeners(kill)
@@ -111,7 +111,7 @@ def _grace(
     seconds = stopping.grace_period_seconds
     at = view.times.stamp(stopping.at)
     yield (
-        f"It was told to stop at {at}, with a grace period of {seconds}s "
+        f"The kubelet began to stop it at {at}, grace period {seconds}s "
         f"({_source(stopping.grace_source, seconds)})."
     )
     if runs_pre_stop(container, seconds):
@@ -147,7 +147,7 @@ def _exit(
     if signal == "SIGKILL":
         return f"{ended}, SIGKILL. {_killed(exited, stopping, container)}"
     if signal == "SIGTERM" and stopping is not None:
-        return f"{ended}, SIGTERM. It stopped when it was told to."
+        return f"{ended}, SIGTERM. It stopped within the grace period."
     if signal:
         return f"{ended}, {signal}."
     if stopping is not None:
@@ -165,7 +165,7 @@ def _killed(
             f"that code, which looks the same. {not_memory}"
         )
     if not stopping.grace_period_seconds:
-        return f"It was given no time to stop. {not_memory}"
+        return f"It had no grace period. {not_memory}"
     lasted = exited.at - stopping.at
     grace = stopping.grace_period_seconds * _SECOND
     # The end is seen by a look every second, the grace begins with the call.
@@ -325,7 +325,7 @@ def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Expla
     if (backoff := explain_backoff(context)) is not None:
         explanations.append(backoff)
     if not explanations:
-        nothing = "Nothing has happened yet: no tick, and no exit."
+        nothing = "No tick and no exit yet."
         explanations.append(Explanation(f"State of {context.shown_name}", (nothing,)))
     return explanations
 

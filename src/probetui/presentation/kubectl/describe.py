@@ -203,7 +203,7 @@ def _volume(volume: Volume) -> Iterator[DescribeRow]:
             yield from _files(sources)
         case OtherVolume(kind):
             yield describe_row(
-                2, "Type:", f"{kind} (not carried out: an empty directory)"
+                2, "Type:", f"{kind} (not supported: an empty directory)"
             )
 
 

@@ -82,7 +82,8 @@ class PlainDetail:
         container = None if pod is None else pod.container(entry.container_name)
         if pod is None or container is None:
             return
-        yield f"image {container.image} id {short_id(entry.container_id)}"
+        number = f" id {short_id(entry.container_id)}" if entry.container_id else ""
+        yield f"image {container.image}{number}"
         if key in self._introduced:
             return
         self._introduced.add(key)

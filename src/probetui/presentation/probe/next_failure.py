@@ -14,7 +14,7 @@ from probetui.k8s.pod import Pod
 from probetui.presentation.text.view import View
 
 _TEXTS = {
-    FailureEffect.NO_WORKER: "none: no worker probes any more",
+    FailureEffect.NO_WORKER: "none: the worker has exited",
     FailureEffect.ON_HOLD: "none: on hold, the probe does not run",
     FailureEffect.WAITS_FOR_STARTUP: "none: waiting for the startup probe",
     FailureEffect.STARTUP_DONE: "none: startup has succeeded",

@@ -28,7 +28,7 @@ def output_lines(tick: TickEntry | None, view: View) -> list[Line]:
     if tick is None:
         return [line(muted("not probed yet"))]
     if not tick.attempts:
-        return [line(muted("this tick did not probe: nothing was printed"))]
+        return [line(muted("the probe did not run in this tick: no output"))]
     return [
         row
         for number, attempt in enumerate(tick.attempts, start=1)

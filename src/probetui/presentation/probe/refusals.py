@@ -18,7 +18,7 @@ _WHO = {
 def refusal_text(entry: ListenersEntry) -> str:
     """Return why a connection was refused, in a sentence without its stop."""
     if entry.listeners is None:
-        return f"where it listens is not known: {entry.problem}"
+        return f"its listening ports are unknown: {entry.problem}"
     return why_refused(entry.refused_at, entry.listeners)
 
 

@@ -56,7 +56,7 @@ _PASSED = {
     "initial delay": "delay {}",
 }
 """What there is to say of a question that was passed; of others the answer."""
-_LONG_AGO = "this tick is too old: only its mark is kept"
+_LONG_AGO = "the trace of this tick was dropped (too old)"
 _TRIGGERS = {
     Trigger.READINESS: "early: the container is not ready",
     Trigger.USER: "requested by a user",
@@ -166,7 +166,8 @@ def _facts(
     if tick.held:
         words = f"{format_duration(tick.held)} by a pause"
         yield TraceRow(
-            "held back", line(words, muted("; delays, grace, back-off went on"))
+            "held back",
+            line(words, muted("; initial delay, grace and back-off continued")),
         )
     if tick.attempts:
         yield from _attempts(tick, view)
@@ -180,11 +181,14 @@ def _facts(
     if tick.skip is not None:
         yield TraceRow("resumes", line(SKIPS[tick.skip].resumes))
     if tick.exit is not None:
-        yield TraceRow("next tick", line("none: this was the worker's last"))
+        yield TraceRow("next tick", line("none: the worker exited"))
     elif next_at is not None:
         lost = ""
         if ticks_lost:
-            lost = f"  {ticks_lost} lost before it: this one took longer than a period"
+            lost = (
+                f"  {ticks_lost} dropped before it: "
+                "the probe took longer than its period"
+            )
         yield TraceRow("next tick", line(view.times.stamp(next_at), muted(lost)))
     yield TraceRow("in a cluster", line(report.cluster))
 
@@ -202,9 +206,9 @@ def _attempts(tick: TickEntry, view: View) -> Iterator[TraceRow]:
 
 def _why_no_other(tick: TickEntry) -> str:
     if tick.injected:
-        return "  (injected, nothing was run)"
+        return "  (injected, the probe did not run)"
     if tick.delay:
-        return f"  (answered {format_duration(tick.delay)} late, as set)"
+        return f"  (answer delayed by {format_duration(tick.delay)})"
     if tick.result is not Result.FAILURE:
         return ""
     return "  (only errors are retried)"
@@ -217,7 +221,7 @@ def format_attempt_line(attempt: Attempt, view: View) -> Line:
         words = f"error in {format_duration(attempt.duration)}: {error}"
         return line(Span(words, Role.ACCENT))
     ended = view.safe(attempt.detail)
-    how = f"{ended} in " if ended else "in "
+    how = f"{ended} in " if ended else "took "
     role = _ROLES.get(attempt.result, Role.ERROR)
     return line(
         f"{how}{format_duration(attempt.duration)} -> ", Span(attempt.result, role)
@@ -366,7 +370,7 @@ def _in_short(facts: Sequence[TraceRow]) -> list[TraceRow]:
     others = [fact for fact in facts if not fact.is_news]
     if others:
         words = ", ".join(f"{other.label} {text_of(other.words)}" for other in others)
-        news.insert(facts.index(others[0]), TraceRow("as before", line(words)))
+        news.insert(facts.index(others[0]), TraceRow("no change", line(words)))
     return news
 
 

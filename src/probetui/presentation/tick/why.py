@@ -118,14 +118,14 @@ def _tick_sentences(tick: TickEntry, context: WhyContext) -> Iterator[str]:
     yield _TRIGGERS[tick.trigger]
     if tick.held:
         yield (
-            f"A pause held it back for {format_duration(tick.held)}; initial delays, "
-            "grace periods and back-off went on."
+            f"A pause delayed it by {format_duration(tick.held)}; initial delays, "
+            "grace periods and back-off continued."
         )
     if tick.new_container:
         container_id = short_id(tick.container_id)
         yield (
-            f"First tick that saw container {container_id}: the result run goes on, a "
-            "hold is lifted, and the stored result starts at its initial value."
+            f"First tick of container {container_id}: the result run continues, the "
+            "hold is released, the stored result is reset to its initial value."
         )
     if report.verdict is TickVerdict.NOT_PROBED:
         yield from _not_probed(tick, report.summary, context)
@@ -136,7 +136,7 @@ def _tick_sentences(tick: TickEntry, context: WhyContext) -> Iterator[str]:
 
 def _not_probed(tick: TickEntry, summary: str, context: WhyContext) -> Iterator[str]:
     gate = blocking_gate(tick)
-    stopped = "" if gate is None else f" It stopped at: {gate.name} = {gate.value}."
+    stopped = "" if gate is None else f" Check that failed: {gate.name} = {gate.value}."
     reason = summary.partition(": ")[2]
     yield f"The probe did not run: {reason}.{context.view.safe(stopped)}"
     if tick.skip is Skip.ON_HOLD:
@@ -158,10 +158,10 @@ def _who_put_it_on_hold(tick: TickEntry, context: WhyContext) -> Iterator[str]:
 
 def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
     if tick.injected:
-        yield "The result was injected: the container was not asked."
+        yield "The result was injected by a user; the probe did not run."
     if tick.delay:
         late = format_duration(tick.delay)
-        yield f"The answers were delayed on request: by {late} for every attempt."
+        yield f"A user delayed the answer to each attempt by {late}."
     yield from attempt_sentences(tick, context.view)
     yield from run_sentences(tick)
     if (event := tick_event(tick, context.view.rules)) is not None:
@@ -357,7 +357,7 @@ def _http_hints(attempt: Attempt) -> Iterator[str]:
     elif attempt.detail.startswith("HTTP 4"):
         yield "A 4xx status is a failure: check path, headers and authorization."
     elif attempt.detail.startswith("HTTP 5"):
-        yield "The program answered and reported itself that it is not well."
+        yield "The server answered and reported a failure itself."
 
 
 def tick_history(

@@ -77,7 +77,7 @@ def _named(name: str, targets: Sequence[AttachTarget]) -> AttachTarget:
         target.label if found else target.container.name for target in targets
     )
     if found:
-        raise UsageError(f'several pods have a container "{name}": say one of {has}')
+        raise UsageError(f'several pods have a container "{name}": use one of {has}')
     raise UsageError(f'no container is called "{name}" (has: {has})')
 
 

@@ -53,7 +53,7 @@ from probetui.runtimes.attached.matching import (
 
 _SANDBOX = "attached-"
 
-ONLY_WATCHED = "it is only watched; --act lets containers be touched"
+ONLY_WATCHED = "watch only: --act allows changes to containers"
 
 
 class TargetMatch(Struct, frozen=True):
@@ -167,7 +167,7 @@ class AttachedRuntime:
     async def listeners(self, container_id: ContainerID) -> Listeners:
         """Return the listening sockets of a container, if the runtime can see them."""
         if not isinstance(self._unmanaged, ListenerSource):
-            raise ContainerRuntimeError(f"{self.name} does not tell")
+            raise ContainerRuntimeError(f"{self.name} does not report them")
         return await self._unmanaged.listeners(runtime_container_id(container_id))
 
     async def watch(self) -> AsyncIterator[None]:
@@ -178,7 +178,7 @@ class AttachedRuntime:
     async def watch_execs(self) -> AsyncIterator[StartedExec]:
         """Yield each command that others start in a matched container."""
         if not isinstance(self._unmanaged, ExecSource):
-            raise ContainerRuntimeError(f"{self.name} does not tell")
+            raise ContainerRuntimeError(f"{self.name} does not report them")
         async for started in self._unmanaged.watch_execs():
             for watched in self._watched:
                 if (
@@ -198,7 +198,7 @@ class AttachedRuntime:
     ) -> AsyncIterator[LogLine]:
         """Yield the log of a container, if the runtime keeps logs."""
         if not isinstance(self._runtime, LogSource):
-            raise ContainerRuntimeError(f"{self.name} keeps no logs of it")
+            raise ContainerRuntimeError(f"{self.name} has no logs of it")
         lines = self._runtime.follow_logs(
             runtime_container_id(container_id), tail=tail, follow=follow
         )
@@ -243,7 +243,7 @@ class AttachedRuntime:
                 self._check_allowed(watched.target.label)
                 await self._unmanaged.inject_fault(watched.tracker.current, fault)
                 return
-        raise ContainerRuntimeError(f"{container_id} is no more")
+        raise ContainerRuntimeError(f"{container_id} no longer exists")
 
     def fault_refusal(self, pod: Pod, fault: Fault) -> str:
         """Return why it cannot be done to a pod, empty where it may be tried."""
@@ -316,7 +316,7 @@ class AttachedRuntime:
                 and watched.target.container.name == name
             ):
                 return watched
-        raise ContainerRuntimeError(f"nothing stands for {pod.name}/{name}")
+        raise ContainerRuntimeError(f"no container is attached as {pod.name}/{name}")
 
     def _status(self, pod: Pod) -> RuntimePodStatus:
         instances: list[RuntimeContainerStatus] = []

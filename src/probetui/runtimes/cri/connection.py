@@ -127,7 +127,7 @@ def _crictl_config(environ: Mapping[str, str]) -> tuple[str, Mapping[str, Any]]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise _unreadable(file, "it is not YAML") from error
     if not isinstance(found, dict | None):
-        raise _unreadable(file, "it holds no settings")
+        raise _unreadable(file, "it has no settings")
     return str(file), found or {}
 
 
@@ -142,7 +142,7 @@ PING_LIMIT = timedelta(seconds=10)
 OLD_VERSION = "/runtime.v1alpha2.RuntimeService/Version"
 NO_IMAGE = "probetui.invalid/none"
 NO_SOCKET = diagnose_socket(FileNotFoundError())
-NOT_LOCAL = CriDiagnosis("is not a unix socket, which is what is needed", CHECK_ADDRESS)
+NOT_LOCAL = CriDiagnosis("is not a unix socket", CHECK_ADDRESS)
 
 NETWORK_READY = "NetworkReady"
 

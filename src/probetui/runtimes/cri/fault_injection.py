@@ -50,7 +50,7 @@ _ON_NETWORK = {Fault.CUT_NETWORK, Fault.RESTORE_NETWORK}
 
 NOT_LINUX = "processes of containers can be reached on Linux only"
 NOT_ROOT = "faults in processes of containers need root: run probetui as root"
-HOST_NETWORK = "the pod is in the network of the host, which is not cut"
+HOST_NETWORK = "the pod uses the host network, which is never cut"
 
 
 class _RunningContainer(Struct, frozen=True):

@@ -88,7 +88,7 @@ class CgroupFreezer:
             await asyncio.sleep(PAUSE_SECONDS)
         # A runtime would wait forever for a cgroup that stays half frozen.
         self.thaw()
-        raise OSError(errno.EBUSY, "its processes do not freeze")
+        raise OSError(errno.EBUSY, "its processes cannot be frozen")
 
     def thaw(self) -> None:
         """Thaw the cgroup."""

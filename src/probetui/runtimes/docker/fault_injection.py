@@ -40,8 +40,8 @@ logger = logging.getLogger(__name__)
 _SIGNALS = {Fault.STOP: "SIGTERM", Fault.KILL: "SIGKILL"}
 _ON_NETWORK = {Fault.CUT_NETWORK, Fault.RESTORE_NETWORK}
 
-HOST_NETWORK = "the pod is in the network of the host, which is not cut"
-NETWORK_OF_ANOTHER = "it shares the network of another container, which is not cut"
+HOST_NETWORK = "the pod uses the host network, which is never cut"
+NETWORK_OF_ANOTHER = "it shares the network of another container, which is never cut"
 NO_NETWORK = "it is not connected to any network of Docker"
 NO_NETWORK_MODE = "none"
 

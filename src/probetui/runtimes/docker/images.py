@@ -158,9 +158,9 @@ class SandboxImageSelector:
         substitute = choose_substitute(await self._images.tags())
         if substitute is None:
             raise ContainerRuntimeError(
-                f"the sandbox image {wanted} is not here and cannot be pulled: {why}"
+                f"the sandbox image {wanted} is missing and cannot be pulled: {why}"
             )
-        reason = f"instead of {wanted}, which is not here: {why}"
+        reason = f"instead of {wanted}, which is missing: {why}"
         return SandboxImageChoice(substitute, sandbox_command(substitute), reason)
 
 

@@ -193,7 +193,7 @@ class ProcessContainer:
             await asyncio.sleep(POLL_SECONDS)
             refused, left = await asyncio.to_thread(self._kill_descendants)
         pids = ", ".join(f"{process.pid}" for process in left)
-        reason = refused[0].reason if refused else "they do not end"
+        reason = refused[0].reason if refused else "they do not exit"
         raise ContainerRuntimeError(
             f"processes that container {self.record.name} started are left: "
             f"{pids}: {reason}"

@@ -236,7 +236,7 @@ def free_address(pod_uid: str, taken: Collection[str]) -> str:
         address = str(FIRST + 256 * network + host)
         if address not in taken:
             return address if is_local(address) else LOCALHOST
-    raise ContainerRuntimeError("every loopback address has a pod")
+    raise ContainerRuntimeError("all loopback addresses are in use")
 
 
 def is_local(address: str) -> bool:

@@ -34,7 +34,7 @@ from probetui.runtimes.translation import LOCALHOST
 
 logger = logging.getLogger(__name__)
 
-NETWORK_OF_ALL = "processes share the network of this machine, which is not cut"
+NETWORK_OF_ALL = "processes share the network of this machine, which is never cut"
 ITSELF = "probetui is one of its descendants and would be frozen with it"
 
 _ON_NETWORK = {Fault.CUT_NETWORK, Fault.RESTORE_NETWORK}

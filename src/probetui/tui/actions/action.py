@@ -120,10 +120,14 @@ Words = Sequence[str]
 
 
 class PaletteEntry(NamedTuple):
-    """A row of the palette: what it says, and the words after the action's name."""
+    """A row of the palette: what it says, and the words after the action's name.
+
+    Without a `tooltip` the action's own stands below it.
+    """
 
     title: str
     words: tuple[str, ...] = ()
+    tooltip: str = ""
 
 
 Condition = Callable[[ActionContext], bool]
@@ -235,6 +239,29 @@ class Action(Struct, frozen=True):
         ):
             return False
         return self.when(now)
+
+
+_BY_USE = (
+    Group.PROBE,
+    Group.CONTAINER,
+    Group.TIME,
+    Group.LOOK,
+    Group.FILES,
+    Group.APP,
+    Group.MOVE,
+)
+
+
+def use_rank(action: Action) -> tuple[bool, bool, int]:
+    """Return how early an action is offered, before a word is typed.
+
+    What is looked for most comes first. There are keys to move about, and an action
+    with a row for each of its words would hide the others.
+    """
+    first = action.arguments[0] if action.arguments else None
+    is_move = action.group is Group.MOVE and action.palette_entries is None
+    has_many = first is not None and first.is_required
+    return is_move, has_many, _BY_USE.index(action.group)
 
 
 def target_text(what: Target, now: ActionContext) -> str:

@@ -158,7 +158,7 @@ def _arguments(
         left = [] if argument.takes_rest else left[1:]
         yield _checked(word, argument.name, argument.words(now))
     if left:
-        raise UsageError(f'{signature(action)}: "{left[0]}" is one word too many')
+        raise UsageError(f'{signature(action)}: unexpected word "{left[0]}"')
 
 
 def _checked(word: str, name: str, choices: Sequence[str]) -> str:
@@ -168,7 +168,7 @@ def _checked(word: str, name: str, choices: Sequence[str]) -> str:
     if len(meant) == 1:
         return meant[0]
     hint = nearest_hint(word, choices)
-    raise UsageError(f'{name}: "{word}" is none of {", ".join(choices)}{hint}')
+    raise UsageError(f'{name}: "{word}" is not one of {", ".join(choices)}{hint}')
 
 
 def _choices(action: Action, done: Sequence[str], now: ActionContext) -> Iterator[str]:

@@ -31,6 +31,14 @@ def available_actions(screen: Screen[Any]) -> Iterator[Action]:
             yield action
 
 
+def dialog_actions(screen: Screen[Any]) -> Iterator[Action]:
+    """Go through the keys of a dialog, which have no names on the command line."""
+    if screen.is_modal:
+        for action in ACTIONS:
+            if not action.is_listed and is_available(screen, action):
+                yield action
+
+
 def reachable_actions(screen: Screen[Any]) -> Iterator[Action]:
     """Go through the actions that may be named on a screen, as it has the focus.
 

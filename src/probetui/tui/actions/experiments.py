@@ -104,10 +104,16 @@ def _injections(now: ActionContext) -> Iterator[PaletteEntry]:
     where = target_text(Target.PROBE, now)
     times = min(probe.probe.failure_threshold, _MOST_TIMES)
     yield PaletteEntry(
-        f"Inject failure x{times}: {where}", (Injected.FAILURE, str(times))
+        f"Inject failure x{times}: {where}",
+        (Injected.FAILURE, str(times)),
+        f"Make the next {times} runs fail, without a probe",
     )
-    yield PaletteEntry(f"Inject success: {where}", (Injected.SUCCESS,))
-    yield PaletteEntry(f"Inject: {where}")
+    yield PaletteEntry(
+        f"Inject success: {where}",
+        (Injected.SUCCESS,),
+        "Make the next run succeed, without a probe",
+    )
+    yield PaletteEntry(f"Inject: {where}", (), "Choose results and how many runs")
 
 
 def _edit(now: ActionContext, words: Words) -> Command:
@@ -120,7 +126,7 @@ def _edit(now: ActionContext, words: Words) -> Command:
         name, is_given, value = pair.partition("=")
         if name not in _FIELDS or not is_given:
             raise UsageError(
-                f'"{pair}" is none of {", ".join(_FIELDS)} with = and more'
+                f'"{pair}" is not one of {", ".join(_FIELDS)} with = and more'
             )
         fields[_FIELDS[name]] = _number(name, value)
     timing = replace(Timing.of(probe.probe), **fields)

@@ -132,7 +132,7 @@ def _unfit(action: Action, keys: Sequence[str]) -> Iterator[str]:
         if key in SAME_BYTES:
             yield f'terminals send "{SAME_BYTES[key]}" for "{key}"'
         if action.is_priority and "+" not in key and not key.startswith("f"):
-            yield f'"{key}" would be taken from what is typed'
+            yield f'"{key}" is needed for typing'
 
 
 def _clashes(keymap: Keymap) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _clashes(keymap: Keymap) -> Iterator[str]:
         for key in keys_of(one, keymap):
             if key in keys_of(other, keymap) and (one.id, other.id) not in told:
                 told.add((one.id, other.id))
-                yield f'"{key}" would be both {one.id} and {other.id}'
+                yield f'"{key}" is assigned to both {one.id} and {other.id}'
 
 
 def _partner(action: Action) -> str:

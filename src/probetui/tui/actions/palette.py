@@ -14,28 +14,16 @@ from probetui.safe_text import safe_line
 from probetui.tui.actions.action import (
     Action,
     ActionContext,
-    Group,
     PaletteEntry,
     target_text,
+    use_rank,
 )
-from probetui.tui.actions.dispatch import available_actions, perform
+from probetui.tui.actions.dispatch import available_actions, dialog_actions, perform
 from probetui.tui.actions.key_labels import key_label
 from probetui.tui.actions.keymap import keys_of
 from probetui.tui.state import StatefulApp
 
 _MOST_CHOICES_UNASKED = 20
-
-
-_BY_USE = (
-    Group.PROBE,
-    Group.CONTAINER,
-    Group.TIME,
-    Group.LOOK,
-    Group.FILES,
-    Group.APP,
-    Group.MOVE,
-)
-"""What is looked for most comes first; to move about there are keys."""
 
 
 class PaletteRow(NamedTuple):
@@ -44,6 +32,7 @@ class PaletteRow(NamedTuple):
     title: str
     action: Action
     words: tuple[str, ...] = ()
+    tooltip: str = ""
 
 
 class ActionProvider(Provider):
@@ -53,7 +42,7 @@ class ActionProvider(Provider):
         """Offer everything, before a word is typed; long lists only in part."""
         for row in self.rows(_MOST_CHOICES_UNASKED):
             shown = Content(row.title)
-            yield DiscoveryHit(shown, self._doing(row), row.title, row.action.tooltip)
+            yield DiscoveryHit(shown, self._doing(row), row.title, row.tooltip)
 
     async def search(self, query: str) -> Hits:
         """Offer what fits what is typed."""
@@ -65,7 +54,7 @@ class ActionProvider(Provider):
                 for place in places:
                     shown = shown.stylize(matcher.match_style, place, place + 1)
                 doing = self._doing(row)
-                yield Hit(score, shown, doing, row.title, row.action.tooltip)
+                yield Hit(score, shown, doing, row.title, row.tooltip)
 
     def rows(self, most_choices: int | None = None) -> Iterator[PaletteRow]:
         """Go through everything that can be done on the screen below now."""
@@ -73,21 +62,16 @@ class ActionProvider(Provider):
         if not isinstance(app, StatefulApp):
             return
         now = app.ui_state.context
-        for action in sorted(available_actions(self.screen), key=_use):
+        useful = sorted(available_actions(self.screen), key=use_rank)
+        for action in (*dialog_actions(self.screen), *useful):
             keys = keys_of(action, now.options.keymap)
             key = f"   {key_label(keys[0])}" if keys else ""
-            for title, words in islice(_offers(action, now), most_choices):
-                yield PaletteRow(safe_line(f"{title}{key}"), action, words)
+            for title, words, tooltip in islice(_offers(action, now), most_choices):
+                shown = safe_line(f"{title}{key}")
+                yield PaletteRow(shown, action, words, tooltip or action.tooltip)
 
     def _doing(self, row: PaletteRow) -> partial[Coroutine[Any, Any, None]]:
         return partial(perform, self.screen, row.action, row.words)
-
-
-def _use(action: Action) -> tuple[bool, int]:
-    """Return how early an action comes: going to a container before all moving."""
-    return action.group is Group.MOVE and action.palette_entries is None, _BY_USE.index(
-        action.group
-    )
 
 
 def _offers(action: Action, now: ActionContext) -> Iterator[PaletteEntry]:
@@ -99,4 +83,5 @@ def _offers(action: Action, now: ActionContext) -> Iterator[PaletteEntry]:
         yield PaletteEntry(f"{action.title}: {target_text(action.on, now)}")
     else:
         for word in first.words(now):
-            yield PaletteEntry(f"{action.title}: {word}", (word,))
+            tooltip = f"{action.tooltip}: {word}"
+            yield PaletteEntry(f"{action.title}: {word}", (word,), tooltip)

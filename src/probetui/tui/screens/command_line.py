@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from probetui.errors import UsageError
 from probetui.presentation.text.spans import line, muted, strong
 from probetui.safe_text import safe_line
-from probetui.tui.actions.action import SELECTED_TARGETS, Action, KeyContext
+from probetui.tui.actions.action import SELECTED_TARGETS, Action, KeyContext, use_rank
 from probetui.tui.actions.command_parser import TypedCommand, completions, parse_command
 from probetui.tui.actions.dispatch import reachable_actions
 from probetui.tui.actions.table import bindings
@@ -60,7 +60,7 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
     """Dismissed with what is to be done, None for nothing.
 
     Args:
-        stage: what is seen and chosen.
+        ui_state: what is seen and selected.
         history: lines entered before, oldest first; this one is added.
         begun: what stands there already.
     """
@@ -133,10 +133,8 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
 
     def _offer(self) -> None:
         self._chosen = -1
-        sensible = (
-            action
-            for action in reachable_actions(self._below)
-            if self._is_sensible(action)
+        sensible = sorted(
+            filter(self._is_sensible, reachable_actions(self._below)), key=use_rank
         )
         found = completions(self._entry.value, sensible, self._ui_state.context)
         self._offered = list(islice(dict(found).items(), _MOST_OFFERED))

@@ -95,7 +95,7 @@ class StepPane(RowsPane):
         self.repaint()
 
     def title(self) -> Line:
-        return line(strong("Before -> after"), " of the last step")
+        return line(strong("Last step"))
 
     def badge(self) -> Line:
         if self._view_model is None:

@@ -128,9 +128,9 @@ def toggle_mouse(app: StatefulApp) -> None:
     name = "disable" if app.has_mouse else "enable"
     change = getattr(app._driver, f"_{name}_mouse_support", None)  # noqa: SLF001  # the framework has no other way
     if change is None:
-        app.notify("The mouse cannot be changed here.")
+        app.notify("This terminal has no mouse support to switch.")
         return
     change()
     app.has_mouse = not app.has_mouse
-    whose = "probetui's" if app.has_mouse else "the terminal's"
-    app.notify(f"the mouse is {whose}")
+    whose = "probetui" if app.has_mouse else "the terminal"
+    app.notify(f"Mouse: {whose}")
