@@ -128,9 +128,7 @@ OTHERS = {
         ("#23",),
     ),
     **{
-        f"container: {scene}": View(
-            lambda scene=scene: an_app(SCENES[scene]()), ["enter"], says, framed
-        )
+        f"container: {scene}": View(a_state(scene).make_app, ["enter"], says, framed)
         for scene, says, framed in (
             ("gated", ("12s",), ("shop/proxy", "DELAY")),
             ("delay", ("3.0s",), ("DELAY",)),
