@@ -5,11 +5,8 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterator
-from pathlib import Path
 
-import probetui
-
-PACKAGE = Path(probetui.__file__).parent
+from tests.architecture.modules import trees
 
 PURE = ("engine/", "debugger/", "kubelet/", "manifest/", "presentation/", "k8s/")
 """What does no I/O."""
@@ -40,10 +37,9 @@ def destructive_functions() -> dict[str, frozenset[str]]:
     They are named `folder/module.py:Class.method`.
     """
     found: dict[str, set[str]] = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        module = str(path.relative_to(PACKAGE))
+    for module, tree in trees().items():
         if not module.startswith(PURE):
-            for name, call in _calls(ast.parse(path.read_text(encoding="utf-8"))):
+            for name, call in _calls(tree):
                 found.setdefault(f"{module}:{name}", set()).add(call)
     return {name: frozenset(calls) for name, calls in found.items()}
 
@@ -52,9 +48,9 @@ def destructive_functions() -> dict[str, frozenset[str]]:
 def function_names() -> frozenset[str]:
     """Return all functions and methods of `src`, named in the same way."""
     return frozenset(
-        f"{path.relative_to(PACKAGE)}:{name}"
-        for path in PACKAGE.rglob("*.py")
-        for name, _ in _functions(ast.parse(path.read_text(encoding="utf-8")))
+        f"{module}:{name}"
+        for module, tree in trees().items()
+        for name, _ in _functions(tree)
     )
 
 

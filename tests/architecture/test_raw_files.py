@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.architecture.destructive import PACKAGE
+from tests.architecture.modules import trees
 
 FOLDERS = ("runtimes", "cli", "drive")
 
@@ -36,12 +36,11 @@ _WRITING_MODE = re.compile(r"[rbt]*[wxa+][wxarbt+:|gz]*")
 
 def raw_calls() -> Iterator[str]:
     """Yield calls that make, change, remove or write to a file by its path."""
-    for folder in FOLDERS:
-        for path in sorted((PACKAGE / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in trees().items():
+        if path.startswith(tuple(f"{folder}/" for folder in FOLDERS)):
             for node in ast.walk(tree):
                 if isinstance(node, ast.Call) and is_raw(node):
-                    yield f"{path.relative_to(PACKAGE)}:{ast.unparse(node.func)}"
+                    yield f"{path}:{ast.unparse(node.func)}"
 
 
 def is_raw(call: ast.Call) -> bool:

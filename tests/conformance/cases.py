@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,16 @@ PASSES = "passes"
 """What `kubelet` says in a case that a real kubelet passes."""
 
 
-def load_cases(folder: Path = DATA) -> list[Case]:
+@cache
+def load_cases(folder: Path = DATA) -> tuple[Case, ...]:
     """Return all cases of a folder, by id."""
-    return [load_case(path) for path in sorted((folder / "cases").glob("*.yaml"))]
+    return tuple(map(load_case, sorted((folder / "cases").glob("*.yaml"))))
 
 
 def load_case(path: Path) -> Case:
     """Return one case."""
-    case: Case = yaml.safe_load(path.read_text(encoding="utf-8"))
+    # By libyaml: all cases are read whenever tests are collected.
+    case: Case = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
     return case
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pytest
+from textual.css.stylesheet import Stylesheet
 from textual.widgets import Input
 
 from probetui.tui.app import ProbetuiApp
@@ -14,6 +16,23 @@ PICTURES_ARE_OF = (3, 11)
 """The version whose pictures are kept; others draw some characters differently."""
 
 Picture = Callable[..., bool]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stylesheets_parsed_once() -> Iterator[None]:
+    """Parse each style sheet once for each theme, not again for each app of a test."""
+    parse = Stylesheet._parse_rules
+    parsed: dict[object, Any] = {}
+
+    def parse_once(self: Stylesheet, css: str, **where: Any) -> Any:
+        key = (css, *where.items(), frozenset(self._variables.items()))
+        if key not in parsed:
+            parsed[key] = parse(self, css, **where)
+        return parsed[key]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Stylesheet, "_parse_rules", parse_once)
+        yield
 
 
 @pytest.fixture
