@@ -154,6 +154,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             default=Selection.QUICK,
             help=f"run {which}",
         )
+    group.addoption(
+        "--case",
+        default="",
+        metavar="TEXT",
+        help="of tests with many cases, run the cases with this in their name",
+    )
 
 
 def selected_tests(config: pytest.Config) -> Selection:

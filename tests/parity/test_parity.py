@@ -1,8 +1,9 @@
-"""Answers of the real kubelet code, one test per case.
+"""Answers of the real kubelet code, one test for each kind of case.
 
 The cases come from the folder in `PROBETUI_PARITY_DIR` if set, else from
 `tests/parity/data`. A file's name says which judge compares it; a name that no judge
-knows is a failing test, never a silent skip.
+knows is a failing test, never a silent skip. A failure names every case that failed;
+`--case ID` runs those with such an ID alone.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import importlib
 import inspect
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
+
+from tests.bulk import chosen, fail_with
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("PROBETUI_PARITY_DIR") or HERE / "data")
@@ -43,17 +45,23 @@ def _name(path: Path) -> str:
     return path.name.removesuffix(".gz").removesuffix(".jsonl")
 
 
-def _cases() -> list[Any]:
-    found = []
+def _kinds() -> dict[str, list[Path]]:
+    """Return the files by the name of their judge; several folders may have one."""
+    found: dict[str, list[Path]] = {}
     for path in _files():
-        name = _name(path)
-        if not (HERE / "judges" / f"{name}.py").exists():
-            found.append(pytest.param(name, None, id=f"{name}-has-a-judge"))
-            continue
-        for line in _text(path).splitlines():
-            if line:
-                case = json.loads(line)
-                found.append(pytest.param(name, case, id=case["id"]))
+        found.setdefault(_name(path), []).append(path)
+    return found
+
+
+def _cases(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """Return the cases of some files by ID; one that is there again has a prime."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in (line for path in paths for line in _text(path).splitlines() if line):
+        case = json.loads(line)
+        name = case["id"]
+        while name in found:
+            name += "'"
+        found[name] = case
     return found
 
 
@@ -67,54 +75,43 @@ def _waits(case: Mapping[str, Any]) -> bool:
     return isinstance(out, dict) and out.get("elapsedMs", 0) >= LONG_MILLISECONDS
 
 
-async def _judge(name: str, case: dict[str, Any]) -> None:
-    judge = importlib.import_module(f"tests.parity.judges.{name}").judge
-    answer = judge(case)
-    if inspect.isawaitable(answer):
-        await answer
+async def _problem(
+    judge: Callable[[dict[str, Any]], Any], case: dict[str, Any]
+) -> BaseException | None:
+    """Judge a case and return what is wrong with it."""
+    try:
+        answer = judge(case)
+        if inspect.isawaitable(answer):
+            await answer
+    except (Exception, pytest.fail.Exception) as problem:  # noqa: BLE001  # each case's own
+        return problem
+    return None
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def waited_for(
-    request: pytest.FixtureRequest,
-) -> Mapping[str, BaseException | None]:
-    """Say what came of the selected cases that wait, by ID; they wait side by side."""
-    params: list[dict[str, Any]] = [
-        dict(item.callspec.params)
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and item.obj is test_parity
-    ]
-    waiting = [
-        parameter
-        for parameter in params
-        if parameter["case"] and _waits(parameter["case"])
-    ]
+async def _problems(
+    judge: Callable[[dict[str, Any]], Any], cases: Mapping[str, dict[str, Any]]
+) -> dict[str, BaseException]:
+    """Judge cases, those that wait side by side; return problems by ID."""
+    waiting = [id_ for id_, case in cases.items() if _waits(case)]
     # The longest first, so that they do not wait on alone at the end.
-    waiting.sort(key=lambda each: -each["case"]["out"]["elapsedMs"])
+    waiting.sort(key=lambda id_: -cases[id_]["out"]["elapsedMs"])
     free = asyncio.Semaphore(AT_A_TIME)
 
-    async def judged(name: str, case: dict[str, Any]) -> None:
+    async def judged(id_: str) -> BaseException | None:
         async with free:
-            await _judge(name, case)
+            return await _problem(judge, cases[id_])
 
-    found = await asyncio.gather(
-        *(judged(**each) for each in waiting), return_exceptions=True
-    )
-    return {
-        each["case"]["id"]: problem
-        for each, problem in zip(waiting, found, strict=True)
-    }
+    found = dict(zip(waiting, await asyncio.gather(*map(judged, waiting)), strict=True))
+    for id_ in cases.keys() - found.keys():
+        found[id_] = await _problem(judge, cases[id_])
+    return {id_: problem for id_ in cases if (problem := found[id_]) is not None}
 
 
-@pytest.mark.parametrize(("name", "case"), _cases())
-async def test_parity(
-    name: str,
-    case: dict[str, Any] | None,
-    waited_for: Mapping[str, BaseException | None],
-) -> None:
-    assert case is not None, f"no judge for {name}.jsonl in tests/parity/judges"
+@pytest.mark.parametrize("kind", _kinds())
+async def test_parity(kind: str, request: pytest.FixtureRequest) -> None:
+    assert (HERE / "judges" / f"{kind}.py").exists(), f"no judge for {kind}.jsonl"
+    judge = importlib.import_module(f"tests.parity.judges.{kind}").judge
+    cases = _cases(_kinds()[kind])
+    ids = chosen(cases, request.config)
 
-    if not _waits(case):
-        await _judge(name, case)
-    elif (problem := waited_for[case["id"]]) is not None:
-        raise problem
+    fail_with(await _problems(judge, {id_: cases[id_] for id_ in ids}))
