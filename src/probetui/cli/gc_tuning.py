@@ -27,11 +27,13 @@ def freeze() -> None:
     live for some seconds: the middle generation waits so long, so that they are found
     there. What is older would be found only with everything, and was 100 MB by then.
 
+    What became garbage until now, some thousand objects, stays: to look for it would
+    take as long as to draw the first screen.
+
     A process that has not disabled it is left as it is.
     """
     if gc.isenabled():
         return
-    gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, _MIDDLE, _ALL)
     gc.enable()

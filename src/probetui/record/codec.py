@@ -43,7 +43,6 @@ Record = dict[str, Any]
 
 _COMMON = frozenset(CommonFields.__struct_fields__)
 _KINDS = {kind: struct for struct, kind in ENTRY_KINDS.items()}
-_RECORDS = msgspec.json.Decoder(AnyRecord)
 _TYPES = frozenset(struct.__struct_config__.tag for struct in get_args(AnyRecord))
 _NO_RECORD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -183,7 +182,7 @@ def decode_line(line: bytes) -> AnyRecord | None:
     try:
         # Fields that are not known are skipped unread, whatever is in them.
         line.decode()
-        record: AnyRecord = _RECORDS.decode(line)
+        record = _records().decode(line)
     except UnicodeDecodeError as error:
         raise DamageError(f"it is not UTF-8 (byte {error.start + 1})") from None
     except _NO_RECORD as error:
@@ -213,6 +212,12 @@ class _HeadRecord(msgspec.Struct, frozen=True):
 
 
 _HEADS = msgspec.json.Decoder(_HeadRecord)
+
+
+@cache
+def _records() -> msgspec.json.Decoder[AnyRecord]:
+    """Return the decoder of lines; whoever only writes them waits for none."""
+    return msgspec.json.Decoder(AnyRecord)
 
 
 def _decode_slowly(line: bytes, why: Exception) -> AnyRecord | None:

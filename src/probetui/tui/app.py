@@ -165,6 +165,12 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         """Tell which keys work now; the others are neither shown nor listed."""
         return is_allowed(self, action, parameters)
 
+    def refresh_css(self, animate: bool = True) -> None:  # noqa: FBT001, FBT002  # the framework's
+        if self.screen_stack:
+            super().refresh_css(animate)
+        else:  # nothing is there to be styled anew, and all would be parsed twice
+            self.stylesheet.set_variables(self.get_css_variables())
+
     def get_css_variables(self) -> dict[str, str]:
         """Add colours for our roles to those of the theme."""
         theme = super().get_css_variables()

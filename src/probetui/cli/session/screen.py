@@ -57,8 +57,8 @@ class _App(app.ProbetuiApp):
     job_control: JobControl
 
     def on_ready(self) -> None:
-        """Start garbage collection, now that the first screen is drawn."""
-        gc_tuning.freeze()
+        """Start garbage collection once the first screen is drawn."""
+        self.call_after_refresh(gc_tuning.freeze)
         self.job_control.install()
 
     def _fatal_error(self) -> None:
