@@ -88,7 +88,7 @@ def test_acting_it_is_ended_and_waited_for(
 
     captured = capfd.readouterr()
     assert status == 0
-    assert f"this will be stopped: sleep ({process.pid})" in captured.err
+    assert f"probes may stop sleep ({process.pid})" in captured.err
     assert '"what":"stopping"' in captured.out
 
 

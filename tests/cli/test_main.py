@@ -114,6 +114,7 @@ def test_who_says_nothing_is_shown_the_demo_and_the_example(
     assert status == 2
     assert "probetui demo" in errors
     assert "probetui -f pod.yaml" in errors
+    assert max(map(len, errors.splitlines())) < 80, "a line is broken by a terminal"
 
 
 def test_nothing_is_written_unasked(

@@ -107,7 +107,7 @@ def test_a_person_is_asked_first_and_may_say_no(program: Program, path: str) -> 
             f"{PROGRAM} attach -f {path} --runtime process web={process.pid} --act"
             "; echo status $?"
         )
-        tty.wait_for("this will be stopped", "Continue? [y/N]")
+        tty.wait_for("Probes may stop", "Continue? [y/N]")
         is_covered = tty.is_covered
         tty.enter("n")
         tty.wait_for("nothing was changed", "status 0")

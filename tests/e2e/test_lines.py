@@ -163,7 +163,7 @@ def test_the_time_limit_ends_it_with_4(program: Program) -> None:
     done = program.run(*PROCESSES, "--timeout", "1s", stdin=pod())
 
     assert done.returncode == 4
-    assert "probetui: error: the time limit was reached" in done.stderr
+    assert "probetui: error: --timeout" in done.stderr
     assert program.left_behind() == []
 
 

@@ -105,7 +105,7 @@ async def test_the_time_limit_ends_the_session_with_4_and_names_the_condition() 
     with Follower(session, watch=watch, ends_with_pods=True) as follower:
         verdict = await follower.verdict(timedelta())
 
-    assert verdict == Verdict("timeout", 4, "the time limit was reached before ready")
+    assert verdict == Verdict("timeout", 4, "--timeout 0ms reached before ready")
 
 
 async def test_the_session_is_over_when_every_pod_has_ended() -> None:

@@ -129,7 +129,7 @@ async def test_a_tool_that_takes_it_has_copied_it(a_desktop: Path) -> None:
     copied = await copy("two\nlines", {"WAYLAND_DISPLAY": "w"}, None)
 
     assert copied.is_done
-    assert copied.words == "copied to the clipboard (wl-copy)"
+    assert copied.words == "Copied (wl-copy clipboard)."
     assert (a_desktop / "copied").read_text() == "two\nlines"  # a test
 
 

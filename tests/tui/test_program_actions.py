@@ -77,7 +77,7 @@ async def test_what_is_marked_is_copied_without_frames(clipboard: Path) -> None:
     async with app.run_test(size=SIZE) as pilot:
         app.screen.query_one(ContainerTable).text_select_all()
         await pilot.press("ctrl+c")
-        await until_told(app, pilot, "copied to the clipboard (wl-copy)")
+        await until_told(app, pilot, "Copied (wl-copy clipboard).")
 
         text = read(clipboard)
         assert re.search(r"demo/liveness +yes Running 41s", text)
@@ -137,7 +137,7 @@ async def test_a_menu_offers_what_there_is_to_copy(
         names = [each for each, _ in app.screen._pane._choices]
         index = next(i for i, each in enumerate(names) if name in each)
         await pilot.press(*["down"] * index, "enter")
-        await until_told(app, pilot, "copied to the clipboard")
+        await until_told(app, pilot, "Copied (")
 
     assert re.fullmatch(copied, read(clipboard))
 
@@ -150,7 +150,7 @@ async def test_a_number_chooses_a_line_of_the_menu(clipboard: Path) -> None:
         rows = [line for line in screen_text(app).splitlines() if " 1  name" in line]
         assert len(rows) == 1
         await pilot.press("1")
-        await until_told(app, pilot, "copied to the clipboard")
+        await until_told(app, pilot, "Copied (")
 
     assert read(clipboard) == "demo/liveness"
 

@@ -16,11 +16,11 @@ from probetui.errors import OutputError
 from probetui.safe_text import json_text, safe_line, safe_lines
 
 _SHORT_HELP = """\
-probetui runs pods without a cluster and shows their probes as the kubelet sees them.
+Run pods without a cluster and debug their probes as the kubelet runs them.
 
-  probetui demo              watch a liveness probe fail: no engine, no files needed
-  probetui -f pod.yaml       run the pods of a file on Docker
-  probetui --help            all commands
+  probetui demo           watch a liveness probe fail; needs no engine, no files
+  probetui -f pod.yaml    run the pods of a file on Docker
+  probetui --help         show all commands
 """
 _USAGE_STATUS = 2
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from probetui.drive.session import Session
+from probetui.durations import format_duration
 from probetui.errors import ProbetuiError
 from probetui.headless.condition import ConditionWatch
 from probetui.headless.verdict import (
@@ -102,17 +103,14 @@ class Follower:
 
     async def verdict(self, time_limit: timedelta | None = None) -> Verdict:
         """Wait until the session is over, and return why."""
-        seconds = None if time_limit is None else time_limit.total_seconds()
+        if time_limit is None:
+            return await asyncio.shield(self._verdict)
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(time_limit.total_seconds()):
                 return await asyncio.shield(self._verdict)
         except TimeoutError:
-            waited = f" before {self._watch.condition}" if self._watch else ""
-            self.end(
-                Verdict(
-                    "timeout", EXIT_TIME_LIMIT, f"the time limit was reached{waited}"
-                )
-            )
+            message = format_timeout(time_limit, self._watch)
+            self.end(Verdict("timeout", EXIT_TIME_LIMIT, message))
             return await self._verdict
 
     def drain(self) -> None:
@@ -159,3 +157,9 @@ class Follower:
             self.end(Verdict(PODS_ENDED, EXIT_NO, message))
         else:
             self.end(Verdict(PODS_ENDED, EXIT_OK))
+
+
+def format_timeout(limit: timedelta, watch: ConditionWatch | None) -> str:
+    """Return that a session has reached its limit: `--timeout 12s reached`."""
+    waited = f" before {watch.condition}" if watch else ""
+    return f"--timeout {format_duration(limit)} reached{waited}"

@@ -163,9 +163,8 @@ async def test_a_person_is_asked_before_anything_may_be_killed(
     (question,) = asked
     assert allowed is answer
     assert question == (
-        "If the probes require it, this will be stopped and started again: web (web1), "
-        "whatever becomes shop/db. You can also freeze it or cut it off the network "
-        "during the session. Continue?"
+        "Probes may stop and restart web (web1), any container that matches shop/db. "
+        "Keys can also freeze them or cut their network. Continue?"
     )
 
 
@@ -176,7 +175,7 @@ async def test_nobody_is_asked_where_there_is_no_screen(told: Told) -> None:
     assert await confirm_actions(runtime, acting, told.notes)
     assert told.lines[-1] == (
         NoteLevel.WARNING,
-        "--act: if the probes require it, this will be stopped: web (web1), db (db1)",
+        "--act: probes may stop web (web1), db (db1)",
     )
 
 

@@ -124,18 +124,17 @@ async def confirm_actions(
     names = ", ".join(
         _name(match.chosen)
         if match.chosen
-        else f"whatever becomes {match.target.label}"
+        else f"any container that matches {match.target.label}"
         for match in await attached.matches()
     )
-    verb = "stopped and started again" if attached.can_start else "stopped"
-    text = f"if the probes require it, this will be {verb}: {names}"
+    verb = "stop and restart" if attached.can_start else "stop"
+    text = f"probes may {verb} {names}"
     if not attachment.asks:
         notes.warning(f"--act: {text}")
         return True
     try:
         return confirm(
-            f"{text[0].upper()}{text[1:]}. You can also freeze it or cut it off the "
-            "network during the session. Continue?"
+            f"P{text[1:]}. Keys can also freeze them or cut their network. Continue?"
         )
     except click.Abort as error:
         raise KeyboardInterrupt from error

@@ -30,7 +30,7 @@ from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import Input, SetObjects, SetPods
 from probetui.engine.snapshot import PlaybackKind
-from probetui.headless.follow import Follower
+from probetui.headless.follow import Follower, format_timeout
 from probetui.headless.verdict import (
     EXIT_NO,
     EXIT_OK,
@@ -207,9 +207,8 @@ class _PlaybackRun:
         plan, options = self._plan, self._plan.options
         end = self._source.end
         has_more = end is None or self._source.now < end
-        if has_more and self._length is not None and self._length == options.timeout:
-            waited = f" before {plan.watch.condition}" if plan.watch else ""
-            message = f"the time limit was reached{waited}"
+        if has_more and options.timeout is not None and self._length == options.timeout:
+            message = format_timeout(options.timeout, plan.watch)
             follower.end(Verdict("timeout", EXIT_TIME_LIMIT, message))
         elif plan.watch is not None:
             message = f"the session ended before {plan.watch.condition}"

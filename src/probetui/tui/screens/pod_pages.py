@@ -129,7 +129,11 @@ class PodTextScreen(ReadingScreen):
 
     def show_content(self, view_model: ViewModel) -> None:
         pod = self._chosen.pod(view_model)
-        lines = self.lines(pod, view_model) if pod is not None else [line("no pod")]
+        lines = (
+            self.lines(pod, view_model)
+            if pod is not None
+            else [line("No pod selected. esc goes back.")]
+        )
         self._page.show(line(strong(self._title(view_model))), lines, view_model.view)
 
     def heading(self, view_model: ViewModel) -> Line:

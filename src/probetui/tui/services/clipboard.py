@@ -89,8 +89,8 @@ async def copy(
     """
     for command in tools(environment):
         if await _run(command, text):
-            where = "tmux" if command[0] == "tmux" else "the clipboard"
-            return CopyResult(f"copied to {where} ({command[0]})", is_done=True)
+            where = "buffer" if command[0] == "tmux" else "clipboard"
+            return CopyResult(f"Copied ({command[0]} {where}).", is_done=True)
     if write is None or environment.get("TERM", "") in {"", "dumb"}:
         return CopyResult("Not copied: no clipboard found.", is_refused=True)
     asking = request(text, environment)
