@@ -41,6 +41,18 @@ async def test_every_line_of_the_help_can_be_reached(opened_by: str) -> None:
     assert all(label.tooltip in everything for label in labels)
 
 
+async def test_a_letter_and_its_capital_are_explained_side_by_side() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(160, 60)) as pilot:
+        await pilot.press("question_mark")
+        await pilot.pause()
+        shown = screen_text(app)
+
+    assert "SMALL AND CAPITAL" in shown
+    assert "r R      restart / clear back-off" in shown
+    assert "o O      " in shown
+
+
 async def test_keys_are_found_by_what_they_do() -> None:
     _, lines = await after("question_mark", "slash", *"PAUSE.ALL")
 

@@ -423,6 +423,31 @@ class Driverless:
 
 
 @pytest.mark.parametrize(
+    ("container_id", "words"),
+    [
+        pytest.param(
+            "docker://0123456789abcdef", "shell in demo/app (0123456789ab)", id="docker"
+        ),
+        pytest.param("process://1", "a plain process without isolation", id="process"),
+    ],
+)
+async def test_a_shell_says_first_where_it_is_and_how_to_come_back(
+    container_id: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    terminal = tmp_path / "terminal"
+    terminal.touch()
+    monkeypatch.setattr(shell, "_TERMINAL", str(terminal))
+    app = cast("ProbetuiApp", Driverless())
+    notice = shell.shell_notice("demo/app", container_id)
+
+    assert await shell.open_shell(app, ("sh", "-c", "exit 0"), notice) == ""
+
+    text = terminal.read_text(encoding="utf-8")
+    assert words in text
+    assert "`exit` comes back to probetui" in text
+
+
+@pytest.mark.parametrize(
     ("code", "words"),
     [
         pytest.param(0, "", id="well"),

@@ -86,7 +86,7 @@ CONTROL_ACTIONS = (
     Action(
         "probe.trigger",
         "t",
-        "Probe now, out of schedule",
+        "Run the next tick of this probe now",
         _MAIN_AND_STEPS,
         typed="probe now",
         word="probe",
@@ -134,7 +134,7 @@ CONTROL_ACTIONS = (
     Action(
         "container.restart",
         "r",
-        "Kill it as the kubelet does",
+        "Kill the container as the kubelet does",
         _MAIN_AND_STEPS,
         build_command=lambda now, _words: RestartContainer(
             now.pod.pod.uid, now.container.container.name

@@ -168,7 +168,7 @@ EXPERIMENT_ACTIONS = (
     Action(
         "time.run-to-change",
         "S",
-        "Run until something changes, then pause",
+        "Run until a result or state changes",
         _HERE_AND_IN_STEPS,
         word="to change",
         build_command=lambda _now, _words: RunToChange(),
@@ -188,7 +188,7 @@ EXPERIMENT_ACTIONS = (
     Action(
         "probe.try",
         "T",
-        "Run it and show the result, count nothing",
+        "Run this probe once, count nothing",
         _HERE_AND_IN_STEPS,
         build_command=lambda now, _words: DryRunProbe(now.probe.key),
         on=Target.PROBE,
@@ -224,7 +224,7 @@ EXPERIMENT_ACTIONS = (
     Action(
         "probe.unmute",
         "m",
-        "Use results again",
+        "Use the results of the probe again",
         _HERE_AND_IN_STEPS,
         build_command=_unmute,
         on=Target.PROBE,

@@ -123,7 +123,14 @@ def _has_several_probes(now: ActionContext) -> bool:
 
 
 DISPLAY_ACTIONS = (
-    Action("look.open", "enter", "Open in full", _MAIN, "open", on=Target.PANE),
+    Action(
+        "look.open",
+        "enter",
+        "Open the selection in full",
+        _MAIN,
+        "open",
+        on=Target.PANE,
+    ),
     Action(
         "look.previous-probe",
         "left_square_bracket",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import ClassVar
 
@@ -105,6 +105,9 @@ class HelpPane(RowsPane):
             ]
             if lines:
                 blocks.append([line(Span(f" {heading}", Role.STRONG)), *lines])
+        pairs = [] if self.filter.is_active else list(_letter_pairs(self._labels))
+        if pairs:
+            blocks.append([line(Span(" SMALL AND CAPITAL", Role.STRONG)), *pairs])
         return blocks
 
     def _legend(self) -> StyledLine:
@@ -158,6 +161,15 @@ class HelpScreen(
         if event.key in self._keys and event.key not in self.active_bindings:
             event.stop()
             self.dismiss(event.key)
+
+
+def _letter_pairs(labels: Sequence[KeyLabel]) -> Iterator[Line]:
+    """Yield what a letter does, and what its capital does instead."""
+    names = {key: label.text for label in labels for key in label.keys}
+    for key in sorted(names):
+        capital = key.upper()
+        if len(key) == 1 and key.islower() and capital in names:
+            yield _key_line(f"{key} {capital}", f"{names[key]} / {names[capital]}")
 
 
 def _key_line(keys: str, words: str) -> Line:

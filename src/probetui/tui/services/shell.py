@@ -11,6 +11,8 @@ from pathlib import Path
 from textual.app import App, SuspendNotSupported
 
 from probetui.descriptor_limit import original_descriptor_limit
+from probetui.kubelet.prober.gates import short_id
+from probetui.safe_text import safe_line
 from probetui.tui.actions.control import shell_command
 from probetui.tui.state import StatefulApp
 
@@ -21,19 +23,36 @@ _NOT_STARTED = frozenset({125, 126, 127})
 
 async def open_container_shell(app: StatefulApp) -> None:
     """Open a shell in the selected container; the screen is back when it ends."""
-    if not (command := shell_command(app.ui_state.context)):
+    now = app.ui_state.context
+    if not (command := shell_command(now)):
         return
-    problem = await open_shell(app, command)
+    name = f"{now.pod.pod.name}/{now.container.container.name}"
+    status = now.container.status
+    notice = shell_notice(name, "" if status is None else status.container_id)
+    problem = await open_shell(app, command, notice)
     # What was typed before the shell had the terminal was meant for the shell.
     app.drop_keys()
     if problem:
         app.notify(problem, severity="error")
 
 
-async def open_shell(app: App[None], command: Sequence[str]) -> str:
+def shell_notice(name: str, container_id: str) -> str:
+    """Return where a shell is, and how to come back from it."""
+    back = "`exit` comes back to probetui, which keeps running"
+    if not container_id.startswith("process://"):
+        return f"probetui: shell in {name} ({short_id(container_id)}); {back}"
+    user = "root" if os.geteuid() == 0 else "your user"
+    return (
+        f"probetui: shell beside {name}, a plain process without isolation: commands "
+        f"run on this machine as {user}; {back}"
+    )
+
+
+async def open_shell(app: App[None], command: Sequence[str], notice: str = "") -> str:
     """Run a command on the terminal until it ends; return what went wrong, if anything.
 
-    Events and probes go on meanwhile, but nothing is painted.
+    The notice is printed first. Events and probes go on meanwhile, but nothing is
+    painted.
     """
     program = command[0]
     if shutil.which(program) is None:
@@ -41,7 +60,7 @@ async def open_shell(app: App[None], command: Sequence[str]) -> str:
     try:
         # The end of the batch paints, so it has to come after the screen is back.
         with app.batch_update(), app.suspend():
-            code = await _in_front(command)
+            code = await _in_front(command, notice)
     except SuspendNotSupported:
         return "no shell: this terminal cannot be suspended"
     except OSError as error:
@@ -52,10 +71,12 @@ async def open_shell(app: App[None], command: Sequence[str]) -> str:
     return ""
 
 
-async def _in_front(command: Sequence[str]) -> int:
+async def _in_front(command: Sequence[str], notice: str) -> int:
     """Run a command on the terminal, wherever our own output goes."""
     terminal = os.open(_TERMINAL, os.O_RDWR)
     try:
+        if notice:
+            os.write(terminal, f"{safe_line(notice)}\r\n".encode())
         with original_descriptor_limit():
             process = await asyncio.create_subprocess_exec(
                 *command, stdin=terminal, stdout=terminal, stderr=terminal
