@@ -67,7 +67,7 @@ def agree(tty: OnTerminal) -> None:
 def pick(tty: OnTerminal, number: bytes) -> None:
     """Choose from the menu for breaking."""
     tty.tell(b"x")
-    wait_until(lambda: tty.shows(b"pause automatically at"), "the menu")
+    wait_until(lambda: tty.shows(b"Pause automatically"), "the menu")
     tty.tell(number)
 
 

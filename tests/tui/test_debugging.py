@@ -179,7 +179,7 @@ class TestBreaking:
         )
 
         assert session.sent == []
-        assert "not now: demo has no cable" in screen
+        assert "Not now: demo has no cable" in screen
 
     async def test_what_is_only_watched_is_left_alone(self) -> None:
         watched = replace(failing(), acts=False)

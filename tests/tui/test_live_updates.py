@@ -241,7 +241,7 @@ async def test_every_screen_says_where_there_is_too_little_room(key: str) -> Non
     ("key", "name"),
     [
         pytest.param("i", "Inject results", id="inject"),
-        pytest.param("x", "Break", id="break"),
+        pytest.param("x", "Faults and break-points", id="break"),
         pytest.param("e", "Edit timing", id="timing"),
         pytest.param("C", "Copy", id="copy"),
         pytest.param("ctrl+d", "Confirm", id="question"),

@@ -27,7 +27,7 @@ _FIELDS = {
 }
 _MOST_DIGITS = 9
 _APPLY = MenuRow("apply", "apply", "from the next tick; no restart")
-_RESET = MenuRow("reset", "as in the manifest")
+_RESET = MenuRow("reset", "reset", "to the manifest")
 
 
 class EditScreen(MenuScreen):
@@ -127,7 +127,7 @@ def _diff(was: int, now: int) -> str:
 def _diff_lines(manifest: Timing, timing: Timing) -> list[Line]:
     changes = manifest.changes(timing)
     if not changes:
-        return [line(muted("as in the manifest"))]
+        return [line(muted("No field differs from the manifest."))]
     lines = []
     for name, before, after in changes:
         lines += [

@@ -27,11 +27,11 @@ _STOP = MenuRow(Fault.STOP, "stop main process", "SIGTERM, as if it exited on it
 _KILL = MenuRow(Fault.KILL, "kill main process", "SIGKILL: exit 137, no grace")
 _CUT = MenuRow(Fault.CUT_NETWORK, "cut network", "of the whole pod")
 _RESTORE = MenuRow(Fault.RESTORE_NETWORK, "restore network", "reconnect the pod")
-_NOT_NOW = "not now, see below"
+_NOT_NOW = "not possible, see below"
 _DOES_NOT_RUN = "the container is not running"
 _ONLY_WATCHED = "attach only watches; start with --act"
 _POINTS = {
-    BreakpointKind.BEFORE_KILL: "pause before the kill",
+    BreakpointKind.BEFORE_KILL: "the failure that would kill is held back",
     BreakpointKind.FIRST_FAILURE: "after a success, or the first run",
     BreakpointKind.READINESS: "becomes ready, or not ready",
 }
@@ -63,7 +63,7 @@ _DELAYS = tuple(
 class FaultInjectionScreen(MenuScreen):
     """What the runtime can do to a container, late answers, and its break-points."""
 
-    HEADING = "Break"
+    HEADING = "Faults and break-points"
 
     def __init__(self, ui_state: UiState) -> None:
         super().__init__(ui_state)
@@ -155,7 +155,7 @@ def _first_delay(probe: ProbeSnapshot) -> timedelta:
 
 def _point_rows(container: ContainerSnapshot) -> Iterator[MenuRow]:
     yield MenuRow("", "")
-    yield MenuRow("", "pause automatically at")
+    yield MenuRow("", "Pause automatically")
     for point, note in _POINTS.items():
         mark = "[x]" if point in container.break_points else "[ ]"
         yield MenuRow(point, f"{mark} {_WORDS[point]}", note)
@@ -164,6 +164,6 @@ def _point_rows(container: ContainerSnapshot) -> Iterator[MenuRow]:
 def _last_words(reasons: Iterable[str]) -> Iterator[Line]:
     """Yield why some of it cannot be done, and what else there is to know."""
     for reason in dict.fromkeys(reason for reason in reasons if reason):
-        yield line(Span("not now: ", Role.WARNING), reason)
+        yield line(Span("Not now: ", Role.WARNING), reason)
     yield line(muted("left and right change the delay"))
     yield line(muted("Only the probes will notice."))

@@ -37,15 +37,14 @@ async def open_container_shell(app: StatefulApp) -> None:
 
 
 def shell_notice(name: str, container_id: str) -> str:
-    """Return where a shell is, and how to come back from it."""
-    back = "`exit` comes back to probetui, which keeps running"
-    if not container_id.startswith("process://"):
-        return f"probetui: shell in {name} ({short_id(container_id)}); {back}"
+    """Return where a shell is, and how to come back from it: two lines."""
     user = "root" if os.geteuid() == 0 else "your user"
-    return (
-        f"probetui: shell beside {name}, a plain process without isolation: commands "
-        f"run on this machine as {user}; {back}"
+    where = (
+        f"beside {name}: no container, this is your machine, as {user}"
+        if container_id.startswith("process://")
+        else f"in {name} ({short_id(container_id)})"
     )
+    return f"probetui: shell {where}\nprobetui: exit comes back; probes keep running"
 
 
 async def open_shell(app: App[None], command: Sequence[str], notice: str = "") -> str:
@@ -76,7 +75,8 @@ async def _in_front(command: Sequence[str], notice: str) -> int:
     terminal = os.open(_TERMINAL, os.O_RDWR)
     try:
         if notice:
-            os.write(terminal, f"{safe_line(notice)}\r\n".encode())
+            lines = map(safe_line, notice.splitlines())
+            os.write(terminal, "".join(f"{line}\r\n" for line in lines).encode())
         with original_descriptor_limit():
             process = await asyncio.create_subprocess_exec(
                 *command, stdin=terminal, stdout=terminal, stderr=terminal
