@@ -86,6 +86,21 @@ def format_age(length: timedelta) -> str:
     return f"{seconds // _DAY}d{seconds % _DAY // _HOUR:02}h"
 
 
+def format_brief_age(length: timedelta) -> str:
+    """Return how long something has lasted in at most three cells: `97s`, `4m`, `3d`.
+
+    From a thousand days on it takes more.
+    """
+    seconds = max(length // _SECOND, 0)
+    if seconds <= _LAST_COUNTED_IN_SECONDS:
+        return f"{seconds}s"
+    if seconds // _MINUTE <= _LAST_COUNTED_IN_SECONDS:
+        return f"{seconds // _MINUTE}m"
+    if seconds // _HOUR <= _LAST_COUNTED_IN_SECONDS:
+        return f"{seconds // _HOUR}h"
+    return f"{seconds // _DAY}d"
+
+
 def format_countdown(length: timedelta) -> str:
     """Return how long something will last: `3.1s`, `71s`, `4m02s`; never below zero."""
     length = max(length, timedelta())

@@ -12,7 +12,7 @@ from probetui.debugger.commands import Injected
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.kubelet.journal import TickAction
 from probetui.presentation.container.detail import Subject, subject_badges
-from probetui.presentation.probe.state import probe_cell
+from probetui.presentation.probe.cell import probe_cell
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.tick.report import report_tick
 from probetui.presentation.tick.trace import build_trace
@@ -35,24 +35,24 @@ def chosen(**fields: Any) -> tuple[Subject, ProbeSnapshot]:
 @pytest.mark.parametrize(
     ("fields", "badges", "in_the_table"),
     [
-        pytest.param({}, "NEXT 3.1s", "✗✗· 2/3", id="nothing"),
-        pytest.param({"muted": True}, "NEXT 3.1s  MUTED", "✗✗· 2/3M", id="muted"),
+        pytest.param({}, "NEXT 3.1s", "██░ 2/3", id="nothing"),
+        pytest.param({"muted": True}, "NEXT 3.1s  MUTED", "✗ 2/3 M", id="muted"),
         pytest.param(
-            {"injections": TWO}, "NEXT 3.1s  INJECTED 2", "✗✗· 2/3*", id="injected"
+            {"injections": TWO}, "NEXT 3.1s  INJECTED 2", "✗ 2/3 *", id="injected"
         ),
         pytest.param(
             {"delay": timedelta(seconds=2)},
             "NEXT 3.1s  DELAYED 2.0s",
-            "✗✗· 2/3D",
+            "✗ 2/3 D",
             id="delayed",
         ),
         pytest.param(
-            {"manifest_probe": LIVENESS}, "NEXT 3.1s  EDITED", "✗✗· 2/3E", id="edited"
+            {"manifest_probe": LIVENESS}, "NEXT 3.1s  EDITED", "✗ 2/3 E", id="edited"
         ),
         pytest.param(
             {"muted": True, "injections": TWO},
             "NEXT 3.1s  MUTED  INJECTED 2",
-            "✗ 2/3M*",
+            "✗ 2/3 M*",
             id="both",
         ),
     ],

@@ -56,35 +56,41 @@ def shown(
             0,
             " probetui  docker 27.3 (default)  kubelet v1.32 rules  shop.yaml  "
             "demo.yaml  2 pods  5 containers   [LIVE 1x]",
-            " ready 2/5  restarts 8  faults 0   rec session.jsonl  08:21:07 ",
+            "  ready 2/5  restarts 8  warnings 0   rec session.jsonl  08:21:07 ",
             id="everything",
         ),
         pytest.param(
             2,
             " probetui  docker 27.3 (default)  2 pods  5 containers   [LIVE 1x]",
-            " ready 2/5  restarts 8  faults 0  08:21:07 ",
+            "  ready 2/5  restarts 8  warnings 0  08:21:07 ",
             id="less",
         ),
         pytest.param(
             4,
             " probetui  docker  2 pods 5 ctrs   [LIVE 1x]",
-            " restarts 8  faults 0  08:21:07 ",
+            "  restarts 8  warnings 0  08:21:07 ",
             id="short",
         ),
         pytest.param(
             5,
-            " probetui  docker  2 pods 5 ctrs   [LIVE 1x]",
-            " restarts 8  faults 0 ",
-            id="without the clock",
+            " probetui  docker   [LIVE 1x]",
+            "  restarts 8  warnings 0  08:21:07 ",
+            id="without pods",
         ),
         pytest.param(
             6,
-            " probetui  docker  2 pods 5 ctrs   [LIVE 1x]",
-            " faults 0 ",
+            " probetui  docker   [LIVE 1x]",
+            "  restarts 8  warnings 0 ",
+            id="without the clock",
+        ),
+        pytest.param(
+            7,
+            " probetui  docker   [LIVE 1x]",
+            "  warnings 0 ",
             id="without restarts",
         ),
-        pytest.param(7, " probetui  5 ctrs   [LIVE 1x]", " faults 0 ", id="tiny"),
-        pytest.param(8, " [LIVE 1x]", " faults 0 ", id="least"),
+        pytest.param(8, " probetui   [LIVE 1x]", "  warnings 0 ", id="tiny"),
+        pytest.param(9, " [LIVE 1x]", "  warnings 0 ", id="least"),
     ],
 )
 def test_the_header_has_versions(level: int, left: str, right: str) -> None:
@@ -95,6 +101,18 @@ def test_each_version_is_shorter_than_the_one_before() -> None:
     lengths = [len("".join(shown(level))) for level in range(LEVELS)]
 
     assert lengths == sorted(set(lengths), reverse=True)
+
+
+def test_restarts_and_the_clock_stay_at_80_columns_while_ticks_are_late() -> None:
+    busy = replace(a_snapshot(demo(), shop()), lateness=timedelta(milliseconds=200))
+
+    first = next(
+        words
+        for level in range(LEVELS)
+        if len(words := "".join(shown(level, busy))) <= 80
+    )
+
+    assert all(word in first for word in ("late 0.2s", "restarts 8", "08:21:07"))
 
 
 def test_many_manifests_are_counted() -> None:
@@ -175,7 +193,7 @@ def test_ticks_that_come_late_are_said(milliseconds: int, is_said: bool) -> None
 
     _, right = shown(3, replace(a_snapshot(demo()), lateness=late))
 
-    assert right.startswith("late 0.3s") is is_said
+    assert right.startswith("  late 0.3s  ") is is_said
 
 
 def test_a_runtime_that_does_not_answer_is_said_with_its_words() -> None:
@@ -246,15 +264,15 @@ def test_timeouts_of_long_ago_are_no_overload() -> None:
 @pytest.mark.parametrize(
     ("probe", "count"),
     [
-        pytest.param("eee", "erroring 1  ", id="errors only"),
-        pytest.param("sse", "erroring 1  ", id="errors by now"),
+        pytest.param("eee", "  erroring 1  ", id="errors only"),
+        pytest.param("sse", "  erroring 1  ", id="errors by now"),
         pytest.param("ses", "", id="counts again"),
     ],
 )
 def test_probes_that_only_error_are_counted(probe: str, count: str) -> None:
     right = shown(0, a_snapshot(demo(probe)))[1]
 
-    assert right.startswith(count or " ready")
+    assert right.startswith(count or "  ready")
 
 
 @pytest.mark.parametrize(

@@ -275,7 +275,7 @@ async def test_a_key_may_open_the_line_with_its_beginning() -> None:
 async def test_one_goes_to_a_container_by_its_name() -> None:
     _, lines = await type_line(*"go", "space", *"to", "space", *"shop/cache", "enter")
 
-    assert any(line[1:2] == ">" and "shop/cache" in line for line in lines)
+    assert any(line[2:3] == "▌" and "shop/cache" in line for line in lines)
 
 
 async def test_the_line_closes_when_it_is_left() -> None:

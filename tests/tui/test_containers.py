@@ -51,11 +51,11 @@ def many(numbers: Iterable[int] = range(50)) -> Snapshot:
 
 
 def chosen(lines: list[str]) -> str:
-    return next(line for line in lines if line[1:2] == ">")[3:20].strip()
+    return next(line for line in lines if line[2:3] == "▌")[4:24].strip()
 
 
 def place_of_choice(lines: list[str]) -> int:
-    return next(index for index, line in enumerate(lines) if line[1:2] == ">")
+    return next(index for index, line in enumerate(lines) if line[2:3] == "▌")
 
 
 async def test_choice_and_place_stay_when_everything_is_published_again() -> None:
@@ -216,7 +216,7 @@ async def test_escape_clears_the_filter_and_brings_the_choice_back() -> None:
 
         assert while_filtered == "shop/cache"
         assert chosen(screen_lines(app)) == "demo/liveness"
-        assert "filter: none" in screen_text(app)
+        assert "5, worst first" in screen_text(app)
         assert isinstance(app.focused, ContainerTable)
 
 
@@ -234,9 +234,9 @@ async def test_a_filter_that_is_kept_survives_publications_and_goes_with_escape(
         await pilot.pause()
 
         assert "filter: shop (4 of 5)" in kept
-        assert "> demo" not in kept
-        assert chosen(screen_lines(app)) == "shop/web"
-        assert "filter: none" in screen_text(app)
+        assert "▌ demo" not in kept
+        assert chosen(screen_lines(app)) == "shop/proxy sidecar"
+        assert "5, worst first" in screen_text(app)
 
 
 async def test_a_container_that_begins_to_match_comes_into_sight() -> None:
@@ -258,30 +258,76 @@ async def test_a_container_that_begins_to_match_comes_into_sight() -> None:
 
 async def test_with_room_there_is_how_the_instance_before_ended() -> None:
     app = an_app(failing())
-    async with app.run_test(size=(200, 50)) as pilot:
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("z")
         await pilot.pause()
 
-        assert "RST LAST EXIT NEXT" in screen_text(app)
-        assert "2 137 probe 3.1s" in line_with(app, "> ")
-        assert "6 1 itself  71s" in line_with(app, "worker  ")
+        assert "RST  LAST EXIT LIVE     READY    START     NEXT" in screen_text(app)
+        assert "2  137 probe ██░ 2/3" in line_with(app, "▌ ")
+        assert "6  1 itself  -" in line_with(app, "shop/worker ")
 
 
-async def test_the_window_that_a_container_waits_in_stands_below_it() -> None:
+HEADS = ("NAME", "STATE", "RST", "LIVE", "READY", "START", "NEXT")
+
+
+@pytest.mark.parametrize(
+    "size", [(80, 24), (100, 30), (120, 40), (160, 45), (200, 60)], ids=str
+)
+async def test_every_container_has_one_row_below_heads_at_every_width(
+    size: tuple[int, int],
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        lines = screen_lines(app)
+
+    width = 66 if size[0] >= 100 else 80
+    assert tuple(lines[2][1 : width - 1].split()) == HEADS
+    rows = [line[1 : width - 1] for line in lines[3:8]]
+    assert [row[3:].split()[0] for row in rows] == [
+        "shop/worker",
+        "demo/liveness",
+        "shop/proxy",
+        "shop/web",
+        "shop/cache",
+    ]
+    starts = [lines[2][1:].index(head) for head in HEADS if head not in {"RST", "NEXT"}]
+    assert all(row[start - 1] == " " != row[start] for row in rows for start in starts)
+
+
+@pytest.mark.parametrize(
+    ("state", "at_80", "at_120"),
+    [
+        pytest.param("ContainerCreating", "ContainerCreating ", "creating ", id="new"),
+        pytest.param("CrashLoopBackOff", "CrashLoopBackOff ", "back-off ", id="crash"),
+        pytest.param(
+            "CreateContainerConfigError", "config error ", "config error ", id="config"
+        ),
+    ],
+)
+async def test_a_state_is_in_full_or_a_short_word_and_never_cut(
+    state: str, at_80: str, at_120: str
+) -> None:
+    pod = a_pod_snapshot(
+        DEMO, a_container_snapshot(DEMO.containers[0], state=Waiting(state))
+    )
+    for width, words in ((80, at_80), (120, at_120)):
+        app = an_app(a_snapshot(pod))
+        async with app.run_test(size=(width, 40)) as pilot:
+            await pilot.pause()
+
+            assert f" {words}" in line_with(app, "▌ demo/liveness")
+
+
+async def test_conditions_that_are_not_true_stand_below_a_list_that_leaves_room() -> (
+    None
+):
     app = an_app(failing())
     async with app.run_test(size=(200, 50)) as pilot:
         await pilot.pause()
 
-        assert "S -         back-off 1m20s" in line_with(app, "back-off 1m20s")
-
-
-async def test_conditions_of_pods_stand_below_a_list_that_leaves_room() -> None:
-    app = an_app(failing())
-    async with app.run_test(size=(200, 50)) as pilot:
-        await pilot.pause()
-
-        line = line_with(app, "Initialized")
-        assert "conditions of demo" in screen_text(app)
-        assert line.count("Initialized     True") == 2
+        assert "Ready            False" in line_with(app, "Ready   ")
+        assert "conditions of demo" not in screen_text(app)
 
 
 async def test_conditions_of_pods_that_a_filter_hides_are_hidden_too() -> None:
@@ -313,16 +359,16 @@ async def test_names_and_lengths_of_delays_are_whole_at_80_columns() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
 
-        assert "shop/proxy sidecar no" in screen_text(app)
-        assert "delay 3s" in line_with(app, "shop/proxy")
+        assert "shop/proxy sidecar " in screen_text(app)
+        assert " delay 3s " in line_with(app, "shop/proxy")
 
 
 @pytest.mark.parametrize(
     ("width", "words"),
     [
-        pytest.param(80, "> shop/proxy sidecar no  Running 9s", id="one line"),
-        pytest.param(120, ">   proxy sidecar     no  Running 9s", id="two lines"),
-        pytest.param(50, "> shop/proxy ", id="tiny"),
+        pytest.param(80, " ▌ shop/proxy sidecar     Running 9s ", id="narrow"),
+        pytest.param(120, " ▌ shop/proxy     Running 9s ", id="beside the card"),
+        pytest.param(50, "▌ shop/proxy ", id="tiny"),
     ],
 )
 async def test_a_choice_is_marked_with_a_sign_at_every_width(
@@ -334,6 +380,27 @@ async def test_a_choice_is_marked_with_a_sign_at_every_width(
         await pilot.pause()
 
         assert words in screen_text(app)
+
+
+@pytest.mark.parametrize(
+    ("presses", "tint"),
+    [
+        pytest.param(["g"], "cursor-error", id="back-off"),
+        pytest.param([], "cursor-warning", id="counts up"),
+        pytest.param(["G"], "cursor", id="calm"),
+    ],
+)
+async def test_the_chosen_row_has_the_tint_of_its_state(
+    presses: list[str], tint: str
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press(*presses)
+        await pilot.pause()
+        table = app.screen.query_one(ContainerTable)
+        looks = {look.split()[-1] for _, look in table.row(table.cursor)}
+
+    assert looks == {tint}
 
 
 async def test_n_goes_to_the_next_hit_when_nothing_is_filtered_any_more() -> None:
@@ -423,17 +490,18 @@ async def test_a_long_name_leaves_room_for_the_kinds_of_probes() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
 
-        title = line_with(app, "─ 2 ")
+        title = next(line for line in screen_lines(app) if line.startswith("  2 "))
         assert "…" in title
         assert "-server  [L] " in title
 
 
 async def test_what_was_printed_goes_on_below_its_beginning() -> None:
     app = an_app(with_long_names())
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(80, 50)) as pilot:
+        await pilot.press("enter")
         await pilot.pause()
 
         lines = screen_lines(app)
         first = next(i for i, line in enumerate(lines) if "  what it says" in line)
         start = lines[first].index("what it says")
-        assert lines[first + 1][start:].startswith("the pane ")
+        assert lines[first + 1][start:].lstrip().startswith("the pane ")

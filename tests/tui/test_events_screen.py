@@ -357,7 +357,7 @@ async def test_enter_goes_to_the_container_and_probe_of_the_tick() -> None:
         await pilot.press("j", "j", "j", "v", "k", "k", "enter")
         await pilot.pause()
 
-        assert "> demo/liveness" in screen_text(app)
+        assert "▌ demo/liveness" in screen_text(app)
         assert "2 demo/liveness  [liveness]" in screen_text(app)
 
 

@@ -61,7 +61,7 @@ class Person:
         """What the list says of the chosen container."""
         lines = screen_lines(self._pilot.app)
         at = next(line for line in lines if "POD/CONTAINER" in line).index("RST")
-        chosen = next(line for line in lines if line[1:2] == ">")
+        chosen = next(line for line in lines if line[2:3] == "▌")
         return int(chosen[at : at + 3])
 
     @property
@@ -266,6 +266,6 @@ async def test_somebody_finds_a_container_among_many_that_are_probed_all_the_tim
         await person.see("SIM 1x", "50 pods")
 
         await person.press("G")
-        await person.see("> pod-49/app")
+        await person.see("▌ pod-49/app")
         await person.press("g", "j")
-        await person.see("> pod-01/app")
+        await person.see("▌ pod-01/app")

@@ -51,7 +51,7 @@ async def press_on(
 
 
 def chosen_line(lines: list[str]) -> str:
-    return next(line for line in lines if line[1:2] == ">")
+    return next(line for line in lines if line[2:3] == "▌")
 
 
 def focused(lines: list[str]) -> str:

@@ -218,7 +218,7 @@ async def test_the_size_can_change_while_it_runs(
 
         assert {len(line) for line in lines} == {size[0]}
         await pilot.resize_terminal(80, 24)
-        await until_shown(app, pilot, "> demo/liveness")
+        await until_shown(app, pilot, "▌ demo/liveness")
 
 
 @pytest.mark.parametrize("key", ["enter", "w", "v", "d", "y", "l", "Q"])
@@ -271,7 +271,7 @@ async def test_the_choice_is_in_sight_in_every_size() -> None:
             await pilot.resize_terminal(*size)
             await pilot.pause()
 
-            chosen = [line for line in screen_lines(app) if ">" in line[:2]]
+            chosen = [line for line in screen_lines(app) if "▌" in line[:3]]
             assert len(chosen) == 1
             assert "worker" in chosen[0]
 
@@ -429,11 +429,11 @@ async def test_a_thousand_containers_scroll_from_end_to_end() -> None:
     app = an_app(a_snapshot(*pods))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("G")
-        last = line_with(app, ">")
+        last = line_with(app, "▌")
         await pilot.press("pageup", "pageup")
-        higher = line_with(app, ">")
+        higher = line_with(app, "▌")
         await pilot.press("g")
-        first = line_with(app, ">")
+        first = line_with(app, "▌")
 
     assert [each.split()[1] for each in (last, higher, first)] == [
         "pod-999/c",

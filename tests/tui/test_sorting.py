@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from probetui.engine.snapshot import Snapshot
 from tests.tui.app_harness import an_app, screen_lines
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
@@ -20,30 +21,28 @@ NAMES = {
 
 def listed(lines: list[str]) -> list[str]:
     """Return the short names of containers, from the top."""
-    rows = [each.split()[0] for line in lines[3:9] if (each := line[3:24].strip())]
+    rows = [each.split()[0] for line in lines[3:9] if (each := line[4:24].strip())]
     return [NAMES[row] for row in rows if row in NAMES]
+
+
+def chosen(lines: list[str]) -> str:
+    return next(line for line in lines if line[2:3] == "▌").split()[2]
 
 
 @pytest.mark.parametrize(
     ("keys", "names"),
     [
-        pytest.param((), "liveness proxy web cache worker", id="manifest order"),
-        pytest.param(("o",), "worker liveness web proxy cache", id="worst first"),
-        pytest.param(("o", "o"), "liveness cache proxy web worker", id="name"),
+        pytest.param((), "worker liveness proxy web cache", id="worst first"),
+        pytest.param(("o",), "liveness cache proxy web worker", id="name"),
+        pytest.param(("o", "o"), "worker liveness proxy web cache", id="restarts"),
+        pytest.param(("o",) * 3, "cache proxy web liveness worker", id="next tick"),
+        pytest.param(("o",) * 4, "liveness proxy web cache worker", id="manifests"),
+        pytest.param(("o",) * 5, "worker liveness proxy web cache", id="around"),
+        pytest.param(("o", "O"), "worker web proxy cache liveness", id="reversed"),
         pytest.param(
-            ("o", "o", "o"), "worker liveness proxy web cache", id="most restarts"
-        ),
-        pytest.param(
-            ("o",) * 4, "cache proxy web liveness worker", id="next tick first"
-        ),
-        pytest.param(("o",) * 5, "liveness proxy web cache worker", id="around"),
-        pytest.param(
-            ("o", "o", "O"), "worker web proxy cache liveness", id="name, reversed"
-        ),
-        pytest.param(
-            ("colon", *"sort", "space", *"restarts", "enter"),
-            "worker liveness proxy web cache",
-            id="by name",
+            ("colon", *"sort", "space", *"manifest", "enter"),
+            "liveness proxy web cache worker",
+            id="typed",
         ),
     ],
 )
@@ -57,50 +56,91 @@ async def test_the_list_is_sorted(keys: tuple[str, ...], names: str) -> None:
         assert " ".join(listed(screen_lines(app))) == names
 
 
-async def test_containers_stay_under_their_pod_where_pods_have_lines() -> None:
+@pytest.mark.parametrize(
+    ("heads", "names", "title"),
+    [
+        pytest.param(["NAME"], "liveness cache proxy web worker", "name", id="name"),
+        pytest.param(
+            ["RST"], "worker liveness proxy web cache", "most restarts", id="restarts"
+        ),
+        pytest.param(
+            ["NEXT", "NEXT"],
+            "worker liveness web proxy cache",
+            "next tick, reversed",
+            id="twice",
+        ),
+        pytest.param(
+            ["NAME", "LIVE"],
+            "worker liveness proxy web cache",
+            "worst first",
+            id="live",
+        ),
+    ],
+)
+async def test_a_click_on_a_head_sorts_by_it_and_another_one_reverses(
+    heads: list[str], names: str, title: str
+) -> None:
     app = an_app(failing())
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("o")
-        await pilot.pause()
-        left = [screen_line[:40] for screen_line in screen_lines(app)]
+        for head in heads:
+            x = screen_lines(app)[2].index(head) + 1
+            await pilot.click("#containers", offset=(x, 1))
+            await pilot.pause()
+        lines = screen_lines(app)
 
-    order = [
-        name
-        for line in left
-        for name in ("demo ", "shop ", "worker", "web", "cache")
-        if f" {name}" in line[:22]
-    ]
-    assert order[:3] == ["shop ", "worker", "web"]
-    assert order[-1] == "demo "
+    assert " ".join(listed(lines)) == names
+    assert f" 5, {title} " in lines[1]
+    assert chosen(lines) == "demo/liveness"
 
 
 async def test_the_choice_stays_on_its_container_and_the_title_says_the_order() -> None:
     app = an_app(failing())
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("j", "j", "o", "O")
+        await pilot.press("j", "j", "O")
         await pilot.pause()
         lines = screen_lines(app)
 
-    assert next(line for line in lines if line[1:2] == ">").split()[1] == "shop/web"
-    assert "sort: worst first, reversed" in lines[1]
+    assert chosen(lines) == "shop/web"
+    assert "5, worst first, reversed" in lines[1]
+
+
+def with_restarts(count: int) -> Snapshot:
+    """Return the snapshot in which the demo's container was restarted so often."""
+    snapshot = failing()
+    demo, shop = snapshot.pods
+    status = demo.containers[0].status
+    assert status is not None
+    status = replace(status, restart_count=count)
+    changed = replace(demo.containers[0], status=status)
+    return replace(snapshot, pods=(replace(demo, containers=(changed,)), shop))
 
 
 async def test_what_gets_worse_comes_to_the_top_and_the_choice_goes_with_it() -> None:
-    snapshot = failing()
-    session = FakeSession(snapshot)
+    session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("o", "o", "o")
-        demo, shop = snapshot.pods
-        worse = demo.containers[0]
-        assert worse.status is not None
-        status = replace(worse.status, restart_count=99)
-        changed = replace(demo, containers=(replace(worse, status=status),))
-        session.publish(replace(snapshot, pods=(changed, shop)))
+        await pilot.press("o", "o")
+        session.publish(with_restarts(99))
         await pilot.pause()
         lines = screen_lines(app)
 
     assert listed(lines)[0] == "liveness"
-    assert (
-        next(line for line in lines if line[1:2] == ">").split()[1] == "demo/liveness"
-    )
+    assert chosen(lines) == "demo/liveness"
+
+
+async def test_the_order_stays_while_a_person_moves_and_until_it_is_asked_for() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("o", "o", "j")
+        before = listed(screen_lines(app))
+        session.publish(with_restarts(99))
+        await pilot.pause()
+        meanwhile = listed(screen_lines(app))
+        await pilot.press("O", "O")
+        await pilot.pause()
+        lines = screen_lines(app)
+
+    assert meanwhile == before
+    assert listed(lines)[0] == "liveness"
+    assert chosen(lines) == "shop/proxy"

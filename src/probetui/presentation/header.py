@@ -32,7 +32,8 @@ _LATE = timedelta(milliseconds=100)
 _SEVERAL = 3
 """Containers that time out at once, from where on the machine is to blame."""
 
-_READY, _SHORT, _WITHOUT_CLOCK, _WITHOUT_RESTARTS, _TINY, _LEAST = 2, 4, 5, 6, 7, 8
+_READY, _SHORT, _WITHOUT_PODS, _WITHOUT_CLOCK, _WITHOUT_RESTARTS = 2, 4, 5, 6, 7
+_TINY, _LEAST = 8, 9
 
 
 class SessionInfo(NamedTuple):
@@ -59,9 +60,9 @@ def clock_badge(snapshot: Snapshot, *, is_short: bool = False) -> Span:
     if snapshot.playback is not None:
         return _played(snapshot, snapshot.playback, is_short=is_short)
     if snapshot.is_paused:
-        return Span(f"[PAUSED  {_live(snapshot)}]", Role.WARNING)
+        return Span(f"[PAUSED  {_live(snapshot)}]", Role.ACCENT)
     if snapshot.is_running_to_change:
-        return Span("[TO A CHANGE]", Role.WARNING)
+        return Span("[TO A CHANGE]", Role.ACCENT)
     if not snapshot.acts:
         return Span("[WATCH]" if is_short else "[WATCH ONLY]", Role.ACCENT)
     return Span("[LIVE 1x]", Role.SUCCESS)
@@ -100,11 +101,11 @@ def _played(snapshot: Snapshot, playback: PlaybackSnapshot, *, is_short: bool) -
         clock = f"clock {elapsed}" if playback.is_paused else elapsed
     name = playback.kind.value
     if playback.seeking is not None:
-        return Span(f"[SEEKING {playback.seeking:.0%}  {name} {clock}]", Role.WARNING)
+        return Span(f"[SEEKING {playback.seeking:.0%}  {name} {clock}]", Role.ACCENT)
     if playback.has_ended:
-        return Span(f"[END  {name} {clock}]", Role.WARNING)
+        return Span(f"[END  {name} {clock}]", Role.ACCENT)
     if playback.is_paused:
-        return Span(f"[PAUSED  {name} {clock}]", Role.WARNING)
+        return Span(f"[PAUSED  {name} {clock}]", Role.ACCENT)
     return Span(f"[{name.upper()} {_pace(playback)}  {clock}]", Role.SUCCESS)
 
 
@@ -123,7 +124,7 @@ def is_late(snapshot: Snapshot) -> bool:
     return snapshot.lateness > _LATE
 
 
-LEVELS = 9
+LEVELS = 10
 """How many versions of the header there are, from the longest to the shortest."""
 
 
@@ -137,6 +138,7 @@ def header(
     """Return what stands at the left and at the right, in one of `LEVELS` versions."""
     containers = sum(len(pod.containers) for pod in snapshot.pods)
     is_short = level >= _SHORT
+    has_pods, unit = level < _WITHOUT_PODS, "ctr" if is_short else "container"
     runtime = view.safe(runtime_name)
     if is_short:
         runtime = runtime.partition(" ")[0]
@@ -144,11 +146,11 @@ def header(
         f"  {runtime}" if level < _TINY else "",
         f"  kubelet v{snapshot.rules.version} rules" if level <= 1 else "",
         f"  {_sources(about, view)}" if level == 0 and about.sources else "",
-        f"  {_count(len(snapshot.pods), 'pod')}" if level < _TINY else "",
-        " " if is_short and level < _TINY else "  ",
-        f"{_count(containers, 'ctr' if is_short else 'container')}   ",
+        f"  {_count(len(snapshot.pods), 'pod')}" if has_pods else "",
+        f"{' ' if is_short else '  '}{_count(containers, unit)}" if has_pods else "",
+        "   ",
     ]
-    late = f"late {format_countdown(snapshot.lateness)}  " if is_late(snapshot) else ""
+    late = f"  late {format_countdown(snapshot.lateness)}" if is_late(snapshot) else ""
     ready = f"{_ready(snapshot)}  " if level <= _READY else ""
     has_restarts = level < _WITHOUT_RESTARTS
     restarts = f"restarts {snapshot.restarts}  " if has_restarts else ""
@@ -168,7 +170,7 @@ def header(
             Span(late, Role.WARNING),
             Span(_erroring(snapshot), Role.WARNING),
             Span(_chosen(snapshot), Role.ACCENT),
-            f" {speed}{ready}{restarts}faults {snapshot.faults}",
+            f"  {speed}{ready}{restarts}warnings {snapshot.faults}",
             muted(f"   rec {view.safe(about.record)}" if has_record else ""),
             f"{clock} ",
         ),
@@ -256,7 +258,7 @@ def _erroring(snapshot: Snapshot) -> str:
         for container in pod.containers
         for probe in container.probes
     )
-    return f"erroring {count}  " if count else ""
+    return f"  erroring {count}" if count else ""
 
 
 def _chosen(snapshot: Snapshot) -> str:
@@ -270,7 +272,7 @@ def _chosen(snapshot: Snapshot) -> str:
         "injected": sum(bool(probe_snapshot.injections) for probe_snapshot in probes),
         "delayed": sum(bool(probe_snapshot.delay) for probe_snapshot in probes),
     }
-    return "".join(f"{word} {count}  " for word, count in counts.items() if count)
+    return "".join(f"  {word} {count}" for word, count in counts.items() if count)
 
 
 def _sources(about: SessionInfo, view: View) -> str:

@@ -10,38 +10,34 @@ from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_diff import FieldChange, diff_pods
 from probetui.k8s.probe import ProbeType
-from probetui.k8s.status import ConditionStatus, PodCondition
+from probetui.k8s.status import ConditionStatus
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.text.view import View
 
-_ALWAYS_SHOWN = ("Initialized", "Ready", "ContainersReady")
-_TYPE_CELLS = 16
-
 
 def condition_lines(pod: PodSnapshot, name: str, view: View) -> list[Line]:
-    """Return a heading and a line for each condition that says something.
-
-    Those that are true of every pod that runs are left out while they are.
-    """
+    """Return a heading and a line for each condition that is not true; else nothing."""
     shown = [
         condition
         for condition in pod.status.conditions
-        if condition.type in _ALWAYS_SHOWN
-        or condition.status is not ConditionStatus.TRUE
+        if condition.status is not ConditionStatus.TRUE
     ]
     if not shown:
         return []
+    kinds = [view.safe(condition.type) for condition in shown]
+    width = max(map(len, kinds))
     heading = line(muted("conditions of "), strong(view.safe(name)))
-    cells = max(_TYPE_CELLS, *(len(condition.type) + 1 for condition in shown))
-    return [heading, *(_line(condition, cells, view) for condition in shown)]
-
-
-def _line(condition: PodCondition, cells: int, view: View) -> Line:
-    is_true = condition.status is ConditionStatus.TRUE
-    role = Role.SUCCESS if is_true else Role.WARNING
-    kind = view.safe(condition.type).ljust(cells)
-    reason = view.safe(condition.reason)
-    return line(f"  {kind}", Span(condition.status, role), muted(f" {reason}"))
+    return [
+        heading,
+        *(
+            line(
+                f"  {kind.ljust(width)}  ",
+                Span(condition.status, Role.WARNING),
+                muted(f"  {view.safe(condition.reason)}".rstrip()),
+            )
+            for kind, condition in zip(kinds, shown, strict=True)
+        ),
+    ]
 
 
 class PodChange(Struct, frozen=True):

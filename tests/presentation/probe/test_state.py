@@ -26,7 +26,6 @@ from probetui.presentation.probe.state import (
     format_timing_briefly,
     next_tick,
     probe_badge,
-    probe_cell,
     probe_state_word,
     run_bar,
     run_gauge,
@@ -104,52 +103,6 @@ def test_gauge(probe: ProbeSnapshot, shown: str) -> None:
 )
 def test_bar(probe: ProbeSnapshot, shown: str) -> None:
     assert text_of(run_bar(probe, UNICODE, 10)) == shown
-
-
-@pytest.mark.parametrize(
-    ("probe", "shown"),
-    [
-        pytest.param(None, "-", id="not defined"),
-        pytest.param(a_probe("", worker_alive=False), "·", id="no worker yet"),
-        pytest.param(a_probe("s", worker_alive=False), "ended", id="worker has left"),
-        pytest.param(a_probe("sff"), "✗✗· 2/3", id="a run"),
-        pytest.param(
-            a_probe("ffff", spec={"failure_threshold": 5}), "✗ 4/5", id="little room"
-        ),
-        pytest.param(a_probe("fffK", on_hold=True), "✗ hold", id="on hold"),
-        pytest.param(
-            a_probe("s", key=STARTUP_KEY, on_hold=True), "✓ done", id="startup done"
-        ),
-        pytest.param(a_probe("g", upcoming_skip=Skip.NOT_STARTED), "gated", id="gated"),
-        pytest.param(
-            a_probe(
-                "d",
-                upcoming_skip=Skip.INITIAL_DELAY,
-                delay_until=NOW + 2.1 * _SECOND,
-            ),
-            "delay 3s",
-            id="delay, rounded up",
-        ),
-        pytest.param(
-            a_probe(
-                "d",
-                upcoming_skip=Skip.INITIAL_DELAY,
-                delay_until=NOW + 12 * _SECOND,
-            ),
-            "d 12s",
-            id="long delay",
-        ),
-        pytest.param(a_probe("sff", muted=True), "✗✗· 2/3M", id="a run and a choice"),
-        pytest.param(
-            a_probe("n", upcoming_skip=Skip.NOT_RUNNING), "down", id="not running"
-        ),
-        pytest.param(
-            a_probe("m", upcoming_skip=Skip.CONTAINER_MISSING), "·", id="no container"
-        ),
-    ],
-)
-def test_cell(probe: ProbeSnapshot | None, shown: str) -> None:
-    assert text_of(probe_cell(probe, VIEW)) == shown
 
 
 WAITING = BackoffSnapshot(20 * _SECOND, None, NOW + 71 * _SECOND, 40 * _SECOND)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from operator import itemgetter
 
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
-from probetui.kubelet.outcome import Result
-from probetui.presentation.container.table import state
-from probetui.presentation.text.spans import Role
-from probetui.presentation.text.view import View
+from probetui.presentation.container.health import SettledHealth
 
 
 class ContainerOrder(StrEnum):
     """What a list of containers is sorted by; those that are alike keep their order."""
 
-    MANIFEST = "manifest"
     WORST = "worst"
     NAME = "name"
     RESTARTS = "restarts"
     NEXT = "next"
+    MANIFEST = "manifest"
 
     @property
     def following(self) -> ContainerOrder:
@@ -43,73 +42,73 @@ _WORDS = {
 }
 
 ContainerPlaces = tuple[tuple[int, int], ...]
-Rank = tuple[float | str, ...]
+Rank = tuple[float | str | tuple[tuple[int, int | str], ...], ...]
+
+_DIGITS = re.compile(r"(\d+)")
 
 
-def sorted_places(
-    pods: Sequence[PodSnapshot],
-    order: ContainerOrder,
-    view: View,
-    *,
-    is_reversed: bool = False,
-    keeps_pods: bool = False,
-) -> ContainerPlaces:
-    """Return the places of containers, pod and container, in the order to list them.
+class ContainerSorter:
+    """Puts containers in order; remembers what was bad a moment ago."""
 
-    Args:
-        pods: the pods whose containers are listed.
-        order: what they are sorted by.
-        view: how they are shown.
-        is_reversed: the last comes first.
-        keeps_pods: containers stay with their pod, which is placed by its first one.
-    """
-    ranked = [
-        (_rank(pod, container, order, view), (at, index))
-        for at, pod in enumerate(pods)
-        for index, container in enumerate(pod.containers)
-    ]
-    ranked.sort(key=itemgetter(0), reverse=is_reversed)
-    places = tuple(place for _, place in ranked)
-    return tuple(_by_pod(places)) if keeps_pods else places
+    def __init__(self) -> None:
+        self._health = SettledHealth()
 
+    def places(
+        self,
+        pods: Sequence[PodSnapshot],
+        order: ContainerOrder,
+        now: datetime,
+        *,
+        is_reversed: bool = False,
+    ) -> ContainerPlaces:
+        """Return the places of containers, pod and container, as they are listed.
 
-def _by_pod(places: ContainerPlaces) -> Iterator[tuple[int, int]]:
-    pods: dict[int, list[tuple[int, int]]] = {}
-    for place in places:
-        pods.setdefault(place[0], []).append(place)
-    for of_pod in pods.values():
-        yield from of_pod
+        Args:
+            pods: the pods whose containers are listed.
+            order: what they are sorted by.
+            now: the instant of the snapshot.
+            is_reversed: the last comes first.
+        """
+        ranked = [
+            (self._rank(pod, container, order, now), (at, index))
+            for at, pod in enumerate(pods)
+            for index, container in enumerate(pod.containers)
+        ]
+        ranked.sort(key=itemgetter(0), reverse=is_reversed)
+        return tuple(place for _, place in ranked)
 
-
-def _rank(
-    pod: PodSnapshot, container: ContainerSnapshot, order: ContainerOrder, view: View
-) -> Rank:
-    match order:
-        case ContainerOrder.MANIFEST:
-            return ()
-        case ContainerOrder.WORST:
-            return (_health(pod, container, view),)
-        case ContainerOrder.NAME:
-            return pod.pod.name, container.container.name
-        case ContainerOrder.RESTARTS:
-            return (-(container.status.restart_count if container.status else 0),)
-        case ContainerOrder.NEXT:
-            return (_seconds_to_next(container, view),)
-
-
-def _health(pod: PodSnapshot, container: ContainerSnapshot, view: View) -> int:
-    """Return 0 for what is in trouble, up to 3 for what is well."""
-    if state(pod, container, view).role is Role.ERROR:
-        return 0
-    if any(probe.last_result is Result.FAILURE for probe in container.probes):
-        return 1
-    is_ready = container.status is not None and container.status.ready
-    return 3 if is_ready else 2
+    def _rank(
+        self,
+        pod: PodSnapshot,
+        container: ContainerSnapshot,
+        order: ContainerOrder,
+        now: datetime,
+    ) -> Rank:
+        match order:
+            case ContainerOrder.MANIFEST:
+                return ()
+            case ContainerOrder.WORST:
+                return (self._health.of(pod, container, now),)
+            case ContainerOrder.NAME:
+                return natural(pod.pod.name), natural(container.container.name)
+            case ContainerOrder.RESTARTS:
+                return (-(container.status.restart_count if container.status else 0),)
+            case ContainerOrder.NEXT:
+                return (_seconds_to_next(container, now),)
 
 
-def _seconds_to_next(container: ContainerSnapshot, view: View) -> float:
+def natural(name: str) -> tuple[tuple[int, int | str], ...]:
+    """Return what to sort names by, so that `svc-2` comes before `svc-10`."""
+    return tuple(
+        (0, int(part)) if part.isdecimal() else (1, part)
+        for part in _DIGITS.split(name)
+        if part
+    )
+
+
+def _seconds_to_next(container: ContainerSnapshot, now: datetime) -> float:
     waits = [
-        (probe.next_tick_at - view.now).total_seconds()
+        (probe.next_tick_at - now).total_seconds()
         for probe in container.probes
         if probe.next_tick_at is not None
     ]

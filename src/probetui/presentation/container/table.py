@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from probetui.durations import format_age, format_countdown
+from probetui.durations import format_age, format_brief_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
@@ -26,21 +26,21 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.presentation.container.exits import format_exit_cell
-from probetui.presentation.probe.state import next_tick, probe_cell
+from probetui.presentation.probe.cell import CELLS, probe_cell
+from probetui.presentation.probe.state import next_tick
 from probetui.presentation.text.spans import (
     Line,
     Role,
     Span,
     line,
     muted,
-    strong,
     text_of,
 )
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import PROBE_LETTERS
 
 _SECOND = timedelta(seconds=1)
-_TROUBLE = frozenset(
+WAITING_IN_TROUBLE = frozenset(
     {
         "CrashLoopBackOff",
         "ImagePullBackOff",
@@ -57,13 +57,22 @@ _TROUBLE = frozenset(
 )
 
 
-class PodCells(Struct, frozen=True):
-    """A pod's line in the table."""
+_SHORT_STATES = {
+    "ContainerCreating": "creating",
+    "PodInitializing": "waits: init",
+    "CrashLoopBackOff": "back-off",
+    "ImagePullBackOff": "pull backoff",
+    "ErrImageNeverPull": "no image",
+    "InvalidImageName": "bad image",
+    "CreateContainerError": "create error",
+    "CreateContainerConfigError": "config error",
+    "RunContainerError": "run error",
+    "OOMKilled": "OOM",
+}
+"""For columns that are too narrow for what `kubectl` shows."""
 
-    name: Line
-    ready: Line
-    state: Line
-    restarts: Line
+ROOM_FOR_STATES = 17
+"""Cells of the longest state that is common, `ContainerCreating`."""
 
 
 class ContainerCells(Struct, frozen=True):
@@ -74,10 +83,9 @@ class ContainerCells(Struct, frozen=True):
 
     name: str
     kind: str
-    ready: Line
     state: Line
     restarts: Line
-    probes: tuple[Line, Line, Line]
+    probes: tuple[Line, ...]
     next: Line
     last_exit: Line
 
@@ -142,22 +150,6 @@ def probe_of(
     return None
 
 
-def pod_cells(pod: PodSnapshot, view: View) -> PodCells:
-    """Return a pod's line: ready containers of all, the worst state, restarts."""
-    ready, total = ready_containers(pod)
-    restarts = sum(
-        container.status.restart_count
-        for container in pod.containers
-        if container.status is not None
-    )
-    return PodCells(
-        line(strong(view.safe(pod.pod.name))),
-        line(Span(f"{ready}/{total}", Role.PLAIN if ready == total else Role.WARNING)),
-        line(_pod_state(pod, view)),
-        line(_restarts(restarts)),
-    )
-
-
 def ready_containers(pod: PodSnapshot) -> tuple[int, int]:
     """Return how many containers of a pod are ready, and of how many."""
     ready = [
@@ -168,46 +160,87 @@ def ready_containers(pod: PodSnapshot) -> tuple[int, int]:
     return sum(ready), len(ready)
 
 
+TROUBLE = frozenset({Role.WARNING, Role.ERROR})
+"""Roles of what is not well."""
+
+PROBE_TYPES = (ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP)
+
+
 def container_cells(
-    pod: PodSnapshot, container: ContainerSnapshot, view: View
+    pod: PodSnapshot,
+    container: ContainerSnapshot,
+    view: View,
+    *,
+    state_room: int = ROOM_FOR_STATES,
+    probe_rooms: tuple[int, ...] = (CELLS,) * len(PROBE_TYPES),
 ) -> ContainerCells:
-    """Return a container's line."""
+    """Return a container's line.
+
+    Args:
+        pod: the pod it belongs to.
+        container: the container.
+        view: how it is shown.
+        state_room: cells that there are for its state.
+        probe_rooms: the same for its liveness, readiness and startup probe.
+    """
     status = container.status
-    is_ready = status is not None and status.ready
     is_over = status is not None and isinstance(status.state, Terminated)
-    liveness, readiness, startup = (
-        probe_cell(probe_of(container, probe_type), view, is_over=is_over)
-        for probe_type in (ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP)
-    )
     return ContainerCells(
         view.safe(container.container.name),
         kind(container),
-        line(Span("yes", Role.SUCCESS) if is_ready else Span("no", Role.WARNING)),
-        line(state(pod, container, view)),
+        line(_state_in(pod, container, view, state_room)),
         line(_restarts(status.restart_count if status else 0)),
-        (liveness, readiness, startup),
+        tuple(
+            probe_cell(
+                probe_of(container, probe_type), view, is_over=is_over, room=room
+            )
+            for probe_type, room in zip(PROBE_TYPES, probe_rooms, strict=True)
+        ),
         line(_next(container, view)),
         line(_last_exit(container)),
     )
 
 
-def state(pod: PodSnapshot, container: ContainerSnapshot, view: View) -> Span:
+def _state_in(
+    pod: PodSnapshot, container: ContainerSnapshot, view: View, room: int
+) -> Span:
+    """Return the state in full if there is room, else in a short word."""
+    long = state(pod, container, view)
+    if len(long.text) <= room:
+        return long
+    short = state(pod, container, view, age=format_brief_age)
+    word, _, rest = short.text.partition(" ")
+    text = f"{_SHORT_STATES.get(word, word)} {rest}".rstrip()
+    if len(text) > room:
+        # What an operation is about is in the container's own card.
+        *_, last = rest.split() or [""]
+        text = f"{word} {last}" if last.endswith("%") else word
+    return short._replace(text=text)
+
+
+def state(
+    pod: PodSnapshot,
+    container: ContainerSnapshot,
+    view: View,
+    age: Callable[[timedelta], str] = format_age,
+) -> Span:
     """Return a container's state in a few words: `Running 41s`, `CrashLoopBackOff`.
 
     What a person did to it comes before that it runs.
     """
     if container.stopping is not None:
-        return Span("Stopping", Role.WARNING)
+        return Span("Stopping", Role.ERROR)
     for words, since in _done_to_it(container):
-        return Span(f"{words} {format_age(view.now - since)}", Role.ACCENT)
+        return Span(f"{words} {age(view.now - since)}", Role.ACCENT)
     match container.status:
         case ContainerStatus(state=Running(started_at)):
+            word = "Running" if container.status.started else "Starting"
             if started_at is None:
-                return Span("Running")
-            return Span(f"Running {format_age(view.now - started_at)}")
+                return Span(word)
+            return Span(f"{word} {age(view.now - started_at)}")
         case ContainerStatus(state=Terminated(exit_code, reason)):
             return _terminated(exit_code, view.safe(reason))
-        case ContainerStatus(state=Waiting(reason)) if reason in _TROUBLE:
+        case ContainerStatus(state=Waiting(reason)) if reason in WAITING_IN_TROUBLE:
             return Span(reason, Role.ERROR)
         case ContainerStatus(state=Waiting(reason)):
             words = pod.operation or reason or "Waiting"
@@ -227,15 +260,15 @@ def most_urgent_state(
     now = state(pod, container, view)
     if not _is_running(container) or not container.probes:
         return line(now)
-    if _is_going(pod):
-        return line(Span("Terminating", Role.WARNING))
+    if is_terminating(pod):
+        return line(Span("Terminating", Role.ERROR))
     shown = [
         shown_cell
         for shown_cell in _lettered(container, view)
         if not _is_settled(shown_cell, view)
     ]
     for shown_cell in shown:
-        if any(span.role is Role.ERROR for span in shown_cell):
+        if any(span.role in TROUBLE for span in shown_cell):
             return shown_cell
     is_ready = container.status is not None and container.status.ready
     if shown or not is_ready or now.role is Role.ACCENT:
@@ -255,7 +288,7 @@ def _is_settled(shown: Line, view: View) -> bool:
     """Tell whether a probe says no more than that all is well, or nothing yet."""
     said = text_of(shown)[2:]
     success = view.marks.success
-    return said in {success, f"{success} done", view.marks.empty}
+    return said in {f"{success} ok", f"{success} done", view.marks.empty}
 
 
 def _done_to_it(container: ContainerSnapshot) -> Iterator[tuple[str, datetime]]:
@@ -284,14 +317,6 @@ def _terminated(exit_code: int, reason: str) -> Span:
     return Span(f"{reason or 'Error'} {exit_code}", Role.ERROR)
 
 
-def format_backoff_window(container: ContainerSnapshot) -> str:
-    """Return the back-off window that a container waits in, empty if it does not."""
-    backoff = container.backoff
-    if backoff is None or backoff.until is None:
-        return ""
-    return f"back-off {format_age(backoff.window)}"
-
-
 def _last_exit(container: ContainerSnapshot) -> Span:
     """Return how the instance before ended, and who asked for it: `137 probe`."""
     if container.last_exit is None:
@@ -300,26 +325,12 @@ def _last_exit(container: ContainerSnapshot) -> Span:
 
 
 def _restarts(count: int) -> Span:
-    return Span(str(count), Role.WARNING) if count else muted("0")
+    return Span(str(count)) if count else muted("0")
 
 
-def _is_going(pod: PodSnapshot) -> bool:
+def is_terminating(pod: PodSnapshot) -> bool:
+    """Tell whether a pod is being deleted."""
     return pod.state in {PodWorkerState.TERMINATING, PodWorkerState.TERMINATED}
-
-
-def _pod_state(pod: PodSnapshot, view: View) -> Span:
-    """Return the pod's phase, or what keeps it from running."""
-    if _is_going(pod):
-        return Span("Terminating", Role.WARNING)
-    if pod.status.phase.is_terminal:
-        return Span(pod.status.phase)
-    held_up = [
-        state(pod, container, view)
-        for container in pod.containers
-        if not (is_init_done(container) or _is_running(container))
-    ]
-    worst = [span for span in held_up if span.role is Role.ERROR]
-    return next(iter(worst or held_up), Span(pod.status.phase))
 
 
 def _is_running(container: ContainerSnapshot) -> bool:
@@ -336,7 +347,7 @@ def _next(container: ContainerSnapshot, view: View) -> Span:
     if container.stopping is not None:
         left = container.stopping.since - view.now
         grace = container.stopping.grace_period_seconds
-        return Span(format_countdown(left + grace * _SECOND), Role.WARNING)
+        return Span(format_countdown(left + grace * _SECOND), Role.ERROR)
     if container.backoff is not None and container.backoff.until is not None:
         if container.backoff.until <= view.now:
             # The kubelet looks again at its pod's next sync, not when the wait ends.

@@ -18,15 +18,12 @@ from probetui.k8s.probe import (
 )
 from probetui.kubelet.journal import Skip
 from probetui.kubelet.outcome import Result
-from probetui.presentation.text.spans import Line, Role, Span, line, muted, text_of
+from probetui.presentation.text.spans import Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import MarkSet, result_mark
 
 MOST_PLACES = 10
 """A gauge has a place for each count up to here; above it is a number."""
-
-PLACES_IN_A_TABLE = 3
-_CELLS_IN_A_TABLE = 8
 
 _SECOND = timedelta(seconds=1)
 _WAITS_FOR_STARTUP = {Skip.NOT_STARTED, Skip.ALREADY_STARTED}
@@ -54,7 +51,7 @@ def run_gauge(probe: ProbeSnapshot, marks: MarkSet, places: int = MOST_PLACES) -
     if probe.last_run is None:
         return line(muted(marks.empty))
     if not is_running_towards_change(probe):
-        return (_standing_mark(probe, marks),)
+        return (standing_mark(probe, marks),)
     run, most = probe.result_run, threshold(probe, probe.last_result)
     mark = result_mark(probe.last_result, marks)
     errored = marks.errored if probe.error_run else ""
@@ -65,7 +62,7 @@ def run_gauge(probe: ProbeSnapshot, marks: MarkSet, places: int = MOST_PLACES) -
     return line(mark._replace(text=mark.text * min(run, most)), rest, count)
 
 
-def _standing_mark(probe: ProbeSnapshot, marks: MarkSet) -> Span:
+def standing_mark(probe: ProbeSnapshot, marks: MarkSet) -> Span:
     """Return the mark of a probe whose runs change nothing."""
     if probe.error_run:
         return Span(f"{marks.errored} err {probe.error_run}", Role.WARNING)
@@ -88,45 +85,6 @@ def run_bar(probe: ProbeSnapshot, marks: MarkSet, width: int) -> Line:
     return line(
         Span(marks.bar * filled, role), muted(marks.bar_empty * (width - filled))
     )
-
-
-def probe_cell(
-    probe: ProbeSnapshot | None, view: View, *, is_over: bool = False
-) -> Line:
-    """Return a probe in the eight cells that a table has for it.
-
-    `is_over` is a container that has ended: a worker that is not there will not come.
-    """
-    if probe is None:
-        return line(muted("-"))
-    marks = override_marks(probe)
-    room = _CELLS_IN_A_TABLE - len(text_of(marks))
-    if not probe.worker_alive:
-        has_left = is_over or probe.ticks
-        return line(muted("ended" if has_left else view.marks.empty), *marks)
-    return (*_cell(probe, view, room), *marks)
-
-
-def _cell(probe: ProbeSnapshot, view: View, room: int) -> Line:
-    if is_startup_done(probe):
-        return line(Span(f"{view.marks.success} done", Role.SUCCESS))
-    if probe.on_hold:
-        return line(Span(view.marks.failure, Role.ERROR), " ", Span("hold", Role.HOLD))
-    match probe.upcoming_skip:
-        case Skip.NOT_STARTED | Skip.ALREADY_STARTED:
-            return line(muted("gated"))
-        case Skip.INITIAL_DELAY:
-            left = _delay_left(probe, view.now)
-            words = f"delay {left}"
-            return line(muted(words if len(words) <= room else f"d {left}"))
-        case Skip.NOT_RUNNING:
-            return line(muted("down"))
-        case Skip.NO_STATUS | Skip.CONTAINER_MISSING:
-            return line(muted(view.marks.empty))
-        case _:
-            shown = run_gauge(probe, view.marks, PLACES_IN_A_TABLE)
-            is_long = len(text_of(shown)) > room
-            return run_gauge(probe, view.marks, 0) if is_long else shown
 
 
 def is_startup_done(probe: ProbeSnapshot) -> bool:
@@ -166,7 +124,7 @@ def _next_badge(probe: ProbeSnapshot, view: View) -> Span:
     if probe.upcoming_skip in _WAITS_FOR_STARTUP:
         return Span("WAITING FOR STARTUP", Role.WARNING)
     if probe.upcoming_skip is Skip.INITIAL_DELAY:
-        return Span(f"DELAY {_delay_left(probe, view.now)}", Role.WARNING)
+        return Span(f"DELAY {delay_left(probe, view.now)}", Role.WARNING)
     if probe.next_tick_at is None:
         return muted("NO TICK")
     when = "due"
@@ -279,7 +237,7 @@ def format_timing_briefly(probe: Probe) -> str:
     return words
 
 
-def _delay_left(probe: ProbeSnapshot, now: datetime) -> str:
+def delay_left(probe: ProbeSnapshot, now: datetime) -> str:
     """Return what is left of the initial delay in whole seconds, rounded up."""
     if probe.delay_until is None:
         return f"{probe.probe.initial_delay_seconds}s"

@@ -38,6 +38,8 @@ class MarkSet(Struct, frozen=True):
     bar_empty: str = "░"
     ellipsis: str = "…"
     newline: str = "⏎"
+    spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧"
+    cursor: str = "▌"
 
     @property
     def is_ascii(self) -> bool:
@@ -55,6 +57,8 @@ ASCII = MarkSet(
     bar_empty=".",
     ellipsis="~",
     newline=" ",
+    spinner="|/-\\",
+    cursor=">",
 )
 
 

@@ -12,7 +12,7 @@ from probetui.tui.actions.action import Group
 from probetui.tui.actions.table import ACTIONS_BY_ID
 
 _NAMES = {
-    "space": "spc",
+    "space": "space",
     "tab": "tab",
     "escape": "esc",
     "pageup": "pgup",
@@ -36,6 +36,13 @@ GROUPS = {
 """Headings of the help."""
 
 
+_SLOT_WIDTHS: dict[str, int] = {}
+for _action in ACTIONS_BY_ID.values():
+    if _shared := _action.shares_keys_of:
+        _words = (_action.footer_text, ACTIONS_BY_ID[_shared].footer_text)
+        _SLOT_WIDTHS[_shared] = max(map(len, _words))
+
+
 class KeyLabel(Struct, frozen=True):
     """One action that can be done now.
 
@@ -56,13 +63,24 @@ class KeyLabel(Struct, frozen=True):
         return self.pressed[0]
 
     @property
+    def slot(self) -> str:
+        """Its place in the footer; two that are never on together share one."""
+        action = ACTIONS_BY_ID.get(self.id)
+        return self.id if action is None else action.shares_keys_of or self.id
+
+    @property
+    def text_width(self) -> int:
+        """Cells for its word, and for that of any other action of its slot."""
+        return max(len(self.text), _SLOT_WIDTHS.get(self.slot, 0))
+
+    @property
     def group(self) -> Group:
         """The heading under which the help lists it."""
         return Group(self.id.partition(".")[0])
 
 
 def key_label(key: str) -> str:
-    """Return a key as the footer writes it: `^b`, `pgup`, `?`, `spc`."""
+    """Return a key as the footer writes it: `^b`, `pgup`, `?`, `space`."""
     if key in _NAMES:
         return _NAMES[key]
     if key.startswith("ctrl+"):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
-from msgspec.structs import replace
 from textual.events import Click, Resize
 
 from probetui.engine.snapshot import Snapshot
@@ -34,7 +33,6 @@ from probetui.tui.styled_text import (
     wrapped,
 )
 
-_SIGNS = "?:/"
 _GAP = 2
 
 
@@ -93,43 +91,57 @@ class Banner(LineWidget):
 
 
 class KeyLine(LineWidget):
-    """The keys that work now, most useful first; a click is a press."""
+    """Keys, most useful first; a click is a press.
+
+    A key that does not work now keeps its place: what stands where does not depend on
+    the state of what is looked at, only on which pane has the focus.
+    """
 
     def __init__(self) -> None:
         super().__init__(id="keys")
-        self._labels: Sequence[KeyLabel] = ()
+        self._slots: dict[Hashable, dict[str, KeyLabel]] = {}
+        self._shown: list[KeyLabel] = []
+        self._working: set[str] = set()
         self._places: list[tuple[range, KeyLabel]] = []
 
-    def show(self, labels: Sequence[KeyLabel]) -> None:
-        """Show other keys."""
-        self._labels = labels
+    def show(self, labels: Sequence[KeyLabel], context: Hashable = None) -> None:
+        """Show the keys that work now, and those that did in the same context."""
+        slots = self._slots.setdefault(context, {})
+        slots |= {label.slot: label for label in labels}
+        self._shown = sorted(slots.values(), key=lambda label: label.footer)
+        self._working = {label.id for label in labels}
         self.repaint()
 
     def content(self) -> Sequence[StyledLine]:
         """Return the keys that fit; the rest is in the help."""
         self._places = []
         line: list[StyledSegment] = []
-        used = 0
+        start = 1
         for label in self._fitting():
-            gap = " " * (_GAP if line else 1)
-            key, text = label.keys[0], _words(label)
-            start = used + len(gap)
-            used = start + len(key + text)
-            self._places.append((range(start, used), label))
-            line += [(gap, PLAIN), (key, "key"), (text, PLAIN)]
+            key, width = label.keys[0], _width(label)
+            line.append((" " * (_GAP if line else 1), PLAIN))
+            is_on = label.id in self._working
+            if is_on:
+                self._places.append((range(start, start + width), label))
+            words = f" {label.text}".ljust(width - len(key))
+            looks = ("key", PLAIN) if is_on else ("muted", "muted")
+            line += [(key, looks[0]), (words, looks[1])]
+            start += width + _GAP
         return [tuple(line)]
 
     def _fitting(self) -> list[KeyLabel]:
-        """Return the first keys and the last, which is how to leave."""
-        if not self._labels:
+        """Return the first keys and the last, which is how to leave, all in full."""
+        if not self._shown:
             return []
-        *others, last = self._labels
-        with_words = _first_in(others, self.size.width - 1 - _width(last))
-        alone = replace(last, text="")
-        more = _first_in(others, self.size.width - 1 - len(last.keys[0]))
-        # One key more is worth the word for how to leave, which is the last of all.
-        is_worth_it = len(more) > len(with_words)
-        return [*more, alone] if is_worth_it else [*with_words, last]
+        *others, last = self._shown
+        room = self.size.width - 1 - _width(last)
+        kept = []
+        for label in others:
+            room -= _width(label) + _GAP
+            if room < 0:
+                break
+            kept.append(label)
+        return [*kept, last]
 
     def on_click(self, event: Click) -> None:
         for place, label in self._places:
@@ -137,25 +149,8 @@ class KeyLine(LineWidget):
                 self.post_message(KeyClicked(label.key))
 
 
-def _words(label: KeyLabel) -> str:
-    """Return what stands behind a key; a sign needs no space before it."""
-    is_sign = label.keys[0] in _SIGNS
-    return label.text if is_sign or not label.text else f" {label.text}"
-
-
 def _width(label: KeyLabel) -> int:
-    return len(label.keys[0]) + len(_words(label)) + _GAP
-
-
-def _first_in(labels: Sequence[KeyLabel], room: int) -> list[KeyLabel]:
-    """Return as many labels as there is room for, from the first."""
-    kept = []
-    for label in labels:
-        room -= _width(label)
-        if room < 0:
-            break
-        kept.append(label)
-    return kept
+    return len(label.keys[0]) + 1 + label.text_width
 
 
 class TopLine(LineWidget):

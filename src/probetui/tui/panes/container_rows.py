@@ -1,67 +1,89 @@
-"""How a container, its probes and its pod stand in the list, as the room allows."""
+"""The columns and rows of the list of containers, as its width allows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.presentation.container.health import container_health
+from probetui.presentation.container.sorting import ContainerOrder
 from probetui.presentation.container.table import (
-    ContainerCells,
+    ROOM_FOR_STATES,
     container_cells,
-    format_backoff_window,
     most_urgent_state,
-    pod_cells,
 )
-from probetui.presentation.text.spans import Line, line, muted, strong
+from probetui.presentation.probe.cell import CELLS
+from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
-from probetui.presentation.tick.marks import PROBE_LETTERS
 from probetui.tui.styled_text import (
     CURSOR,
+    TINTED_CURSORS,
     Column,
     StyledLine,
-    headings,
     row,
     shortened,
     styled_line,
 )
 
-_WIDE_ENOUGH_FOR_ONE_LINE = 74
-_WIDE_ENOUGH_FOR_EXITS = 60
-_WIDE_ENOUGH_FOR_EXITS_IN_ONE_LINE = 90
-_LAST_EXIT = Column("LAST EXIT", 9)
-_COMMON = (
-    Column("", 1),
-    Column("POD/CONTAINER"),
-    Column("RDY", 3),
-    Column("STATE", 16, keeps_end=True),
-    Column("RST", 3, is_right=True),
-)
-_PROBES = (Column("LIVE", 8), Column("READY", 8), Column("START", 8))
-_NEXT = Column("NEXT", 5)
+_MARKER, _SPACE = Column("", 2), Column("", 0)
+_NAME, _RESTARTS = Column("NAME"), Column("RST", 3, is_right=True)
+_STATE = Column("STATE", ROOM_FOR_STATES, keeps_end=True)
+_LAST_EXIT, _NEXT = Column("LAST EXIT", 9), Column("NEXT", 5, is_right=True)
+_PROBES = (Column("LIVE", CELLS), Column("READY", CELLS), Column("START", CELLS))
+_SHORT_STATE, _SHORT_READY, _SHORT_START = 12, 5, 6
+
+_ROOM_FOR_START = 62
+_ROOM_FOR_STATES = 72
+_ROOM_FOR_PROBES = 84
+_ROOM_FOR_EXITS = 96
+
 _BARE = (
     Column("", 1),
     Column(""),
     Column("", 17, keeps_end=True),
     Column("", 5, is_right=True),
 )
+_ORDERS = {
+    "NAME": ContainerOrder.NAME,
+    "RST": ContainerOrder.RESTARTS,
+    "NEXT": ContainerOrder.NEXT,
+}
+"""What a click on a heading sorts by; all others by what is worst."""
 
 
-def is_in_one_line(width: int, *, is_bare: bool) -> bool:
-    """Tell whether a container takes one line, not two under a heading for its pod."""
-    return is_bare or width >= _WIDE_ENOUGH_FOR_ONE_LINE
+def columns_for(width: int) -> tuple[Column, ...]:
+    """Return the columns of a list that is so wide inside its frame.
 
-
-def has_exits(width: int) -> bool:
-    """Tell whether there is room for how the instance before ended."""
-    if width >= _WIDE_ENOUGH_FOR_ONE_LINE:
-        return width >= _WIDE_ENOUGH_FOR_EXITS_IN_ONE_LINE
-    return width >= _WIDE_ENOUGH_FOR_EXITS
+    Where there is little room, states are short words, and what a startup probe is at
+    is in its container's state.
+    """
+    state, (live, ready, start) = _STATE, _PROBES
+    if width < _ROOM_FOR_PROBES:
+        ready = replace(ready, width=_SHORT_START)
+        start = replace(start, width=_SHORT_START)
+    if width < _ROOM_FOR_STATES:
+        state = replace(state, width=_SHORT_STATE)
+        ready = replace(ready, width=_SHORT_READY)
+    return (
+        _MARKER,
+        _NAME,
+        state,
+        _RESTARTS,
+        _SPACE,
+        *((_LAST_EXIT,) if width >= _ROOM_FOR_EXITS else ()),
+        live,
+        ready,
+        *((start,) if width >= _ROOM_FOR_START else ()),
+        _NEXT,
+        _SPACE,
+    )
 
 
 class ContainerRows(Struct, frozen=True):
-    """Lines of the list, for a pane that is so wide; `names` are of pods, by UID."""
+    """Rows of the list, for a pane that is so wide; `names` are of pods, by UID."""
 
     view: View
     names: Mapping[str, str]
@@ -71,80 +93,73 @@ class ContainerRows(Struct, frozen=True):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of containers and pods."""
-        if self.is_bare:
-            return _BARE
-        probes = _PROBES if is_in_one_line(self.width, is_bare=False) else ()
-        exits = (_LAST_EXIT,) if has_exits(self.width) else ()
-        return (*_COMMON, *exits, *probes, _NEXT)
+        """The columns that there is room for."""
+        return _BARE if self.is_bare else columns_for(self.width)
 
-    def heading(self) -> StyledLine:
-        """Return the names of the columns."""
-        return row(headings(self.columns), self.columns, self.width)
-
-    def of_pod(self, pod: PodSnapshot) -> StyledLine:
-        """Return the line above the containers of a pod."""
-        cells = pod_cells(pod, self.view)
-        if self.is_bare:
-            return self._row((line(), cells.name, cells.state, line()), "")
-        texts = [line(), cells.name, cells.ready, cells.state, cells.restarts]
-        texts += [line()] * (len(self.columns) - len(texts))
+    def heading(self, order: ContainerOrder) -> StyledLine:
+        """Return the names of the columns, that of the order brighter."""
+        texts = [
+            line(Span(column.heading, _role_of_heading(column, order)))
+            for column in self.columns
+        ]
         return self._row(texts, "")
+
+    def order_at(self, x: int) -> ContainerOrder | None:
+        """Return what a click on the headings there sorts by, None beside them."""
+        start = 0
+        for column in self.columns:
+            width = self._room_for_name if column.width is None else column.width
+            end = start + width
+            if column.heading and start <= x < end:
+                return _ORDERS.get(column.heading, ContainerOrder.WORST)
+            start = end + 1
+        return None
 
     def of_container(
         self, pod: PodSnapshot, container: ContainerSnapshot, *, is_chosen: bool
     ) -> StyledLine:
-        """Return the line of a container."""
-        cells = container_cells(pod, container, self.view)
-        also = CURSOR if is_chosen else ""
+        """Return a container's row, tinted by its state if it is the chosen one."""
+        role = container_health(pod, container).role
+        also = TINTED_CURSORS.get(role, CURSOR) if is_chosen else ""
+        mark = Span(
+            self.view.marks.cursor, role if role in TINTED_CURSORS else Role.ACCENT
+        )
+        marker = line(mark) if is_chosen else EMPTY
+        if is_chosen and role is Role.PLAIN:
+            role = Role.STRONG
         if self.is_bare:
-            return self._bare_row(pod, container, cells, also)
+            what = most_urgent_state(pod, container, self.view)
+            cells = container_cells(pod, container, self.view)
+            name = line(Span(self._name(pod, cells.name), role))
+            return self._row((marker, name, what, cells.next), also)
+        widths = {column.heading: column.width or 0 for column in self.columns}
+        cells = container_cells(
+            pod,
+            container,
+            self.view,
+            state_room=widths["STATE"],
+            probe_rooms=tuple(widths.get(column.heading, 0) for column in _PROBES),
+        )
         tag = f" {cells.kind}" if cells.kind else ""
-        is_in_line = is_in_one_line(self.width, is_bare=False)
-        indent = "" if is_in_line else "  "
-        name = f"{self._name(pod)}/{cells.name}" if is_in_line else cells.name
-        name = self._in_room(name, len(indent + tag))
-        texts = [_marker(also), line(indent, name, muted(tag)), cells.ready]
-        texts.append(cells.state)
-        texts.append(cells.restarts)
-        texts += [cells.last_exit] if has_exits(self.width) else []
-        texts += cells.probes if is_in_line else ()
-        return self._row([*texts, cells.next], also)
+        label = Span(self._name(pod, cells.name), role)
+        if len(label.text + tag) > self._room_for_name:
+            tag = ""
+        texts: list[Line] = [line(" ", *marker), line(label, muted(tag)), cells.state]
+        texts += [cells.restarts, EMPTY]
+        texts += [cells.last_exit] if _LAST_EXIT.heading in widths else []
+        texts += cells.probes if _PROBES[-1].heading in widths else cells.probes[:-1]
+        return self._row([*texts, cells.next, EMPTY], also)
 
-    def of_probes(
-        self, pod: PodSnapshot, container: ContainerSnapshot, *, is_chosen: bool
-    ) -> StyledLine:
-        """Return the line below it: its probes, and the back-off it waits in."""
-        cells = container_cells(pod, container, self.view)
-        also = CURSOR if is_chosen else ""
-        parts: list[StyledLine] = [()]
-        columns = [Column("", 4)]
-        for letter, probe in zip(PROBE_LETTERS.values(), cells.probes, strict=True):
-            parts += [styled_line(line(muted(letter)), also), styled_line(probe, also)]
-            columns += [Column("", 1), Column("", 9)]
-        parts.append(styled_line(line(muted(format_backoff_window(container))), also))
-        return row(parts, [*columns, Column("")], self.width, also=also)
-
-    def _bare_row(
-        self,
-        pod: PodSnapshot,
-        container: ContainerSnapshot,
-        cells: ContainerCells,
-        also: str,
-    ) -> StyledLine:
-        """Return name and the one probe or state that matters most."""
-        what = most_urgent_state(pod, container, self.view)
-        name = self._in_room(f"{self._name(pod)}/{cells.name}", 0)
-        return self._row((_marker(also), line(name), what, cells.next), also)
-
-    def _in_room(self, name: str, taken: int) -> str:
-        """Return a name as its column has room for it: both ends say which it is."""
+    @property
+    def _room_for_name(self) -> int:
         columns = self.columns
         others = sum(column.width or 0 for column in columns) + len(columns) - 1
-        return shortened(name, self.width - others - taken, self.ellipsis)
+        return self.width - others
 
-    def _name(self, pod: PodSnapshot) -> str:
-        return self.view.safe(self.names.get(pod.pod.uid, ""))
+    def _name(self, pod: PodSnapshot, container_name: str) -> str:
+        """Return a name as its column has room for it: both ends say which it is."""
+        name = f"{self.view.safe(self.names.get(pod.pod.uid, ''))}/{container_name}"
+        return shortened(name, self._room_for_name, self.ellipsis)
 
     def _row(self, texts: Sequence[Line], also: str) -> StyledLine:
         return row(
@@ -156,5 +171,5 @@ class ContainerRows(Struct, frozen=True):
         )
 
 
-def _marker(also: str) -> Line:
-    return line(strong(">")) if also else line()
+def _role_of_heading(column: Column, order: ContainerOrder) -> Role:
+    return Role.PLAIN if _ORDERS.get(column.heading) is order else Role.MUTED

@@ -1,22 +1,23 @@
-"""The list of containers: one line each, or two under a heading for their pod."""
+"""The list of containers: one row each, the worst first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from enum import Enum, auto
+from collections.abc import Callable, Sequence
 from itertools import chain, zip_longest
 from operator import is_
 from typing import ClassVar, NamedTuple
 
 from textual.binding import BindingType
+from textual.events import Click
 from textual.geometry import Size
+from textual.timer import Timer
 
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.k8s.pod import Pod
 from probetui.presentation.container.sorting import (
     ContainerOrder,
     ContainerPlaces,
-    sorted_places,
+    ContainerSorter,
 )
 from probetui.presentation.container.table import (
     container_cells,
@@ -41,35 +42,31 @@ from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.container_names import ContainerKey
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import CopyRequested
-from probetui.tui.panes.container_rows import ContainerRows, has_exits, is_in_one_line
+from probetui.tui.panes.container_rows import ContainerRows
 from probetui.tui.panes.entry_pane import ListPane
-from probetui.tui.styled_text import PLAIN, StyledLine, fit, styled_line
+from probetui.tui.panes.pane import LEAST_EDGE
+from probetui.tui.styled_text import PLAIN, StyledLine, cells, fit, styled_line
 
-_LINES_AROUND = 3
+LINES_AROUND = 3
 """Two edges and the headings."""
 _MOST_CONDITIONS_SIDE_BY_SIDE = 2
 _LEAST_ROOM_FOR_CONDITIONS = 3
 
 
-class LineKind(Enum):
-    """What a line of the list is."""
-
-    POD = auto()
-    CONTAINER = auto()
-    PROBES = auto()
+_HANDS_ON_SECONDS = 3.0
+"""How long the order stays after a person has moved, so that no row goes away."""
 
 
 class ListLine(NamedTuple):
-    """One line of the list and the container it is about."""
+    """One row of the list: the container it is about, and its place in the snapshot."""
 
-    kind: LineKind
     key: ContainerKey
     pod_index: int
     container_index: int
 
 
 class ContainerTable(ListPane):
-    """Containers of all pods, in the order of the manifests or sorted.
+    """Containers of all pods, sorted; the cursor stays on its container.
 
     `on_choice` is called when another one is chosen. It is no message: what is chosen
     is then painted together with the cursor, and not in the framework's next frame.
@@ -91,7 +88,9 @@ class ContainerTable(ListPane):
         self._names: dict[str, str] = {}
         self._lines: list[ListLine] = []
         self._index: dict[ContainerKey, int] = {}
-        self._layout: tuple[tuple[bool, bool], Filter, ContainerPlaces] | None = None
+        self._layout: tuple[Filter, ContainerPlaces] | None = None
+        self._sorter = ContainerSorter()
+        self._hands_on: Timer | None = None
         self._laid_out: list[Pod] = []
         self._wanted: ContainerKey | None = None
         self._total = 0
@@ -99,7 +98,7 @@ class ContainerTable(ListPane):
         self.filter = Filter()
         self.sought = Filter()
         """What was typed last; to be found again when nothing is filtered any more."""
-        self.order = ContainerOrder.MANIFEST
+        self.order = ContainerOrder.WORST
         self.is_reversed = False
 
     @property
@@ -117,6 +116,11 @@ class ContainerTable(ListPane):
         entry = self._lines[self.cursor]
         pod = self._pods[entry.pod_index]
         return pod, pod.containers[entry.container_index]
+
+    @property
+    def total(self) -> int:
+        """How many containers there are, with those that a filter hides."""
+        return self._total
 
     @property
     def has_labels(self) -> bool:
@@ -161,26 +165,30 @@ class ContainerTable(ListPane):
         width: int,  # noqa: ARG002  # the framework's
     ) -> int:
         """Ask for as many lines as there are, in layouts that ask."""
-        return max(len(self._lines), 1) + _LINES_AROUND
+        return max(len(self._lines), 1) + LINES_AROUND
 
     def on_resize(self) -> None:
         self._arrange()
         super().on_resize()
 
     def title(self) -> Line:
-        if not self._is_sorted:
-            return line("1 ", strong("Containers"))
-        turned = ", reversed" if self.is_reversed else ""
-        return line("1 ", strong("Containers"), f"  sort: {self.order.words}{turned}")
+        return line("1 ", strong("Containers"))
 
     def badge(self) -> Line:
         if self.filter.error:
             words = self._view.safe(self.filter.error.partition(":")[0])
             return line(Span(f"filter: {words}", Role.ERROR))
+        turned = ", reversed" if self.is_reversed else ""
+        order = f", {self.order.words}{turned}"
         if not self.filter.is_active:
-            return line(muted("filter: none"))
+            return line(muted(f"{self._total}{order}"))
         text = self._view.safe(self.filter.text)
-        return line(Span(f"filter: {text} ({self.hits})", Role.ACCENT))
+        kept = Span(f"filter: {text} ({self.hits})", Role.ACCENT)
+        whole = line(kept, muted(order))
+        is_short = (
+            cells(styled_line((*self.title(), *whole))) + LEAST_EDGE > self.size.width
+        )
+        return line(kept) if is_short else whole
 
     def count(self) -> int:
         return len(self._lines)
@@ -188,7 +196,7 @@ class ContainerTable(ListPane):
     def above(self) -> Sequence[StyledLine]:
         if self.is_bare:
             return ()
-        return [self._rows.heading()]
+        return [self._rows.heading(self.order)]
 
     def below(self) -> Sequence[StyledLine]:
         """Return the conditions of pods where the list leaves room for them."""
@@ -200,45 +208,40 @@ class ContainerTable(ListPane):
             why = f'No container matches "{wanted}". esc clears the filter.'
         return [styled_line(line(muted(f"  {why}")))]
 
-    def is_choice(self, index: int) -> bool:
-        return self._lines[index].kind is LineKind.CONTAINER
-
-    def lines_of(self, index: int) -> range:
-        start, stop = index, index + 1
-        if start and self._lines[start - 1].kind is LineKind.POD:
-            start -= 1
-        if stop < len(self._lines) and self._lines[stop].kind is LineKind.PROBES:
-            stop += 1
-        return range(start, stop)
-
     def row(self, index: int) -> StyledLine:
-        """Return one line of the list, as the room allows."""
-        entry, rows = self._lines[index], self._rows
+        """Return one row of the list, as the room allows."""
+        entry = self._lines[index]
         pod = self._pods[entry.pod_index]
-        if entry.kind is LineKind.POD:
-            return rows.of_pod(pod)
         container = pod.containers[entry.container_index]
-        if entry.kind is LineKind.PROBES:
-            is_chosen = index - 1 == self.cursor
-            return rows.of_probes(pod, container, is_chosen=is_chosen)
-        return rows.of_container(pod, container, is_chosen=index == self.cursor)
+        return self._rows.of_container(pod, container, is_chosen=index == self.cursor)
+
+    def on_click(self, event: Click) -> None:
+        """Choose a row, or sort by the heading that is clicked on; again reverses."""
+        if self.is_bare or event.y != 1:
+            super().on_click(event)
+            return
+        order = self._rows.order_at(event.x - 1)
+        if order is self.order:
+            self.action_reverse()
+        elif order is not None:
+            self.is_reversed = False
+            self.action_sort(order)
 
     def action_copy_pane(self) -> None:
         """Copy the line of the chosen container."""
         chosen = self.chosen_container
         if chosen is not None:
             pod, container = chosen
-            cells = container_cells(pod, container, self._view)
-            name = f"{self._view.safe(self._names.get(pod.pod.uid, ''))}/{cells.name}"
-            parts = (cells.ready, cells.state, cells.restarts, *cells.probes)
+            shown = container_cells(pod, container, self._view)
+            name = f"{self._view.safe(self._names.get(pod.pod.uid, ''))}/{shown.name}"
+            parts = (shown.state, shown.restarts, *shown.probes)
             words = [name, *(text_of(part).strip() for part in parts)]
             self.post_message(CopyRequested("  ".join(words)))
 
     def action_sort(self, by: str = "") -> None:
         """Sort by something else; without a word, by what comes next."""
         self.order = ContainerOrder(by) if by else self.order.following
-        self._arrange()
-        self.repaint()
+        self._let_go()
 
     def action_hit(self, step: int) -> None:
         """Go to the next hit of what was looked for, or the one before; in a circle."""
@@ -251,11 +254,14 @@ class ContainerTable(ListPane):
 
     def action_reverse(self) -> None:
         self.is_reversed = not self.is_reversed
-        self._arrange()
-        self.repaint()
+        self._let_go()
 
     def chosen(self) -> None:
         self._wanted = self.chosen_key
+        if self._hands_on is None:
+            self._hands_on = self.set_timer(_HANDS_ON_SECONDS, self._let_go)
+        else:
+            self._hands_on.reset()
         self._on_choice()
 
     @property
@@ -263,13 +269,6 @@ class ContainerTable(ListPane):
         return ContainerRows(
             self._view, self._names, self.inner_width, self.is_bare, self.ellipsis
         )
-
-    @property
-    def _layout_now(self) -> tuple[bool, bool]:
-        """Whether containers take one line, and whether all of them take two."""
-        width = self.inner_width
-        is_one = is_in_one_line(width, is_bare=self.is_bare)
-        return is_one, not is_one and has_exits(width)
 
     def _conditions(self) -> Sequence[StyledLine]:
         """Return the conditions of all pods that are listed, or else of the chosen one,
@@ -304,14 +303,27 @@ class ContainerTable(ListPane):
                 lines.append(((" ", PLAIN), *chain.from_iterable(texts)))
         return lines
 
+    def _let_go(self) -> None:
+        """Sort again, now that nobody moves in the list or somebody wants it so."""
+        if self._hands_on is not None:
+            self._hands_on.stop()
+            self._hands_on = None
+        self._arrange()
+        self.repaint()
+
     def _arrange(self) -> None:
-        """Lay out the lines again if need be; keep cursor and scroll on their row."""
+        """Lay out the rows again if need be; keep cursor and scroll on their row."""
         pods = [pod.pod for pod in self._pods]
-        places = self._places()
-        layout = (self._layout_now, self.filter, places)
         is_known = len(pods) == len(self._laid_out) and all(
             map(is_, pods, self._laid_out)
         )
+        if is_known and self._layout is not None and self._hands_on is not None:
+            places = self._layout[1]
+        else:
+            places = self._sorter.places(
+                self._pods, self.order, self._view.now, is_reversed=self.is_reversed
+            )
+        layout = (self.filter, places)
         if is_known and layout == self._layout and not self.filter.is_active:
             return
         self._layout, self._laid_out = layout, pods
@@ -323,55 +335,33 @@ class ContainerTable(ListPane):
             self.refresh(layout=True)
         self.cursor = self._cursor_for(self._wanted or before)
         if self.chosen_key == before:
-            self.top = self._within(self.cursor - distance)
+            # What comes to the top of a list that is not scrolled is to be seen there.
+            is_in_sight = is_known and not self.top and self.cursor < self.visible_rows
+            self.top = 0 if is_in_sight else self._within(self.cursor - distance)
         else:
             self.choose(self.cursor)
             self._on_choice()
 
     def _lay_out(self, places: ContainerPlaces) -> None:
         self._lines, self._index = [], {}
-        self._total = sum(len(snapshot.containers) for snapshot in self._pods)
-        is_in_one_line, has_two_lines = self._layout_now
-        headed = None
-        for pod_index, index in places or self._all_places():
+        self._total = len(places)
+        for pod_index, index in places:
             pod = self._pods[pod_index]
             container = pod.containers[index]
             if not self._keeps(pod, container):
                 continue
             key = ContainerKey(pod.pod.uid, container.container.name)
-            if headed != pod_index and not is_in_one_line:
-                self._lines.append(ListLine(LineKind.POD, key, pod_index, index))
-                headed = pod_index
             self._index[key] = len(self._lines)
-            self._lines.append(ListLine(LineKind.CONTAINER, key, pod_index, index))
-            if has_two_lines or (container.probes and not is_in_one_line):
-                self._lines.append(ListLine(LineKind.PROBES, key, pod_index, index))
-
-    @property
-    def _is_sorted(self) -> bool:
-        return self.order is not ContainerOrder.MANIFEST or self.is_reversed
-
-    def _places(self) -> ContainerPlaces:
-        """Return the order of containers, nothing if it is that of the manifests."""
-        if not self._is_sorted:
-            return ()
-        return sorted_places(
-            self._pods,
-            self.order,
-            self._view,
-            is_reversed=self.is_reversed,
-            keeps_pods=not self._layout_now[0],
-        )
-
-    def _all_places(self) -> Iterator[tuple[int, int]]:
-        for pod_index, pod in enumerate(self._pods):
-            for index in range(len(pod.containers)):
-                yield pod_index, index
+            self._lines.append(ListLine(key, pod_index, index))
 
     def _cursor_for(self, key: ContainerKey | None) -> int:
-        """Return the line of that container, or of the first one there is."""
-        first = next(iter(self._index.values()), 0)
-        return self._index.get(key, first) if key is not None else first
+        """Return the row of that container, or of the worst one if it is gone.
+
+        Where none was chosen yet it is the first one of the manifests.
+        """
+        if key is None and self._lines:
+            return min(range(len(self._lines)), key=lambda row: self._lines[row][1:])
+        return self._index.get(key, 0) if key is not None else 0
 
     def _is_sought(self, index: int) -> bool:
         entry = self._lines[index]

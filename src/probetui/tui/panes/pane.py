@@ -231,14 +231,14 @@ class Pane(LineWidget, can_focus=True):
     def _edge(self, drawn: Frame) -> StyledLine:
         look = "focus" if self.has_focus else "frame"
         width, badge = self.size.width, styled_line(self.badge())
-        room = width - 6 - (cells(badge) + 2 if badge else 0)
+        room = width - 5 - (cells(badge) + 2 if badge else 0)
         title = styled_line(self.title())
         if cells(title) > room:
             title = fit(title, room, ellipsis=self.ellipsis)
         line = drawn.horizontal * max(room - cells(title) + 1, 0)
         right = ((" ", look), *badge, (" ", look)) if badge else ()
         return (
-            (f"{drawn.top_left}{drawn.horizontal} ", look),
+            (f"{drawn.top_left} ", look),
             *title,
             (f" {line}", look),
             *right,

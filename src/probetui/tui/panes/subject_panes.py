@@ -78,8 +78,8 @@ class TickPane(RowsPane):
         self.post_message(StripEndRequested(is_first=False))
 
 
-_BEFORE_TITLE = 3
-"""Cells of the edge: the corner, a bit of line, a space."""
+_BEFORE_TITLE = 2
+"""Cells of the edge: the corner and a space."""
 
 _LEAST_NAME = 8
 

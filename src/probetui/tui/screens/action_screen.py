@@ -83,4 +83,5 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
                 screen.show_subject()
 
     def _show_keys(self, _screen: Screen[None]) -> None:
-        self.key_line.show(footer_labels(self.active_bindings))
+        focused = "" if self.focused is None else self.focused.id
+        self.key_line.show(footer_labels(self.active_bindings), focused)

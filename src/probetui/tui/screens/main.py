@@ -17,7 +17,7 @@ from probetui.tui.actions.container_names import ContainerKey
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import FilterClosed, LogUpdated
 from probetui.tui.panes.bars import Banner, HeaderBar, LessonBar
-from probetui.tui.panes.container_table import ContainerTable
+from probetui.tui.panes.container_table import LINES_AROUND, ContainerTable
 from probetui.tui.panes.event_pane import EventPane
 from probetui.tui.panes.filter_bar import FilterBar
 from probetui.tui.panes.output_pane import OutputController, OutputPane
@@ -35,6 +35,12 @@ from probetui.tui.state import UiState
 from probetui.tui.view_model import ViewModel
 
 _PANES = ("containers", "detail", "other", "ticks", "why", "events", "output")
+_LOW_CARD, _HIGH_CARD, _LOW_TICKS, _HIGH_TICKS, _WHY = 9, 12, 6, 7, 3
+_LEAST_FOR_ALL = 22
+_ROOMY = 36
+"""Rows from which on the card and the ticks get all that they have to say."""
+
+_MOST_FOR_CONTAINERS = 0.4
 _SCREENS_INSTEAD = {"trace": "gates", "output": "logs"}
 
 
@@ -51,6 +57,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
     def __init__(self, ui_state: UiState) -> None:
         super().__init__(ui_state)
         self._zoomed = ""
+        self._grid_rows = ""
         self._in_turn: list[str] = []
         self._log: object = ui_state.view_model.log
         view, is_ascii = ui_state.view_model.view, ui_state.options.ascii
@@ -77,6 +84,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         yield self.key_line
 
     def on_mount(self) -> None:
+        self.set_class(self.ui_state.host.logs is None, "-without-logs")
         self.show(self.ui_state.view_model)
 
     def on_resize(self, event: Resize) -> None:
@@ -85,6 +93,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self.set_class(is_bare, "-bare")
         for pane in self._panes:
             pane.show_bare(is_bare=is_bare)
+        self._share_rows()
         self.call_after_refresh(self._show_detail)
 
     def on_unmount(self) -> None:
@@ -101,6 +110,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._header.show(snapshot, view_model.runtime_name, view)
         self._banner.show(snapshot, view_model.runtime_name, view)
         self._containers.show(snapshot.pods, view)
+        self._share_rows()
         if view_model.log is not self._log:
             self._log = view_model.log
             self._events.clear()
@@ -197,6 +207,13 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._outputs.show(self.ui_state)
         self.refresh_keys()
 
+    def _share_rows(self) -> None:
+        """Give the list as many rows as it has, within limits; events get the rest."""
+        rows = grid_rows(self.size.height, self._containers.total)
+        if rows != self._grid_rows and self.is_mounted:
+            self._grid_rows = rows
+            self.query_one("#panes").styles.grid_rows = rows or None
+
     @property
     def _panes(self) -> tuple[Pane, ...]:
         return (
@@ -241,3 +258,18 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if isinstance(self.focused, EventPane):
             return self.focused
         return self._containers
+
+
+def grid_rows(height: int, containers: int) -> str:
+    """Return the heights of the rows where list and card are side by side.
+
+    They are for a terminal of that height: containers, ticks, why, events. Where it is
+    low the style sheet says what there is room for, and this is empty.
+    """
+    if height < _LEAST_FOR_ALL:
+        return ""
+    is_roomy = height >= _ROOMY
+    card = _HIGH_CARD if is_roomy else _LOW_CARD
+    most = max(int(height * _MOST_FOR_CONTAINERS), card)
+    top = min(max(containers + LINES_AROUND, card), most)
+    return f"{top} {_HIGH_TICKS if is_roomy else _LOW_TICKS} {_WHY} 1fr"

@@ -1,0 +1,136 @@
+"""How bad a container's situation is: what lists sort and colour by."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import IntEnum
+from typing import NamedTuple
+
+from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
+from probetui.kubelet.journal import Skip
+from probetui.kubelet.outcome import Result
+from probetui.presentation.container.table import WAITING_IN_TROUBLE, is_terminating
+from probetui.presentation.probe.state import (
+    is_running_towards_change,
+    is_startup_done,
+)
+from probetui.presentation.text.spans import Role
+
+RECOVERY = timedelta(seconds=10)
+"""How long a container that got better keeps its place among the worse."""
+
+
+class Health(IntEnum):
+    """From the worst to the best."""
+
+    KILLED = 0
+    BACK_OFF = 1
+    COUNTING = 2
+    ERRORED = 3
+    NOT_READY = 4
+    STARTING = 5
+    CALM = 6
+
+    @property
+    def role(self) -> Role:
+        """The colour of its name and of its row while that is chosen."""
+        if self <= Health.BACK_OFF:
+            return Role.ERROR
+        return Role.WARNING if self <= Health.NOT_READY else Role.PLAIN
+
+
+def container_health(pod: PodSnapshot, container: ContainerSnapshot) -> Health:
+    """Return the worst of what applies to a container."""
+    probes, status = container.probes, container.status
+    is_killed = container.stopping is not None or is_terminating(pod)
+    if is_killed or any(_is_on_hold(probe) for probe in probes):
+        in_back_off = _is_in_trouble(container) and not is_killed
+        return Health.BACK_OFF if in_back_off else Health.KILLED
+    if _is_in_trouble(container):
+        return Health.BACK_OFF
+    if any(_is_counting(probe) for probe in probes):
+        return Health.COUNTING
+    if any(probe.error_run and probe.worker_alive for probe in probes):
+        return Health.ERRORED
+    if status is not None and isinstance(status.state, Terminated):
+        return Health.CALM
+    if status is not None and status.ready:
+        return Health.CALM
+    return Health.NOT_READY if _has_started(container) else Health.STARTING
+
+
+def _is_on_hold(probe: ProbeSnapshot) -> bool:
+    return probe.on_hold and probe.stored_result is Result.FAILURE
+
+
+def _is_in_trouble(container: ContainerSnapshot) -> bool:
+    """Tell whether a container waits for its next start, or will have none."""
+    if container.backoff is not None and container.backoff.until is not None:
+        return True
+    match container.status:
+        case ContainerStatus(state=Waiting(reason)):
+            return reason in WAITING_IN_TROUBLE
+        case ContainerStatus(state=Terminated(exit_code)):
+            return exit_code != 0
+        case _:
+            return False
+
+
+def _is_counting(probe: ProbeSnapshot) -> bool:
+    """Tell whether failures count up; until a container has started they may."""
+    return (
+        probe.worker_alive
+        and probe.key.probe_type is not ProbeType.STARTUP
+        and probe.last_result is Result.FAILURE
+        and is_running_towards_change(probe)
+    )
+
+
+def _has_started(container: ContainerSnapshot) -> bool:
+    """Tell whether a container is past its startup probe and initial delays."""
+    status = container.status
+    if status is None or not isinstance(status.state, Running) or not status.started:
+        return False
+    return not any(
+        probe.upcoming_skip is Skip.INITIAL_DELAY
+        or (probe.key.probe_type is ProbeType.STARTUP and not is_startup_done(probe))
+        for probe in container.probes
+    )
+
+
+class _LastHealth(NamedTuple):
+    pod: PodSnapshot
+    health: Health
+    worst: Health
+    since: datetime
+
+
+class SettledHealth:
+    """Health that gets worse at once and better after a while.
+
+    A list that is sorted by it does not turn over each time a probe fails once. A pod
+    that is the same as before is not looked at again.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], _LastHealth] = {}
+
+    def of(
+        self, pod: PodSnapshot, container: ContainerSnapshot, now: datetime
+    ) -> Health:
+        """Return the worst health that a container had within the last `RECOVERY`."""
+        key = (pod.pod.uid, container.container.name)
+        seen = self._seen.get(key)
+        if seen is not None and seen.pod is pod and seen.worst is seen.health:
+            return seen.health
+        health = container_health(pod, container)
+        worst, since = health, now
+        # Where time went back, what was bad is still to come.
+        if seen is not None and seen.worst < health and seen.since <= now:
+            last = now if seen.health is seen.worst else seen.since
+            if now - last < RECOVERY:
+                worst, since = seen.worst, last
+        self._seen[key] = _LastHealth(pod, health, worst, since)
+        return worst

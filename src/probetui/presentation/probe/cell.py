@@ -1,0 +1,125 @@
+"""One probe in a cell of a table: how it stands in a mark and a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from probetui.engine.snapshot import ProbeSnapshot
+from probetui.kubelet.journal import Skip
+from probetui.kubelet.outcome import Result
+from probetui.presentation.probe.state import (
+    delay_left,
+    is_running_towards_change,
+    is_startup_done,
+    override_marks,
+    standing_mark,
+    threshold,
+)
+from probetui.presentation.text.meters import segments
+from probetui.presentation.text.spans import Line, Role, Span, line, muted, text_of
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.marks import result_mark
+
+CELLS = 8
+"""What a cell needs so that nothing is left out: `██░ 2/3`, `delay 3s`."""
+
+_MOST_SEGMENTS = 3
+_SPINNER_STEP = timedelta(milliseconds=250)
+"""A run that is shorter than this is over before anybody sees it turn."""
+
+
+def probe_cell(
+    probe: ProbeSnapshot | None,
+    view: View,
+    *,
+    is_over: bool = False,
+    room: int = CELLS,
+) -> Line:
+    """Return a probe in at most `room` cells, the longest version that fits.
+
+    What people have chosen for it comes last, one letter each. `is_over` is a
+    container that has ended: a worker that is not there will not come.
+    """
+    if probe is None:
+        return line(muted("-"))
+    chosen = override_marks(probe)
+    also = (Span(" "), *chosen) if chosen else ()
+    version: Line = ()
+    for version in _versions(probe, view, is_over=is_over):
+        if len(text_of((*version, *also))) <= room:
+            break
+    return (*version, *also)
+
+
+def _versions(probe: ProbeSnapshot, view: View, *, is_over: bool) -> Iterator[Line]:
+    """Yield what there is to say, in ever fewer cells."""
+    marks = view.marks
+    if not probe.worker_alive:
+        has_left = is_over or probe.ticks
+        yield line(muted("ended" if has_left else marks.empty))
+    elif is_startup_done(probe):
+        yield line(Span(f"{marks.success} done", Role.SUCCESS))
+        yield line(Span("done", Role.SUCCESS))
+    elif probe.on_hold:
+        yield line(Span(f"{marks.failure} ", Role.ERROR), Span("hold", Role.HOLD))
+        yield line(Span("hold", Role.HOLD))
+    elif probe.upcoming_skip is not None:
+        yield from _skipped(probe, probe.upcoming_skip, view)
+    elif (errors := probe.error_run) and not is_running_towards_change(probe):
+        yield line(Span(f"{marks.errored} err {errors}", Role.WARNING))
+        yield line(Span(f"{marks.errored} err", Role.WARNING))
+        yield line(Span(marks.errored, Role.WARNING))
+    else:
+        yield from _standing(probe, view)
+
+
+def _skipped(probe: ProbeSnapshot, skip: Skip, view: View) -> Iterator[Line]:
+    match skip:
+        case Skip.NOT_STARTED | Skip.ALREADY_STARTED:
+            yield line(muted("wait"))
+        case Skip.INITIAL_DELAY:
+            left = delay_left(probe, view.now)
+            yield line(muted(f"delay {left}"))
+            yield line(muted(f"d {left}"))
+        case Skip.NOT_RUNNING:
+            yield line(muted("down"))
+        case _:
+            yield line(muted(view.marks.empty))
+
+
+def _standing(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
+    """Yield the run towards a change, or the result that is stored."""
+    marks = view.marks
+    result, words = probe.stored_result, "ok"
+    spinner = _spinner(probe, view)
+    if probe.last_run is None:
+        if spinner is None:
+            yield line(muted(marks.empty))
+            return
+        result, words = None, "run"
+    elif is_running_towards_change(probe):
+        result, most = probe.last_result, threshold(probe, probe.last_result)
+        words = f"{probe.result_run}/{most}{marks.errored if probe.error_run else ''}"
+        if result is Result.FAILURE and most <= _MOST_SEGMENTS and spinner is None:
+            done = segments(probe.result_run, most, Role.WARNING, marks, most)
+            yield (*done, Span(f" {words}", Role.WARNING))
+    elif result is Result.FAILURE:
+        words = "fail"
+    is_standing = result is probe.stored_result and probe.last_run is not None
+    mark = standing_mark(probe, marks) if is_standing else result_mark(result, marks)
+    role = Role.WARNING if result is Result.FAILURE else mark.role
+    yield line(spinner or mark._replace(role=role), Span(f" {words}", role))
+    yield line(Span(words, role))
+
+
+def _spinner(probe: ProbeSnapshot, view: View) -> Span | None:
+    """Return what turns in place of the mark while the probe runs.
+
+    It turns no more often than the times on the screen go on.
+    """
+    since = probe.in_flight_since
+    if since is None or view.now - since < _SPINNER_STEP:
+        return None
+    frames = view.marks.spinner
+    return Span(frames[(view.now - since) // _SPINNER_STEP % len(frames)], Role.ACCENT)

@@ -1,0 +1,153 @@
+"""How bad a container's situation is, and the order that follows from it (UX-47)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.engine.snapshot import BackoffSnapshot, PodSnapshot
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.status import Running, Terminated, Waiting
+from probetui.kubelet.journal import ExitCause, Skip, StoppingSnapshot
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from probetui.presentation.container.health import (
+    RECOVERY,
+    Health,
+    SettledHealth,
+    container_health,
+)
+from probetui.presentation.container.sorting import (
+    ContainerOrder,
+    ContainerSorter,
+    natural,
+)
+from tests.tui.snapshots import (
+    NOW,
+    a_container_snapshot,
+    a_pod_snapshot,
+    a_snapshot,
+    demo,
+    shop,
+)
+
+_SECOND = timedelta(seconds=1)
+STOPPING = StoppingSnapshot(NOW, 30, "pod", ExitCause.LIVENESS)
+BACKOFF = BackoffSnapshot(20 * _SECOND, None, NOW + 71 * _SECOND, 40 * _SECOND)
+
+
+def one(**fields: Any) -> PodSnapshot:
+    return a_pod_snapshot(
+        Pod("uid", "pod"), a_container_snapshot(Container("app"), **fields)
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "health"),
+    [
+        pytest.param(one(stopping=STOPPING), Health.KILLED, id="being stopped"),
+        pytest.param(
+            demo("sfffK", on_hold=True, stored_result=Result.FAILURE),
+            Health.KILLED,
+            id="on hold",
+        ),
+        pytest.param(
+            demo(pod={"state": PodWorkerState.TERMINATING}), Health.KILLED, id="deleted"
+        ),
+        pytest.param(one(backoff=BACKOFF), Health.BACK_OFF, id="waits for its start"),
+        pytest.param(
+            one(state=Waiting("ErrImagePull"), ready=False),
+            Health.BACK_OFF,
+            id="no image",
+        ),
+        pytest.param(
+            one(state=Terminated(1, "Error"), ready=False), Health.BACK_OFF, id="failed"
+        ),
+        pytest.param(
+            demo(
+                "sfffKh",
+                on_hold=True,
+                stored_result=Result.FAILURE,
+                container={"state": Waiting("CrashLoopBackOff"), "ready": False},
+            ),
+            Health.BACK_OFF,
+            id="on hold in back-off",
+        ),
+        pytest.param(demo("sff"), Health.COUNTING, id="2 of 3"),
+        pytest.param(demo("see", error_run=2), Health.ERRORED, id="only errors"),
+        pytest.param(one(ready=False), Health.NOT_READY, id="not ready"),
+        pytest.param(
+            demo("d", upcoming_skip=Skip.INITIAL_DELAY, container={"ready": False}),
+            Health.STARTING,
+            id="initial delay",
+        ),
+        pytest.param(
+            one(state=Waiting("ContainerCreating"), ready=False),
+            Health.STARTING,
+            id="being made",
+        ),
+        pytest.param(one(state=Running(NOW)), Health.CALM, id="well"),
+        pytest.param(
+            one(state=Terminated(0, "Completed"), ready=False), Health.CALM, id="done"
+        ),
+    ],
+)
+def test_the_worst_that_applies(pod: PodSnapshot, health: Health) -> None:
+    assert container_health(pod, pod.containers[0]) is health
+
+
+def test_a_startup_probe_that_fails_is_a_container_that_starts() -> None:
+    pod = shop()
+    web = next(each for each in pod.containers if each.container.name == "web")
+
+    assert container_health(pod, web) is Health.STARTING
+
+
+def test_worse_is_shown_at_once_and_better_after_a_while() -> None:
+    settled, bad, good = SettledHealth(), demo("sff"), demo("sss")
+
+    def health(pod: PodSnapshot, seconds: float) -> Health:
+        return settled.of(pod, pod.containers[0], NOW + seconds * _SECOND)
+
+    assert health(good, 0) is Health.CALM
+    assert health(bad, 1) is Health.COUNTING
+    assert health(good, 2) is Health.COUNTING
+    assert health(good, 1 + RECOVERY.total_seconds()) is Health.COUNTING
+    assert health(good, 2 + RECOVERY.total_seconds()) is Health.CALM
+
+
+def test_a_probe_that_flaps_does_not_move_its_container() -> None:
+    sorter = ContainerSorter()
+    good, bad = demo("sss"), demo("ssf")
+    orders = {
+        sorter.places(
+            a_snapshot(shop(), bad if second % 3 == 1 else good).pods,
+            ContainerOrder.WORST,
+            NOW + second * _SECOND,
+        )
+        for second in range(1, 30)
+    }
+
+    assert len(orders) == 1
+
+
+def test_time_that_goes_back_forgets_what_was_bad() -> None:
+    settled, bad, good = SettledHealth(), demo("sff"), demo("sss")
+    settled.of(bad, bad.containers[0], NOW)
+
+    assert settled.of(good, good.containers[0], NOW - _SECOND) is Health.CALM
+
+
+def test_names_are_sorted_as_people_count() -> None:
+    names = ["svc-10", "svc-2", "svc", "svc-1b", "svc-1", "2-svc"]
+
+    assert sorted(names, key=natural) == [
+        "2-svc",
+        "svc",
+        "svc-1",
+        "svc-1b",
+        "svc-2",
+        "svc-10",
+    ]

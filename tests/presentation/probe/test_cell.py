@@ -1,0 +1,135 @@
+"""A probe in a cell of the list of containers (UX-07, UX-15)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from probetui.engine.snapshot import ProbeSnapshot
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.journal import Skip
+from probetui.kubelet.outcome import Result
+from probetui.presentation.probe.cell import CELLS, probe_cell
+from probetui.presentation.text.spans import Role, text_of
+from probetui.presentation.tick.marks import ASCII
+from tests.presentation.looking import VIEW
+from tests.tui.snapshots import DEMO_KEY, LIVENESS, NOW, a_probe_snapshot
+
+STARTUP_KEY = DEMO_KEY._replace(probe_type=ProbeType.STARTUP)
+_SECOND = timedelta(seconds=1)
+NARROW = 5
+
+
+def a_probe(letters: str = "s", **fields: Any) -> ProbeSnapshot:
+    spec = replace(LIVENESS, **fields.pop("spec", {}))
+    return a_probe_snapshot(fields.pop("key", DEMO_KEY), spec, letters, **fields)
+
+
+def waiting(seconds: float) -> ProbeSnapshot:
+    until = NOW + seconds * _SECOND
+    return a_probe("d", upcoming_skip=Skip.INITIAL_DELAY, delay_until=until)
+
+
+ERRORED = a_probe("see", error_run=2)
+
+
+@pytest.mark.parametrize(
+    ("probe", "shown", "in_little_room"),
+    [
+        pytest.param(None, "-", "-", id="not defined"),
+        pytest.param(a_probe("", worker_alive=False), "·", "·", id="no worker yet"),
+        pytest.param(
+            a_probe("s", worker_alive=False), "ended", "ended", id="worker has left"
+        ),
+        pytest.param(a_probe(""), "·", "·", id="no run yet"),
+        pytest.param(a_probe("s"), "✓ ok", "✓ ok", id="success"),
+        pytest.param(a_probe("sff"), "██░ 2/3", "✗ 2/3", id="failures count up"),
+        pytest.param(
+            a_probe("ffff", spec={"failure_threshold": 30}),
+            "✗ 4/30",
+            "4/30",
+            id="more than there are segments for",
+        ),
+        pytest.param(
+            a_probe("fff", stored_result=Result.FAILURE), "✗ fail", "fail", id="failure"
+        ),
+        pytest.param(
+            a_probe("fs", stored_result=Result.FAILURE, spec={"success_threshold": 2}),
+            "✓ 1/2",
+            "✓ 1/2",
+            id="towards success",
+        ),
+        pytest.param(a_probe("fffK", on_hold=True), "✗ hold", "hold", id="on hold"),
+        pytest.param(
+            a_probe("s", key=STARTUP_KEY, on_hold=True), "✓ done", "done", id="started"
+        ),
+        pytest.param(
+            a_probe("g", upcoming_skip=Skip.NOT_STARTED), "wait", "wait", id="gated"
+        ),
+        pytest.param(waiting(2.1), "delay 3s", "d 3s", id="delay, rounded up"),
+        pytest.param(waiting(12), "d 12s", "d 12s", id="long delay"),
+        pytest.param(a_probe("sff", muted=True), "✗ 2/3 M", "2/3 M", id="a choice"),
+        pytest.param(
+            a_probe("n", upcoming_skip=Skip.NOT_RUNNING),
+            "down",
+            "down",
+            id="not running",
+        ),
+        pytest.param(
+            a_probe("m", upcoming_skip=Skip.CONTAINER_MISSING), "·", "·", id="missing"
+        ),
+        pytest.param(ERRORED, "! err 2", "! err", id="only errors"),
+        pytest.param(
+            a_probe("sffe", error_run=1, result_run=2, last_result=Result.FAILURE),
+            "██░ 2/3!",
+            "2/3!",
+            id="an error while failures count up",
+        ),
+        pytest.param(a_probe("w"), "w ok", "w ok", id="a warning"),
+    ],
+)
+def test_a_probe_takes_no_more_cells_than_there_are(
+    probe: ProbeSnapshot | None, shown: str, in_little_room: str
+) -> None:
+    assert text_of(probe_cell(probe, VIEW)) == shown
+    assert len(shown) <= CELLS
+    assert text_of(probe_cell(probe, VIEW, room=NARROW)) == in_little_room
+    assert len(in_little_room) <= NARROW
+
+
+@pytest.mark.parametrize(
+    ("probe", "role"),
+    [
+        pytest.param(a_probe("s"), Role.SUCCESS, id="well"),
+        pytest.param(a_probe("sff"), Role.WARNING, id="counts up"),
+        pytest.param(ERRORED, Role.WARNING, id="only errors"),
+        pytest.param(a_probe("fffK", on_hold=True), Role.ERROR, id="killed for it"),
+    ],
+)
+def test_colours_are_calm_orange_and_red(probe: ProbeSnapshot, role: Role) -> None:
+    assert probe_cell(probe, VIEW)[0].role is role
+
+
+def test_the_mark_of_a_probe_that_runs_turns_with_the_times() -> None:
+    marks = [
+        text_of(
+            probe_cell(a_probe("s", in_flight_since=NOW - tenths * 0.1 * _SECOND), VIEW)
+        )
+        for tenths in (1, 3, 4, 5, 8)
+    ]
+
+    assert marks == ["✓ ok", "⠙ ok", "⠙ ok", "⠹ ok", "⠸ ok"]
+
+
+def test_the_cells_of_an_ascii_screen_are_ascii() -> None:
+    view = replace(VIEW, marks=ASCII)
+    probes = (a_probe("sff"), ERRORED, a_probe("s", in_flight_since=NOW - _SECOND))
+
+    assert [text_of(probe_cell(probe, view)) for probe in probes] == [
+        "##. 2/3",
+        "! err 2",
+        "| ok",
+    ]
