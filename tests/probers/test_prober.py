@@ -23,9 +23,9 @@ from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
 from probetui.kubelet_rules import KubeletRules
 from probetui.ports import ExecResult
-from probetui.probers.go.dial import Route
 from probetui.probers.http_request import ProbeRequest
 from probetui.probers.prober import ProbeDispatcher
+from probetui.probers.route import Route
 from tests.builders import a_container, a_grpc_probe, a_key, a_pod, a_probe, env
 from tests.fakes import FakeClock
 from tests.probers.dispatching import a_dispatch

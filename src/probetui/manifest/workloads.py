@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import reduce
+from importlib import import_module
 from types import MappingProxyType, ModuleType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
-from lightkube.models import apps_v1, batch_v1, core_v1, meta_v1
+from lightkube.models import core_v1, meta_v1
 from msgspec import Struct
 
 from probetui.manifest import schema
@@ -36,6 +37,9 @@ from probetui.manifest.yaml.nodes import (
 )
 from probetui.suggestions import FIELD_CUTOFF, nearest
 
+if TYPE_CHECKING:
+    from lightkube.models import apps_v1
+
 _VERSION = re.compile(
     r"(?:(?P<group>[a-z0-9.-]+)/)?v[1-9][0-9]*(?:(?:alpha|beta)[0-9]+)?"
 )
@@ -51,9 +55,14 @@ class WorkloadKind(Struct, frozen=True):
 
     kind: str
     api_version: str
-    model: type[msgspec.Struct]
     template: tuple[str, ...] = ("spec", "template")
     replicas: tuple[str, ...] = ("spec", "replicas")
+
+    @property
+    def model(self) -> type[msgspec.Struct]:
+        """What a document of this kind is decoded to."""
+        model: type[msgspec.Struct] = getattr(_models(self.api_version), self.kind)
+        return model
 
     @property
     def is_pod(self) -> bool:
@@ -65,25 +74,24 @@ _JOB_TEMPLATE = ("spec", "jobTemplate", "spec")
 WORKLOADS: Mapping[str, WorkloadKind] = MappingProxyType({
     workload.kind: workload
     for workload in (
-        WorkloadKind("Pod", "v1", core_v1.Pod, (), ()),
-        WorkloadKind("PodTemplate", "v1", core_v1.PodTemplate, ("template",), ()),
-        WorkloadKind("ReplicationController", "v1", core_v1.ReplicationController),
-        WorkloadKind("Deployment", "apps/v1", apps_v1.Deployment),
-        WorkloadKind("StatefulSet", "apps/v1", apps_v1.StatefulSet),
-        WorkloadKind("DaemonSet", "apps/v1", apps_v1.DaemonSet, replicas=()),
-        WorkloadKind("ReplicaSet", "apps/v1", apps_v1.ReplicaSet),
-        WorkloadKind("Job", "batch/v1", batch_v1.Job, replicas=("spec", "parallelism")),
+        WorkloadKind("Pod", "v1", (), ()),
+        WorkloadKind("PodTemplate", "v1", ("template",), ()),
+        WorkloadKind("ReplicationController", "v1"),
+        WorkloadKind("Deployment", "apps/v1"),
+        WorkloadKind("StatefulSet", "apps/v1"),
+        WorkloadKind("DaemonSet", "apps/v1", replicas=()),
+        WorkloadKind("ReplicaSet", "apps/v1"),
+        WorkloadKind("Job", "batch/v1", replicas=("spec", "parallelism")),
         WorkloadKind(
             "CronJob",
             "batch/v1",
-            batch_v1.CronJob,
             (*_JOB_TEMPLATE, "template"),
             (*_JOB_TEMPLATE, "parallelism"),
         ),
     )
 })  # fmt: skip
-_MODULES: Mapping[str, ModuleType] = MappingProxyType(
-    {"v1": core_v1, "apps/v1": apps_v1, "batch/v1": batch_v1}
+_MODULES: Mapping[str, str] = MappingProxyType(
+    {"v1": "core_v1", "apps/v1": "apps_v1", "batch/v1": "batch_v1"}
 )
 _OWN_GROUPS = frozenset({"", "apps", "batch", "extensions"})
 _JOBS = frozenset({"Job", "CronJob"})
@@ -171,8 +179,9 @@ def extract_pod(workload: WorkloadKind, decoded: msgspec.Struct) -> core_v1.Pod:
         annotations=written.annotations,
     )
     spec = template.spec
-    if isinstance(decoded, apps_v1.StatefulSet) and spec is not None:
-        spec.volumes = _with_claims(decoded, spec, metadata.name or "")
+    if workload.kind == "StatefulSet" and spec is not None:
+        stateful_set = cast("apps_v1.StatefulSet", decoded)
+        spec.volumes = _with_claims(stateful_set, spec, metadata.name or "")
     return core_v1.Pod(apiVersion="v1", kind="Pod", metadata=metadata, spec=spec)
 
 
@@ -230,7 +239,7 @@ def _classify_own(node: MapNode, path: str, api_version: str, kind: str) -> Clas
             f" for a {kind}"
         )
         return _at(node, path, "apiVersion", message)
-    module = _MODULES.get(api_version)
+    module = _models(api_version)
     if module is None:
         message = f"unknown API version {quote_short(api_version)}"
         return _at(node, path, "apiVersion", message)
@@ -286,6 +295,12 @@ def _is_kind(module: ModuleType, name: str) -> bool:
     if not isinstance(model, type) or not issubclass(model, msgspec.Struct):
         return False
     return {"apiVersion", "kind", "metadata"} <= schema.fields_of(model).keys()
+
+
+def _models(api_version: str) -> ModuleType | None:
+    """Return the module of a version's kinds, imported when the first one is read."""
+    name = _MODULES.get(api_version)
+    return None if name is None else import_module(f"lightkube.models.{name}")
 
 
 def _get_nested(value: object, attributes: tuple[str, ...]) -> object:

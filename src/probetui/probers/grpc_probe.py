@@ -29,10 +29,11 @@ from probetui.kubelet.prober.timeout_text import (
 )
 from probetui.kubelet.runtime.go_format import join_host_port
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
-from probetui.probers.go.dial import PORTS, Route, dial, direct_route
+from probetui.probers.go.dial import PORTS, dial
 from probetui.probers.go.grpc_call import GRPCCallError, GRPCCode, call_unary, code_name
 from probetui.probers.go.http2_stream import HTTP2Stream
 from probetui.probers.go.net import address_family
+from probetui.probers.route import Route, direct_route
 
 _LIBRARY = "grpc-go/1.65.0"
 

@@ -27,8 +27,7 @@ from probetui.kubelet.runtime.go_format import to_text
 from probetui.ports import DialAddress, HookResult
 from probetui.probers.container_port import resolve_port
 from probetui.probers.exec_probe import CommandRunner
-from probetui.probers.go.dial import pod_route
-from probetui.probers.go.tls import PlainHTTPResponseError
+from probetui.probers.route import pod_route
 from probetui.probers.truncation import truncate_text
 
 if TYPE_CHECKING:
@@ -94,6 +93,7 @@ class LifecycleHookRunner:
         """
         # Late: 25 ms to import, and few pods have hooks that send requests.
         from probetui.probers.go.http_transport import OneShotTransport  # noqa: PLC0415
+        from probetui.probers.go.tls import PlainHTTPResponseError  # noqa: PLC0415
         from probetui.probers.http_probe import send_request  # noqa: PLC0415
         from probetui.probers.http_request import build_request  # noqa: PLC0415
 

@@ -28,8 +28,7 @@ from probetui.kubelet_rules import KubeletRules
 from probetui.ports import Clock, DialAddress, LagSource
 from probetui.probers.container_port import resolve_port
 from probetui.probers.exec_probe import EXITED, CommandRunner, probe_exec
-from probetui.probers.go.dial import Route, pod_route
-from probetui.probers.tcp_probe import probe_tcp
+from probetui.probers.route import Route, pod_route
 from probetui.probers.truncation import truncate_text
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class ProbeHandlers(Struct, frozen=True):
     @classmethod
     def for_runtime(cls, runtime: CommandRunner) -> ProbeHandlers:
         """Return the real handlers; exec uses the runtime."""
-        return cls(partial(probe_exec, runtime), _probe_http, probe_tcp, _probe_grpc)
+        return cls(partial(probe_exec, runtime), _probe_http, _probe_tcp, _probe_grpc)
 
 
 def _import_http() -> None:
@@ -77,6 +76,15 @@ async def _probe_http(
     from probetui.probers.http_probe import probe_http  # noqa: PLC0415
 
     return await probe_http(request, time_limit, OneShotTransport(route))
+
+
+async def _probe_tcp(
+    host: str, port: int, time_limit: timedelta, route: Route
+) -> Attempt:
+    # Late: dialling needs the resolver, which the first screen does not wait for.
+    from probetui.probers.tcp_probe import probe_tcp  # noqa: PLC0415
+
+    return await probe_tcp(host, port, time_limit, route)
 
 
 async def _probe_grpc(

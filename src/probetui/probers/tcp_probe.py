@@ -11,7 +11,8 @@ from datetime import timedelta
 from probetui.errors import GoError
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.prober.timeout_text import tcp_timeout
-from probetui.probers.go.dial import DialRefusedError, Route, dial, direct_route
+from probetui.probers.go.dial import DialRefusedError, dial
+from probetui.probers.route import Route, direct_route
 
 
 async def probe_tcp(

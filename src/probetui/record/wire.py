@@ -129,9 +129,8 @@ class WireCodec:
     def _plan(
         self, struct: type[Struct], skip: frozenset[str] = frozenset(), group: str = ""
     ) -> tuple[tuple[str, Write], ...]:
-        hints = typing.get_type_hints(struct, include_extras=True)
         return tuple(
-            (field.encode_name, self._plan_field(field, hints[field.name], group))
+            (field.encode_name, self._plan_field(field, field.type, group))
             for field in fields(struct)
             if field.name not in skip
         )

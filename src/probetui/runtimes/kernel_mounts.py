@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ctypes
 
 MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
@@ -64,13 +67,22 @@ def unmount(target: Path) -> bool:
     """
     if _libc().umount2(os.fsencode(target), DETACH | NO_FOLLOW) == 0:
         return True
-    if ctypes.get_errno() == errno.EINVAL:  # no mount point
+    if _last_error() == errno.EINVAL:  # no mount point
         return False
     raise _error(target)
 
 
 def _libc() -> ctypes.CDLL:
+    # Late: few sessions mount anything.
+    import ctypes  # noqa: PLC0415
+
     return ctypes.CDLL(None, use_errno=True)
+
+
+def _last_error() -> int:
+    import ctypes  # noqa: PLC0415  # as above
+
+    return ctypes.get_errno()
 
 
 def _check(result: int, target: Path) -> None:
@@ -79,5 +91,5 @@ def _check(result: int, target: Path) -> None:
 
 
 def _error(target: Path) -> OSError:
-    number = ctypes.get_errno()
+    number = _last_error()
     return OSError(number, os.strerror(number), str(target))

@@ -14,9 +14,9 @@ from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import Attempt
 from probetui.kubelet.prober.prober import JudgedOutcome, judge_outcome
-from probetui.probers.go.dial import Route
 from probetui.probers.http_request import ProbeRequest
 from probetui.probers.prober import ProbeDispatcher
+from probetui.probers.route import Route
 from tests.parity.prober_cases import a_container, a_probe, handler_result
 from tests.probers.dispatching import a_dispatch
 

@@ -8,7 +8,7 @@ it runs on plain processes as well as in any busybox image. The script beside it
 from __future__ import annotations
 
 import textwrap
-from importlib.resources import files
+from pathlib import Path
 
 import yaml
 from msgspec import Struct, field
@@ -105,9 +105,9 @@ def load_lesson(name: str) -> Lesson:
     if name not in _ORDER:
         known = ", ".join(_ORDER)
         raise UsageError(f'"{name}" is not one of {known}{nearest_hint(name, _ORDER)}')
-    folder = files(__package__)
-    data = folder.joinpath(f"{name}.yaml").read_bytes()
-    script = folder.joinpath(f"{name}.sim.yaml").read_bytes()
+    folder = Path(__file__).parent
+    data = (folder / f"{name}.yaml").read_bytes()
+    script = (folder / f"{name}.sim.yaml").read_bytes()
     annotations = yaml.load(data, YAML_LOADER)["metadata"]["annotations"]  # noqa: S506  # a safe one, in C
     text, exercise = (" ".join(annotations[key].split()) for key in (_TEXT, _EXERCISE))
     manifest = SourceFile(f"demo {name}", data)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec.structs import replace
 
 from probetui.cli import gc_tuning
-from probetui.cli.images.maintenance import ImageMaintenance
 from probetui.cli.late_calls import load_late
 from probetui.cli.printing import Notes
 from probetui.cli.runtimes import (
@@ -75,6 +74,7 @@ from probetui.runtimes.attached.addresses import (
 )
 
 if TYPE_CHECKING:
+    from probetui.cli.images.maintenance import ImageMaintenance
     from probetui.runtimes.attached.runtime import AttachedRuntime
 
 CLOSE_SECONDS = 10
@@ -444,7 +444,12 @@ class _LiveSession:
         """Return what collects the images, None for a runtime without images."""
         wanted, notes = self._plan.options.image_gc, self._plan.notes
         if isinstance(self._runtime, ImageStore):
-            return ImageMaintenance(self._runtime, self._clock, notes, collects=wanted)
+            # Late: plain processes have no images.
+            maintain = load_late("cli.images.maintenance:ImageMaintenance")
+            maintenance: ImageMaintenance = maintain(
+                self._runtime, self._clock, notes, collects=wanted
+            )
+            return maintenance
         if wanted:
             notes.warning(f"--image-gc: {self._runtime.name} has no images")
         return None

@@ -16,17 +16,16 @@ import asyncio
 import errno
 import re
 import socket
-from collections.abc import Callable
 from typing import Protocol
 
 from probetui.cpu_budget import CPUBudget
 from probetui.errors import GoError, LocalResourceError, ProbetuiError
 from probetui.k8s.runtime import SocketAddress
 from probetui.kubelet.runtime.go_format import join_host_port
-from probetui.ports import DialAddress
 from probetui.probers.go.errors import describe_os_error
 from probetui.probers.go.net import address_family, check_host_port
 from probetui.probers.go.resolver import Resolver, is_own_shortage
+from probetui.probers.route import Route, direct_route
 
 PORTS = range(1 << 16)
 _RECEIVE_BYTES = 1 << 14
@@ -36,27 +35,6 @@ _THIS_MACHINE = "127.0.0.1"
 
 _RESOLVER = Resolver()
 """One for all: how many threads there are is a matter of the process."""
-
-Route = Callable[[str, int], tuple[str, int]]
-"""Maps a host and port to where to connect."""
-
-
-def direct_route(host: str, port: int) -> tuple[str, int]:
-    """Connect to the host and port themselves."""
-    return host, port
-
-
-def pod_route(pod_ip: str, dial_address: DialAddress | None) -> Route:
-    """Return the route that replaces a pod's IP by where the pod is reachable."""
-    if dial_address is None or not pod_ip:
-        return direct_route
-
-    def route(host: str, port: int) -> tuple[str, int]:
-        if host == pod_ip:
-            return dial_address.dial_address(host, port)
-        return host, port
-
-    return route
 
 
 class DialRefusedError(GoError):

@@ -12,13 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 import httpx
 
 from probetui.errors import GoError
-from probetui.probers.go.dial import (
-    Connection,
-    Route,
-    TCPConnection,
-    dial,
-    direct_route,
-)
+from probetui.probers.go.dial import Connection, TCPConnection, dial
 from probetui.probers.go.http2_stream import Headers, HTTP2Stream
 from probetui.probers.go.http_response import (
     ReceiveBuffer,
@@ -28,6 +22,7 @@ from probetui.probers.go.http_response import (
 )
 from probetui.probers.go.tls import TLSConnection, client_context, to_server_name
 from probetui.probers.http_request import DEFAULT_PORTS
+from probetui.probers.route import Route, direct_route
 
 _HTTP_2 = "h2"
 _PROTOCOLS = (_HTTP_2, "http/1.1")

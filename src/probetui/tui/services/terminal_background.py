@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from msgspec import Struct
 
@@ -53,6 +54,7 @@ class TerminalBackground(Struct, frozen=True):
         return "#" + "".join(f"{round(channel * 255):02x}" for channel in channels)
 
 
+@cache
 def luminance(red: float, green: float, blue: float) -> float:
     """Return the relative luminance of a colour of sRGB as WCAG 2 defines it, 0 to 1.
 
