@@ -36,6 +36,26 @@ SIZE = (80, 24)
 TALL = (80, 40)
 
 
+@pytest.mark.parametrize(
+    ("keys", "noun"),
+    [
+        pytest.param("", "container", id="containers"),
+        pytest.param("3", "event", id="events"),
+        pytest.param("v", "event", id="all events"),
+        pytest.param("vV", "event", id="as a cluster shows them"),
+    ],
+)
+async def test_a_filter_that_keeps_nothing_says_so_and_how_to_clear_it(
+    keys: str, noun: str
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press(*keys, "slash", *"zzz", "enter")
+        await pilot.pause()
+
+        assert f'No {noun} matches "zzz". esc clears the filter.' in screen_text(app)
+
+
 def an_event(
     number: int, type_: EventType = EventType.NORMAL, message: str = ""
 ) -> EventEntry:

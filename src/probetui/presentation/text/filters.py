@@ -102,3 +102,8 @@ class Filter(Struct, frozen=True):
             if not at:
                 return False
         return True
+
+
+def no_match_text(noun: str, wanted: str) -> str:
+    """Return what stands where a filter keeps nothing; `wanted` is harmless."""
+    return f'No {noun} matches "{wanted}". esc clears the filter.'

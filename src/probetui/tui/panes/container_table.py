@@ -26,7 +26,7 @@ from probetui.presentation.container.table import (
     state,
 )
 from probetui.presentation.pod import condition_lines
-from probetui.presentation.text.filters import Filter
+from probetui.presentation.text.filters import Filter, no_match_text
 from probetui.presentation.text.spans import (
     EMPTY,
     Line,
@@ -205,7 +205,7 @@ class ContainerTable(ListPane):
         why = "No pods."
         if self._total:
             wanted = self._view.safe(self.filter.text)
-            why = f'No container matches "{wanted}". esc clears the filter.'
+            why = no_match_text("container", wanted)
         return [styled_line(line(muted(f"  {why}")))]
 
     def row(self, index: int) -> StyledLine:

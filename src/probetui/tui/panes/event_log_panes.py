@@ -19,7 +19,7 @@ from probetui.presentation.events.detail import (
 )
 from probetui.presentation.events.log import EventLine, EventLineBuffer
 from probetui.presentation.kubectl.describe import describe_events
-from probetui.presentation.text.filters import Filter
+from probetui.presentation.text.filters import Filter, no_match_text
 from probetui.presentation.text.spans import (
     EMPTY,
     Line,
@@ -117,7 +117,9 @@ class EventLogPane(EventPane):
         """Return the chosen line in full; always as many lines, so that none jumps."""
         height = self._detail_height()
         chosen = self.chosen_line
-        if not height or chosen is None:
+        if chosen is None:
+            return super().below()
+        if not height:
             return ()
         width = self.inner_width - 2 * _MARGIN
         lines = [
@@ -228,7 +230,7 @@ class ClusterEventPane(EntryPane):
     def badge(self) -> Line:
         dropped = self._cluster.dropped
         if not dropped:
-            return line(muted("none dropped"))
+            return line(muted("no event dropped"))
         return line(Span(f"{dropped} dropped by the spam filter", Role.WARNING))
 
     def count(self) -> int:
@@ -236,6 +238,15 @@ class ClusterEventPane(EntryPane):
 
     def above(self) -> Sequence[StyledLine]:
         return [] if self.is_bare else [row(headings(_COLUMNS), _COLUMNS, self._room)]
+
+    def below(self) -> Sequence[StyledLine]:
+        """Return why there is no event, and what to do."""
+        if self._shown:
+            return ()
+        words = "No events yet."
+        if self.filter.is_active:
+            words = no_match_text("event", self._view.safe(self.filter.text))
+        return [styled_line(line(muted(f" {words}")))]
 
     def row(self, index: int) -> StyledLine:
         """Return one event in columns."""

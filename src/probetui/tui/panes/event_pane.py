@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from probetui.presentation.events.detail import format_event_line
 from probetui.presentation.events.log import EventLine, EventLineBuffer
 from probetui.presentation.text.cells import one_line
-from probetui.presentation.text.filters import Filter
+from probetui.presentation.text.filters import Filter, no_match_text
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.text.view import View
 from probetui.tui.actions.action import KeyContext
@@ -166,6 +166,17 @@ class EventPane(FollowingPane):
             return ()
         columns = self._columns()
         return [row(headings(columns), columns, self.inner_width)]
+
+    def below(self) -> Sequence[StyledLine]:
+        """Return why there is no line, and what to do."""
+        if self._shown:
+            return ()
+        words = "No events yet."
+        if self.filter.is_active:
+            words = no_match_text("event", self.view.safe(self.filter.text))
+        elif self.faults_only:
+            words = "No warnings."
+        return [styled_line(line(muted(f" {words}")))]
 
     def row(self, index: int) -> StyledLine:
         """Return one line of the log, in columns."""

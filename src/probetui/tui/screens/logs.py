@@ -18,7 +18,7 @@ from probetui.presentation.container.logs import (
     log_text,
     previous_log,
 )
-from probetui.presentation.text.filters import Filter
+from probetui.presentation.text.filters import Filter, no_match_text
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.text.view import View
 from probetui.tui.actions.action import KeyContext
@@ -124,8 +124,10 @@ class LogPane(FollowingPane):
             return [styled_line(line(problem))]
         if self._kept or self._tail is None:
             return []
-        words = "No output yet." if not self._seen else "No line matches the filter."
-        return [styled_line(line(muted(words)))]
+        words = "No output yet."
+        if self._seen:
+            words = no_match_text("line", self._view.safe(self.filter.text))
+        return [styled_line(line(muted(f" {words}")))]
 
     def entry(self, index: int, also: str) -> StyledLine:
         """Return one line of the log."""
