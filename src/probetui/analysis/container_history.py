@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from probetui.analysis.timeline import Timeline, Timelines
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
-from probetui.k8s.status import PodStatus
+from probetui.k8s.status import PodStatus, Waiting
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
@@ -83,7 +83,8 @@ class ContainerHistory(Struct, frozen=True):
     """A container's instances, oldest first, and the back-off of the next one.
 
     `waits` is the wait since the last instance ended, as it was first reported;
-    `decision` is the newest entry.
+    `decision` is the newest entry. `waiting` is the state of a container that waits,
+    with its reason, `pod_reason` why the whole pod ended; both from the pod's status.
     """
 
     instances: tuple[ContainerInstance, ...] = ()
@@ -91,6 +92,8 @@ class ContainerHistory(Struct, frozen=True):
     decision: BackoffEntry | None = None
     listener_checks: tuple[ListenersEntry, ...] = ()
     findings: tuple[FindingEntry, ...] = ()
+    waiting: Waiting | None = None
+    pod_reason: str = ""
 
     def listeners(self, tick: TickEntry) -> ListenersEntry | None:
         """Return where the container listened when a tick's connection was refused.
@@ -168,6 +171,7 @@ class ContainerHistories:
     def __init__(self) -> None:
         self._collected: dict[tuple[str, str], _Collected] = {}
         self._addresses: dict[str, str] = {}
+        self._statuses: dict[str, PodStatus] = {}
 
     def feed(self, entries: Iterable[JournalEntry]) -> None:
         """Read what the journal says of containers."""
@@ -183,22 +187,30 @@ class ContainerHistories:
                     self._of(key[:2]).findings.append(entry)
                 case TickEntry(action=TickAction.KILL):
                     self._add_kill(entry)
-                case StatusEntry(status=PodStatus(pod_ip=address)) if address:
-                    self._addresses[entry.pod_uid] = address
+                case StatusEntry(pod_uid=pod_uid, status=status):
+                    self._statuses[pod_uid] = status
+                    if status.pod_ip:
+                        self._addresses[pod_uid] = status.pod_ip
                 case _:
                     pass
 
     def container(self, pod_uid: str, container_name: str) -> ContainerHistory:
         """Return what is known of a container."""
+        status = self._statuses.get(pod_uid, PodStatus())
+        own = status.container(container_name)
+        state = None if own is None else own.state
+        waiting = state if isinstance(state, Waiting) else None
         known = self._collected.get((pod_uid, container_name))
         if known is None:
-            return NO_HISTORY
+            return replace(NO_HISTORY, waiting=waiting, pod_reason=status.reason)
         return ContainerHistory(
             tuple(known.instances.values()),
             known.waits,
             known.decision,
             tuple(known.listener_checks),
             tuple(known.findings),
+            waiting,
+            status.reason,
         )
 
     def findings(self, pod_uid: str) -> list[FindingEntry]:

@@ -89,7 +89,8 @@ class ContainerSnapshot(Struct, frozen=True):
 
     `frozen_since` is set while it stands still because a person said so,
     `cut_off_since` while its pod is without a network for that reason. `break_points`
-    are those that are set for it.
+    are those that are set for it. `next_pull_at` is when the back-off of its image is
+    over, None where there is none.
     """
 
     container: Container
@@ -102,6 +103,7 @@ class ContainerSnapshot(Struct, frozen=True):
     frozen_since: datetime | None = None
     break_points: frozenset[BreakpointKind] = frozenset()
     cut_off_since: datetime | None = None
+    next_pull_at: datetime | None = None
 
 
 class PodSnapshot(Struct, frozen=True):

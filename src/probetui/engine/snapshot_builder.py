@@ -45,6 +45,7 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.kubelet.facts import OperationFinished, OperationProgress, RuntimeFact
+from probetui.kubelet.images.image_manager import pull_key
 from probetui.kubelet.journal import (
     DryRunEntry,
     EventEntry,
@@ -225,6 +226,7 @@ class SnapshotBuilder:
             frozen,
             self._overrides.breakpoints.points.of(Scope(pod.uid, container.name)),
             cut_off,
+            self._kubelet.runtime.image_backoff.until(pull_key(pod, container)),
         )
 
     def _done_to_it(

@@ -8,10 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.k8s.probe import SleepAction
+from probetui.k8s.status import Waiting
 from probetui.kubelet.journal import ExitCause, StoppingSnapshot
 from probetui.presentation.container.status_lines import (
     container_lines,
     format_stopping,
+    format_waiting,
+    operation_lines,
 )
 from probetui.presentation.container.table import state
 from probetui.presentation.text.spans import text_of
@@ -38,6 +41,49 @@ def test_a_container_with_a_hook_gets_sigterm_after_it() -> None:
     assert words == (
         "preStop, then SIGTERM, SIGKILL 08:21:30, 23s of 30s grace left (pod)"
     )
+
+
+@pytest.mark.parametrize(
+    ("state_now", "next_pull_at", "words"),
+    [
+        pytest.param(
+            Waiting("ErrImagePull", "no such host"),
+            "08:21:17",
+            "ErrImagePull: no such host, next pull in 10s",
+            id="back-off of the image",
+        ),
+        pytest.param(
+            Waiting("ImagePullBackOff", "no such host"),
+            "08:21:01",
+            "ImagePullBackOff: no such host, next pull at the next pod sync",
+            id="its back-off is over",
+        ),
+        pytest.param(
+            Waiting("RunContainerError", "no such file"),
+            "08:21:17",
+            "RunContainerError: no such file",
+            id="not the image",
+        ),
+        pytest.param(Waiting("ContainerCreating"), "08:21:17", "", id="on its way"),
+        pytest.param(Waiting("CrashLoopBackOff", "x"), "08:21:17", "", id="back-off"),
+    ],
+)
+def test_why_a_container_does_not_start_is_said_with_the_next_try(
+    state_now: Waiting, next_pull_at: str, words: str
+) -> None:
+    pod = demo()
+    status = pod.containers[0].status
+    assert status is not None
+    container = replace(
+        pod.containers[0],
+        status=replace(status, state=state_now),
+        next_pull_at=clock(next_pull_at),
+    )
+
+    lines = [text_of(row) for row in operation_lines(pod, container, VIEW)]
+
+    assert format_waiting(container, VIEW) == words
+    assert any(words in row for row in lines) is bool(words)
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ class TestKill:
             pytest.param(
                 ExitCause.DEFINITION, "The container's spec changed", id="definition"
             ),
-            pytest.param(ExitCause.POD, "The whole pod was stopped.", id="pod"),
+            pytest.param(ExitCause.POD, "The liveness probe killed it: f", id="pod"),
         ],
     )
     def test_everybody_who_can_ask_has_a_sentence(
@@ -371,7 +371,7 @@ class TestBackOff:
         text = "\n".join(explain_container(later, None)[0].sentences)
 
         assert "It was in back-off until 12:00:1" in text
-        assert "It has not been restarted." in text
+        assert "It has not been restarted yet." in text
 
     def test_while_the_last_instance_still_stops_a_wait_is_told_apart(self) -> None:
         pod = a_failing_pod()

@@ -65,8 +65,9 @@ class ContainerLifecycle:
         grace_period_seconds: int,
         grace_source: str,
         now: datetime,
+        reason: str = "",
     ) -> None:
-        """Journal that an instance is being stopped.
+        """Journal that an instance is being stopped, and why where `by` does not say.
 
         The first to ask counts as asker. Whoever grants the least time has it end:
         the runtime is told of each, and the first SIGKILL is the last.
@@ -83,6 +84,7 @@ class ContainerLifecycle:
                 grace_period_seconds=grace_period_seconds,
                 grace_source=grace_source,
                 by=by,
+                reason=reason,
             )
         )
 

@@ -154,8 +154,15 @@ class Killer:
             self._turn.normal(pod, "Killing", message, now, name)
         if kill.override_seconds is not None:
             seconds, source = kill.override_seconds, GraceSource.DELETION
+        is_of_hook = kill.reason is KillReason.FAILED_POST_START_HOOK
         self._lifecycle.stopping(
-            pod, kill.instance, kill.by, seconds, source.value, now
+            pod,
+            kill.instance,
+            kill.by,
+            seconds,
+            source.value,
+            now,
+            kill.reason if is_of_hook else "",
         )
         hook = container.pre_stop
         if hook is not None and seconds > 0:

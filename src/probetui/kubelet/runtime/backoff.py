@@ -75,6 +75,11 @@ class Backoff:
         entry = self._entries.get(key)
         return None if entry is None else entry.updated_at + entry.window
 
+    def until(self, key: str) -> datetime | None:
+        """Return when the window after the last `next` is over, None without one."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry.updated_at + entry.window
+
     def next(self, key: str, event_time: datetime, now: datetime) -> timedelta:
         """Begin or lengthen the key's window, and return it."""
         window = self.following(self.window_at(key, event_time))

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.k8s.status import Waiting
 from probetui.kubelet.prober.gates import short_id
 from probetui.presentation.container.exits import (
     first_signal_text,
@@ -18,6 +19,12 @@ from probetui.presentation.container.table import state
 from probetui.presentation.text.spans import Line, Role, Span, labelled, muted
 from probetui.presentation.text.view import View
 
+NORMAL_WAITS = frozenset(
+    {"", "ContainerCreating", "PodInitializing", "CrashLoopBackOff"}
+)
+"""Reasons of a container that waits though nothing is wrong with it or its image."""
+
+IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"})
 _SECOND = timedelta(seconds=1)
 
 
@@ -77,6 +84,23 @@ def format_backoff_wait(container: ContainerSnapshot, view: View) -> str:
     )
 
 
+def format_waiting(container: ContainerSnapshot, view: View) -> str:
+    """Return why a container cannot be started, and when its image is pulled again.
+
+    `ErrImagePull: no such host, next pull in 12s`; empty if nothing is wrong.
+    """
+    state_now = None if container.status is None else container.status.state
+    if not isinstance(state_now, Waiting) or state_now.reason in NORMAL_WAITS:
+        return ""
+    words = f"{state_now.reason}: {view.safe(state_now.message) or 'no message'}"
+    next_pull_at = container.next_pull_at
+    if state_now.reason not in IMAGE_REASONS or next_pull_at is None:
+        return words
+    if next_pull_at <= view.now:
+        return f"{words}, next pull at the next pod sync"
+    return f"{words}, next pull in {format_countdown(next_pull_at - view.now)}"
+
+
 def operation_lines(
     pod: PodSnapshot, container: ContainerSnapshot, view: View
 ) -> Iterator[Line]:
@@ -87,6 +111,8 @@ def operation_lines(
         yield labelled("kill", Span(words, Role.WARNING), f", {by}")
     elif words := format_backoff_wait(container, view):
         yield labelled("back-off", Span(words, Role.ERROR))
+    elif words := format_waiting(container, view):
+        yield labelled("waiting", Span(words, Role.ERROR))
     elif pod.operation:
         yield labelled("doing", Span(view.safe(pod.operation), Role.ACCENT))
 

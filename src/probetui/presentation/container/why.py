@@ -11,14 +11,15 @@ from probetui.analysis.container_history import (
     ContainerInstance,
     SessionHistory,
 )
-from probetui.durations import format_age, format_duration
-from probetui.k8s.pod import Container
+from probetui.durations import format_age, format_countdown, format_duration
+from probetui.k8s.pod import Container, RestartPolicy
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import BackoffEntry, ContainerEntry, ExitCause, TickEntry
-from probetui.kubelet.kuberuntime.grace_period import GraceSource
+from probetui.kubelet.kuberuntime.grace_period import GraceSource, KillReason
 from probetui.kubelet.prober.gates import short_id
 from probetui.presentation.container.exits import runs_pre_stop, signal_name
 from probetui.presentation.container.instances import format_instance
+from probetui.presentation.container.status_lines import IMAGE_REASONS, NORMAL_WAITS
 from probetui.presentation.probe.refusals import as_sentence, refusal_text
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import (
@@ -42,7 +43,8 @@ _WHO = {
     ExitCause.DEFINITION: "The container's spec changed, so it had to be recreated.",
     ExitCause.POD: "The whole pod was stopped.",
 }
-_NOT_STARTED = "It has not been restarted."
+_NOT_STARTED = "It has not been restarted"
+_NOT_YET = f"{_NOT_STARTED} yet."
 _SOURCES: Mapping[str, str] = {
     GraceSource.LIVENESS_PROBE: "from the liveness probe",
     GraceSource.STARTUP_PROBE: "from the startup probe",
@@ -76,18 +78,41 @@ def _who(
 ) -> Iterator[str]:
     asked = instance.end
     by = ExitCause.ITSELF if asked is None or asked.by is None else asked.by
+    if by is ExitCause.POD and instance.kill is not None:
+        # Nothing else was to run, so the kill became one of the whole pod.
+        kind = instance.kill.key.probe_type.lower()
+        yield from _killed_by_probe(kind, instance.kill, view, history)
+        yield "No other container of the pod was to run, so the whole pod was stopped."
+        return
     if by not in _BY_A_PROBE:
-        yield _WHO[by]
+        yield _who_else(by, instance, history)
         if instance.kill is not None and by is not ExitCause.ITSELF:
             yield (
                 "A probe had reached its failureThreshold before, but did not cause "
                 "this exit."
             )
         return
-    kill = instance.kill
-    if kill is None:
+    if instance.kill is None:
         yield f"The {by} probe killed it."
         return
+    yield from _killed_by_probe(by, instance.kill, view, history)
+
+
+def _who_else(
+    by: ExitCause, instance: ContainerInstance, history: ContainerHistory
+) -> str:
+    """Return who ended an instance, if no probe did."""
+    stopping = instance.stopping
+    if stopping is not None and stopping.reason == KillReason.FAILED_POST_START_HOOK:
+        return "Its postStart hook failed, so the kubelet killed it."
+    if by is ExitCause.POD and history.pod_reason:
+        return f"The whole pod was stopped: {history.pod_reason}."
+    return _WHO[by]
+
+
+def _killed_by_probe(
+    by: str, kill: TickEntry, view: View, history: ContainerHistory
+) -> Iterator[str]:
     times = f"failure {kill.run} of {kill.threshold} in a row"
     at = view.times.stamp(kill.started_at)
     yield f"The {by} probe killed it: {times}, tick #{kill.n} at {at}."
@@ -180,31 +205,60 @@ def _killed(
 
 
 def backoff_sentences(
-    history: ContainerHistory, instance: ContainerInstance, view: View
+    history: ContainerHistory,
+    instance: ContainerInstance,
+    view: View,
+    context: WhyContext | None = None,
 ) -> Iterator[str]:
-    """Yield whether the instance after this one had to wait, and why."""
+    """Yield whether the instance after this one had to wait, and why.
+
+    The `context` says whether there is to be one, where it is known.
+    """
+    # What was created may not have started yet, or never.
     following = history.next_after(instance)
-    if following is None:
-        decision, waited = history.decision, history.waits
-        if decision is None:
-            yield _NOT_STARTED
-            return
-    else:
+    restart = "It was restarted"
+    if following is None or (
+        following.created_at and not (following.started_at or following.exited)
+    ):
+        restart = "A restart was tried"
+    decision, waited = history.decision, history.waits
+    if following is not None:
         decision, waited = following.allowed, following.waited
-        if decision is None:
-            yield "It was restarted; the back-off at that time is not known."
-            return
+    if decision is None:
+        unknown = f"{restart}; the back-off at that time is not known."
+        yield _not_restarted(instance, context) if following is None else unknown
+        return
     if waited is not None:
         is_waiting = following is None and _is_to_come(waited, view)
         yield _wait(waited, view, is_waiting=is_waiting)
         if not decision.waits:
-            yield _after_the_wait(decision, view)
+            yield _after_the_wait(decision, view, restart)
         elif following is None and not is_waiting:
-            yield _NOT_STARTED
+            words = _not_restarted(instance, context)
+            yield words
+            if words != _NOT_YET:
+                return
     elif not decision.waits:
-        yield _no_wait(decision, instance, view)
+        yield _no_wait(decision, instance, view, restart)
         yield from _of_probes(instance)
     yield from _rules(decision)
+
+
+def _not_restarted(instance: ContainerInstance, context: WhyContext | None) -> str:
+    """Return that there is no instance after this one, and why, as far as is known."""
+    exited = instance.exited
+    pod = None if context is None else context.pod
+    policy = None if pod is None else pod.restart_policy
+    has_succeeded = exited is not None and exited.exit_code == 0
+    if instance.is_deleted:
+        return f"{_NOT_STARTED}: the pod was deleted."
+    if policy is RestartPolicy.NEVER:
+        return f"{_NOT_STARTED}: restartPolicy is Never."
+    if has_succeeded and context is not None and context.is_plain_init:
+        return f"{_NOT_STARTED}: it is an init container and has succeeded."
+    if policy is RestartPolicy.ON_FAILURE and has_succeeded:
+        return f"{_NOT_STARTED}: restartPolicy is OnFailure, and it exited with 0."
+    return _NOT_YET
 
 
 def _is_to_come(waited: BackoffEntry, view: View) -> bool:
@@ -225,9 +279,9 @@ def _since(entry: BackoffEntry, view: View) -> str:
     return f", counted from the exit at {view.times.stamp(entry.since)}"
 
 
-def _after_the_wait(decision: BackoffEntry, view: View) -> str:
+def _after_the_wait(decision: BackoffEntry, view: View, restart: str) -> str:
     at = view.times.stamp(decision.at)
-    started = f"It was restarted at {at} by the first pod sync after the wait"
+    started = f"{restart} at {at} by the first pod sync after the wait"
     if decision.since is None:
         return f"{started}."
     passed, window = format_age(decision.at - decision.since), decision.window
@@ -235,8 +289,10 @@ def _after_the_wait(decision: BackoffEntry, view: View) -> str:
     return f"{started}: {passed} after the exit at {end}, window {format_age(window)}."
 
 
-def _no_wait(decision: BackoffEntry, instance: ContainerInstance, view: View) -> str:
-    started = f"It was restarted at {view.times.stamp(decision.at)} without back-off"
+def _no_wait(
+    decision: BackoffEntry, instance: ContainerInstance, view: View, restart: str
+) -> str:
+    started = f"{restart} at {view.times.stamp(decision.at)} without back-off"
     if decision.since is None:
         return (
             f"{started}: back-off counts from the exit of an earlier instance, and "
@@ -298,7 +354,7 @@ def explain_exit(instance: ContainerInstance, context: WhyContext) -> Explanatio
     history = context.history
     sentences = [*end_sentences(instance, context.container, context.view, history)]
     if instance.exited is not None:
-        sentences += backoff_sentences(history, instance, context.view)
+        sentences += backoff_sentences(history, instance, context.view, context)
     command = () if instance.kill is None else probe_command(instance.kill, context)
     return Explanation(subject, tuple(sentences), *command)
 
@@ -314,8 +370,31 @@ def explain_backoff(context: WhyContext) -> Explanation | None:
     last = history.instances[-1]
     if last.exited is not None:
         return None
-    sentences = tuple(backoff_sentences(history, last, context.view))
+    sentences = tuple(backoff_sentences(history, last, context.view, context))
     return Explanation(f"Back-off of {context.shown_name}", sentences)
+
+
+def explain_waiting(context: WhyContext) -> Explanation | None:
+    """Return why a container cannot be started; None if nothing keeps it from that."""
+    waiting = context.history.waiting
+    if waiting is None or waiting.reason in NORMAL_WAITS:
+        return None
+    message = context.view.safe(waiting.message)
+    sentences = [f"It does not start, {waiting.reason}: {message or 'no message'}"]
+    if waiting.reason in IMAGE_REASONS:
+        sentences.append(_next_pull(context))
+    return Explanation(f"State of {context.shown_name}", tuple(sentences))
+
+
+def _next_pull(context: WhyContext) -> str:
+    at = context.next_pull_at
+    if at is None:
+        return "The pull is tried again, with back-off: 10s, 20s, 40s, up to 5m."
+    when = context.view.times.stamp(at)
+    if at <= context.view.now:
+        return f"The back-off ended at {when}; the next pod sync pulls again."
+    left = format_countdown(at - context.view.now)
+    return f"The next pull is not before {when}, in {left}: it is in back-off."
 
 
 def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Explanation]:
@@ -324,6 +403,8 @@ def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Expla
     explanations += [explain_exit(end, context) for end in context.history.last_ends]
     if (backoff := explain_backoff(context)) is not None:
         explanations.append(backoff)
+    if (waiting := explain_waiting(context)) is not None:
+        explanations.insert(0, waiting)
     if not explanations:
         nothing = "No tick and no exit yet."
         explanations.append(Explanation(f"State of {context.shown_name}", (nothing,)))
@@ -333,10 +414,12 @@ def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Expla
 def why_report(context: WhyContext, session: SessionHistory, pod_uid: str) -> list[str]:
     """Return why a container exited last, and waits; else why it is as it is."""
     ends = context.history.last_ends
+    waiting = explain_waiting(context)
+    lines = [] if waiting is None else [*_paragraph(waiting)]
     if ends:
-        lines = _report_exits(context, session, ends)
+        lines += _report_exits(context, session, ends)
     else:
-        lines = _report_ticks(context, session, pod_uid)
+        lines += _report_ticks(context, session, pod_uid)
     return [context.shown_name, *_indented(lines)]
 
 

@@ -6,6 +6,7 @@ The same words whether the entries come from a running session or from a record.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -48,7 +49,8 @@ class WhyContext(Struct, frozen=True):
     """One container, and what is known of it.
 
     `pod` is None where its manifest is not known; the grace periods are then those of
-    the journal, and no command can be named. `name` is `pod/container`.
+    the journal, and no command can be named. `name` is `pod/container`. `next_pull_at`
+    is when the back-off of its image is over, if that is known.
     """
 
     pod: Pod | None
@@ -57,11 +59,20 @@ class WhyContext(Struct, frozen=True):
     pod_ip: str
     history: ContainerHistory
     view: View
+    next_pull_at: datetime | None = None
 
     @property
     def container(self) -> Container | None:
         """The container's definition, if it is known."""
         return None if self.pod is None else self.pod.container(self.container_name)
+
+    @property
+    def is_plain_init(self) -> bool:
+        """Whether it is an init container, and no sidecar."""
+        container, pod = self.container, self.pod
+        if container is None or pod is None or container.is_sidecar:
+            return False
+        return container in pod.init_containers
 
     @property
     def shown_name(self) -> str:

@@ -85,6 +85,7 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
             pod.status.pod_ip or view_model.past.pod_ip(pod.pod.uid),
             subject.history,
             view_model.view,
+            subject.container.next_pull_at,
         )
 
 
