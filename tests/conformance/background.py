@@ -69,7 +69,7 @@ class BackgroundRun:
 
     def _work(self) -> None:
         try:
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError), self._options.lateness:
                 asyncio.run(self._run())
         finally:
             for outcome in self._outcomes.values():

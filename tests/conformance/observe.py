@@ -14,7 +14,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 if __name__ == "__main__":  # run by its path: the package is found from the root
@@ -31,6 +31,7 @@ from tests.conformance.running import (
     installed_program,
     run_case,
 )
+from tests.lateness import WINDOW, Lateness
 
 RUNTIMES = ("docker", PROCESS, "cri")
 """What `--runtime` takes, here and in the program."""
@@ -44,12 +45,18 @@ JOBS = 6
 class Options:
     """How cases are run and judged: `jobs` at a time, with bounds stretched by `slack`.
 
-    `program` is the probetui that runs them.
+    `program` is the probetui that runs them; `lateness` stretches bounds too, if it is
+    measured.
     """
 
     program: Path
     jobs: int = JOBS
     slack: float = 1.0
+    lateness: Lateness = field(default_factory=Lateness)
+
+    def slack_since(self, begun_at: float) -> float:
+        """Return by what bounds are stretched for a case that began then."""
+        return self.slack * (1 + self.lateness.worst(begun_at) / WINDOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +112,13 @@ async def observe(
         reason = why_not(case["pod"]) if runtime == PROCESS else ""
         if reason:
             return Outcome(case, runtime, left_out=reason)
+        lateness = options.lateness
         async with free:
-            run = await run_case(case, runtime, options.program, starting)
+            begun_at = lateness.now
+            run = await run_case(case, runtime, options.program, starting, lateness)
+            slack = options.slack_since(begun_at)
         _write(run, out)
-        verdicts = evaluate(case, Observation.of(run.observation), options.slack)
+        verdicts = evaluate(case, Observation.of(run.observation), slack)
         if run.problem:
             verdicts.append(Verdict("program", holds=False, detail=run.problem))
         return Outcome(case, runtime, verdicts=verdicts, told=run.told)
@@ -153,9 +163,10 @@ async def _run(arguments: argparse.Namespace) -> int:
     outcomes = []
     program = arguments.program or installed_program()
     options = Options(program, arguments.jobs, arguments.slack)
-    async for outcome in observe(cases, arguments.runtime, options, arguments.out):
-        outcomes.append(outcome)
-        sys.stderr.write(f"{len(outcomes)}/{len(cases)} {outcome}\n")
+    with options.lateness:
+        async for outcome in observe(cases, arguments.runtime, options, arguments.out):
+            outcomes.append(outcome)
+            sys.stderr.write(f"{len(outcomes)}/{len(cases)} {outcome}\n")
     sys.stdout.write(f"{summary(outcomes)}\n")
     return 0 if all(outcome.is_as_on_a_kubelet for outcome in outcomes) else 1
 

@@ -22,6 +22,7 @@ from tests.conformance.cases import Case
 from tests.conformance.live import EndedError, LiveObservation
 from tests.conformance.translation import Record
 from tests.engines import cri_variables
+from tests.lateness import Lateness
 
 PROCESS = "process"
 LONGEST_LINE = 2**24
@@ -32,6 +33,9 @@ LONGEST_END = 30.0
 """Seconds that the program may take to end, beyond the pod's grace period."""
 
 DEFAULT_GRACE = 30
+
+MOST_LATE = 2
+"""So many times its duration a case may take longer, on a machine that is that busy."""
 
 
 class NoProgramError(Exception):
@@ -67,12 +71,17 @@ def installed_program() -> Path:
 
 
 async def run_case(
-    case: Case, runtime: str, program: Path, starting: asyncio.Semaphore
+    case: Case,
+    runtime: str,
+    program: Path,
+    starting: asyncio.Semaphore,
+    lateness: Lateness | None = None,
 ) -> Run:
     """Run a case from its submission to the end of its observation.
 
     `starting` is held while the program starts: many that do so at once would take
-    the machine's time from pods that run.
+    the machine's time from pods that run. A case that ends after some moment may wait
+    for it as much longer as the machine was late.
     """
     live = LiveObservation(case["id"])
     with tempfile.TemporaryDirectory(prefix="probetui-") as scratch:
@@ -83,7 +92,7 @@ async def run_case(
                 running = _running(program, pods, live)
                 session = await stack.enter_async_context(running)
                 await _begin(session, live)
-            await _observe(case, pods, live)
+            await _observe(case, pods, live, lateness or Lateness())
         return Run(case, live.records, session.written, session.told, session.problem)
 
 
@@ -128,13 +137,14 @@ async def _begin(session: _Session, live: LiveObservation) -> None:
         await live.refused()
 
 
-async def _observe(case: Case, pods: PodFolder, live: LiveObservation) -> None:
+async def _observe(
+    case: Case, pods: PodFolder, live: LiveObservation, lateness: Lateness
+) -> None:
     """Do what a case asks for, when it does, until its observation is over."""
     actions = case.get("actions", [])
     acting = asyncio.create_task(_act(actions, pods, live))
-    with suppress(EndedError, TimeoutError):
-        async with asyncio.timeout(case["duration"] - live.t):
-            await live.due(case.get("end", {"at": case["duration"]}))
+    with suppress(EndedError):
+        await _reach_the_end(case, live, lateness)
     acting.cancel()
     with suppress(asyncio.CancelledError, EndedError):
         await acting
@@ -145,6 +155,25 @@ async def _observe(case: Case, pods: PodFolder, live: LiveObservation) -> None:
             for each in missed
         ]
     )
+
+
+async def _reach_the_end(case: Case, live: LiveObservation, lateness: Lateness) -> None:
+    """Wait for the end of a case, or until its time and what the machine took is over.
+
+    Raises:
+        EndedError: the end can no longer come.
+    """
+    duration, begun_at = case["duration"], lateness.now
+    if "end" not in case:
+        await live.due({"at": duration})
+        return
+    while (
+        left := duration + min(lateness.lost(begun_at), MOST_LATE * duration) - live.t
+    ) > 0:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await live.due(case["end"])
+                return
 
 
 async def _act(

@@ -9,13 +9,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 
 PROGRAM = Path(sys.executable).with_name("probetui")
 SAMPLES = Path(__file__).parents[2] / "sample_pods"
 PATIENCE_SECONDS = 60
+LINE_PATIENCE_SECONDS = 180
+"""Until a line is printed: some come after a back-off, or a pull."""
+
+SHOWN_LINES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +92,44 @@ class Program:
 
 
 def wait_for(line: str, lines: Iterator[str]) -> str:
-    """Read lines up to one that contains a text, and return it."""
-    for each in lines:
-        if line in each:
-            return each
-    raise AssertionError(f"there was no line with {line!r}")
+    """Read lines up to one that contains a text, and return it.
+
+    Raises:
+        AssertionError: there was none until the lines ended, or for too long.
+    """
+    read: list[str] = []
+
+    def look() -> str | None:
+        for text in lines:
+            read.append(text)
+            if line in text:
+                return text
+        return None
+
+    # In a thread, as who reads a pipe cannot stop: it ends with the program.
+    reading = _in_thread(look)
+    try:
+        text = reading.result(LINE_PATIENCE_SECONDS)
+    except TimeoutError:
+        text = None
+    assert text is not None, (
+        f"no line with {line!r} {'in time' if not reading.done() else 'to the end'},"
+        f" of {len(read)} these are the last:\n{''.join(read[-SHOWN_LINES:])}"
+    )
+    return text
+
+
+def _in_thread(work: Callable[[], str | None]) -> Future[str | None]:
+    done: Future[str | None] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except Exception as error:  # noqa: BLE001  # raised where it is waited for
+            done.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return done
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:

@@ -16,6 +16,7 @@ import yaml
 from tests.conformance.observation import Observation
 from tests.conformance.translation import Translation
 from tests.e2e.program import Program
+from tests.lateness import Lateness
 from tests.traces.trace import Json, Trace
 
 NAMESPACE = "traces"
@@ -36,7 +37,8 @@ class Session:
 
     `records` is all it wrote, `removed` when the manifests of pods were taken away
     (seconds), `told` what it said on standard error. `slow` are the pods whose probes
-    take their time on purpose.
+    take their time on purpose. `late` is how many of ten seconds the machine took from
+    programs when it was busiest.
     """
 
     records: list[Json]
@@ -45,6 +47,7 @@ class Session:
     status: int
     end: float
     slow: frozenset[str] = frozenset()
+    late: float = 0.0
 
     def excuse(self) -> str:
         """Return why times and results may not be the pods' own; empty if they are.
@@ -117,7 +120,8 @@ def run_all(
         text = yaml.safe_dump(dict(renamed(manifest, pod)))
         (folder / f"{pod}.yaml").write_text(text, encoding="utf-8")
     where = ("-f", str(folder), "--watch", "-n", NAMESPACE, "--runtime", runtime)
-    with program.started("run", *where, "-o", "jsonl", "--seed", "0") as process:
+    command = ("run", *where, "-o", "jsonl", "--seed", "0")
+    with Lateness() as lateness, program.started(*command) as process:
         records, removed = [], {}
         for record in _records(process):
             records.append(record)
@@ -131,7 +135,8 @@ def run_all(
         records += _records(process)
         assert process.stderr is not None
         told = process.stderr.read()
-        return Session(records, removed, told, process.wait(), end, slow)
+        status, late = process.wait(), lateness.worst()
+        return Session(records, removed, told, status, end, slow, late)
 
 
 def _at_home(message: str, pod: str, called: str) -> str:
