@@ -163,6 +163,9 @@ class Observation:
     missed: list[str] = field(default_factory=list)
     """Actions that were never due, in words."""
 
+    late: float = 0.0
+    """Seconds that the machine took from those who did all this."""
+
     _ended: float | None = None
     _last: float = 0.0
 

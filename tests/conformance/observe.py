@@ -117,8 +117,10 @@ async def observe(
             begun_at = lateness.now
             run = await run_case(case, runtime, options.program, starting, lateness)
             slack = options.slack_since(begun_at)
+            seen = Observation.of(run.observation)
+            seen.late = lateness.lost(begun_at)
         _write(run, out)
-        verdicts = evaluate(case, Observation.of(run.observation), slack)
+        verdicts = evaluate(case, seen, slack)
         if run.problem:
             verdicts.append(Verdict("program", holds=False, detail=run.problem))
         return Outcome(case, runtime, verdicts=verdicts, told=run.told)

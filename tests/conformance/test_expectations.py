@@ -184,6 +184,15 @@ def test_an_expectation_is_judged_as_defined(
     assert holds(expectation, lives) is expected
 
 
+def test_what_starts_late_on_a_late_machine_has_a_count() -> None:
+    lives = seen(status(2, container()), end(20))
+    expectation = {"restarts": {"exactly": 0, "for": 1}}
+
+    assert not holds(expectation, lives)
+    lives.late = 1.5
+    assert holds(expectation, lives)
+
+
 @pytest.mark.parametrize(
     ("expectation", "slack", "expected"),
     [
