@@ -42,7 +42,7 @@ TALL = (80, 40)
         pytest.param("", "container", id="containers"),
         pytest.param("3", "event", id="events"),
         pytest.param("v", "event", id="all events"),
-        pytest.param("vV", "event", id="as a cluster shows them"),
+        pytest.param("vF", "event", id="as a cluster shows them"),
     ],
 )
 async def test_a_filter_that_keeps_nothing_says_so_and_how_to_clear_it(

@@ -227,7 +227,7 @@ class TestKill:
 
         text = told(stage.journal, pod)
 
-        assert "grace period 0s (kill requested: no grace period)." in text
+        assert "grace period 0s (requested by a user)." in text
         assert "It had no grace period." in text
 
     def test_by_deletion_the_end_before_is_told_too(self) -> None:

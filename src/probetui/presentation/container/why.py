@@ -50,7 +50,7 @@ _SOURCES: Mapping[str, str] = {
     GraceSource.STARTUP_PROBE: "from the startup probe",
     GraceSource.DELETION: "from the deletion request",
     GraceSource.MINIMUM: "the kubelet's minimum, as the pod sets none",
-    GraceSource.KILL: "kill requested: no grace period",
+    GraceSource.KILL: "requested by a user",
 }
 
 
