@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import Probe, ProbeType
+from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.kuberuntime.grace_period import (
     GracePeriod,
     KillReason,
@@ -165,3 +166,14 @@ def _slowest(probe: Probe) -> timedelta:
     One that is slower than the period drops ticks; the next begins at once.
     """
     return max(probe.period_seconds, probe.timeout_seconds) * _SECOND
+
+
+def ticks_lost(tick: TickEntry, next_at: datetime | None, period_seconds: int) -> int:
+    """Return how many ticks never came because a probe took longer than its period.
+
+    One tick waits while a probe runs; those after it are lost, never made up for.
+    """
+    period = period_seconds * _SECOND
+    if next_at is None or tick.duration <= period:
+        return 0
+    return max((next_at - tick.started_at) // period - 1, 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -178,7 +179,7 @@ def run(args: Sequence[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        return _print_errors([(_ERROR, _usage_line(error))], _USAGE)
+        return _print_errors([(_ERROR, _usage_line(error, args))], _USAGE)
     except ProbetuiError as error:
         return _print_errors(_lines(error), error.exit_status)
     except KeyboardInterrupt:
@@ -216,7 +217,9 @@ def _print_errors(lines: Sequence[tuple[str, str]], status: int) -> int:
     return status
 
 
-def _usage_line(error: click.ClickException) -> str:
+def _usage_line(error: click.ClickException, args: Sequence[str]) -> str:
+    if words := _command_behind_options(error, args):
+        return words
     match error:
         case click.BadParameter(param=click.Parameter() as parameter):
             name = max(parameter.opts, key=len)
@@ -227,6 +230,16 @@ def _usage_line(error: click.ClickException) -> str:
             return f'"{error.option_name}" is not an option'
         case _:
             return error.format_message().rstrip(".")
+
+
+def _command_behind_options(error: click.ClickException, args: Sequence[str]) -> str:
+    """Return what to type where a command stands behind its options; else nothing."""
+    found = next((place for place, word in enumerate(args) if word in COMMANDS), 0)
+    is_extra = error.message.startswith("Got unexpected extra argument")
+    if not (found and is_extra and args[0].startswith("-")):
+        return ""
+    typed = shlex.join(["probetui", args[found], *args[:found], *args[found + 1 :]])
+    return f"the command comes first: {typed}"
 
 
 def _open_closed_streams() -> None:

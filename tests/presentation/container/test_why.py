@@ -526,6 +526,18 @@ class TestTick:
         assert explain_tick(tick, case).command == ""
 
 
+def test_ticks_that_a_slow_probe_lost_are_told() -> None:
+    slow = a_probe(ExecAction(("sleep", "5")), period_seconds=1, timeout_seconds=9)
+    tick = history(DEMO_KEY._replace(container_name="app"), LIVENESS, "s", NOW)[-1]
+    pod = a_pod(a_container(liveness_probe=slow))
+
+    told = explain_tick(
+        tick._replace(duration=timedelta(seconds=5)), case_of(past_of(()), pod)
+    )
+
+    assert "longer than its period of 1s: 4 ticks were lost" in "".join(told.sentences)
+
+
 HANDLERS = [
     pytest.param(ExecAction(("cat", "/x")), id="exec"),
     pytest.param(HTTPGetAction(8080), id="http"),

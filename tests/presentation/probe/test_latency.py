@@ -70,6 +70,22 @@ def test_what_probing_costs(period: int, words: str) -> None:
     assert words in text_of(cost_line(a_probe_snapshot(DEMO_KEY, spec, "|sssf")))
 
 
+def test_a_probe_slower_than_its_period_runs_as_often_as_it_ends() -> None:
+    spec = replace(LIVENESS, period_seconds=1, timeout_seconds=10)
+    probe = a_probe_snapshot(DEMO_KEY, spec, "|sss")
+    slow = tuple(
+        tick._replace(
+            attempts=(replace(tick.attempts[0], duration=timedelta(seconds=5)),)
+        )
+        for tick in probe.history
+        if tick.attempts
+    )
+
+    words = text_of(cost_line(replace(probe, history=slow)))
+
+    assert "12 runs a minute (60 were due), 60s of it spent probing" in words
+
+
 def test_before_the_first_run_probing_cost_nothing() -> None:
     assert "nothing yet" in text_of(cost_line(a_probe_snapshot(DEMO_KEY, LIVENESS)))
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from probetui.analysis.timing import ticks_lost
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import Exit, Gate, Skip, TickAction, TickEntry, Trigger
 from probetui.kubelet.outcome import Result
@@ -18,7 +19,6 @@ from probetui.presentation.tick.trace import (
     TickTrace,
     build_trace,
     next_due,
-    ticks_lost,
     trace_title,
 )
 from tests.presentation.looking import VIEW

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from probetui.analysis.findings import finding_text, severity_of
 from probetui.analysis.timeline import is_warning
-from probetui.analysis.timing import kill_grace_period
+from probetui.analysis.timing import kill_grace_period, ticks_lost
 from probetui.durations import format_duration
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
@@ -326,14 +326,26 @@ def _tick(tick: TickEntry, pod: Pod | None) -> str:
     if tick.exit is not None:
         return f"ended {tick.exit}"
     duration = format_duration(tick.duration)
+    unusual = f"{_lost(tick, pod)}{_unusual(tick)}"
     if tick.result is None:
         times = len(tick.attempts)
-        return f"errored x{times} {duration} {tick.action}{_unusual(tick)}"
+        return f"errored x{times} {duration} {tick.action}{unusual}"
     result = "warning" if is_warning(tick) else tick.result.name.lower()
     kills = tick.action in {TickAction.KILL, TickAction.WOULD_KILL}
     grace = _grace(tick, pod) if kills else ""
     run = f"run {tick.run}/{tick.threshold}"
-    return f"{result} {duration} {run} {tick.action}{grace}{_unusual(tick)}"
+    return f"{result} {duration} {run} {tick.action}{grace}{unusual}"
+
+
+def _lost(tick: TickEntry, pod: Pod | None) -> str:
+    """Return how many ticks fell due in vain while the probe took too long."""
+    container = None if pod is None else pod.container(tick.key.container_name)
+    probe = None if container is None else container.probe(tick.key.probe_type)
+    if probe is None:
+        return ""
+    ended_at = tick.started_at + tick.duration
+    lost = ticks_lost(tick, ended_at, probe.period_seconds)
+    return f" lost-ticks={lost}" if lost else ""
 
 
 def _unusual(tick: TickEntry) -> str:

@@ -290,16 +290,25 @@ def latency_line(probe: ProbeSnapshot) -> Line:
 
 
 def cost_line(probe: ProbeSnapshot) -> Line:
-    """Return how often a probe runs, and how much of each minute it takes."""
-    durations = _durations(probe)
-    if not durations:
+    """Return how often a probe runs, and how much of each minute it takes.
+
+    One that takes longer than its period loses the ticks that fall due meanwhile.
+    """
+    runs = [tick.attempts for tick in probe.history if tick.attempts]
+    if not runs:
         return labelled("cost", "nothing yet")
-    a_minute = _MINUTE / (probe.probe.period_seconds * _SECOND)
-    spent = sum(durations, timedelta()) / len(durations) * a_minute
-    runs = f"{a_minute:.0f}" if a_minute >= 1 else f"{a_minute:.1f}"
-    return labelled(
-        "cost", f"{runs} runs a minute, {format_duration(spent)} of it spent probing"
-    )
+    total = sum((attempt.duration for run in runs for attempt in run), timedelta())
+    mean, period = total / len(runs), probe.probe.period_seconds * _SECOND
+    a_minute = _MINUTE / max(mean, period)
+    words = f"{_count_of(a_minute)} runs a minute"
+    if mean > period:
+        words += f" ({_count_of(_MINUTE / period)} were due)"
+    spent = format_duration(mean * a_minute)
+    return labelled("cost", f"{words}, {spent} of it spent probing")
+
+
+def _count_of(a_minute: float) -> str:
+    return f"{a_minute:.0f}" if a_minute >= 1 else f"{a_minute:.1f}"
 
 
 def _durations(probe: ProbeSnapshot) -> list[timedelta]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from probetui.analysis.timing import kill_grace_period
+from probetui.analysis.timing import kill_grace_period, ticks_lost
 from probetui.durations import format_countdown, format_duration
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import ContainerStatus, Running
@@ -279,17 +279,6 @@ def _event(event: TickEvent | None, view: View) -> Line:
     return line(Span("Warning", Role.WARNING), f" {reason}  ", Span(view.safe(message)))
 
 
-def ticks_lost(tick: TickEntry, next_at: datetime | None, period_seconds: int) -> int:
-    """Return how many ticks never came because a probe took longer than its period.
-
-    One tick waits while a probe runs; those after it are lost, never made up for.
-    """
-    period = period_seconds * _SECOND
-    if next_at is None or tick.duration <= period:
-        return 0
-    return max((next_at - tick.started_at) // period - 1, 0)
-
-
 def next_due(
     tick: TickEntry, following: TickEntry | None, period_seconds: int
 ) -> datetime | None:
@@ -312,7 +301,10 @@ def subject_trace(subject: Subject, view: View) -> TickTrace | None:
         return None
     period = subject.probe.probe.period_seconds
     if subject.cursor is None:
-        next_at = subject.probe.next_tick_at or next_due(tick, None, period)
+        # While a probe runs, the tick after the newest one is the one under way.
+        under_way = subject.probe.in_flight_since
+        known = subject.probe.next_tick_at or under_way
+        next_at = known or next_due(tick, None, period)
     else:
         following = subject.ticks.tick(subject.cursor + 1)
         next_at = next_due(tick, following, period)

@@ -13,6 +13,7 @@ from msgspec import Struct
 from probetui.analysis.container_history import NO_HISTORY, ContainerHistory
 from probetui.analysis.reproduce import command_note, reproduce_command
 from probetui.analysis.timeline import Timeline
+from probetui.analysis.timing import ticks_lost
 from probetui.durations import format_duration
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeHandler
@@ -174,11 +175,27 @@ def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
         late = format_duration(tick.delay)
         yield f"A user delayed the answer to each attempt by {late}."
     yield from attempt_sentences(tick, context.view)
+    yield from _lost_ticks(tick, context.container)
     yield from run_sentences(tick)
     if (event := tick_event(tick, context.view.rules)) is not None:
         message = context.view.safe(event.message)
         yield f"Event: Warning {event.reason}: {message}"
     yield from hints(tick, context.container, context.history)
+
+
+def _lost_ticks(tick: TickEntry, container: Container | None) -> Iterator[str]:
+    """Yield how many ticks fell due in vain while a probe took too long."""
+    probe = None if container is None else container.probe(tick.key.probe_type)
+    if probe is None:
+        return
+    ended_at = tick.started_at + tick.duration
+    if lost := ticks_lost(tick, ended_at, probe.period_seconds):
+        ticks = "1 tick was" if lost == 1 else f"{lost} ticks were"
+        yield (
+            f"It took {format_duration(tick.duration)}, longer than its period of "
+            f"{probe.period_seconds}s: {ticks} lost, which the kubelet does not make "
+            "up for."
+        )
 
 
 def attempt_sentences(tick: TickEntry, view: View) -> Iterator[str]:
