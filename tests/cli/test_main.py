@@ -171,6 +171,12 @@ def test_a_file_instead_of_a_command_is_told_how_to_be_run(
         pytest.param(["-t", "live"], 2, "(nearest: liveness)", id="probe type"),
         pytest.param(["--log-level", "loud"], 2, "--log-level: ", id="log level"),
         pytest.param(["--config", "gone"], 2, "--config gone: No such", id="config"),
+        pytest.param(
+            ["--theme", "nord", "demo"],
+            2,
+            "the command comes first: probetui demo --theme nord",
+            id="a command behind its options",
+        ),
         pytest.param(["run", "extra"], 2, "unexpected extra argument", id="argument"),
         pytest.param(["demo", "livenes"], 2, "(nearest: liveness)", id="lesson"),
         pytest.param(["completion", "csh"], 2, "bash, zsh, fish", id="shell"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from msgspec.structs import replace
 
-from probetui.cli.terminal import Form, Terminal, choose_form
+from probetui.cli.terminal import Form, Terminal, choose_form, draws_unicode
 from probetui.errors import UsageError
 
 ALL = Terminal(
@@ -75,3 +77,22 @@ def test_a_piped_manifest_leaves_the_screen_if_the_keyboard_opens() -> None:
 
     assert form(piped, reads_stdin=True) is Form.SCREEN
     assert form(replace(piped, has_keyboard=False), reads_stdin=True) is Form.LINES
+
+
+@pytest.mark.parametrize(
+    ("encoding", "draws"),
+    [
+        pytest.param("utf-8", True, id="UTF-8"),
+        pytest.param("latin-1", False, id="ISO 8859-1"),
+        pytest.param("ascii", False, id="ASCII"),
+        pytest.param("cp437", False, id="has lines, but no marks"),
+    ],
+)
+def test_a_screen_is_drawn_in_what_the_terminal_takes(
+    encoding: str,
+    draws: bool,  # noqa: FBT001  # a column
+) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+
+    assert draws_unicode(stream) is draws
+    assert draws_unicode(None)

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from enum import Enum
+from typing import TextIO
 
 from msgspec import Struct
 
@@ -13,6 +14,7 @@ from probetui.errors import UsageError
 
 _KEYBOARD = "/dev/tty"
 _STDIN = 0
+_DRAWN = "━✓█…"
 
 
 class Form(Enum):
@@ -99,6 +101,20 @@ def _obstacle(terminal: Terminal, *, reads_stdin: bool, needs_stdout: bool) -> s
     if terminal.is_dumb:
         return f'the terminal cannot place the cursor (TERM="{terminal.term}")'
     return ""
+
+
+def draws_unicode(screen: TextIO | None) -> bool:
+    """Tell whether the stream that a screen is drawn on takes its characters.
+
+    Others would get escapes of what their encoding lacks.
+    """
+    if screen is None:
+        return True
+    try:
+        _DRAWN.encode(screen.encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def take_keyboard() -> None:

@@ -94,7 +94,9 @@ async def test_files_that_cannot_be_used_are_told_of_and_change_nothing(
 
     await watching(watched, break_and_mend, ["first", "third"])
 
-    assert "bad.yaml:2:1: did not find" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "bad.yaml:2:1: did not find" in told
+    assert "warning: the pods run on as they were before this change" in told
 
 
 def test_a_file_that_is_replaced_is_watched_in_its_folder(tmp_path: Path) -> None:

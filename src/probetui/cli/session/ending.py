@@ -113,9 +113,10 @@ async def end_pods(
     It ends when that is done, on a signal, or when the runtime does not answer.
     Returns the verdict, changed if pods could not be stopped or were left running.
     """
-    grace = max((pod.termination_grace_period_seconds or 0 for pod in pods), default=0)
-    names = ", ".join(pod.name for pod in pods)
-    if verdict.reason not in {PODS_ENDED, ANOTHER_LESSON}:
+    there = _still_there(session, pods)
+    grace = max((pod.termination_grace_period_seconds or 0 for pod in there), default=0)
+    names = ", ".join(pod.name for pod in there or pods)
+    if there and verdict.reason not in {PODS_ENDED, ANOTHER_LESSON}:
         notes.note(f"stopping {names} (within {grace}s; ^C leaves them running)")
     stopping = asyncio.ensure_future(_stop_and_remove(session, pods, runtime, notes))
     leaving = asyncio.ensure_future(interrupts.leave.wait())
@@ -151,12 +152,18 @@ async def end_pods(
     return verdict
 
 
+def _still_there(session: RealtimeSession, pods: Sequence[Pod]) -> Sequence[Pod]:
+    """Return the pods that the session still has; a reload may have removed some."""
+    known = {pod.pod.uid for pod in session.snapshot.pods}
+    return [pod for pod in pods if pod.uid in known]
+
+
 async def _stop_and_remove(
     session: RealtimeSession, pods: Sequence[Pod], runtime: Runtime, notes: Notes
 ) -> None:
     rules = session.snapshot.rules
+    names = ", ".join(pod.name for pod in _still_there(session, pods))
     if not await session.shutdown():
-        names = ", ".join(pod.name for pod in pods)
         if session.has_run_ended:
             notes.error(f"a bug ended the session; {names} is stopped without it")
             await stop_containers(runtime, pods, rules)

@@ -58,6 +58,8 @@ async def watch_manifests(
         if problems != reported:
             for problem in problems:
                 notes.error(problem)
+            if problems:
+                notes.warning("the pods run on as they were before this change")
         reported = problems
 
 

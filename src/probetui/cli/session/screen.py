@@ -20,6 +20,7 @@ from probetui.cli.printing import NoteLevel
 from probetui.cli.session.appearance import Appearance, load_appearance
 from probetui.cli.session.plan import Plan
 from probetui.cli.session.pod_registry import PodRegistry
+from probetui.cli.terminal import draws_unicode
 from probetui.drive.session import FaultTarget, Session, SupportsLogs
 from probetui.headless.follow import Follower
 from probetui.headless.verdict import ANOTHER_LESSON, EXIT_OK, Verdict
@@ -230,7 +231,7 @@ def _options(plan: Plan, looks: Appearance) -> ScreenOptions:
             is_light=is_light_by_environment(os.environ) or False
         )
     return ScreenOptions(
-        ascii=choices.ascii,
+        ascii=choices.ascii or not draws_unicode(sys.__stderr__),
         motion=not choices.no_motion,
         mouse=not choices.no_mouse,
         theme=theme,
