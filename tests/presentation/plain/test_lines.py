@@ -223,6 +223,16 @@ def test_verbose_tells_every_skip_and_every_entry() -> None:
     ]
 
 
+def test_a_container_without_an_id_has_no_empty_one() -> None:
+    first = a_step("08:18:00", LifecycleStep.STARTED)
+
+    lines = told(the_lines(), replace(first, container_id="", restart_count=0))
+
+    assert "demo/liveness image busybox:1.27.2" in [
+        line.partition(" ")[2] for line in lines
+    ]
+
+
 def test_the_first_start_of_a_container_says_how_it_is_probed() -> None:
     first = a_step("08:18:00", LifecycleStep.STARTED)
 

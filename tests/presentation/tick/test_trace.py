@@ -50,7 +50,7 @@ def test_a_failure_below_the_threshold() -> None:
 
     assert facts(a_tick("sff"), next_at=next_at) == {
         "attempt 1/3": "exit 1 in 34ms -> failure  (only errors are retried)",
-        "result run": "failure 1 -> 2   threshold 3   below it",
+        "result run": "failure 1 -> 2   threshold 3   not reached",
         "stored result": "stays Success",
         "effect": "none",
         "event": f"Warning Unhealthy  Liveness probe failed: {NO_FILE.rstrip()}",
@@ -243,6 +243,15 @@ def test_the_event_is_that_of_the_kubelet() -> None:
     )
     assert tick_event(a_tick("s")) is None
     assert tick_event(a_tick("h")) is None
+
+
+def test_an_attempt_without_a_detail_says_how_long_it_took() -> None:
+    tick = a_tick("f")
+    (attempt,) = tick.attempts
+
+    told = facts(tick._replace(attempts=(replace(attempt, detail=""),)))
+
+    assert told["attempt 1/3"].startswith("took 34ms -> failure")
 
 
 def test_the_title_says_which_tick_it_is() -> None:

@@ -239,7 +239,7 @@ def _run(tick: TickEntry) -> Line:
     reached = tick.run >= tick.threshold
     return line(
         f"{word} {moved}   threshold {tick.threshold}   ",
-        Span("reached", Role.STRONG) if reached else "below it",
+        Span("reached", Role.STRONG) if reached else "not reached",
     )
 
 
