@@ -160,14 +160,13 @@ class StatefulApp(App[None], inherit_bindings=False):
         The same message is shown once, and older ones go where there are too many.
         """
         safe = safe_lines(message[:_LONGEST_MESSAGE])
-        shown = [
-            notification
-            for notification in self._notifications
-            if notification.message != safe
-        ]
-        for old in list(self._notifications):
-            if old not in shown[len(shown) - _MOST_MESSAGES + 1 :]:
-                self._unnotify(old, refresh=False)
+        shown = list(self._notifications)
+        if any(notification.message == safe for notification in shown):
+            return
+        for old in shown[: max(len(shown) - _MOST_MESSAGES + 1, 0)]:
+            self._unnotify(old, refresh=False)
+            # Textual takes the message out of what holds it, which keeps its row.
+            self.screen.query(f"#--textual-toast-{old.identity}").remove()
         super().notify(
             safe, title=title, severity=severity, timeout=timeout, markup=False
         )

@@ -181,7 +181,7 @@ class ContainerTable(ListPane):
         turned = ", reversed" if self.is_reversed else ""
         order = f", {self.order.words}{turned}"
         if not self.filter.is_active:
-            return line(muted(f"{self._total}{order}"))
+            return line(muted(f"{self._total}{order if self._total > 1 else ''}"))
         text = self._view.safe(self.filter.text)
         kept = Span(f"filter: {text} ({self.hits})", Role.ACCENT)
         whole = line(kept, muted(order))
