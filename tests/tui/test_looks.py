@@ -12,6 +12,7 @@ import pytest
 
 import probetui
 from probetui.engine.inputs import Command
+from tests.architecture.modules import trees
 from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import SCENES, failing
@@ -123,9 +124,9 @@ def prose() -> tuple[tuple[str, str], ...]:
 
 def _prose() -> Iterator[tuple[str, str]]:
     """Go through everything that is said to people: a place, and what is said."""
-    for folder in WORDS_FOR_PEOPLE:
-        for path in sorted((SOURCES / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+    for name, tree in trees().items():
+        if name.startswith(tuple(f"{folder}/" for folder in WORDS_FOR_PEOPLE)):
+            module = name.rpartition("/")[2]
             notes = {
                 id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
             }
@@ -138,7 +139,7 @@ def _prose() -> Iterator[tuple[str, str]]:
             )
             for line, text in texts:
                 if " " in text.strip():
-                    yield f"{path.name}:{line}", text
+                    yield f"{module}:{line}", text
     for page in PAGES:
         for number, line_of_page in enumerate(page.read_text().splitlines(), start=1):
             # A lesson is called so.
