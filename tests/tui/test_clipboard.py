@@ -83,7 +83,7 @@ async def test_the_terminal_is_asked_where_there_is_no_tool() -> None:
     assert written == [request("text", TERMINAL)]
     assert copied.words == "Sent to the terminal (OSC 52), which may have copied it."
     assert not copied.is_done
-    assert "copied to" not in copied.words
+    assert "Copied" not in copied.words
 
 
 @pytest.mark.parametrize(

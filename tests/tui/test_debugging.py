@@ -430,4 +430,4 @@ class TestQueue:
     async def test_escape_goes_back(self) -> None:
         _, screen = await press_on(stopped(), "Q", "escape")
 
-        assert "Before -> after" not in screen
+        assert "Last step" not in screen

@@ -75,7 +75,7 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
         Severity.WARNING, "A command uses shell syntax, but is not run by a shell."
     ),
     EXEC_MISSING: FindingRule(
-        Severity.WARNING, "The command is not in the container (seen when it ran)."
+        Severity.WARNING, "The command is not in the container (found when it ran)."
     ),
     "grpc-tls": FindingRule(
         Severity.WARNING, "A gRPC probe uses plain text on a port meant for TLS."
@@ -84,7 +84,7 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
         Severity.WARNING, "A probe sets `host`: it does not go to the pod."
     ),
     REDIRECT: FindingRule(
-        Severity.WARNING, "A probe was redirected (seen in an answer)."
+        Severity.WARNING, "A probe was redirected (found in a response)."
     ),
     "liveness-grace-long": FindingRule(
         Severity.NOTE, "An app that hangs gets a long grace period."
@@ -102,7 +102,7 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
         Severity.WARNING, "A pod shares memory with the programs of this machine."
     ),
     "host-capability": FindingRule(
-        Severity.WARNING, "A container has a capability that reaches out of it."
+        Severity.WARNING, "A container has a capability that affects this machine."
     ),
     "host-runtime-socket": FindingRule(
         Severity.WARNING, "A pod controls the container runtime of this machine."
@@ -194,7 +194,9 @@ def _about_liveness(pod: Pod, container: Container, path: str) -> Iterator[Findi
     if readiness is None:
         return
     if liveness.handler == readiness.handler:
-        message = "same check as the readinessProbe: what is not ready is killed"
+        message = (
+            "same check as the readinessProbe: a container that is not ready is killed"
+        )
         yield Finding("liveness-same-as-readiness", path, message)
     unready = timing_of(pod, container, ProbeType.READINESS)
     if timing.noticed.most < unready.noticed.most:
@@ -242,7 +244,7 @@ def _about_command(command: tuple[str, ...], path: str) -> Iterator[Finding]:
     if not command or _runs_a_shell(command):
         return
     if len(command) == 1 and " " in command[0].strip():
-        message = f"{quote_short(command[0])} is one word, so it names a program"
+        message = f"{quote_short(command[0])} is one word: a program with this name"
         yield Finding("exec-needs-shell", path, message)
         return
     for word in command[1:]:
@@ -251,7 +253,7 @@ def _about_command(command: tuple[str, ...], path: str) -> Iterator[Finding]:
             yield Finding("exec-needs-shell", path, message)
             return
     if _SHELL_WORDS.search(command[0]):
-        message = f"{quote_short(command[0])} needs a shell, and none is run"
+        message = f"{quote_short(command[0])} needs a shell, but no shell is run"
         yield Finding("exec-needs-shell", path, message)
 
 
@@ -268,7 +270,7 @@ def _runs_a_shell(command: tuple[str, ...]) -> bool:
 def _about_host(host: str, path: str) -> Iterator[Finding]:
     if host:
         message = (
-            f"is {quote_short(host)}: from the node, not from inside the container; "
+            f"is {quote_short(host)}, as seen from the node, not from the container; "
             "without it the probe goes to the pod"
         )
         yield Finding("host-set", path, message)

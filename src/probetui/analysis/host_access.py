@@ -15,21 +15,21 @@ _CAPABILITIES: Mapping[str, str] = MappingProxyType({
     "ALL": "every capability: all that root may do on this machine",
     "BPF": "loads programs into this machine's kernel",
     "CHECKPOINT_RESTORE": "changes processes as they are restored",
-    "DAC_READ_SEARCH": "opens any file of this machine, past its permissions",
+    "DAC_READ_SEARCH": "opens any file of this machine regardless of permissions",
     "LINUX_IMMUTABLE": "changes files that are marked immutable",
-    "MAC_ADMIN": "changes this machine's mandatory access control",
-    "MAC_OVERRIDE": "goes past this machine's mandatory access control",
+    "MAC_ADMIN": "changes the mandatory access control of this machine",
+    "MAC_OVERRIDE": "overrides the mandatory access control of this machine",
     "MKNOD": "makes device files",
     "NET_ADMIN": "changes interfaces, routes and firewalls of its network",
     "NET_RAW": "forges packets in its network",
-    "PERFMON": "observes what the whole machine does",
+    "PERFMON": "observes the whole machine",
     "SYSLOG": "reads this machine's kernel log",
     "SYS_ADMIN": "mounts, changes name spaces: nearly all that root may do",
     "SYS_BOOT": "reboots this machine, and loads another kernel",
     "SYS_MODULE": "loads modules into this machine's kernel",
     "SYS_PTRACE": "reads and changes the memory of processes that it sees",
     "SYS_RAWIO": "reads and writes this machine's memory and devices",
-    "SYS_RESOURCE": "goes past limits and quotas of this machine",
+    "SYS_RESOURCE": "exceeds limits and quotas of this machine",
     "SYS_TIME": "sets this machine's clock",
 })  # fmt: skip
 """Those by which a container reaches what is outside it; others stay inside."""
@@ -72,7 +72,7 @@ def host_access_findings(pod: Pod) -> Iterator[Finding]:
             "hostNetwork",
             "host-network",
             pod.host_network,
-            "is in this machine's network, and reaches what listens on its loopback",
+            "uses the network of this machine, its loopback included",
         ),
         (
             "hostIPC",
@@ -175,7 +175,7 @@ def _writable_host_paths(pod: Pod, container: Container) -> Iterator[str]:
 
 
 def _unconfined(path: str) -> Finding:
-    message = "is Unconfined: makes every system call of this machine's kernel"
+    message = "is Unconfined: may make every system call of this machine's kernel"
     return Finding("host-seccomp", f"{path}.seccompProfile.type", message)
 
 

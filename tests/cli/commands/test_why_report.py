@@ -68,7 +68,7 @@ def test_it_tells_of_the_containers_that_ended(
     assert status == 0
     assert out.startswith("web/app\n")
     assert "The liveness probe killed it: failure 3 of 3 in a row" in out
-    assert "a grace period of 20s (the pod's terminationGracePeriodSeconds)." in out
+    assert "grace period 20s (the pod's terminationGracePeriodSeconds)." in out
     assert """    cat '/tmp/it'"'"'s here'\n""" in out
     assert "web/quiet" not in out
 
@@ -133,7 +133,7 @@ def test_a_container_that_never_ended_is_told_of_by_its_last_decisions(
     out = capsys.readouterr().out
     assert "Tick #3, liveness of web/app, at " in out
     assert "web/quiet\n" in out
-    assert "Nothing has happened yet" in out
+    assert "No tick and no exit yet" in out
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_where_both_folders_are_read_it_is_with_probetuis_own_files(
 def test_where_all_folders_are_read_nothing_is_written(manifest: Path) -> None:
     options = replace(options_for(manifest.parent.parent), recursive=True)
 
-    with pytest.raises(UsageError, match="in these folders would be read"):
+    with pytest.raises(UsageError, match="in these folders would be loaded"):
         copy(options)
 
 
@@ -207,7 +207,7 @@ def test_a_manifest_that_is_broken_by_now_is_copied_as_it_was_read(
 
 
 def test_a_pod_of_no_manifest_is_refused() -> None:
-    with pytest.raises(UsageError, match="not as its manifest says any more"):
+    with pytest.raises(UsageError, match="no longer matches its manifest"):
         copy_edited((), None, "uid", {})
 
 

@@ -134,15 +134,15 @@ CONTRADICTIONS: Sequence[tuple[str, str]] = (
     (r"not (?:known|recorded)", r"\b(?:is|was) in back-off|without back-off"),
     (r"without back-off", r"(?:is|was) in back-off until"),
     (r"still running", r"Exit seen at|restarted"),
-    (r"exited on its own", r"probe killed it|was told to stop|A user requested"),
+    (r"exited on its own", r"probe killed it|began to stop it|A user requested"),
     (r"A user requested", r"probe killed it"),
     (r"pod was deleted", r"is in back-off|Next window"),
     (r"restartPolicy is", r"Next window|\bis in back-off|It was restarted| yet\."),
-    (r"Out of memory", r"Not out of memory|It was told to stop"),
+    (r"Out of memory", r"Not out of memory|began to stop it"),
     (r"stopped within the grace period", r"did not stop within|SIGKILL follows"),
     (r"did not cause this exit", r"probe killed it"),
     (r"The whole pod was stopped\.", r"Next window|\bis in back-off"),
-    (r"Nothing has happened", r"Exit|Tick|back-off|restarted|does not start"),
+    (r"No tick and no exit yet", r"Exit|Tick|back-off|restarted|does not start"),
 )
 
 

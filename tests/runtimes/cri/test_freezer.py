@@ -63,7 +63,7 @@ async def test_a_group_that_is_half_frozen_is_let_go(
     (group / "cgroup.freeze").write_text("0")
     (group / "cgroup.events").write_text("populated 1\nfrozen 0\n")
 
-    with pytest.raises(OSError, match="do not freeze"):
+    with pytest.raises(OSError, match="cannot be frozen"):
         await choose_freezer(os.getpid(), CRI_ID, tmp_path).freeze()
 
     assert (group / "cgroup.freeze").read_text() == "0"
