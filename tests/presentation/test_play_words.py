@@ -314,9 +314,7 @@ class TestLastStep:
 
         lines = self.lines(replace(snapshot, last_step=step), tick)
 
-        assert lines[0] == (
-            "effect none; probed: run 1->2, below threshold 3, no action"
-        )
+        assert lines[0] == ("tick probed: run 1->2, below threshold 3, no action")
 
     def test_a_run_beyond_its_threshold_is_only_counted(self) -> None:
         snapshot = upcoming()

@@ -215,9 +215,9 @@ def _decisive_tick(entries: Sequence[JournalEntry], key: ProbeKey) -> TickEntry 
 
 def _effect_line(tick: TickEntry) -> Line:
     report = report_tick(tick)
-    label = muted("effect".ljust(VALUES_AT))
     if not report.has_effect:
-        return line(label, f"none; {report.summary}")
+        return line(muted("tick".ljust(VALUES_AT)), report.summary)
+    label = muted("effect".ljust(VALUES_AT))
     counted = muted(f"  {report.counted}" if report.counted else "")
     return line(label, Span(report.effect.text, report.effect.role), counted)
 

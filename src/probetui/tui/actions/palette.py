@@ -77,7 +77,9 @@ class ActionProvider(Provider):
 def _offers(action: Action, now: ActionContext) -> Iterator[PaletteEntry]:
     """Yield the rows of an action: one, or one for each word that it may need."""
     first = action.arguments[0] if action.arguments else None
-    if action.palette_entries is not None:
+    if not action.is_listed:
+        yield PaletteEntry(action.tooltip, (), "A key of this dialog")
+    elif action.palette_entries is not None:
         yield from action.palette_entries(now)
     elif first is None or not first.is_required:
         yield PaletteEntry(f"{action.title}: {target_text(action.on, now)}")
