@@ -172,6 +172,8 @@ class Kubelet:
             policy,
             config.rules,
         )
+        if config.rules.early_ready_to_start:
+            self.runtime.syncer.on_sandbox_ready = self._pod_sync.on_sandbox_ready
         self._container_gc = ContainerGC(
             self.runner, config.dead_instances_kept, self._remove_pod
         )

@@ -39,15 +39,11 @@ DIGEST = re.compile(
 
 
 class EnsuredImage(NamedTuple):
-    """The image's ID, or the reason and message why there is none.
-
-    `until` is the end of a back-off.
-    """
+    """The image's ID, or the reason and message why there is none."""
 
     image_id: str
     reason: str = ""
     message: str = ""
-    until: datetime | None = None
 
 
 class InvalidImageNameError(ValueError):
@@ -118,8 +114,7 @@ class ImageManager:
             if key in self._last_errors:
                 name, text = self._last_errors[key]
                 message = f"{message}: {name}: {text}"
-            until = self._backoff.ends_at(key)
-            return EnsuredImage("", IMAGE_PULL_BACK_OFF, message, until)
+            return EnsuredImage("", IMAGE_PULL_BACK_OFF, message)
         self._last_errors.pop(key, None)
         self._turn.normal(
             pod, "Pulling", f'Pulling image "{image}"', now, container.name

@@ -5,7 +5,6 @@ Source: kubelet/reason_cache.go, v1.32.10.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import NamedTuple
 
 from probetui.kubelet.runtime.lru_cache import LRUCache
@@ -14,11 +13,10 @@ MAX_REASONS = 1000
 
 
 class StartFailure(NamedTuple):
-    """Why a container could not be started; `until` is the end of a back-off."""
+    """Why a container could not be started."""
 
     reason: str
     message: str
-    until: datetime | None = None
 
 
 class ReasonCache:

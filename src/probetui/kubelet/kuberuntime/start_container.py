@@ -107,7 +107,7 @@ class ContainerStarter:
         if image.reason:
             now = (yield NOW).at
             self._fail(pod, container, image.reason, now)
-            return StartFailure(image.reason, image.message, image.until)
+            return StartFailure(image.reason, image.message)
         config = yield from self._make_config(pod, container, sandbox, image.image_id)
         if isinstance(config, ConfigRefusal):
             now = (yield NOW).at

@@ -5,6 +5,7 @@ Source: kuberuntime_manager.go, v1.32.10, SyncPod.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 class SyncResult(NamedTuple):
     """The result of one action of a sync; `reason` is empty if it succeeded.
 
-    `until` is the end of a back-off, None if it failed for another reason.
+    `until` is the end of a crash loop's back-off, None if it failed otherwise.
     """
 
     action: str
@@ -181,6 +182,8 @@ class PodSyncer:
         )
         self.backoff_decisions: dict[tuple[str, str], BackoffDecision] = {}
         """What back-off last decided, by pod UID and container name."""
+        self.on_sandbox_ready: Callable[[Pod, datetime], None] = _ignore
+        """Told of each sandbox as soon as it runs."""
 
     def forget_pod(self, pod_uid: str) -> None:
         """Forget what is shown of a removed pod; back-off itself stays."""
@@ -336,6 +339,7 @@ class PodSyncer:
             )
             return None
         result.add("CreatePodSandbox", where)
+        self.on_sandbox_ready(pod, run.at)
         sandbox_id = str(run.value)
         looked = yield GetPodSandboxStatus(sandbox_id)
         if looked.error is not None:
@@ -413,9 +417,12 @@ class PodSyncer:
         if failure is None:
             result.add("StartContainer", container.name)
             return False
-        until = decision.until if decision.waits else failure.until
         result.add(
-            "StartContainer", container.name, failure.reason, failure.message, until
+            "StartContainer",
+            container.name,
+            failure.reason,
+            failure.message,
+            decision.until,
         )
         return True
 
@@ -452,6 +459,10 @@ class PodSyncer:
                 decision.is_reset,
             )
         )
+
+
+def _ignore(_pod: Pod, _now: datetime) -> None:
+    """Do nothing."""
 
 
 def _instance(

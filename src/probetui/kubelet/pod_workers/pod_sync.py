@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.images.image_manager import IMAGE_PULL_BACK_OFF
@@ -30,6 +32,7 @@ from probetui.kubelet.pod_workers.pod_update import (
 from probetui.kubelet.prober.prober_manager import ProbeManager
 from probetui.kubelet.runtime.routines import NOW, OneShotEvent, Routine, WaitFor
 from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet.status.conditions import READY_TO_START, replace_condition
 from probetui.kubelet.status.generate import (
     DEADLINE_EXCEEDED,
     DEADLINE_MESSAGE,
@@ -90,6 +93,19 @@ class PodSync:
                 return self._sync_terminating_runtime_pod(call, now)
             case SyncCallKind.TERMINATED:
                 return self._sync_terminated_pod(call.pod, now)
+
+    def on_sandbox_ready(self, pod: Pod, now: datetime) -> None:
+        """Publish that a pod's sandbox runs, before its images are there.
+
+        Source: kubelet.go, v1.36.2, OnPodSandboxReady.
+        """
+        published = self._statuses.get(pod.uid)
+        if published is not None:
+            conditions = list(published.conditions)
+            replace_condition(conditions, READY_TO_START)
+            self._set_pod_status(
+                pod, replace(published, conditions=tuple(conditions)), now
+            )
 
     def journal_changes(
         self, pod: Pod, status: PodStatus | None, old: PodStatus | None, now: datetime

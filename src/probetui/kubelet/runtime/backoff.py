@@ -70,11 +70,6 @@ class Backoff:
             return False
         return event_time - entry.updated_at < entry.window
 
-    def ends_at(self, key: str) -> datetime | None:
-        """Return when the window after the last `next` ends, None if there is none."""
-        entry = self._entries.get(key)
-        return None if entry is None else entry.updated_at + entry.window
-
     def until(self, key: str) -> datetime | None:
         """Return when the window after the last `next` is over, None without one."""
         entry = self._entries.get(key)

@@ -38,6 +38,7 @@ CONTAINERS_NOT_INITIALIZED = "ContainersNotInitialized"
 READINESS_GATES_NOT_READY = "ReadinessGatesNotReady"
 
 _TRUE, _FALSE = ConditionStatus.TRUE, ConditionStatus.FALSE
+READY_TO_START = PodCondition(READY_TO_START_CONTAINERS, _TRUE)
 SCHEDULED_TRUE = PodCondition(SCHEDULED, _TRUE)
 
 
