@@ -92,6 +92,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
             (kuberuntime_manager.go).
         starts_inits: a plain init container that runs counts as started (recorded in
             1.36.2; not in 1.20.2).
+        status_ends_at_deadline: the status of a pod that has exceeded its deadline has
+            no conditions and is the last one; containers run in it for ever (recorded
+            in 1.20.2).
         feature_gates: those that were set, as `NAME=true`.
     """
 
@@ -125,6 +128,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     tells_hook_errors: bool
     sandbox_failure_text: str
     starts_inits: bool
+    status_ends_at_deadline: bool
     feature_gates: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -173,6 +177,7 @@ RULES_1_15 = KubeletRules(
     tells_hook_errors=True,
     sandbox_failure_text="Failed create pod sandbox",
     starts_inits=False,
+    status_ends_at_deadline=True,
 )
 RULES_1_19 = replace(RULES_1_15, version="1.19", startup_probes=True)
 RULES_1_20 = replace(
@@ -194,6 +199,7 @@ RULES_1_28 = replace(
     tells_hook_errors=False,
     sandbox_failure_text="Failed to create pod sandbox",
     starts_inits=True,
+    status_ends_at_deadline=False,
 )
 RULES_1_32 = replace(
     RULES_1_28,

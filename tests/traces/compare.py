@@ -45,6 +45,9 @@ from tests.traces.trace import Trace
 TOLERANCE = 1.5
 """Seconds by which times may differ, if no probe has a longer period."""
 
+RESYNC_JITTER = 30.0
+"""Seconds by which resyncs vary, for which the kill by a startup probe once waited."""
+
 STATED = {10: "10s", 20: "20s", 40: "40s", 80: "1m20s", 160: "2m40s", 300: "5m0s"}
 """How windows are written in messages."""
 
@@ -76,6 +79,7 @@ class _Comparison:
     def __init__(self, trace: Trace, ours: Observation, slack: float) -> None:
         self._slack = slack
         self._periods = trace.periods
+        self._wakes = trace.config.rules.results_wake_pod
         self._names = tuple(self._periods)
         self._kubelet, self._ours = trace.seen, ours
         self._statuses_end = trace.statuses_end
@@ -155,9 +159,12 @@ class _Comparison:
             for what, t in observation.actions
             if what == "delete"
         ]
+        tolerance = max(TOLERANCE, self._periods[name]) + self._slack
+        if model.is_killed_by_startup and not self._wakes:
+            tolerance += RESYNC_JITTER
         return Clocks(
             zeros,
-            max(TOLERANCE, self._periods[name]) + self._slack,
+            tolerance,
             ends=(self._kubelet.end, self._ours.end),
             deleted=(deletes[0], deletes[1]) if len(deletes) == 2 else None,
         )

@@ -21,6 +21,10 @@ SAME_RUN = 1.5
 AT_END = 2.0
 """Seconds at most from a container's end, if it is noticed, to what comes of it."""
 
+AT_ONCE = 0.003
+"""Seconds at most between events that one sync made at one instant."""
+
+_OF_ONE_SYNC = frozenset({"BackOff", "Failed", "FailedPostStartHook", "Killing"})
 PROBED = frozenset({"Unhealthy", "ProbeWarning"})
 _BEGINS = frozenset({"Pulling", "Pulled"})
 
@@ -29,8 +33,9 @@ _PULL_ERROR = re.compile(r'^(Failed to pull image "[^"]+": ).*', re.DOTALL)
 _START_ERROR = re.compile(
     r"^(Error: )(?:failed to (?:create|start) |.*OCI ).*", re.DOTALL
 )
-_EXEC_ERROR = re.compile(r"^(\w+ probe errored: ).*", re.DOTALL)
-_MET_THE_END = re.compile(r"\w+ probe (?:errored: .*|failed: )", re.DOTALL)
+_ERRORED = r"errored(?: and resulted in \w+ state)?: "
+_EXEC_ERROR = re.compile(rf"^(\w+ probe {_ERRORED}).*", re.DOTALL)
+_MET_THE_END = re.compile(rf"\w+ probe (?:{_ERRORED}.*|failed: )", re.DOTALL)
 _REPEATED = re.compile(
     r"Back-off .*|.*pull policy of Never|Error: \w+(?:Off|NeverPull)"
 )
@@ -101,6 +106,13 @@ class Life:
         return self.next_at
 
     @property
+    def is_killed_by_startup(self) -> bool:
+        """Whether it ended because its startup probe had failed."""
+        return any(
+            step.is_kill and "startup probe" in step.what[2] for step in self.steps
+        )
+
+    @property
     def is_killed_by_probe(self) -> bool:
         """Whether it ended because a probe had failed."""
         return any(step.is_kill_by_probe for step in self.steps)
@@ -138,6 +150,26 @@ def _life(steps: Sequence[Step]) -> Life:
     )
 
 
+def in_one_order(events: Iterable[Event]) -> list[Event]:
+    """Return events with those that one sync made at one instant in one order.
+
+    Each is written by a goroutine of its own, so that their order is chance.
+    """
+    ordered: list[Event] = []
+    for event in events:
+        place = len(ordered)
+        while place and _may_swap(ordered[place - 1], event):
+            place -= 1
+        ordered.insert(place, event)
+    return ordered
+
+
+def _may_swap(before: Event, after: Event) -> bool:
+    is_one_instant = after.t - before.t <= AT_ONCE
+    is_of_sync = {before.reason, after.reason} <= _OF_ONE_SYNC
+    return is_one_instant and is_of_sync and after.message < before.message
+
+
 def steps(events: Iterable[Event], period: float) -> Iterator[Step]:
     """Yield the events with equal ones joined.
 
@@ -145,7 +177,7 @@ def steps(events: Iterable[Event], period: float) -> Iterator[Step]:
     """
     waits: dict[What, Step] = {}
     before: Step | None = None
-    for event in events:
+    for event in in_one_order(events):
         step = Step((event.type, event.reason, plain(event.message)), (event.t,))
         if step.is_repeated:
             if before is not None:

@@ -28,10 +28,12 @@ from probetui.kubelet.effects import (
     Relist,
     RunHook,
     RunPodSandbox,
+    RunProbe,
     StartContainer,
     StopContainer,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet_rules import KubeletRules
 from tests.traces import shell
 from tests.traces.shell import NotUnderstoodError, Run
 from tests.traces.trace import OWN_DATA, Trace, a_pod_of, load_traces
@@ -99,10 +101,13 @@ STATUS_500 = ProbeAnswer(
     Attempt(ProbeResult.FAILURE, "HTTP probe failed with statuscode: 500"),
     COMMAND_TAKES,
 )
-REDIRECTED = ProbeAnswer(
-    Attempt(ProbeResult.WARNING, "Probe terminated redirects, Response body: "),
-    COMMAND_TAKES,
-)
+
+
+def redirected(effect: RunProbe, _age: timedelta) -> ProbeAnswer:
+    """Answer with a redirect to another host, without a body."""
+    attempt = Attempt(ProbeResult.WARNING, effect.rules.redirect_warning)
+    return ProbeAnswer(attempt, COMMAND_TAKES)
+
 
 SERVERS: Mapping[str, Script] = {
     # The script answers with 200 until the server is 10 s old.
@@ -111,7 +116,7 @@ SERVERS: Mapping[str, Script] = {
         by_age(lambda age: OK if age < seconds(10) else STATUS_500),
     ),
     # The answer is a redirect to another host, which is not followed.
-    "http-redirect": Script({"app": UNAWARE}, always(REDIRECTED)),
+    "http-redirect": Script({"app": UNAWARE}, redirected),
 }
 """The scripts of this project's own traces that have servers."""
 
@@ -140,14 +145,17 @@ def script_of(trace: Trace) -> Script:
             container.readiness_probe,
         )
         for probe in filter(None, probes):
-            _answer(probe, runs[container.name], 0.0)
+            _answer(probe, runs[container.name], 0.0, trace.config.rules)
         for hook in (container.post_start, container.pre_stop):
             if hook is not None and not isinstance(hook, SleepAction):
                 _end_of_hook(hook)
     return Script(
         {name: _behavior(run) for name, run in runs.items()},
         lambda effect, age: _answer(
-            effect.probe, runs[effect.key.container_name], age.total_seconds()
+            effect.probe,
+            runs[effect.key.container_name],
+            age.total_seconds(),
+            effect.rules,
         ),
         hooks=lambda hook: _end_of_hook(hook.handler),
     )
@@ -164,7 +172,9 @@ def _behavior(run: Run) -> InstanceBehavior:
     )
 
 
-def _answer(probe: Probe, container: Run, age: float) -> ProbeAnswer:
+def _answer(
+    probe: Probe, container: Run, age: float, rules: KubeletRules
+) -> ProbeAnswer:
     """Return what a probe meets in a container of that age (seconds)."""
     match probe.handler:
         case ExecAction(command):
@@ -177,7 +187,8 @@ def _answer(probe: Probe, container: Run, age: float) -> ProbeAnswer:
     limit = probe.timeout_seconds
     if found.lasts is None or found.lasts >= limit:
         text = f'command timed out: "{" ".join(command)}" timed out after {limit}s'
-        return ProbeAnswer(Attempt(ProbeResult.FAILURE, text), seconds(limit))
+        output = text if rules.tells_exec_timeout else ""
+        return ProbeAnswer(Attempt(ProbeResult.FAILURE, output), seconds(limit))
     result = ProbeResult.FAILURE if found.exit_code else ProbeResult.SUCCESS
     takes = seconds(found.lasts) + COMMAND_TAKES
     return ProbeAnswer(Attempt(result, found.output), takes)

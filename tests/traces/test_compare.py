@@ -478,7 +478,7 @@ def test_a_kubelet_with_other_rules_is_its_own_measure(tmp_path: Path) -> None:
         for step, what in enumerate(whats)
     ]
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "app"}]}}
-    content = {"pod": pod, "events": events, "statuses": [], "kubelet": "1.99.0"}
+    content = {"pod": pod, "events": events, "statuses": [], "kubelet": "1.36.2"}
     (tmp_path / "p.json").write_text(json.dumps(content))
     trace = load_traces(tmp_path)["p"]
     late = copy.deepcopy(trace.seen)

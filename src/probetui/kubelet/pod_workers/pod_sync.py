@@ -203,6 +203,8 @@ class PodSync:
             return SyncCallResult.ERROR
         now = (yield NOW).at
         old = self._statuses.get(pod.uid)
+        if self._is_last(old):
+            return SyncCallResult.OK
         last = self._statuses.terminate_pod(pod, now, api_status=old or NO_STATUS)
         self.journal_changes(pod, last, old, now)
         return SyncCallResult.OK
@@ -229,8 +231,18 @@ class PodSync:
 
     def _set_pod_status(self, pod: Pod, status: PodStatus, now: datetime) -> None:
         old = self._statuses.get(pod.uid)
+        if self._is_last(old):
+            return
         self.journal_changes(
             pod, self._statuses.set_pod_status(pod, status, now), old, now
+        )
+
+    def _is_last(self, published: PodStatus | None) -> bool:
+        """Return whether nothing more is published of a pod, as its time is over."""
+        return (
+            self._rules.status_ends_at_deadline
+            and published is not None
+            and published.reason == DEADLINE_EXCEEDED
         )
 
     def _has_running(self, pod_uid: str) -> bool:

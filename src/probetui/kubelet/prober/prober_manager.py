@@ -157,7 +157,7 @@ class ProbeManager:
             )
         if inits is not None:
             inits = tuple(
-                self._init_status(pod, index, self._with_started(pod.uid, container))
+                self._init_status(pod, index, container)
                 for index, container in enumerate(inits)
             )
         return replace(
@@ -204,6 +204,10 @@ class ProbeManager:
 
         Quirk, kept: the container is looked up by its place in the list.
         """
+        if self._rules.starts_inits:
+            status = self._with_started(pod.uid, status)
+        elif status.started is not False:
+            status = replace(status, started=False)
         spec: Container | None = None
         if index < len(pod.init_containers):
             spec = pod.init_containers[index]

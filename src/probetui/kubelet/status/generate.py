@@ -102,6 +102,8 @@ def generate_api_pod_status(
         init_container_statuses=inits,
         container_statuses=regular,
     )
+    if is_past_deadline and rules.status_ends_at_deadline:
+        return generated
     probed = update_pod_status(pod, generated)
     conditions = _conditions(pod, status, probed, old, api_status, rules)
     return replace(probed, conditions=conditions)
