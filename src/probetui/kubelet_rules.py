@@ -95,6 +95,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
         status_ends_at_deadline: the status of a pod that has exceeded its deadline has
             no conditions and is the last one; containers run in it for ever (recorded
             in 1.20.2).
+        sleep_hooks: hooks can sleep (KEP-3960, on since 1.30).
+        container_restart_rules: containers can have a restart policy of their own, and
+            rules by exit code. On since 1.35, gate ContainerRestartRules (KEP-5307).
         feature_gates: those that were set, as `NAME=true`.
     """
 
@@ -129,6 +132,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
     sandbox_failure_text: str
     starts_inits: bool
     status_ends_at_deadline: bool
+    sleep_hooks: bool
+    container_restart_rules: bool
     feature_gates: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -178,6 +183,8 @@ RULES_1_15 = KubeletRules(
     sandbox_failure_text="Failed create pod sandbox",
     starts_inits=False,
     status_ends_at_deadline=True,
+    sleep_hooks=False,
+    container_restart_rules=False,
 )
 RULES_1_19 = replace(RULES_1_15, version="1.19", startup_probes=True)
 RULES_1_20 = replace(
@@ -205,6 +212,7 @@ RULES_1_32 = replace(
     RULES_1_28,
     version="1.32",
     sidecars=True,
+    sleep_hooks=True,
     ready_to_start_condition=True,
     created_text="Created container: {name}",
 )
@@ -219,6 +227,7 @@ RULES_1_34 = replace(RULES_1_33, version="1.34")
 RULES_1_35 = replace(
     RULES_1_34,
     version="1.35",
+    container_restart_rules=True,
     inherits_started=True,
     created_text="Container created",
     started_text="Container started",
@@ -263,6 +272,7 @@ DEFAULT_VERSION = PORTED_RULES.version
 """The version of a session that asks for none."""
 
 _GATED: Mapping[str, str] = {
+    "ContainerRestartRules": "container_restart_rules",
     "ExecProbeTimeout": "exec_timeout_is_failure",
     "PodReadyToStartContainersCondition": "ready_to_start_condition",
     "SidecarContainers": "sidecars",
@@ -271,6 +281,7 @@ _GATED: Mapping[str, str] = {
 """Which field a feature gate switches."""
 
 _SETTABLE: Mapping[str, tuple[str, ...]] = {
+    "ContainerRestartRules": ("1.34", "1.35"),
     "ExecProbeTimeout": ("1.20", "1.28", "1.32", "1.33", "1.34"),
     "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],
     "SidecarContainers": ("1.28", "1.32"),

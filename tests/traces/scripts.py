@@ -133,7 +133,7 @@ def script_of(trace: Trace) -> Script:
     for name, script in SERVERS.items():
         if own[name].manifest["spec"] == trace.manifest["spec"]:
             return script
-    pod = a_pod_of(trace.manifest)
+    pod = a_pod_of(trace.manifest, trace.config.rules)
     runs = {
         container.name: shell.run((*container.command, *container.args))
         for container in pod.all_containers()

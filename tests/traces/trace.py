@@ -21,7 +21,7 @@ import yaml
 
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet_rules import PORTED_RULES
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
 from tests.conformance.observation import Observation
@@ -189,8 +189,8 @@ def _status(status: Json) -> Json:
     return {"t": t, "kind": "status", "status": {**status, "conditions": conditions}}
 
 
-def a_pod_of(manifest: Json) -> Pod:
-    """Return the pod of a manifest, defaults filled in."""
+def a_pod_of(manifest: Json, rules: KubeletRules = PORTED_RULES) -> Pod:
+    """Return the pod of a manifest, as that version of Kubernetes has it."""
     source = SourceFile("pod.yaml", yaml.safe_dump(dict(manifest)))
-    (pod,) = load_manifests([source]).pods
+    (pod,) = load_manifests([source], rules=rules).pods
     return pod

@@ -24,7 +24,7 @@ def play(
     end: float | None = None,
 ) -> Observation:
     """Run the pod of a trace for as long as the kubelet did, or until `end`."""
-    pod = a_pod_of(trace.manifest)
+    pod = a_pod_of(trace.manifest, trace.config.rules)
     simulation = Simulation(
         Engine(config or trace.config, START), script.world(), START
     )

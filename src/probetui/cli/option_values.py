@@ -15,15 +15,20 @@ from probetui.kubelet_rules import DEFAULT_VERSION, KubeletRules, rules_of
 T = TypeVar("T", bound=Struct)
 
 
-def rules_by(params: Mapping[str, Any]) -> KubeletRules:
+def choose_rules(kubelet: str | None, feature_gates: str | None) -> KubeletRules:
     """Return the rules of the kubelet that `--kubelet` and `--feature-gates` choose.
 
     Raises:
         UsageError: the version has no such gate.
     """
-    gates = (params.get("feature_gates") or "").split(",")
+    gates = (feature_gates or "").split(",")
     given = tuple(text for gate in gates if (text := gate.strip()))
-    return rules_of(params.get("kubelet") or DEFAULT_VERSION, given)
+    return rules_of(kubelet or DEFAULT_VERSION, given)
+
+
+def rules_by(params: Mapping[str, Any]) -> KubeletRules:
+    """Return the rules that the parameters of a command choose; see `choose_rules`."""
+    return choose_rules(params.get("kubelet"), params.get("feature_gates"))
 
 
 def pick_options(kind: type[T], params: Mapping[str, Any]) -> T:

@@ -9,10 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.cli.files import STDIN, read_sources
+from probetui.cli.option_values import choose_rules
 from probetui.cli.printing import Notes
 from probetui.errors import ManifestError, NothingToDoError, UsageError
 from probetui.k8s.pod import Pod
 from probetui.k8s.selector import parse_selector
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, LoadedPod, Manifests
 from probetui.manifest.problem import Problem
@@ -29,6 +31,17 @@ class ManifestOptions(Struct, frozen=True):
     validate: str = "warn"
     strict: bool = False
     quiet: bool = False
+    kubelet: str | None = None
+    feature_gates: str | None = None
+
+    @property
+    def rules(self) -> KubeletRules:
+        """The rules of the chosen version.
+
+        Raises:
+            UsageError: the version has no such feature gate.
+        """
+        return choose_rules(self.kubelet, self.feature_gates)
 
     @property
     def reads_stdin(self) -> bool:
@@ -55,6 +68,7 @@ def load_pods(options: ManifestOptions) -> Manifests:
         namespace=options.namespace,
         validation=validation,
         settings=options.changes,
+        rules=options.rules,
         host=platform.node(),
     )
     manifests.raise_for_errors(with_warnings=not options.quiet)

@@ -144,11 +144,26 @@ NO_POD_SECURITY_CONTEXT = PodSecurityContext()
 NO_DNS_CONFIG = DNSConfig()
 
 
+class RestartRule(Struct, frozen=True):
+    """A rule of a container: which action some exit codes lead to.
+
+    `operator` is `In` or `NotIn`.
+    """
+
+    action: str
+    operator: str = ""
+    values: tuple[int, ...] = ()
+
+    def matches(self, exit_code: int) -> bool:
+        """Return whether the rule is about this exit code."""
+        return (exit_code in self.values) is (self.operator == "In")
+
+
 class Container(Struct, frozen=True):
     """A container of the spec, with the API server's defaults applied.
 
-    `restart_policy` is ALWAYS for a sidecar (a restartable init container) and None
-    for all others.
+    `restart_policy` is ALWAYS for a sidecar (a restartable init container). Of others
+    it is the container's own, None where the pod's applies.
     """
 
     name: str
@@ -174,6 +189,7 @@ class Container(Struct, frozen=True):
     tty: bool = False
     env_from: tuple[EnvFrom, ...] = ()
     security_context: SecurityContext = NO_SECURITY_CONTEXT
+    restart_rules: tuple[RestartRule, ...] = ()
 
     @property
     def is_sidecar(self) -> bool:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from probetui.k8s.api.pod import POD
 from probetui.k8s.pod import Pod
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest import defaults, supported_fields, workloads
 from probetui.manifest.decode import decode
 from probetui.manifest.edit.set_option import SetOption, apply_set_option
@@ -21,6 +22,7 @@ from probetui.manifest.manifests import FieldValidation, LoadedPod, PodOrigin
 from probetui.manifest.problem import Position, Problem, Severity, quote_short
 from probetui.manifest.validation import messages, pod, warnings
 from probetui.manifest.validation.warnings import find_oversized_values
+from probetui.manifest.version_fields import drop_unknown_fields
 from probetui.manifest.workloads import WorkloadObject
 from probetui.manifest.yaml import dump
 from probetui.manifest.yaml.nodes import (
@@ -84,6 +86,7 @@ class PodDraft(Struct):
     unreadable: frozenset[tuple[str, ...]] = frozenset()
     metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     is_refused: bool = False
+    rules: KubeletRules = PORTED_RULES
     _parents: frozenset[tuple[str, ...]] = frozenset()
 
     def __post_init__(self) -> None:
@@ -121,18 +124,22 @@ class PodDraft(Struct):
 
 
 def draft_pod(
-    found: PodManifest, validation: FieldValidation, namespace: str | None
+    found: PodManifest,
+    validation: FieldValidation,
+    namespace: str | None,
+    rules: KubeletRules = PORTED_RULES,
 ) -> PodDraft:
     """Decode one object and set its defaults."""
     own = found.object
     decoded = decode(own.node, own.workload.model, own.path)
     pod = workloads.extract_pod(own.workload, decoded.value)
+    dropped = drop_unknown_fields(pod, rules)
     defaults.set_defaults(pod)
     metadata = pod.metadata = pod.metadata or meta_v1.ObjectMeta()
     if namespace:
         metadata.namespace = namespace
     unknown = decoded.unknown_problems(validation.severity)
-    return PodDraft(
+    draft = PodDraft(
         found,
         pod,
         workloads.count_replicas(own.workload, decoded.value),
@@ -140,7 +147,15 @@ def draft_pod(
         frozenset(_steps_in_pod(own, problem.path) for problem in decoded.problems),
         metadata,
         bool(found.document.duplicates) and validation is FieldValidation.STRICT,
+        rules,
     )
+    if validation.severity is not None:
+        what = f"unknown to Kubernetes {rules.version}, which drops it"
+        draft.problems += [
+            draft.problem(path, what, validation.severity, "later-field")
+            for path in dropped
+        ]
+    return draft
 
 
 def assign_identity(draft: PodDraft, host: str) -> None:
@@ -201,7 +216,7 @@ def join_steps(path: str, *keys: str) -> str:
 def _errors(draft: PodDraft) -> Iterator[Problem]:
     workload = draft.found.object.workload
     errors = (
-        *pod.validate_pod(draft.pod),
+        *pod.validate_pod(draft.pod, rules=draft.rules),
         *workloads.validate_template(workload, draft.pod),
     )
     for field_error in errors:

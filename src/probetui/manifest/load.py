@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest import workloads
 from probetui.manifest.config_objects import KINDS, ConfigObjectReader
 from probetui.manifest.draft import (
@@ -49,6 +50,7 @@ def load_manifests(
     namespace: str | None = None,
     validation: FieldValidation = FieldValidation.WARN,
     settings: Sequence[str] = (),
+    rules: KubeletRules = PORTED_RULES,
     host: str = "localhost",
 ) -> Manifests:
     """Return the pods of some files, with every problem in these.
@@ -58,13 +60,14 @@ def load_manifests(
         namespace: the namespace of every pod, instead of the manifest's.
         validation: how to treat unknown fields and duplicate keys.
         settings: texts `PATH=VALUE`, applied in this order before decoding.
+        rules: those of the version of Kubernetes.
         host: this machine's name; it goes into the uid of pods that have none.
     """
     reader = _ManifestReader(validation, namespace)
     for source in sources:
         reader.read(source)
     found, problems = _apply_settings(reader.pods, settings)
-    drafts = [draft_pod(pod, validation, namespace) for pod in found]
+    drafts = [draft_pod(pod, validation, namespace, rules) for pod in found]
     problems += _assign_names(drafts, host)
     loaded = [finish_draft(draft) for draft in drafts]
     problems += _check_references(drafts, reader.objects)

@@ -96,6 +96,7 @@ _CONTAINER: Table = {
     "envFrom": _all("configMapRef", "prefix", "secretRef"),
     "lifecycle": {"postStart": _HOOK, "preStop": _HOOK},
     "livenessProbe": _PROBE,
+    "restartPolicyRules": _all("action", "exitCodes"),
     "readinessProbe": _PROBE,
     "resources": {**_none("requests"), "limits": _all("cpu", "memory")},
     "securityContext": {

@@ -49,6 +49,7 @@ _text_or_json_option = option(
 @namespace_option
 @pod_choice_options
 @validate_option("strict")
+@version_options
 @container_filter_option("Only findings about pods with such a container. Repeatable.")
 @option(
     "-o",
@@ -90,6 +91,7 @@ def check(**params: Any) -> int:
     ),
 )
 @manifest_options
+@version_options
 @container_filter_option("Only pods with such a container. Repeatable.")
 @_text_or_json_option
 @program_options

@@ -61,6 +61,7 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         namespace=options.namespace,
         validation=FieldValidation.IGNORE if is_ignored else FieldValidation.WARN,
         settings=options.changes,
+        rules=options.rules,
         host=platform.node(),
     )
     if not (manifests.loaded or manifests.errors):

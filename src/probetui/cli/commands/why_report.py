@@ -13,7 +13,8 @@ from probetui.cli.printing import print_line
 from probetui.cli.session.autosave import LAST, last_session, sessions_folder
 from probetui.errors import NothingToDoError, RecordError, UsageError
 from probetui.k8s.pod import Pod
-from probetui.kubelet_rules import rules_of
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation
 from probetui.manifest.yaml.parser import SourceFile
@@ -23,6 +24,7 @@ from probetui.presentation.text.view import TimeFormatter, View
 from probetui.presentation.tick.why import WhyContext
 from probetui.record.masking import Mask, find_pod_secrets
 from probetui.record.reader import Recording, read_recording
+from probetui.record.values import decode_value
 from probetui.suggestions import nearest_hint
 
 _MOST_ARGUMENTS = 2
@@ -93,7 +95,8 @@ def _last_record() -> Path:
 
 
 def _load_session(recording: Recording) -> _RecordedSession:
-    pods = _pods(recording)
+    rules = _rules(recording)
+    pods = _pods(recording, rules)
     past = SessionHistory(recording.entries)
     past.feed(recording.entries, 0)
     started_at = datetime.fromisoformat(recording.session.ts)
@@ -104,21 +107,31 @@ def _load_session(recording: Recording) -> _RecordedSession:
         for uid, (namespace, name) in recording.pods.items()
     }
     reach = recorded_runtime(recording.session.options).reach
-    try:
-        rules = rules_of(recording.session.kubelet.removeprefix("v"))
-    except UsageError as error:
-        raise RecordError(f"the session record is damaged: {error}") from error
     view = View(TimeFormatter(now, started_at), mask=mask, reach=reach, rules=rules)
     return _RecordedSession(pods, pod_names(known.values()), past, view)
 
 
-def _pods(recording: Recording) -> dict[str, Pod]:
+def _rules(recording: Recording) -> KubeletRules:
+    """Return the rules of the kubelet that a session had.
+
+    Raises:
+        RecordError: there are no such rules.
+    """
+    try:
+        config = decode_value(KubeletConfig, recording.session.config)
+        rules: KubeletRules = config.rules
+    except (UsageError, ValueError) as error:
+        raise RecordError(f"the session record is damaged: {error}") from error
+    return rules
+
+
+def _pods(recording: Recording, rules: KubeletRules) -> dict[str, Pod]:
     """Return the pods that the session began with, as their manifests have them."""
     sources = [
         SourceFile(manifest.name, manifest.text.encode("utf-8", "surrogatepass"))
         for manifest in recording.session.manifests
     ]
-    manifests = load_manifests(sources, validation=FieldValidation.IGNORE)
+    manifests = load_manifests(sources, validation=FieldValidation.IGNORE, rules=rules)
     return {pod.pod.uid: pod.pod for pod in manifests.loaded}
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from probetui.cli.files import read_sources
 from probetui.cli.late_calls import load_late, run_late
 from probetui.cli.lessons import OpenLesson, load_lesson
-from probetui.cli.option_values import pick_options
+from probetui.cli.option_values import pick_options, rules_by
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.runtimes import AUTO, PROCESS, SIM
 from probetui.cli.session.attachment import AttachOptions
@@ -84,7 +84,7 @@ def run_lesson(name: str, params: Mapping[str, Any]) -> int:
 def _plan_lesson(page: OpenLesson, params: Mapping[str, Any]) -> Plan:
     """Return the plan of a lesson, with its script if it is simulated."""
     lesson = page.lesson
-    manifests = load_manifests([lesson.source])
+    manifests = load_manifests([lesson.source], rules=rules_by(params))
     manifests.raise_for_errors()
     intro = f"{lesson.name}: {lesson.text}"
     plan = replace(make_plan(manifests, params, intro=intro), page=page)

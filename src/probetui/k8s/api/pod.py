@@ -26,6 +26,7 @@ from probetui.k8s.pod import (
     PullPolicy,
     Resources,
     RestartPolicy,
+    RestartRule,
     SecurityContext,
     VolumeMount,
 )
@@ -60,6 +61,9 @@ _VOLUME_MOUNT = ApiType(
     "name", "mountPath", "readOnly?", "subPath?", "subPathExpr?", "mountPropagation?",
 )  # fmt: skip
 _RESTART_POLICY = enum_codec(RestartPolicy)
+_RESTART_RULE = ApiType(
+    RestartRule, "action", "exitCodes.operator?", Field("exitCodes.values?")
+)
 _CONTAINER = ApiType(
     Container,
     "name",
@@ -72,6 +76,7 @@ _CONTAINER = ApiType(
     Field("envFrom?", list_of(ENV_FROM.codec)),
     Field("ports?", list_of(CONTAINER_PORT.codec)),
     Field("restartPolicy", _RESTART_POLICY),
+    Field("restartPolicyRules?", list_of(_RESTART_RULE.codec), "restart_rules"),
     Field("lifecycle.postStart?", LIFECYCLE_HANDLER),
     Field("lifecycle.preStop?", LIFECYCLE_HANDLER),
     "stdin?",

@@ -20,8 +20,9 @@ from probetui.k8s.runtime import (
 from probetui.kubelet.kuberuntime.container_hash import has_changed
 from probetui.kubelet.kuberuntime.grace_period import KillReason
 from probetui.kubelet.kuberuntime.restart import (
+    UNKNOWN_FAILURE,
     is_init_container_failed,
-    should_restart_on_failure,
+    is_restarted_after,
 )
 from probetui.kubelet.outcome import Result
 
@@ -185,7 +186,11 @@ class _Walk:
             self.to_start.append(index)
         elif not is_init_container_failed(newest):
             self._passed(index)
-        elif not should_restart_on_failure(self.pod):
+        elif not is_restarted_after(
+            self.pod,
+            self.pod.init_containers[index],
+            newest.exit_code or UNKNOWN_FAILURE,
+        ):
             self.kills_pod = True
         elif newest.state is RuntimeState.UNKNOWN:
             self._replace_unknown(index, newest)

@@ -25,6 +25,8 @@ from probetui.kubelet.kuberuntime.init_actions import (
     find_next_init_container,
 )
 from probetui.kubelet.kuberuntime.restart import (
+    UNKNOWN_FAILURE,
+    is_restarted_after,
     should_container_be_restarted,
     should_restart_on_failure,
 )
@@ -223,7 +225,9 @@ def _plan_plain_init(plan: _Plan, pod: Pod, status: RuntimePodStatus) -> bool:
     container, failed = upcoming.container, upcoming.failed
     if upcoming.is_done or container is None:
         return upcoming.is_done
-    if failed is not None and not should_restart_on_failure(pod):
+    if failed is not None and not is_restarted_after(
+        pod, container, failed.exit_code or UNKNOWN_FAILURE
+    ):
         plan.kill_pod = True
         return False
     # What is in an unknown state may be running: never two of one container.
@@ -265,7 +269,7 @@ def _plan_regular(
         what, reason = failing
         message = f"Container {container.name} {what}"
         # A changed definition is started whatever the restart policy says.
-        if should_restart_on_failure(pod) or reason is KillReason.NONE:
+        if should_restart_on_failure(pod, container) or reason is KillReason.NONE:
             message += ", will be restarted"
             plan.containers_to_start.append(index)
         plan.kill(container, newest, message, reason)

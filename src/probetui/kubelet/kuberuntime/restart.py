@@ -6,7 +6,7 @@ ShouldContainerBeRestarted, shouldRestartOnFailure, isInitContainerFailed.
 
 from __future__ import annotations
 
-from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.runtime import (
     RuntimeContainerStatus,
     RuntimePodStatus,
@@ -14,6 +14,9 @@ from probetui.k8s.runtime import (
 )
 
 OOM_KILLED = "OOMKilled"
+
+UNKNOWN_FAILURE = 1
+"""Stands for the exit code of what failed without one."""
 
 
 def should_container_be_restarted(
@@ -33,14 +36,40 @@ def should_container_be_restarted(
         return False
     if newest.state is not RuntimeState.EXITED:
         return True
-    if pod.restart_policy is RestartPolicy.ON_FAILURE:
-        return newest.exit_code != 0
-    return pod.restart_policy is RestartPolicy.ALWAYS
+    container = pod.container(container_name)
+    return is_restarted_after(pod, container, newest.exit_code)
 
 
-def should_restart_on_failure(pod: Pod) -> bool:
-    """Return whether a container that failed is started again."""
-    return pod.restart_policy is not RestartPolicy.NEVER
+def is_restarted_after(pod: Pod, container: Container | None, exit_code: int) -> bool:
+    """Return whether an exit with this code is followed by a restart.
+
+    A rule of the container comes first, then its own policy, then the pod's.
+
+    Source: pkg/api/v1/pod/util.go, v1.36.2, ContainerShouldRestart.
+    """
+    rules = () if container is None else container.restart_rules
+    if any(rule.matches(exit_code) for rule in rules):
+        return True
+    policy = effective_restart_policy(pod, container)
+    if policy is RestartPolicy.ON_FAILURE:
+        return exit_code != 0
+    return policy is RestartPolicy.ALWAYS
+
+
+def has_own_restarts(pod: Pod) -> bool:
+    """Return whether a regular container has a restart policy of its own."""
+    return any(container.restart_policy for container in pod.containers)
+
+
+def effective_restart_policy(pod: Pod, container: Container | None) -> RestartPolicy:
+    """Return the container's own policy, else the pod's."""
+    own = None if container is None else container.restart_policy
+    return own or pod.restart_policy
+
+
+def should_restart_on_failure(pod: Pod, container: Container | None = None) -> bool:
+    """Return whether a container that failed is started again, rules apart."""
+    return effective_restart_policy(pod, container) is not RestartPolicy.NEVER
 
 
 def is_init_container_failed(status: RuntimeContainerStatus) -> bool:

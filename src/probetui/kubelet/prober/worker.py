@@ -255,7 +255,9 @@ class Worker:
         return ProbeNow(self.container_id)
 
     def _ends_with_container(self) -> bool:
-        if self.pod.restart_policy is not RestartPolicy.NEVER:
+        own = None if self.container.is_sidecar else self.container.restart_policy
+        policy = own or self.pod.restart_policy
+        if policy is not RestartPolicy.NEVER or self.container.restart_rules:
             return False
         return (
             self.rules.sidecar_workers_end_with_never or not self.container.is_sidecar

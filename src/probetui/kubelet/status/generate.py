@@ -103,7 +103,8 @@ def generate_api_pod_status(
         container_statuses=regular,
     )
     if is_past_deadline and rules.status_ends_at_deadline:
-        return generated
+        unprobed = tuple(replace(status, started=False) for status in regular)
+        return replace(generated, container_statuses=unprobed)
     probed = update_pod_status(pod, generated)
     conditions = _conditions(pod, status, probed, old, api_status, rules)
     return replace(probed, conditions=conditions)

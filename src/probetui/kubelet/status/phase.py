@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.status import (
     ContainerStatus,
     PodPhase,
@@ -15,6 +15,7 @@ from probetui.k8s.status import (
     Terminated,
     Waiting,
 )
+from probetui.kubelet.kuberuntime.restart import has_own_restarts, is_restarted_after
 from probetui.kubelet.pod_source import is_static_pod
 
 StatusByName = Mapping[str, ContainerStatus]
@@ -34,7 +35,7 @@ def pod_phase(
     for status in statuses:
         by_name.setdefault(status.name, status)
     tally = _Tally(pod, by_name)
-    if tally.failed_inits and pod.restart_policy is RestartPolicy.NEVER:
+    if tally.failed_inits:
         return PodPhase.FAILED
     if tally.is_pending:
         return PodPhase.PENDING
@@ -69,6 +70,7 @@ class _Tally:
         "failed_inits",
         "pending_inits",
         "pending_sidecars",
+        "restarts",
         "running",
         "stopped",
         "stopped_or_running_regular",
@@ -82,13 +84,14 @@ class _Tally:
         self.failed_inits = self.pending_inits = self.pending_sidecars = 0
         self.unknown = self.running = self.waiting = 0
         self.stopped = self.succeeded = self.stopped_or_running_regular = 0
+        self.restarts = 0
         for container in pod.init_containers:
             if container.is_sidecar:
                 self._count_sidecar(container.name)
             else:
-                self._count_plain_init(container.name)
+                self._count_plain_init(pod, container)
         for container in pod.containers:
-            self._count_regular(container.name)
+            self._count_regular(pod, container)
 
     @property
     def is_pending(self) -> bool:
@@ -100,14 +103,16 @@ class _Tally:
             return True
         return bool(self.pending_sidecars and not self.stopped_or_running_regular)
 
-    def _count_plain_init(self, name: str) -> None:
-        status = self._by_name.get(name)
+    def _count_plain_init(self, pod: Pod, container: Container) -> None:
+        status = self._by_name.get(container.name)
         ended = None if status is None else status.state
         if status is not None and isinstance(status.state, Waiting):
             ended = status.last_state
         if not isinstance(ended, Terminated):
             self.pending_inits += 1
-        elif ended.exit_code != 0:
+        elif ended.exit_code and not is_restarted_after(
+            pod, container, ended.exit_code
+        ):
             self.failed_inits += 1
 
     def _count_sidecar(self, name: str) -> None:
@@ -129,8 +134,8 @@ class _Tally:
                 self.pending_sidecars += 1
                 self.unknown += 1
 
-    def _count_regular(self, name: str) -> None:
-        status = self._by_name.get(name)
+    def _count_regular(self, pod: Pod, container: Container) -> None:
+        status = self._by_name.get(container.name)
         if status is None:
             self.unknown += 1
             return
@@ -142,9 +147,13 @@ class _Tally:
                 self.stopped += 1
                 self.stopped_or_running_regular += 1
                 self.succeeded += exit_code == 0
+                self.restarts += is_restarted_after(pod, container, exit_code)
             case Waiting():
                 if isinstance(status.last_state, Terminated):
                     self.stopped += 1
+                    self.restarts += is_restarted_after(
+                        pod, container, status.last_state.exit_code
+                    )
                 else:
                     self.waiting += 1
             case None:
@@ -159,6 +168,8 @@ def _stopped_phase(pod: Pod, tally: _Tally, *, is_terminal: bool) -> PodPhase:
     ended = PodPhase.SUCCEEDED if tally.stopped == tally.succeeded else PodPhase.FAILED
     if is_terminal and not is_static_pod(pod):
         return ended
+    if has_own_restarts(pod):
+        return PodPhase.RUNNING if tally.restarts else ended
     if pod.restart_policy is RestartPolicy.ALWAYS:
         return PodPhase.RUNNING
     if ended is PodPhase.FAILED and pod.restart_policy is RestartPolicy.ON_FAILURE:

@@ -22,6 +22,7 @@ from probetui.k8s.status import (
     Terminated,
     Waiting,
 )
+from probetui.kubelet.kuberuntime.restart import has_own_restarts, is_restarted_after
 from probetui.kubelet.pod_source import is_static_pod
 from probetui.kubelet.status.conditions import (
     CONTAINERS_READY,
@@ -234,7 +235,7 @@ def _is_illegal_transition(pod: Pod, old: PodStatus, new: PodStatus) -> bool:
 
     Source: status/status_manager.go, v1.32.10, checkContainerStateTransition.
     """
-    if pod.restart_policy is RestartPolicy.ALWAYS:
+    if pod.restart_policy is RestartPolicy.ALWAYS and not has_own_restarts(pod):
         return False
     regular = old.container_statuses or ()
     if any(_is_restarted(pod, status, new.container_statuses) for status in regular):
@@ -255,7 +256,8 @@ def _is_restarted(
 ) -> bool:
     if not isinstance(old.state, Terminated):
         return False
-    if old.state.exit_code != 0 and pod.restart_policy is RestartPolicy.ON_FAILURE:
+    code = old.state.exit_code
+    if is_restarted_after(pod, pod.container(old.name), code):
         return False
     return any(
         status.name == old.name and not isinstance(status.state, Terminated)

@@ -12,6 +12,7 @@ from lightkube.models import core_v1
 from msgspec import Struct
 
 from probetui.k8s.api.quantity import parse_quantity
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.environment import validate_environment
 from probetui.manifest.validation.field_error import (
@@ -30,6 +31,9 @@ _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _SIDECAR = "Always"
+RESTART_POLICIES = ("Always", "OnFailure", "Never")
+_RESTART_ACTIONS = ("Restart",)
+_EXIT_CODE_OPERATORS = ("In", "NotIn")
 
 
 class PodContext(Struct, frozen=True):
@@ -38,6 +42,7 @@ class PodContext(Struct, frozen=True):
     grace_seconds: int | None
     volumes: frozenset[str]
     strict_env_names: bool
+    rules: KubeletRules = PORTED_RULES
 
 
 def validate_containers(
@@ -55,7 +60,9 @@ def validate_containers(
             yield duplicate(f"{at}.name", container.name)
         taken.add(container.name)
         yield from _lifecycle_and_probes(container, at, pod_context)
-        if container.restartPolicy is not None:
+        if pod_context.rules.container_restart_rules:
+            yield from _restart_rules(container, at)
+        elif container.restartPolicy is not None:
             detail = "may not be set for non-init containers"
             yield forbidden(f"{at}.restartPolicy", detail)
     yield from _host_ports(containers, path)
@@ -73,7 +80,9 @@ def validate_init_containers(
         at = f"{path}[{index}]"
         yield from _common(container, at, pod_context)
         policy = container.restartPolicy
-        if policy is not None and policy != _SIDECAR:
+        if pod_context.rules.container_restart_rules:
+            yield from _restart_rules(container, at)
+        elif policy is not None and policy != _SIDECAR:
             yield not_supported(f"{at}.restartPolicy", policy, (_SIDECAR,))
         if container.name in taken:
             yield duplicate(f"{at}.name", container.name)
@@ -84,6 +93,31 @@ def validate_init_containers(
             yield from _lifecycle_and_probes(container, at, pod_context)
         else:
             yield from _plain_init(container, at)
+
+
+def _restart_rules(container: core_v1.Container, path: str) -> Iterator[FieldError]:
+    """Check a container's restart policy and its rules.
+
+    Source: pkg/apis/core/validation/validation.go, v1.36.2,
+    validateContainerRestartPolicy.
+    """
+    policy, rules = container.restartPolicy, container.restartPolicyRules or []
+    if policy is not None and policy not in RESTART_POLICIES:
+        yield not_supported(f"{path}.restartPolicy", policy, RESTART_POLICIES)
+    if rules and policy is None:
+        yield required(
+            f"{path}.restartPolicy", "must specify restartPolicy when restart rules are"
+        )
+    for index, rule in enumerate(rules):
+        at = f"{path}.restartPolicyRules[{index}]"
+        if rule.action not in _RESTART_ACTIONS:
+            yield not_supported(f"{at}.action", rule.action, _RESTART_ACTIONS)
+        codes = rule.exitCodes
+        if codes is None:
+            yield required(f"{at}.exitCodes", "must be specified")
+        elif codes.operator not in _EXIT_CODE_OPERATORS:
+            field = f"{at}.exitCodes.operator"
+            yield not_supported(field, codes.operator, _EXIT_CODE_OPERATORS)
 
 
 def validate_image_names(

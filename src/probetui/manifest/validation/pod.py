@@ -12,8 +12,10 @@ from itertools import chain
 
 from lightkube.models import core_v1, meta_v1
 
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.container import (
+    RESTART_POLICIES,
     PodContext,
     validate_containers,
     validate_ids,
@@ -30,22 +32,25 @@ from probetui.manifest.validation.field_error import (
 )
 from probetui.manifest.validation.volume import validate_volumes
 
-_RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _MAX_ANNOTATION_BYTES = 256 * 1024
 
 
 def validate_pod(
-    pod: core_v1.Pod, *, strict_env_names: bool = False
+    pod: core_v1.Pod,
+    *,
+    strict_env_names: bool = False,
+    rules: KubeletRules = PORTED_RULES,
 ) -> Iterator[FieldError]:
     """Yield every rule that a defaulted pod breaks, in the API server's order.
 
-    `strict_env_names` selects the kubelet's rule for pod files.
+    `strict_env_names` selects the kubelet's rule for pod files, `rules` are those of
+    the version.
     """
     metadata = pod.metadata or meta_v1.ObjectMeta()
     spec = pod.spec or core_v1.PodSpec(containers=[])
     yield from _metadata(metadata, "metadata")
-    yield from _spec(spec, strict_env_names=strict_env_names)
+    yield from _spec(spec, rules, strict_env_names=strict_env_names)
     yield from validate_image_names(spec.containers, "spec.containers")
     yield from validate_image_names(spec.initContainers or (), "spec.initContainers")
     if spec.ephemeralContainers:
@@ -83,19 +88,21 @@ def _annotations(annotations: Mapping[str, str], path: str) -> Iterator[FieldErr
         yield too_long(path, f"may not be more than {_MAX_ANNOTATION_BYTES} bytes")
 
 
-def _spec(spec: core_v1.PodSpec, *, strict_env_names: bool) -> Iterator[FieldError]:
+def _spec(
+    spec: core_v1.PodSpec, rules: KubeletRules, *, strict_env_names: bool
+) -> Iterator[FieldError]:
     volumes: set[str] = set()
     yield from validate_volumes(spec.volumes or (), "spec.volumes", volumes)
     grace = spec.terminationGracePeriodSeconds
-    pod_context = PodContext(grace, frozenset(volumes), strict_env_names)
+    pod_context = PodContext(grace, frozenset(volumes), strict_env_names, rules)
     yield from validate_containers(spec.containers, "spec.containers", pod_context)
     yield from validate_init_containers(
         spec.initContainers or [], spec.containers, "spec.initContainers", pod_context
     )
     if spec.hostNetwork:
         yield from _host_network_ports(spec.containers)
-    if spec.restartPolicy not in _RESTART_POLICIES:
-        yield not_supported("spec.restartPolicy", spec.restartPolicy, _RESTART_POLICIES)
+    if spec.restartPolicy not in RESTART_POLICIES:
+        yield not_supported("spec.restartPolicy", spec.restartPolicy, RESTART_POLICIES)
     if spec.dnsPolicy not in _DNS_POLICIES:
         yield not_supported("spec.dnsPolicy", spec.dnsPolicy, _DNS_POLICIES)
     yield from _labels(spec.nodeSelector or {}, "spec.nodeSelector")

@@ -1,0 +1,65 @@
+"""Fields that the chosen version of Kubernetes does not know: dropped, and said once.
+
+An API server of that version drops them without a word, unless asked to be strict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lightkube.models import core_v1
+
+from probetui.kubelet_rules import KubeletRules
+
+
+def drop_unknown_fields(pod: core_v1.Pod, rules: KubeletRules) -> list[str]:
+    """Set the fields to None that a version does not know, and return their paths."""
+    spec = pod.spec
+    if spec is None:
+        return []
+    dropped = []
+    for owner, name, path in _later_fields(spec, rules):
+        if getattr(owner, name) is not None:
+            setattr(owner, name, None)
+            dropped.append(f"{path}.{name}")
+    return dropped
+
+
+def _later_fields(
+    spec: core_v1.PodSpec, rules: KubeletRules
+) -> Iterator[tuple[Any, str, str]]:
+    """Yield the fields that the version does not know: owner, name, path of owner."""
+    for key in ("initContainers", "containers"):
+        for index, container in enumerate(getattr(spec, key) or ()):
+            path = f"spec.{key}[{index}]"
+            if not rules.startup_probes:
+                yield container, "startupProbe", path
+            if not rules.container_restart_rules:
+                yield container, "restartPolicyRules", path
+            if not rules.sidecars:
+                yield container, "restartPolicy", path
+            for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
+                probe = getattr(container, kind)
+                if probe is not None:
+                    yield from _later_probe_fields(probe, f"{path}.{kind}", rules)
+            yield from _later_hook_fields(container, path, rules)
+
+
+def _later_probe_fields(
+    probe: core_v1.Probe, path: str, rules: KubeletRules
+) -> Iterator[tuple[Any, str, str]]:
+    if not rules.grpc_probes:
+        yield probe, "grpc", path
+    if not rules.probe_grace_period:
+        yield probe, "terminationGracePeriodSeconds", path
+
+
+def _later_hook_fields(
+    container: core_v1.Container, path: str, rules: KubeletRules
+) -> Iterator[tuple[Any, str, str]]:
+    lifecycle = container.lifecycle
+    for kind in ("postStart", "preStop"):
+        hook = getattr(lifecycle, kind) if lifecycle is not None else None
+        if hook is not None and not rules.sleep_hooks:
+            yield hook, "sleep", f"{path}.lifecycle.{kind}"
