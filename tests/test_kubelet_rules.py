@@ -8,21 +8,33 @@ from random import Random
 import pytest
 
 from probetui.errors import UsageError
+from probetui.k8s.pod import RestartPolicy, RestartRule
 from probetui.k8s.probe import ProbeType
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+)
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.kuberuntime.container_hash import stable_key
 from probetui.kubelet.kuberuntime.grace_period import (
     KillReason,
     termination_grace_period,
 )
+from probetui.kubelet.kuberuntime.restart import should_container_be_restarted
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
 from probetui.kubelet.prober.prober import judge_outcome
 from probetui.kubelet.prober.results_manager import ResultsManager
 from probetui.kubelet.prober.worker import Worker
 from probetui.kubelet.prober.worker_loop import start_jitter
 from probetui.kubelet_rules import DEFAULT_VERSION, VERSIONS, parse_version, rules_of
+from probetui.manifest.load import load_manifests
+from probetui.manifest.yaml.parser import SourceFile
 from tests.builders import START, a_container, a_key, a_pod, a_probe
 
+IN_42 = RestartRule("Restart", "In", (42,))
+NOT_IN_42 = RestartRule("Restart", "NotIn", (42,))
 LIVENESS, STARTUP = ProbeType.LIVENESS, ProbeType.STARTUP
 HOUR, SECONDS = timedelta(hours=1), timedelta(seconds=10)
 
@@ -182,3 +194,91 @@ def test_an_edit_keeps_the_back_off(version: str, *, is_same: bool) -> None:
     }
 
     assert (len(keys) == 1) is is_same
+
+
+def exited(code: int) -> RuntimePodStatus:
+    instance = RuntimeContainerStatus(
+        ContainerID("x://1"), "app", RuntimeState.EXITED, exit_code=code
+    )
+    return RuntimePodStatus("uid", containers=(instance,))
+
+
+@pytest.mark.parametrize(
+    ("own", "rules", "code", "restarts"),
+    [
+        pytest.param(None, (), 1, False, id="the pod's policy"),
+        pytest.param(RestartPolicy.ALWAYS, (), 0, True, id="always"),
+        pytest.param(RestartPolicy.ON_FAILURE, (), 0, False, id="on failure, none"),
+        pytest.param(RestartPolicy.ON_FAILURE, (), 1, True, id="on failure"),
+        pytest.param(RestartPolicy.NEVER, (IN_42,), 42, True, id="in"),
+        pytest.param(RestartPolicy.NEVER, (IN_42,), 1, False, id="not in"),
+        pytest.param(RestartPolicy.NEVER, (NOT_IN_42,), 1, True, id="by NotIn"),
+    ],
+)
+def test_a_container_restarts_by_its_own_policy_and_rules(
+    own: RestartPolicy | None,
+    rules: tuple[RestartRule, ...],
+    code: int,
+    *,
+    restarts: bool,
+) -> None:
+    container = a_container(restart_policy=own, restart_rules=rules)
+    pod = a_pod(container, restart_policy=RestartPolicy.NEVER)
+
+    decision = should_container_be_restarted("app", pod, exited(code), rules_of("1.36"))
+
+    assert decision is restarts
+
+
+POD = """
+kind: Pod
+apiVersion: v1
+metadata: {name: p}
+spec:
+  containers:
+  - name: app
+    image: busybox
+    restartPolicy: Never
+    restartPolicyRules:
+    - {action: Restart, exitCodes: {operator: In, values: [42]}}
+    startupProbe: {exec: {command: [a]}}
+    livenessProbe: {grpc: {port: 1}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "problems"),
+    [
+        pytest.param("1.36", [], id="1.36"),
+        pytest.param(
+            "1.32",
+            [
+                (9, "spec.containers[0].restartPolicy", "only init containers may"),
+                (10, "spec.containers[0].restartPolicyRules", "unknown to Kubernetes"),
+            ],
+            id="1.32",
+        ),
+        pytest.param(
+            "1.15",
+            [
+                (9, "spec.containers[0].restartPolicy", "unknown to Kubernetes 1.15"),
+                (10, "spec.containers[0].restartPolicyRules", "unknown to Kubernetes"),
+                (12, "spec.containers[0].startupProbe", "unknown to Kubernetes 1.15"),
+                (13, "spec.containers[0].livenessProbe", ""),
+                (13, "spec.containers[0].livenessProbe.grpc", "unknown to Kubernetes"),
+            ],
+            id="1.15",
+        ),
+    ],
+)
+def test_a_manifest_is_read_as_the_version_reads_it(
+    version: str, problems: list[tuple[int, str, str]]
+) -> None:
+    source = SourceFile("pod.yaml", POD)
+
+    found = load_manifests([source], rules=rules_of(version)).problems
+
+    places = [(problem.line, problem.path) for problem in found]
+    assert places == [(line, path) for line, path, _ in problems]
+    for problem, (_, _, message) in zip(found, problems, strict=True):
+        assert message in problem.message

@@ -36,7 +36,7 @@ from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet_rules import KubeletRules
 from tests.traces import shell
 from tests.traces.shell import NotUnderstoodError, Run
-from tests.traces.trace import OWN_DATA, Trace, a_pod_of, load_traces
+from tests.traces.trace import Trace, a_pod_of, own_traces
 
 COMMAND_TAKES = timedelta(milliseconds=30)
 """How long a command in a container or a request takes that does nothing."""
@@ -77,7 +77,7 @@ def by_age(answer: Callable[[timedelta], ProbeAnswer]) -> ProbeBehavior:
 class Script:
     """What the containers of one pod do, its images and its hooks."""
 
-    lives: Mapping[str, InstanceBehavior] = field(default_factory=dict)
+    lives: Mapping[str, tuple[InstanceBehavior, ...]] = field(default_factory=dict)
     probing: ProbeBehavior = answer_success
     has_image: bool = True
     hooks: Callable[[RunHook], CallBehavior] = lambda _hook: IMMEDIATE
@@ -85,7 +85,7 @@ class Script:
     def world(self) -> World:
         """Return a world with this pod in it."""
         return World(
-            {name: (life,) for name, life in self.lives.items()},
+            self.lives,
             self.probing,
             images=None if self.has_image else frozenset(),
             dealing=self._deal,
@@ -109,16 +109,36 @@ def redirected(effect: RunProbe, _age: timedelta) -> ProbeAnswer:
     return ProbeAnswer(attempt, COMMAND_TAKES)
 
 
+REFUSED = "connect: connection refused"
 SERVERS: Mapping[str, Script] = {
     # The script answers with 200 until the server is 10 s old.
     "http-liveness": Script(
-        {"liveness": UNAWARE},
+        {"liveness": (UNAWARE,)},
         by_age(lambda age: OK if age < seconds(10) else STATUS_500),
     ),
     # The answer is a redirect to another host, which is not followed.
-    "http-redirect": Script({"app": UNAWARE}, redirected),
+    "http-redirect": Script({"app": (UNAWARE,)}, redirected),
+    # It counts its starts in a file, and ends otherwise at the third.
+    "1.36/restart-rules-in": Script(
+        {"app": tuple(InstanceBehavior(seconds(2), code) for code in (42, 42, 1))}
+    ),
+    # Nothing listens at the hook's port.
+    **dict.fromkeys(
+        ("1.36/poststart-http", "1.20/poststart-http"),
+        Script(
+            {"app": (InstanceBehavior(stops_after=seconds(0.5)),)},
+            hooks=lambda _hook: CallBehavior(COMMAND_TAKES, REFUSED),
+        ),
+    ),
+    **dict.fromkeys(
+        ("1.36/stop-signal",),
+        Script(
+            {"app": (InstanceBehavior(stops_after=seconds(0.5), stop_code=12),)},
+            always(FAILS),
+        ),
+    ),
 }
-"""The scripts of this project's own traces that have servers."""
+"""The scripts of this project's own traces that `shell` does not understand."""
 
 
 def script_of(trace: Trace) -> Script:
@@ -129,7 +149,7 @@ def script_of(trace: Trace) -> Script:
     """
     if trace.lacks_image:
         return Script(has_image=False)
-    own = load_traces(OWN_DATA)
+    own = own_traces()
     for name, script in SERVERS.items():
         if own[name].manifest["spec"] == trace.manifest["spec"]:
             return script
@@ -150,7 +170,7 @@ def script_of(trace: Trace) -> Script:
             if hook is not None and not isinstance(hook, SleepAction):
                 _end_of_hook(hook)
     return Script(
-        {name: _behavior(run) for name, run in runs.items()},
+        {name: (_behavior(run),) for name, run in runs.items()},
         lambda effect, age: _answer(
             effect.probe,
             runs[effect.key.container_name],

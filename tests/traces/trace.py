@@ -148,6 +148,16 @@ def load_traces(folder: Path = DATA) -> Mapping[str, Trace]:
     }
 
 
+@cache
+def own_traces() -> Mapping[str, Trace]:
+    """Return this project's traces of all versions; those of 1.32 have bare names."""
+    found = dict(load_traces(OWN_DATA))
+    for folder in sorted(path for path in OWN_DATA.iterdir() if path.is_dir()):
+        for name, trace in load_traces(folder).items():
+            found[f"{folder.name}/{name}"] = trace
+    return found
+
+
 def _minor(version: str) -> str:
     return ".".join(version.removeprefix("v").split(".")[:2])
 

@@ -22,18 +22,25 @@ def play(
     script: Script,
     config: KubeletConfig | None = None,
     end: float | None = None,
+    begins: float = 0.0,
 ) -> Observation:
-    """Run the pod of a trace for as long as the kubelet did, or until `end`."""
+    """Run the pod of a trace for as long as the kubelet did, or until `end`.
+
+    It is added `begins` seconds after the kubelet, whose relists have a phase.
+    """
     pod = a_pod_of(trace.manifest, trace.config.rules)
     simulation = Simulation(
         Engine(config or trace.config, START), script.world(), START
     )
     end = trace.seen.end if end is None else end
+    end += begins
     others: list[Json] = [{"t": end, "kind": "end"}]
+    simulation.run_until(at(begins))
     simulation.submit(AddPod(pod))
     if trace.deleted_at is not None:
-        others.append({"t": trace.deleted_at, "kind": "action", "do": "delete"})
-        simulation.run_until(at(trace.deleted_at))
+        deleted_at = trace.deleted_at + begins
+        others.append({"t": deleted_at, "kind": "action", "do": "delete"})
+        simulation.run_until(at(deleted_at))
         simulation.submit(DeletePod(pod.uid))
     simulation.run_until(at(end))
 

@@ -12,6 +12,7 @@ from probetui.k8s.runtime import (
     RuntimePodStatus,
     RuntimeState,
 )
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 OOM_KILLED = "OOMKilled"
 
@@ -20,12 +21,16 @@ UNKNOWN_FAILURE = 1
 
 
 def should_container_be_restarted(
-    container_name: str, pod: Pod, status: RuntimePodStatus
+    container_name: str,
+    pod: Pod,
+    status: RuntimePodStatus,
+    rules: KubeletRules = PORTED_RULES,
 ) -> bool:
     """Return whether a container is to be started, judged by its newest instance.
 
     Quirk, kept: an instance that was created but never ran, or whose state is not
     known, is replaced even if the restart policy is Never.
+    Quirk, kept: without restart rules of containers a sidecar goes by the pod's policy.
     """
     if pod.deletion_requested_at is not None:
         return False
@@ -37,6 +42,8 @@ def should_container_be_restarted(
     if newest.state is not RuntimeState.EXITED:
         return True
     container = pod.container(container_name)
+    if not rules.container_restart_rules and container in pod.sidecars:
+        container = None
     return is_restarted_after(pod, container, newest.exit_code)
 
 

@@ -25,6 +25,7 @@ from probetui.k8s.status import (
 )
 from probetui.kubelet.kuberuntime.reason_cache import ReasonCache
 from probetui.kubelet.kuberuntime.restart import should_container_be_restarted
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 CONTAINER_STATUS_UNKNOWN = "ContainerStatusUnknown"
 EXIT_CODE_UNKNOWN = 137
@@ -53,6 +54,7 @@ def container_statuses(
     reasons: ReasonCache,
     *,
     of_init: bool,
+    rules: KubeletRules = PORTED_RULES,
 ) -> tuple[ContainerStatus, ...]:
     """Return the statuses of a pod's init or regular containers.
 
@@ -66,6 +68,7 @@ def container_statuses(
         previous: the statuses of the same containers that were published last.
         reasons: why the last starts failed.
         of_init: of the init containers instead of the regular ones.
+        rules: those of the kubelet's version.
     """
     containers = pod.init_containers if of_init else pod.containers
     old = {container_status.name: container_status for container_status in previous}
@@ -79,7 +82,7 @@ def container_statuses(
             found = _without_instance(pod, container, before)
         has_finished = of_init and bool(instances) and _succeeded(instances[0])
         if not has_finished and should_container_be_restarted(
-            container.name, pod, status
+            container.name, pod, status, rules
         ):
             found = _with_start_failure(pod, found, reasons)
         statuses.append(found)

@@ -76,10 +76,15 @@ def generate_api_pod_status(
     """
     old = api_status if published is None else published
     regular = container_statuses(
-        pod, status, old.container_statuses or (), reasons, of_init=False
+        pod, status, old.container_statuses or (), reasons, of_init=False, rules=rules
     )
     inits = container_statuses(
-        pod, status, old.init_container_statuses or (), reasons, of_init=True
+        pod,
+        status,
+        old.init_container_statuses or (),
+        reasons,
+        of_init=True,
+        rules=rules,
     )
     phase = pod_phase(pod, (*regular, *inits), is_terminal=is_terminal)
     phase = _keep_terminal_phase(phase, old.phase, api_status.phase)
