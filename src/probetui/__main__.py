@@ -1,6 +1,15 @@
 """The program: `probetui`, or `python -m probetui`."""
 
-from probetui.cli.main import main
+from probetui.cli import gc_tuning
+from probetui.cli.late_calls import load_late
+
+
+def main() -> None:
+    """Run the program and exit with its status."""
+    # Before anything is imported, none of which is garbage.
+    gc_tuning.disable()
+    load_late("cli.main:main")()
+
 
 if __name__ == "__main__":
     main()

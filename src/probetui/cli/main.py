@@ -16,7 +16,6 @@ from typing import NamedTuple
 import click
 
 from probetui import __version__
-from probetui.cli import gc_tuning
 from probetui.cli.late_calls import load_late, run_late
 from probetui.cli.printing import print_notice, print_short_help
 from probetui.errors import ManifestError, ProbetuiError
@@ -166,7 +165,6 @@ def main() -> None:
     _open_closed_streams()
     if _COMPLETE_VARIABLE in os.environ:
         group.main(prog_name="probetui", complete_var=_COMPLETE_VARIABLE)
-    gc_tuning.disable()
     status = run(sys.argv[1:])
     sys.exit(_flush(status))
 

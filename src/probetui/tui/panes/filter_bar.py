@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar, Protocol
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.widget import Widget
@@ -57,14 +56,11 @@ class FilterBar(Horizontal):
         self._hits = Static("", id="filter-hits", markup=False)
         self.display = False
 
-    def compose(self) -> ComposeResult:
-        yield self._label
-        yield self._entry
-        yield self._hits
-
     def open(self, pane: Filterable) -> None:
         """Take the focus, to filter that pane while its text is typed."""
         self._pane = pane
+        if not self._entry.is_attached:  # seldom needed, and dear to style
+            self.mount(self._label, self._entry, self._hits)
         self._label.update(f" filter {pane.id} /")
         self.display = True
         self._entry.value = pane.filter.text
