@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from probetui.debugger.commands import Injected
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.kubelet.journal import TickAction
-from probetui.presentation.container.detail import Subject, subject_badges
+from probetui.presentation.container.card import card_lines
+from probetui.presentation.container.detail import Subject
 from probetui.presentation.probe.cell import probe_cell
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.tick.report import report_tick
@@ -35,23 +36,19 @@ def chosen(**fields: Any) -> tuple[Subject, ProbeSnapshot]:
 @pytest.mark.parametrize(
     ("fields", "badges", "in_the_table"),
     [
-        pytest.param({}, "NEXT 3.1s", "██░ 2/3", id="nothing"),
-        pytest.param({"muted": True}, "NEXT 3.1s  MUTED", "✗ 2/3 M", id="muted"),
-        pytest.param(
-            {"injections": TWO}, "NEXT 3.1s  INJECTED 2", "✗ 2/3 *", id="injected"
-        ),
+        pytest.param({}, "", "██░ 2/3", id="nothing"),
+        pytest.param({"muted": True}, "MUTED", "✗ 2/3 M", id="muted"),
+        pytest.param({"injections": TWO}, "INJECTED 2", "✗ 2/3 *", id="injected"),
         pytest.param(
             {"delay": timedelta(seconds=2)},
-            "NEXT 3.1s  DELAYED 2.0s",
+            "DELAYED 2.0s",
             "✗ 2/3 D",
             id="delayed",
         ),
-        pytest.param(
-            {"manifest_probe": LIVENESS}, "NEXT 3.1s  EDITED", "✗ 2/3 E", id="edited"
-        ),
+        pytest.param({"manifest_probe": LIVENESS}, "EDITED", "✗ 2/3 E", id="edited"),
         pytest.param(
             {"muted": True, "injections": TWO},
-            "NEXT 3.1s  MUTED  INJECTED 2",
+            "MUTED  INJECTED 2",
             "✗ 2/3 M*",
             id="both",
         ),
@@ -62,14 +59,9 @@ def test_choices_stand_behind_the_badge(
 ) -> None:
     subject, probe = chosen(**fields)
 
-    assert text_of(subject_badges(subject, VIEW)) == badges
+    first = text_of(card_lines(subject, VIEW, 60, 9)[0])
+    assert first.partition("2 of 3")[2].strip() == badges
     assert text_of(probe_cell(probe, VIEW)) == in_the_table
-
-
-def test_a_container_without_a_probe_has_no_badge() -> None:
-    subject, _ = chosen()
-
-    assert subject_badges(replace(subject, probe=None), VIEW) == ()
 
 
 def test_a_muted_result_is_told_as_such() -> None:

@@ -27,7 +27,8 @@ from probetui.k8s.runtime import SocketAddress
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import Fault
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.presentation.container.detail import Subject, full_detail
+from probetui.presentation.container.detail import Subject
+from probetui.presentation.container.page import full_lines
 from probetui.presentation.plain.lines import PlainLines
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.text.view import TimeFormatter, View
@@ -96,7 +97,7 @@ FACTS: dict[str, list[Told]] = {
     "on hold": [pattern("no", ""), pattern("yes", "liveness hold off->on")],
     "initial delay": [
         pattern(r"(?:^|over \()(\d+)s", "delay={0}s "),
-        pattern("none", "delay=0s "),
+        pattern("the startup probe has to succeed", "skipped not-started"),
     ],
     # A line has the time of its tick, and the period is told at the start.
     "next tick": [pattern("(.+)", r"period=\d+s ")],
@@ -133,6 +134,7 @@ FACTS: dict[str, list[Told]] = {
     ],
     "back-off": [
         pattern(r"window (\w+)", "backoff waits .*window={0}"),
+        pattern(r"would wait: .* of (\w+) after", "exit .*"),
     ],
     "kill": [pattern(r"of (\d+)s grace left \((\w+)\)", "stopping grace={0}s")],
     "last output": [
@@ -143,6 +145,7 @@ FACTS: dict[str, list[Told]] = {
     ],
     "state": [
         pattern("Running", "started restart="),
+        pattern("Starting", "started restart="),
         pattern("Stopping", "stopping grace="),
         pattern("CrashLoopBackOff", "backoff waits"),
         pattern("Frozen", "user freeze web/app"),
@@ -160,6 +163,10 @@ FACTS: dict[str, list[Told]] = {
             "latency last {0} median {1} max {2} timeout {3}",
         ),
         pattern("not probed yet", ""),
+    ],
+    "cost": [
+        pattern(r"(\w+) runs a minute", "latency last"),
+        pattern("nothing yet", ""),
     ],
     "noticed after": [pattern(r"(\w+) to (\w+) ", "noticed-after={0}-{1}")],
     "then killed": [pattern(r"to (\d+)s later", "kill-grace={0}s")],
@@ -185,7 +192,10 @@ def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
     view = View(TimeFormatter(at(stage.now), START, zone=UTC), acts=stage.snapshot.acts)
     labels: dict[str, str] = {}
     label = ""
-    for line in (text_of(each) for each in full_detail(subject, view, 400)):
+    lines = [text_of(each) for each in full_lines(subject, view, 400) if each]
+    # Above the handler is the verdict, in sentences made of the facts below.
+    begins = next(n for n, line in enumerate(lines) if line.startswith("handler"))
+    for line in lines[begins:]:
         starts = bool(line[:1].strip())
         label = line[:14].strip() if starts else label
         said = line[14 if starts else 0 :].strip()
@@ -193,7 +203,7 @@ def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
     return {
         label: value
         for label, value in labels.items()
-        if re.fullmatch("[a-z][a-z -]+", label)
+        if re.fullmatch("[a-z][a-z -]+", label) and not label.startswith("instance")
     }
 
 

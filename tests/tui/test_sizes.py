@@ -69,7 +69,7 @@ STATES = {
     "delay": a_state("delay", "delay", "3s", framed=("DELAY",)),
     "errored": a_state("errored", "error", framed=("!", "file not found")),
     "paused": a_state("paused", "PAUSED", "2/3"),
-    "in_flight": a_state("in_flight", "2/3", framed=("IN FLIGHT",)),
+    "in_flight": a_state("in_flight", "2/3", framed=("under way",)),
     "runtime_lost": a_state("runtime_lost", "docker", "8s"),
     "pulling": a_state("pulling", "40%", framed=("busybox:1.27.2",)),
     "deleting": a_state("deleting", "30s", framed=("SIGTERM",)),
@@ -98,7 +98,7 @@ OTHERS = {
     "container": View(
         lambda: an_app(steady()),
         ["enter"],
-        ("08:20:25", "2/3", "30s"),
+        ("08:20:25", "2 of 3", "30s"),
         ("exit 137", "cat /tmp/healthy", "can't open"),
     ),
     "container that is being stopped": View(
@@ -133,10 +133,10 @@ OTHERS = {
         for scene, says, framed in (
             ("gated", ("12s",), ("shop/proxy", "DELAY")),
             ("delay", ("3.0s",), ("DELAY",)),
-            ("errored", ("!!!!", "cat"), ("executable file not found",)),
-            ("paused", ("PAUSED", "2/3"), ()),
-            ("in_flight", ("2/3",), ("IN FLIGHT",)),
-            ("pulling", ("no tick",), ("2.0s", "cat /tmp/healthy")),
+            ("errored", ("!4", "cat"), ("executable file not found",)),
+            ("paused", ("PAUSED", "2 of 3"), ()),
+            ("in_flight", ("2 of 3",), ("under way",)),
+            ("pulling", ("No tick",), ("2.0s", "cat /tmp/healthy")),
         )
     },
 }

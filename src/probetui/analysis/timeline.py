@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -46,8 +47,18 @@ MOST_TICKS = 200_000
 FORGOTTEN_AT_ONCE = 4_096
 """Timelines drop ticks once the journal has evicted this many more entries."""
 
+_FLIPS = {TickAction.READY, TickAction.NOT_READY, TickAction.STARTED}
 _NEW, _OUT_OF_SCHEDULE, _INJECTED, _KILL = 16, 32, 64, 128
 _CODE = 15
+_FLIPPED = {"success": 9, "failure": 10, "warning": 11}
+"""Numbers of marks of ticks that made a container ready, started or not ready."""
+
+_SECOND = timedelta(seconds=1)
+"""No period is shorter, so that no tick is lost during a shorter probe."""
+
+_MOST_SLOW = 1_000
+"""Slow ticks that are asked for lost ones at a time; older ones are not counted."""
+
 _NUMBERS = {code: number for number, code in enumerate(MARK_CODES)}
 
 
@@ -55,6 +66,7 @@ class TickMark(NamedTuple):
     """Everything about a tick that its marks depend on; small enough to keep for ever.
 
     `code` names the mark, a field of `MarkSet`; the others say what stands around it.
+    A flip is a tick that changed whether the container is ready or started.
     """
 
     code: str
@@ -62,6 +74,7 @@ class TickMark(NamedTuple):
     is_out_of_schedule: bool = False
     is_injected: bool = False
     is_kill: bool = False
+    is_flip: bool = False
 
 
 def classify_tick(tick: TickEntry) -> TickMark:
@@ -72,6 +85,7 @@ def classify_tick(tick: TickEntry) -> TickMark:
         is_out_of_schedule=tick.trigger is not Trigger.PERIODIC,
         is_injected=tick.injected or bool(tick.delay),
         is_kill=tick.action in {TickAction.KILL, TickAction.WOULD_KILL},
+        is_flip=tick.action in _FLIPS,
     )
 
 
@@ -113,6 +127,9 @@ class Timeline:
         self._dropped = 0
         self._starts: list[int] = []
         self._containers: list[ContainerID] = []
+        self._slow: list[int] = []
+        self._slow_gaps: list[timedelta] = []
+        self._last: tuple[datetime, timedelta] | None = None
 
     @classmethod
     def of(cls, history: Sequence[TickEntry]) -> Timeline:
@@ -133,6 +150,10 @@ class Timeline:
         if not self._containers or self._containers[-1] != tick.container_id:
             self._starts.append(index)
             self._containers.append(tick.container_id)
+        if self._last is not None and self._last[1] > _SECOND:
+            self._slow.append(index - 1)
+            self._slow_gaps.append(tick.started_at - self._last[0])
+        self._last = tick.started_at, tick.duration
         self._places.append(place)
         self._looks.append(_byte_of(classify_tick(tick)))
         if len(self._looks) > MOST_TICKS:
@@ -147,6 +168,28 @@ class Timeline:
     def mark_at(self, index: int) -> TickMark:
         """Return what there is to see of a tick."""
         return _looks_of_byte(self._looks[index - self._dropped])
+
+    def alike(self, ticks: range) -> range:
+        """Return the last of some ticks, with those before it that look the same.
+
+        The first tick of a container may be the first of them.
+        """
+        looks = self._looks[ticks.start - self._dropped : ticks.stop - self._dropped]
+        before = looks.rstrip(looks[-1:])
+        if len(before) < len(looks) and before[-1:] == bytes([looks[-1] | _NEW]):
+            del before[-1:]
+        return range(ticks.start + len(before), ticks.stop)
+
+    def ticks_lost(self, ticks: range, period_seconds: int) -> int:
+        """Return how many ticks never came because some of these took too long.
+
+        One tick waits while a probe runs; those after it are lost, never made up for.
+        """
+        start = bisect_left(self._slow, ticks.start)
+        stop = bisect_left(self._slow, ticks.stop)
+        period = period_seconds * _SECOND
+        gaps = self._slow_gaps[max(start, stop - _MOST_SLOW) : stop]
+        return sum(max(gap // period - 1, 0) for gap in gaps)
 
     def tick(self, index: int) -> TickEntry | None:
         """Return a tick; None for one that the journal has no more."""
@@ -193,6 +236,8 @@ class Timeline:
         gone = bisect_right(self._starts, self._dropped) - 1
         del self._starts[:gone], self._containers[:gone]
         self._starts[0] = self._dropped
+        slow = bisect_left(self._slow, self._dropped)
+        del self._slow[:slow], self._slow_gaps[:slow]
 
 
 @runtime_checkable
@@ -241,8 +286,9 @@ class Timelines:
 
 
 def _byte_of(looks: TickMark) -> int:
+    number = _FLIPPED[looks.code] if looks.is_flip else _NUMBERS[looks.code]
     return (
-        _NUMBERS[looks.code]
+        number
         | looks.is_new_container * _NEW
         | looks.is_out_of_schedule * _OUT_OF_SCHEDULE
         | looks.is_injected * _INJECTED
@@ -252,8 +298,11 @@ def _byte_of(looks: TickMark) -> int:
 
 @lru_cache(maxsize=256)
 def _looks_of_byte(byte: int) -> TickMark:
+    number = byte & _CODE
+    flipped = next((code for code, of in _FLIPPED.items() if of == number), "")
     return TickMark(
-        MARK_CODES[byte & _CODE],
+        flipped or MARK_CODES[number],
+        is_flip=bool(flipped),
         is_new_container=bool(byte & _NEW),
         is_out_of_schedule=bool(byte & _OUT_OF_SCHEDULE),
         is_injected=bool(byte & _INJECTED),

@@ -81,6 +81,14 @@ class LogUpdated(Message):
         return isinstance(message, LogUpdated)
 
 
+class StripTickRequested(Message):
+    """The tick with that number in its probe's timeline is to be looked at."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__()
+        self.index = index
+
+
 class StripEndRequested(Message):
     """The first tick of the session is to be looked at, or the newest."""
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 
 from probetui.presentation.text.cells import LONGEST_TEXT
-from probetui.presentation.text.spans import Line, Role
+from probetui.presentation.text.spans import Line, Role, Span
 from probetui.safe_text import safe_line
 
 StyledSegment = tuple[str, str]
@@ -39,6 +39,7 @@ STYLE_NAMES = (
     *TINTED_CURSORS.values(),
     GAP,
     "underlined",
+    "reversed",
     "frame",
     "focus",
     "key",
@@ -58,13 +59,23 @@ STYLE_CLASSES = frozenset(map(style_class, STYLE_NAMES))
 def styled_line(spans: Line, also: str = "") -> StyledLine:
     """Return a line ready to be painted; `also` is one more name for every look."""
     return tuple(
-        (span.text, _look(span.role, also, span.is_underlined)) for span in spans
+        (span.text, _look(span, f"{span.role.value} {also}".rstrip())) for span in spans
     )
 
 
-def _look(role: Role, also: str, is_underlined: bool) -> str:  # noqa: FBT001  # a field
-    look = f"{role.value} {also}" if also else role.value
-    return f"{look} underlined" if is_underlined else look
+def tinted(line: StyledLine, tint: str) -> StyledLine:
+    """Return a line on another background, which `tint` is the name of.
+
+    What lies between panes stays as it is.
+    """
+    return tuple(
+        (text, look if look.endswith(GAP) else f"{look} {tint}") for text, look in line
+    )
+
+
+def _look(span: Span, look: str) -> str:
+    look = f"{look} underlined" if span.is_underlined else look
+    return f"{look} reversed" if span.is_reversed else look
 
 
 def safe_styled_line(line: StyledLine) -> StyledLine:

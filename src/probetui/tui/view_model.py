@@ -27,7 +27,7 @@ class ViewModel(Struct, frozen=True):
     `counts` is how many warnings and normal events there have been. `log` has the
     lines and grows; after a step back in time it is another one.
     `cluster` is what a cluster would show of them, `names` what to call pods, by UID.
-    `past` has every tick and every life of a container; it grows as well.
+    `past` has every tick and every instance of a container; it grows as well.
     """
 
     snapshot: Snapshot

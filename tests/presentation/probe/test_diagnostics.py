@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,7 +19,8 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.presentation.container.detail import Subject, full_detail
+from probetui.presentation.container.card import card_lines
+from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.page import full_lines, short_lines
 from probetui.presentation.kubectl.describe import describe_pod
 from probetui.presentation.text.spans import text_of
@@ -54,7 +56,7 @@ def a_subject(attempt: Attempt, *entries: JournalEntry) -> Subject:
 def detail(attempt: Attempt, *entries: JournalEntry) -> list[str]:
     """Return what the detail says of it."""
     subject = a_subject(attempt, *entries)
-    return [text_of(each) for each in full_detail(subject, VIEW, 120)]
+    return [text_of(each) for each in card_lines(subject, VIEW, 120, 20)]
 
 
 def a_look() -> ListenersEntry:
@@ -79,15 +81,17 @@ def test_a_refused_connection_is_explained_in_the_detail() -> None:
     )
 
 
-@pytest.mark.parametrize("lines_of", [short_lines, full_lines], ids=["short", "full"])
+@pytest.mark.parametrize(
+    "lines_of", [partial(short_lines, height=12), full_lines], ids=["short", "full"]
+)
 def test_so_it_is_on_the_screen_of_a_container(lines_of: Callable[..., Any]) -> None:
     refused = Attempt(ProbeResult.FAILURE, "refused", refused_at=THERE)
     subject = a_subject(refused, a_look(), FINDING)
 
     labels = [text_of(line).split()[0:1] for line in lines_of(subject, VIEW, 78)]
 
-    last = labels.index(["last"])
-    assert labels[last + 1 : last + 3] == [["refused"], ["finding"]]
+    refusal = labels.index(["refused"])
+    assert labels[refusal + 1] == ["finding"]
 
 
 def test_what_was_looked_up_is_no_hint_once_somebody_answers() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from probetui.engine.snapshot import BackoffSnapshot
+from probetui.engine.snapshot import BackoffSnapshot, PodSnapshot
 from probetui.k8s.status import Waiting
 from probetui.presentation.container.status_lines import format_backoff_wait
 from probetui.presentation.container.table import container_cells
-from probetui.presentation.probe.state import probe_badge
+from probetui.presentation.probe.verdict import verdict_of
 from probetui.presentation.text.spans import text_of
 from tests.presentation.looking import VIEW
 from tests.tui.snapshots import NOW, demo
@@ -27,34 +27,40 @@ def waiting(seconds_left: int) -> Any:
     return demo(container={"backoff": backoff, "state": state, "ready": False})
 
 
+def sentence(pod: PodSnapshot) -> str:
+    """Return the sentence on the card of the first probe."""
+    container = pod.containers[0]
+    return verdict_of(pod, container, container.probes[0], VIEW, 40).sentence
+
+
 @pytest.mark.parametrize(
-    ("seconds_left", "cell", "in_the_frame", "words"),
+    ("seconds_left", "cell", "on_the_card", "words"),
     [
-        pytest.param(14, "14s", "BACK-OFF 14s", "retry in 14s", id="before"),
+        pytest.param(14, "14s", "restart in 14s", "retry in 14s", id="before"),
         pytest.param(
             0,
             "sync",
-            "BACK-OFF over, waits for sync",
+            "back-off over: restart at the pod's next sync",
             "over: the retry waits for the pod's next sync",
             id="at the end",
         ),
         pytest.param(
             -30,
             "sync",
-            "BACK-OFF over, waits for sync",
+            "back-off over: restart at the pod's next sync",
             "waits for the pod's",
             id="after",
         ),
     ],
 )
 def test_a_retry_that_is_due_waits_for_a_sync(
-    seconds_left: int, cell: str, in_the_frame: str, words: str
+    seconds_left: int, cell: str, on_the_card: str, words: str
 ) -> None:
     pod = waiting(seconds_left)
     container = pod.containers[0]
 
     assert text_of(container_cells(pod, container, VIEW).next) == cell
-    assert probe_badge(container.probes[0], container, VIEW).text == in_the_frame
+    assert sentence(pod) == on_the_card
     assert words in format_backoff_wait(container, VIEW)
 
 
@@ -63,4 +69,4 @@ def test_a_tick_that_is_due_is_said_to_be() -> None:
     container = pod.containers[0]
 
     assert text_of(container_cells(pod, container, VIEW).next) == "due"
-    assert probe_badge(container.probes[0], container, VIEW).text == "NEXT due"
+    assert sentence(pod) == "kill now if the next probe fails"

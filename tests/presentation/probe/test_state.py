@@ -25,7 +25,6 @@ from probetui.presentation.probe.state import (
     format_timing,
     format_timing_briefly,
     next_tick,
-    probe_badge,
     probe_state_word,
     run_bar,
     run_gauge,
@@ -34,11 +33,9 @@ from probetui.presentation.text.spans import text_of
 from probetui.presentation.tick.marks import UNICODE
 from tests.presentation.looking import VIEW
 from tests.tui.snapshots import (
-    DEMO,
     DEMO_KEY,
     LIVENESS,
     NOW,
-    a_container_snapshot,
     a_probe_snapshot,
 )
 
@@ -113,52 +110,6 @@ DELAYED: dict[str, Any] = {
     "upcoming_skip": Skip.INITIAL_DELAY,
     "delay_until": NOW + 3 * _SECOND,
 }
-
-
-@pytest.mark.parametrize(
-    ("probe", "backoff", "is_paused", "words"),
-    [
-        pytest.param(a_probe(), None, False, "NEXT 3.1s", id="next tick"),
-        pytest.param(a_probe(**DELAYED), None, False, "DELAY 3s", id="delay"),
-        pytest.param(a_probe(**GATED), None, False, "WAITING FOR STARTUP", id="gated"),
-        pytest.param(
-            a_probe(**GATED), WAITING, False, "BACK-OFF 71s", id="back-off over gated"
-        ),
-        pytest.param(
-            a_probe(key=STARTUP_KEY, **HELD), None, False, "DONE", id="startup done"
-        ),
-        pytest.param(
-            a_probe(**HELD), WAITING, False, "ON HOLD", id="hold over back-off"
-        ),
-        pytest.param(
-            a_probe(**HELD, **IN_FLIGHT),
-            None,
-            False,
-            "IN FLIGHT 0.4s of 1s",
-            id="in flight over hold",
-        ),
-        pytest.param(
-            a_probe(**IN_FLIGHT), None, True, "PAUSED", id="paused over everything"
-        ),
-        pytest.param(
-            a_probe(worker_alive=False), None, False, "NOT PROBED", id="no worker"
-        ),
-        pytest.param(
-            a_probe(next_tick_at=None), None, False, "NO TICK", id="no tick to come"
-        ),
-    ],
-)
-def test_the_badge_is_the_first_that_applies(
-    probe: ProbeSnapshot,
-    backoff: BackoffSnapshot | None,
-    is_paused: bool,  # noqa: FBT001  # a column of the table
-    words: str,
-) -> None:
-    container = a_container_snapshot(DEMO.containers[0], probe, backoff=backoff)
-
-    shown = probe_badge(probe, container, replace(VIEW, is_paused=is_paused))
-
-    assert shown.text == words
 
 
 def test_the_next_tick_is_one_that_probes_if_there_is_one() -> None:

@@ -1,21 +1,30 @@
-"""A row of marks with a cursor on it, and one for each life (UX-08, UX-17)."""
+"""Ticks as a row of marks, folded, and one row per instance (UX-08, UX-09, UX-12)."""
 
 from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from probetui.analysis.container_history import NO_HISTORY, SessionHistory
-from probetui.analysis.timeline import Timeline
-from probetui.kubelet.journal import TickEntry
-from probetui.presentation.container.instances import instance_lines
+from probetui.analysis.timeline import MARK_CODES, Timeline
+from probetui.kubelet.journal import TickAction, TickEntry
+from probetui.presentation.container.instances import instance_rows
 from probetui.presentation.text.spans import text_of
-from probetui.presentation.tick.strips import short_strip, strip_lines
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.marks import ASCII
+from probetui.presentation.tick.strips import fold_ticks, short_strip
 from tests.builders import a_container, a_pod, a_probe
 from tests.drive.stage import FAILS, Stage, always, probing
 from tests.presentation.looking import VIEW
 from tests.tui.snapshots import DEMO_KEY, LIVENESS, NOW, history
+
+_SECOND = timedelta(seconds=1)
+IN_ASCII = replace(VIEW, marks=ASCII)
 
 
 def ticks(letters: str) -> list[TickEntry]:
@@ -26,101 +35,207 @@ def ticks(letters: str) -> list[TickEntry]:
     ]
 
 
-def strip(letters: str, cursor: int | None = None, width: int = 40) -> list[str]:
-    timeline = Timeline.of(ticks(letters))
+def folded(entries: list[TickEntry], view: View = VIEW, **options: Any) -> str:
+    timeline = Timeline.of(entries)
+    options.setdefault("width", 60)
+    options.setdefault("period_seconds", LIVENESS.period_seconds)
+    return text_of(fold_ticks(timeline, timeline.indexes, view, **options).spans)
+
+
+@pytest.mark.parametrize(
+    ("letters", "shown", "in_ascii"),
+    [
+        pytest.param("", "", "", id="nothing yet"),
+        pytest.param("|sss", "✓✓✓", "+++", id="a few are not folded"),
+        pytest.param("|ssss", "✓4", "+4", id="more are"),
+        pytest.param(
+            "|ssssssfffKhhhhhh", "✓6 ✗✗✗ K hold6", "+6 xxx K hold6", id="a life"
+        ),
+        pytest.param("fffKh", "✗✗✗ K hold", "xxx K hold", id="a single skip"),
+        pytest.param("f" * 9, "✗9", "x9", id="many failures"),
+        pytest.param("ddggnn", "delay2 wait2 down2", "delay2 wait2 down2", id="skips"),
+        pytest.param("ssfsee", "✓✓ ✗ ✓ !!", "++ x + !!", id="now and then"),
+        pytest.param("fff|sss", "✗✗✗ | ✓✓✓", "xxx | +++", id="a new container"),
+        pytest.param("ss'ss", "✓✓✓✓", "++'++", id="out of schedule"),
+    ],
+)
+def test_marks_that_say_the_same_are_folded(
+    letters: str, shown: str, in_ascii: str
+) -> None:
+    assert folded(ticks(letters)) == shown
+    assert folded(ticks(letters), IN_ASCII) == in_ascii
+
+
+def test_out_of_schedule_is_underlined_where_it_can_be() -> None:
+    timeline = Timeline.of(ticks("ss'f"))
+    spans = fold_ticks(timeline, timeline.indexes, VIEW, 60).spans
+
+    assert [span.is_underlined for span in spans if span.text.strip()] == [
+        False,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"injected": True}, id="injected"),
+        pytest.param({"delay": timedelta(seconds=2)}, id="delayed"),
+    ],
+)
+def test_a_result_that_a_person_had_a_hand_in_is_starred(
+    fields: dict[str, Any],
+) -> None:
+    assert folded([ticks("f")[0]._replace(**fields)]) == "✗*"
+
+
+def test_flips_of_readiness_are_marked() -> None:
+    entries = ticks("sfffs")
+    entries[0] = entries[0]._replace(action=TickAction.READY)
+    entries[3] = entries[3]._replace(action=TickAction.NOT_READY)
+    entries[4] = entries[4]._replace(action=TickAction.READY)
+
+    assert folded(entries) == "✓▲ ✗✗✗▼ ✓▲"
+    assert folded(entries, IN_ASCII) == "+^ xxxv +^"
+
+
+def slow(count: int, seconds: float) -> list[TickEntry]:
+    """Return successes that took so long each, and began when the last one ended."""
     return [
-        text_of(line).rstrip() for line in strip_lines(timeline, cursor, 5, VIEW, width)
+        entry._replace(
+            started_at=NOW + number * seconds * _SECOND, duration=seconds * _SECOND
+        )
+        for number, entry in enumerate(ticks("s" * count))
     ]
 
 
-def test_without_a_cursor_the_newest_tick_stands_at_the_end() -> None:
-    assert strip("|ssfffKhh|s") == [
-        "✓✓✗✗✗Khh|✓ <now            one mark = 5s",
-        "^08:20:32",
-    ]
+@pytest.mark.parametrize(
+    ("seconds", "period", "shown"),
+    [
+        pytest.param(5, 1, "✓6 lost20", id="five periods each"),
+        pytest.param(5, 5, "✓6", id="as long as the period"),
+        pytest.param(2, 1, "✓6 lost5", id="one lost each"),
+        pytest.param(0.9, 1, "✓6", id="within the period"),
+    ],
+)
+def test_lost_ticks_are_counted_in_the_strip(
+    seconds: float, period: int, shown: str
+) -> None:
+    assert folded(slow(6, seconds), period_seconds=period) == shown
 
 
-def test_a_new_container_is_marked_below_where_there_is_room() -> None:
-    assert strip("|ssssssfffKhh|ss", width=60)[1] == (
-        "^08:20:07   ^08:21:02 new container"
-    )
+def test_lost_ticks_are_forgotten_with_the_ticks_before_them() -> None:
+    timeline = Timeline.of(slow(6, 5))
+    timeline.forget(3)
+
+    strip = fold_ticks(timeline, timeline.indexes, VIEW, 60, period_seconds=1)
+
+    assert text_of(strip.spans) == "✓✓✓ lost8"
 
 
-def test_a_cursor_is_marked_below_with_number_and_time() -> None:
-    assert strip("|ssfffKhh|s", cursor=4) == [
-        "✓✓✗✗✗Khh|✓ <now",
-        "    ^#5 08:20:52",
-    ]
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        pytest.param(12, "✗ ✓ ✗ ✓", id="as many as fit"),
+        pytest.param(1, "✓", id="one"),
+        pytest.param(0, "", id="no room"),
+    ],
+)
+def test_the_newest_ticks_are_shown(width: int, shown: str) -> None:
+    timeline = Timeline.of(ticks("fsfs"))
+
+    strip = fold_ticks(timeline, timeline.indexes, VIEW, width)
+
+    assert text_of(strip.spans) == shown
+    assert strip.dropped == 4 - len(shown.replace(" ", ""))
 
 
-def test_the_oldest_tick_says_how_many_were_let_go_before_it() -> None:
-    timeline = Timeline.of(ticks("s" * 30))
-    timeline.forget(20)
+def test_a_hundred_thousand_ticks_are_one_part() -> None:
+    (tick,) = ticks("s")
+    timeline = Timeline.of([tick] * 100_000)
 
-    oldest, next_one = (
-        [text_of(line) for line in strip_lines(timeline, cursor, 5, VIEW, 60)][1]
-        for cursor in (20, 21)
-    )
-
-    assert oldest.endswith("  20 older dropped")
-    assert "let go" not in next_one
+    assert text_of(fold_ticks(timeline, timeline.indexes, VIEW, 20).spans) == "✓100000"
 
 
-def test_the_words_of_a_cursor_at_the_end_stand_before_it() -> None:
-    first, second = strip("s" * 30, cursor=29, width=40)
-
-    assert first == "✓" * 30 + " <now"
-    assert second == "#30 08:21:07^".rjust(30)
+@pytest.mark.parametrize(
+    ("cursor", "shown"),
+    [
+        pytest.param(2, "✓✓ [✓] ✓✓✓ ✗✗✗ K hold6", id="within a fold"),
+        pytest.param(7, "✓6 ✗ [✗] ✗ K hold6", id="a failure"),
+        pytest.param(8, "✓6 ✗✗ [✗ K] hold6", id="the kill"),
+        pytest.param(11, "✓6 ✗✗✗ K hold2 [hold] hold3", id="a skip"),
+    ],
+)
+def test_the_tick_at_the_cursor_is_in_brackets(cursor: int, shown: str) -> None:
+    assert folded(ticks("|ssssssfffKhhhhhh"), cursor=cursor) == shown
 
 
 def test_what_is_newer_than_the_strip_is_counted() -> None:
-    first, _ = strip("s" * 60, cursor=0, width=30)
-
-    assert first == "✓✓✓✓✓✓✓ +53 newer"
+    assert folded(ticks("sf" * 30), width=30, cursor=0) == "[✓] +59 newer"
 
 
-def test_before_the_first_tick_there_is_no_strip() -> None:
-    assert strip("") == ["no tick yet"]
+def test_a_column_is_the_tick_that_stands_there_or_the_newest_of_a_fold() -> None:
+    timeline = Timeline.of(ticks("|ssssssfffKhh"))
+    strip = fold_ticks(timeline, timeline.indexes, VIEW, 60)
+
+    assert text_of(strip.spans) == "✓6 ✗✗✗ K hold2"
+    found = [strip.tick_at(column) for column in (0, 1, 2, 3, 4, 5, 7, 9, 99)]
+    assert found == [5, 5, None, 6, 7, 8, 8, 10, None]
 
 
 @given(
     st.text("sfdhwe", min_size=1, max_size=90),
     st.integers(0, 89),
-    st.integers(12, 90),
+    st.integers(24, 90),
 )
 def test_the_cursor_is_always_in_sight(letters: str, cursor: int, width: int) -> None:
     cursor = min(cursor, len(letters) - 1)
 
-    first, second = strip(letters, cursor, width)
+    shown = folded(ticks(letters), width=width, cursor=cursor)
 
-    assert second.count("^") == 1
-    assert len(first) <= width
-    assert second.index("^") < len(first)
+    assert shown.count("[") == shown.count("]") == 1
+    assert len(shown) <= width
 
 
-@given(st.text("sfdhwe", min_size=1, max_size=90), st.integers(0, 89))
-def test_a_short_strip_has_the_tick_at_the_cursor_in_brackets(
-    letters: str, cursor: int
-) -> None:
+@given(st.text("sfdhwen", max_size=90), st.integers(0, 90))
+def test_every_tick_is_counted_once(letters: str, width: int) -> None:
     timeline = Timeline.of(ticks(letters))
-    cursor = min(cursor, len(letters) - 1)
 
-    line = text_of(short_strip(timeline, cursor, VIEW, 40))
+    strip = fold_ticks(timeline, timeline.indexes, VIEW, width)
 
-    assert line[line.index("[") + 2] == "]"
-    assert len(line) <= 40
-
-
-def test_a_short_strip_without_a_cursor_follows() -> None:
-    line = text_of(short_strip(Timeline.of(ticks("ssf")), None, VIEW, 40))
-
-    assert line == "✓✓✗ <now"
+    shown = [tick for part in strip.parts for tick in part.ticks]
+    assert shown == list(range(strip.dropped, len(letters)))
+    assert len(text_of(strip.spans)) <= width
 
 
-class TestGenerations:
+def test_a_short_strip_has_all_instances_and_follows() -> None:
+    strip = short_strip(Timeline.of(ticks("|ssssfK|ssf")), None, VIEW, 40)
+
+    assert text_of(strip) == "✓4 ✗ K | ✓✓ ✗ <now"
+
+
+def test_before_the_first_tick_there_is_no_strip() -> None:
+    assert text_of(short_strip(Timeline.of([]), None, VIEW, 40)) == "no tick yet"
+
+
+def test_every_mark_has_a_byte_of_its_own() -> None:
+    looks = {
+        Timeline.of([tick]).mark_at(0)
+        for letter in "sfwedghn"
+        for action in (TickAction.NONE, TickAction.READY)
+        for tick in [ticks(letter)[0]._replace(action=action)]
+        if action is TickAction.NONE or letter in "sfw"
+    }
+
+    assert len(looks) == 11
+    assert {look.code for look in looks} == set(MARK_CODES) - {"last_tick"}
+
+
+class TestInstances:
     POD = a_pod(a_container(liveness_probe=a_probe(period_seconds=5)))
 
-    def lines(self, seconds: float, width: int = 70, most: int = 5) -> list[str]:
+    def lines(self, seconds: float, width: int = 89, most: int = 5) -> list[str]:
         stage = Stage(self.POD, probing=probing(liveness=always(FAILS)))
         stage.run_until(seconds)
         past = SessionHistory(stage.journal)
@@ -128,21 +243,22 @@ class TestGenerations:
         timeline = past.timeline(past.probes(self.POD.uid, "app")[0])
         told = past.container(self.POD.uid, "app")
         return [
-            text_of(line) for line in instance_lines(timeline, told, VIEW, width, most)
+            text_of(row.spans)
+            for row in instance_rows(timeline, told, VIEW, width, most)
         ]
 
     def test_each_life_has_a_line_with_its_ticks_its_times_and_its_end(self) -> None:
         lines = self.lines(40)
 
         assert [" ".join(line.split()) for line in lines][1:] == [
-            "inst 1 ✗✗✗K 12:00:00-12:00:15 killed by liveness, exit 0",
-            "inst 2 ✗✗✗K 12:00:15-12:00:30 killed by liveness, exit 0",
-            "inst 3 ✗✗ 12:00:30-now",
+            "inst 1 ✗✗✗ K 12:00:00-12:00:15 killed by liveness, exit 0, no back-off",
+            "inst 2 ✗✗✗ K 12:00:15-12:00:30 killed by liveness, exit 0, no back-off",
+            "inst 3 ✗✗ <now 12:00:30-now",
         ]
         assert lines[1].index("12:00:00") == lines[2].index("12:00:15")
 
     def test_ticks_before_the_first_container_are_told_of_too(self) -> None:
-        assert self.lines(40)[0].split()[:3] == ["inst", "-", "n"]
+        assert self.lines(40)[0].split()[:3] == ["inst", "-", "down"]
 
     def test_earlier_lives_are_counted(self) -> None:
         lines = self.lines(40, most=2)
@@ -153,18 +269,44 @@ class TestGenerations:
     def test_ticks_before_the_first_container_are_no_earlier_life(self) -> None:
         assert len(self.lines(40, most=3)) == 3
 
-    @pytest.mark.parametrize("width", [40, 60, 76])
+    @pytest.mark.parametrize("width", [40, 60, 76, 100])
     def test_a_long_strip_loses_its_oldest_marks_and_says_how_many(
         self, width: int
     ) -> None:
-        timeline = Timeline.of(ticks("s" * 100))
+        timeline = Timeline.of(ticks("sf" * 50))
 
-        (line,) = instance_lines(timeline, NO_HISTORY, VIEW, width, 5)
+        (row,) = instance_rows(timeline, NO_HISTORY, VIEW, width, 5)
 
-        text = text_of(line)
+        text = text_of(row.spans)
         assert len(text) <= width
         left = int(text.split()[2].removeprefix("+"))
-        assert text.count("✓") == 100 - left
+        assert text.count("✓") + text.count("✗") == 100 - left
+
+    def test_where_there_is_room_the_word_is_not_cut_short(self) -> None:
+        assert self.lines(40, width=110)[1].startswith("instance 1 ")
+
+    def test_what_does_not_fit_of_an_end_is_left_out_word_by_word(self) -> None:
+        ends = [self.lines(40, width=width)[1] for width in (89, 66, 52)]
+
+        assert [line.rpartition(", ")[2] for line in ends[:2]] == [
+            "no back-off",
+            "exit 0",
+        ]
+        assert ends[2].endswith("12:00:00-12:00:15")
+
+    def test_the_row_of_the_cursor_is_the_last(self) -> None:
+        stage = Stage(self.POD, probing=probing(liveness=always(FAILS)))
+        stage.run_until(40)
+        past = SessionHistory(stage.journal)
+        past.feed(stage.journal, 0)
+        timeline = past.timeline(past.probes(self.POD.uid, "app")[0])
+        told = past.container(self.POD.uid, "app")
+
+        rows = instance_rows(timeline, told, VIEW, 80, 2, cursor=2)
+
+        column = text_of(rows[-1].spans).index("[")
+        assert text_of(rows[-1].spans).startswith("inst 1 ")
+        assert rows[-1].tick_at(column + 1) == 2
 
     def test_a_life_that_no_tick_saw_has_no_marks(self) -> None:
         stage = Stage(self.POD, probing=probing(liveness=always(FAILS)))
@@ -173,10 +315,7 @@ class TestGenerations:
         past.feed(stage.journal, 0)
         told = past.container(self.POD.uid, "app")
 
-        lines = instance_lines(Timeline(()), told, VIEW, 70, 5)
+        rows = instance_rows(Timeline(()), told, VIEW, 70, 5)
 
-        assert all("no tick saw it" in text_of(line) for line in lines)
-
-
-def test_where_no_mark_fits_there_is_nothing_below_the_strip() -> None:
-    assert strip("sss", width=5) == [" <now"]
+        assert rows
+        assert all("no tick saw it" in text_of(row.spans) for row in rows)

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
 
 from probetui.analysis.container_history import ContainerHistory, ContainerInstance
 from probetui.analysis.timeline import InstanceTicks, Timeline
+from probetui.durations import format_age
 from probetui.k8s.runtime import NO_CONTAINER
 from probetui.kubelet.journal import ExitCause
-from probetui.presentation.text.spans import Line, Role, Span, line, muted, text_of
+from probetui.presentation.container.exits import is_after_grace
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    text_of,
+)
 from probetui.presentation.text.view import View
-from probetui.presentation.tick.strips import instance_strip
+from probetui.presentation.tick.strips import NOW, TickStrip, fold_ticks
 
 _KILLED = {
     ExitCause.LIVENESS: "killed by liveness",
@@ -22,7 +33,15 @@ _KILLED = {
     ExitCause.POD: "pod stopped",
 }
 _LEAST_STRIP = 12
+_LEAST_WORDS = 34
 _GAP = "  "
+_WIDE = 90
+"""Cells from which on there is room for the whole word `instance`."""
+
+_LONG, _SHORT = 13, 9
+_NAMES = {_LONG: "instance", _SHORT: "inst"}
+
+_Rows = Sequence[tuple[ContainerInstance | None, InstanceTicks | None]]
 
 
 def format_instance(
@@ -47,33 +66,86 @@ def format_instance(
     return f"{start}-{view.times.clock(ended_at)}{_GAP}{by}, {code}{memory}"
 
 
-def instance_lines(
-    timeline: Timeline, history: ContainerHistory, view: View, width: int, most: int
-) -> Iterator[Line]:
-    """Yield the last `most` instances of a container, the newest one last."""
-    rows = _rows(timeline.generations(), history)
+class InstanceRow(NamedTuple):
+    """A line about one instance; `strip` begins at `column` of it."""
+
+    spans: Line
+    strip: TickStrip = TickStrip(EMPTY)
+    column: int = 0
+
+    def tick_at(self, column: int) -> int | None:
+        """Return the tick that stands at a column of the line, None beside them."""
+        return self.strip.tick_at(column - self.column)
+
+
+def instance_rows(
+    timeline: Timeline,
+    history: ContainerHistory,
+    view: View,
+    width: int,
+    most: int,
+    *,
+    cursor: int | None = None,
+    period_seconds: int = 1,
+) -> list[InstanceRow]:
+    """Return a row for each of the last `most` instances, the newest one last.
+
+    With a cursor, the last of them is the instance whose tick it is at.
+    """
+    rows: _Rows = _rows(timeline.generations(), history)
+    if cursor is not None:
+        rows = _up_to(rows, cursor)
     shown = rows[-most:]
-    if earlier := sum(_is_a_life(row) for row in rows[:-most]):
-        yield line(muted(f"{earlier} earlier instance{'' if earlier == 1 else 's'}"))
+    told = [] if len(shown) == len(rows) else _earlier(rows[:-most])
+    label = _label_width(width)
+    room = max(width - label - len(_GAP) - _LEAST_WORDS, _LEAST_STRIP)
+    strips = [
+        _strip(timeline, generation, view, room, cursor, period_seconds)
+        for _, generation in shown
+    ]
+    longest = max((_taken(strip) for strip in strips), default=0)
+    room = width - label - longest - len(_GAP)
     followers = [instance for instance, _ in shown[1:]]
-    words = [
-        _words(instance, generation, view, following)
-        for (instance, generation), following in zip_longest(shown, followers)
+    for (instance, generation), following, strip in zip_longest(
+        shown, followers, strips
+    ):
+        words = _words(instance, generation, view, following, room)
+        more = _more(strip)
+        number = "-" if instance is None else str(instance.number)
+        name = f"{_NAMES[label]} {number}".ljust(label)
+        padding = " " * (longest - _taken(strip)) + _GAP
+        spans = line(muted(name), muted(more), *strip.spans, padding, *words)
+        told.append(InstanceRow(spans, strip, label + len(more)))
+    return told
+
+
+def _up_to(rows: _Rows, cursor: int) -> _Rows:
+    """Return the rows up to the one that has the tick at the cursor."""
+    for place, (_, generation) in enumerate(rows):
+        if generation is not None and cursor in generation.ticks:
+            return rows[: place + 1]
+    return rows
+
+
+def _earlier(rows: _Rows) -> list[InstanceRow]:
+    count = sum(_is_an_instance(row) for row in rows)
+    if not count:
+        return []
+    return [
+        InstanceRow(line(muted(f"{count} earlier instance{'' if count == 1 else 's'}")))
     ]
-    numbers = [
-        "inst -" if instance is None else f"inst {instance.number}"
-        for instance, _ in shown
-    ]
-    label = max(map(len, numbers), default=0) + 1
-    longest = max((len(text_of(word)) for word in words), default=0)
-    room = width - longest - label - len(_GAP)
-    for (_, generation), number, told in zip(shown, numbers, words, strict=True):
-        ticks, left = _strip(timeline, generation, view, max(room, _LEAST_STRIP))
-        more = f"+{left} " if left else ""
-        padding = " " * max(room - len(text_of(ticks)) - len(more), 0)
-        yield line(
-            muted(number.ljust(label)), muted(more), *ticks, padding, _GAP, *told
-        )
+
+
+def _more(strip: TickStrip) -> str:
+    return f"+{strip.dropped} " if strip.dropped else ""
+
+
+def _taken(strip: TickStrip) -> int:
+    return len(_more(strip)) + len(text_of(strip.spans))
+
+
+def _label_width(width: int) -> int:
+    return _LONG if width >= _WIDE else _SHORT
 
 
 def _rows(
@@ -92,7 +164,7 @@ def _rows(
     return rows
 
 
-def _is_a_life(row: tuple[ContainerInstance | None, InstanceTicks | None]) -> bool:
+def _is_an_instance(row: tuple[ContainerInstance | None, InstanceTicks | None]) -> bool:
     """Tell whether there was a container; ticks may come before the first one."""
     instance, generation = row
     return instance is not None or (
@@ -101,14 +173,34 @@ def _is_a_life(row: tuple[ContainerInstance | None, InstanceTicks | None]) -> bo
 
 
 def _strip(
-    timeline: Timeline, generation: InstanceTicks | None, view: View, width: int
-) -> tuple[Line, int]:
+    timeline: Timeline,
+    generation: InstanceTicks | None,
+    view: View,
+    width: int,
+    cursor: int | None,
+    period_seconds: int,
+) -> TickStrip:
     if generation is None:
-        return line(muted("no tick saw it")), 0
-    ticks, left = instance_strip(timeline, generation.ticks, view, width)
-    if not left:
-        return ticks, 0
-    return instance_strip(timeline, generation.ticks, view, width - len(f"+{left} "))
+        return TickStrip(line(muted("no tick saw it")))
+
+    def folded(room: int) -> TickStrip:
+        return fold_ticks(
+            timeline,
+            generation.ticks,
+            view,
+            max(room, 1),
+            cursor=cursor,
+            period_seconds=period_seconds,
+        )
+
+    is_newest = generation.ticks.stop == timeline.indexes.stop
+    now = NOW if is_newest else ""
+    strip = folded(width - len(now))
+    if strip.dropped:
+        strip = folded(width - len(now) - len(f"+{strip.dropped} "))
+    if is_newest and not strip.newer:
+        return strip._replace(spans=(*strip.spans, muted(NOW)))
+    return strip
 
 
 def _words(
@@ -116,9 +208,36 @@ def _words(
     generation: InstanceTicks | None,
     view: View,
     following: ContainerInstance | None,
+    width: int,
 ) -> Line:
+    """Return times and end of an instance; what does not fit is left out."""
     if instance is None:
         known = NO_CONTAINER if generation is None else generation.container_id
         return line(muted("started earlier" if known else "no container yet"))
     role = Role.PLAIN if instance.exited is None else Role.MUTED
-    return line(Span(format_instance(instance, view, following), role))
+    words = ""
+    for part in _parts_of(instance, view, following):
+        if words and len(words) + len(part) > width:
+            break
+        words += part
+    return line(Span(words, role))
+
+
+def _parts_of(
+    instance: ContainerInstance, view: View, following: ContainerInstance | None
+) -> Iterator[str]:
+    """Yield times, who ended it, its exit code, its grace, and what came of it."""
+    times, gap, ended = format_instance(instance, view, following).partition(_GAP)
+    by, _, code = ended.partition(", ")
+    yield times
+    yield f"{gap}{by}"
+    exited = instance.exited
+    if exited is None:
+        return
+    yield f", {code}"
+    if is_after_grace(exited):
+        yield f" after {exited.grace_period_seconds}s grace"
+    if following is not None and following.waited is not None:
+        yield f", {format_age(following.waited.window)} back-off"
+    elif following is not None:
+        yield ", no back-off"

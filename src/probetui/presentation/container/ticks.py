@@ -2,70 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from probetui.engine.snapshot import ProbeSnapshot
-from probetui.presentation.container.detail import Subject, short_detail
-from probetui.presentation.container.instances import instance_lines
-from probetui.presentation.probe.detail import (
-    last_run_line,
-    output_text,
-    stamped_tick_reason,
-)
+from probetui.presentation.container.detail import Subject
+from probetui.presentation.container.instances import InstanceRow, instance_rows
+from probetui.presentation.probe.detail import last_run_line, output_text
 from probetui.presentation.text.cells import all_lines
-from probetui.presentation.text.spans import Line, line, muted
+from probetui.presentation.text.spans import Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
-from probetui.presentation.tick.strips import strip_lines
+from probetui.presentation.tick.sentence import stamped_sentence
 
-_OUTPUT = 2
-"""Rows of the pane that the last output gets, if it has as many."""
-
-
-def tick_lines(subject: Subject, view: View, width: int, height: int) -> list[Line]:
-    """Return the ticks of the last instances, and below them the last output."""
-    probe = subject.probe
-    if probe is None:
-        return list(instance_lines(subject.ticks, subject.history, view, width, height))
-    if subject.cursor is not None:
-        period = probe.probe.period_seconds
-        strips = list(strip_lines(subject.ticks, subject.cursor, period, view, width))
-    else:
-        most = max(height - _OUTPUT, 1)
-        strips = list(instance_lines(subject.ticks, subject.history, view, width, most))
-    return [*strips, *_last_output(subject, view)]
+_LABEL = 13
+_MORE = 2
+"""Rows of what was printed that are always kept free, if there is more than one."""
 
 
-def _last_output(subject: Subject, view: View) -> Iterator[Line]:
+def tick_rows(
+    subject: Subject, view: View, width: int, height: int
+) -> list[InstanceRow]:
+    """Return the ticks of the last instances, one row for each."""
+    period = 1 if subject.probe is None else subject.probe.probe.period_seconds
+    rows = instance_rows(
+        subject.ticks,
+        subject.history,
+        view,
+        width,
+        max(height, 1),
+        cursor=subject.cursor,
+        period_seconds=period,
+    )
+    return rows or [InstanceRow(line(muted("No tick yet.")))]
+
+
+def tick_panel(
+    subject: Subject, view: View, width: int, height: int
+) -> list[InstanceRow]:
+    """Return the ticks of the last instances, and below them what was printed."""
+    output = last_output_lines(subject, view, height)
+    rows = tick_rows(subject, view, width, height - min(len(output), _MORE) - 1)
+    rows = rows[-max(height - min(len(output), _MORE), 1) :]
+    return [*rows, *map(InstanceRow, output[: height - len(rows)])]
+
+
+def last_output_lines(subject: Subject, view: View, most: int) -> list[Line]:
+    """Return what the tick that is looked at printed, else what the last probe did."""
     tick = None if subject.probe is None else subject.probe.last_run
+    label = "last output"
     if subject.cursor is not None:
         tick = subject.tick
-    if tick is None or not tick.attempts:
-        return
-    yield line(muted("last  "), *last_run_line(tick, view))
-    for row in all_lines(view.mask.text(output_text(tick.attempts[-1]))):
-        yield line(f"      {row}")
+        label = "" if tick is None else f"tick #{tick.n}"
+    if tick is None:
+        return []
+    at = f"{view.times.clock(tick.started_at)}  " if subject.cursor is not None else ""
+    rows = []
+    if tick.attempts:
+        rows = all_lines(view.mask.text(output_text(tick.attempts[-1])))
+    shown = [
+        line(muted(label.ljust(_LABEL)), at, *last_run_line(tick, view)),
+        *(line(" " * _LABEL, Span(row, Role.STRONG)) for row in rows),
+    ]
+    if most < len(shown) or len(rows) == 1:
+        shown[:2] = [line(*shown[0], "  ", *shown[1][1:])] if rows else shown[:1]
+    return shown[:most]
 
 
 def why_line(subject: Subject, view: View) -> Line:
     """Return why the tick that is looked at did what it did, in one sentence."""
     if subject.probe is None:
-        return line(muted("no probe is defined"))
-    return line(stamped_tick_reason(subject.tick, view))
+        return line(muted("No probe: only its own exit can restart this container."))
+    if subject.tick is None:
+        return line(muted("No tick yet."))
+    return line(stamped_sentence(subject.tick, view))
 
 
 def other_title(subject: Subject) -> str:
     """Return the names of the container's other probes: `readiness and startup`."""
-    return " and ".join(probe.key.probe_type.lower() for probe in _others(subject))
+    return " and ".join(probe.key.probe_type.lower() for probe in other_probes(subject))
 
 
-def other_lines(subject: Subject, view: View, width: int) -> list[Line]:
-    """Return how the container's other probes stand."""
-    rows: list[Line] = []
-    for probe in _others(subject):
-        other = Subject(subject.pod, subject.container, probe, history=subject.history)
-        rows += [line(probe.key.probe_type.lower()), *short_detail(other, view, width)]
-    return rows
-
-
-def _others(subject: Subject) -> list[ProbeSnapshot]:
+def other_probes(subject: Subject) -> list[ProbeSnapshot]:
+    """Return the probes of the container besides the one that is shown."""
     return [probe for probe in subject.container.probes if probe is not subject.probe]

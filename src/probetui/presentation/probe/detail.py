@@ -74,8 +74,11 @@ def standing_lines(
     yield labelled(
         "stored", stored_result_span(probe), muted(_stored_since(probe, view))
     )
-    yield labelled("on hold", *_hold_words(probe, view))
-    yield labelled("initial delay", _delay_words(container, probe, view))
+    if probe.on_hold:
+        until = "  until the container has restarted"
+        yield labelled("on hold", Span("yes", Role.HOLD), until)
+    if words := _delay_words(container, probe, view):
+        yield labelled("initial delay", words)
     yield labelled("next tick", *next_tick_line(probe, view, _next_at(probe, view)))
 
 
@@ -222,18 +225,8 @@ def _next_at(probe: ProbeSnapshot, view: View) -> str:
     return f"  at {view.times.wall(probe.next_tick_at)}"
 
 
-def _hold_words(probe: ProbeSnapshot, view: View) -> Line:
-    if probe.on_hold:
-        return line(Span("yes", Role.HOLD), "  until the container has restarted")
-    for tick in reversed(probe.history):
-        if tick.hold_before and not tick.hold_after:
-            at = view.times.stamp(tick.at)
-            return line("no", muted(f"  released {at} by a new container id"))
-    return line("no")
-
-
 def _delay_words(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> str:
-    """Return the initial delay, and whether the startup probe makes it pointless."""
+    """Return the initial delay unless it is none or over; it may be pointless."""
     delay = _delay(container, probe, view)
     status = container.status
     is_gated = (
@@ -241,20 +234,21 @@ def _delay_words(container: ContainerSnapshot, probe: ProbeSnapshot, view: View)
         and probe.key.probe_type is not ProbeType.STARTUP
         and not (status is not None and status.started)
     )
-    return f"{delay}; the startup probe has to succeed first" if is_gated else delay
+    if not is_gated:
+        return delay
+    gate = "the startup probe has to succeed first"
+    return f"{delay}; {gate}" if delay else gate
 
 
 def _delay(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> str:
     seconds = probe.probe.initial_delay_seconds
     if probe.delay_until is not None and probe.delay_until > view.now:
         return f"{format_countdown(probe.delay_until - view.now)} of {seconds}s left"
-    if not seconds:
-        return "none"
     match container.status.state if container.status else None:
         case Running(started_at) if started_at is not None:
-            return f"over ({seconds}s, started {format_age(view.now - started_at)} ago)"
+            return ""
         case _:
-            return f"{seconds}s after the next start"
+            return f"{seconds}s after the next start" if seconds else ""
 
 
 def _size(text: str) -> int:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from probetui.analysis.timeline import is_warning
-from probetui.durations import format_age, format_countdown, format_duration
-from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
+from probetui.durations import format_age, format_duration
+from probetui.engine.snapshot import ProbeSnapshot
 from probetui.k8s.probe import (
     ExecAction,
     GRPCAction,
@@ -95,44 +95,6 @@ def is_startup_done(probe: ProbeSnapshot) -> bool:
     )
 
 
-def probe_badge(probe: ProbeSnapshot, container: ContainerSnapshot, view: View) -> Span:
-    """Return the one thing about a probe that matters most now.
-
-    The first that applies of: paused, in flight, done, on hold, back-off, waiting for
-    startup, initial delay, next tick.
-    """
-    backoff = container.backoff
-    if view.is_paused:
-        return Span("PAUSED", Role.WARNING)
-    if probe.in_flight_since is not None:
-        spent = format_countdown(view.now - probe.in_flight_since)
-        limit = probe.probe.timeout_seconds
-        return Span(f"IN FLIGHT {spent} of {limit}s", Role.ACCENT)
-    if not probe.worker_alive:
-        return muted("NOT PROBED")
-    if is_startup_done(probe):
-        return Span("DONE", Role.SUCCESS)
-    if probe.on_hold:
-        return Span("ON HOLD", Role.HOLD)
-    if backoff is not None and backoff.until is not None:
-        return Span(f"BACK-OFF {_until(backoff.until, view.now)}", Role.ERROR)
-    return _next_badge(probe, view)
-
-
-def _next_badge(probe: ProbeSnapshot, view: View) -> Span:
-    """Return what a probe waits for whose container nothing holds up."""
-    if probe.upcoming_skip in _WAITS_FOR_STARTUP:
-        return Span("WAITING FOR STARTUP", Role.WARNING)
-    if probe.upcoming_skip is Skip.INITIAL_DELAY:
-        return Span(f"DELAY {delay_left(probe, view.now)}", Role.WARNING)
-    if probe.next_tick_at is None:
-        return muted("NO TICK")
-    when = "due"
-    if probe.next_tick_at > view.now:
-        when = format_countdown(probe.next_tick_at - view.now)
-    return Span(f"NEXT {when}", Role.STRONG)
-
-
 def probe_state_word(probe: ProbeSnapshot) -> str:
     """Return what keeps a probe from probing, or what failed last; else nothing."""
     if not probe.worker_alive:
@@ -177,11 +139,6 @@ def override_marks(probe: ProbeSnapshot) -> Line:
     marks += "D" if probe.delay else ""
     marks += "E" if probe.manifest_probe is not None else ""
     return line(Span(marks, Role.ACCENT))
-
-
-def _until(end: datetime, now: datetime) -> str:
-    """Return what is left of a wait; then the kubelet waits for the pod's next sync."""
-    return format_countdown(end - now) if end > now else "over, waits for sync"
 
 
 def next_tick(probes: Iterable[ProbeSnapshot]) -> ProbeSnapshot | None:

@@ -26,6 +26,7 @@ class Span(NamedTuple):
     text: str
     role: Role = Role.PLAIN
     is_underlined: bool = False
+    is_reversed: bool = False
 
 
 Line = tuple[Span, ...]

@@ -1,144 +1,230 @@
-"""A probe's ticks as a row of marks, with a cursor on one of them."""
+"""Ticks as a row of marks, in which those that say the same again are folded.
+
+`✓6 ✗✗✗ K hold6`: six successes, three failures, a kill, six ticks on hold.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from probetui.analysis.timeline import Timeline
-from probetui.kubelet.journal import TickEntry
+from probetui.analysis.timeline import TickMark, Timeline
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, text_of
 from probetui.presentation.text.view import View
-from probetui.presentation.tick.marks import PlacedMark, join_marks, place_marks
+from probetui.presentation.tick.marks import MarkSet, tick_mark
 
 NOW = " <now"
-_NEWER_WIDTH = 10
-"""Cells for ` +99 newer`, or ` +1234567`."""
-_LEFT_OF_CURSOR = 3
-"""The cursor stands at this part of the strip, counted from its end."""
+_MOST_ALIKE = {"failure": 6}
+"""Ticks of a kind that stand there one by one; more of them are folded."""
+
+_MOST_OTHERS_ALIKE = 3
+_ROOM_AT_CURSOR = 12
+"""Cells for the tick at the cursor, whatever its marks are, and one before it."""
+
+_WORDS = {
+    "delay": "delay",
+    "gate": "wait",
+    "hold": "hold",
+    "not_running": "down",
+    "last_tick": "end",
+}
+"""What is written for ticks that did not probe."""
 
 
-def strip_lines(
+class StripPart(NamedTuple):
+    """Ticks that share a place in a strip: which, what stands there, and where.
+
+    `begins` and `ends` name the mark that stands at its edge where a neighbour with the
+    same mark goes on without a space; they are empty where a space has to be. `lead`
+    cells come before the marks, each of which takes `unit` cells; none if folded.
+    """
+
+    ticks: range
+    spans: Line
+    begins: str = ""
+    ends: str = ""
+    column: int = 0
+    lead: int = 0
+    unit: int = 0
+
+    @property
+    def width(self) -> int:
+        """Cells that it takes."""
+        return len(text_of(self.spans))
+
+    def tick_at(self, offset: int) -> int:
+        """Return the tick whose mark is so far behind the beginning, or the newest."""
+        if not self.unit:
+            return self.ticks[-1]
+        place = max(offset - self.lead, 0) // self.unit
+        return self.ticks[min(place, len(self.ticks) - 1)]
+
+    def gap(self, following: StripPart) -> int:
+        """Return the cells between it and the part that follows."""
+        return 0 if self.ends and self.ends == following.begins else 1
+
+
+class TickStrip(NamedTuple):
+    """A strip, and which ticks stand where in it.
+
+    `dropped` older and `newer` newer ones did not fit.
+    """
+
+    spans: Line
+    parts: tuple[StripPart, ...] = ()
+    dropped: int = 0
+    newer: int = 0
+
+    def tick_at(self, column: int) -> int | None:
+        """Return the tick at a column, the newest of folded ones, None beside them."""
+        for part in self.parts:
+            if part.column <= column < part.column + part.width:
+                return part.tick_at(column - part.column)
+        return None
+
+
+def fold_ticks(
     timeline: Timeline,
-    cursor: int | None,
-    period_seconds: int,
+    ticks: range,
     view: View,
     width: int,
-) -> Iterator[Line]:
-    """Yield the strip, and below it what stands where.
+    *,
+    cursor: int | None = None,
+    period_seconds: int = 1,
+) -> TickStrip:
+    """Return the newest of some ticks as a strip of at most `width` cells.
 
-    `cursor` is the number of the selected tick; None means the newest, and
-    that the strip goes on by itself.
+    The tick at the cursor stands between brackets, and is always in sight: newer ones
+    are left out where there is no room for them.
     """
-    if not timeline.indexes:
-        yield line(muted("no tick yet"))
-    elif cursor is None:
-        yield from _following(timeline, period_seconds, view, width)
-    else:
-        yield from _with_cursor(timeline, cursor, view, width)
+    stop, room = ticks.stop, width
+    if cursor in ticks and cursor is not None:
+        newer = _parts_back(timeline, range(cursor + 1, stop), view, period_seconds)
+        if not _fits(newer, width - _ROOM_AT_CURSOR):
+            stop, room = cursor + 1, width - len(_newer(ticks.stop - cursor - 1))
+    parts: list[StripPart] = []
+    kept = range(ticks.start, stop)
+    for part in _parts_back(timeline, kept, view, period_seconds, cursor):
+        room -= part.width + (part.gap(parts[-1]) if parts else 0)
+        if room < 0:
+            break
+        parts.append(part)
+    first = parts[-1].ticks.start if parts else kept.stop
+    return _placed(parts[::-1], first - ticks.start, ticks.stop - stop)
 
 
-def short_strip(timeline: Timeline, cursor: int | None, view: View, width: int) -> Line:
-    """Return the strip on one line; the tick at the cursor is between brackets."""
-    if not timeline.indexes:
-        return line(muted("no tick yet"), muted(NOW))
-    if cursor is None:
-        placed = _placed(timeline, timeline.indexes, view, width - len(NOW))
-        return line(*join_marks(placed), muted(NOW))
-    placed = _around(timeline, cursor, view, width - _NEWER_WIDTH - 2)
-    before = join_marks(mark for mark in placed if mark.tick < cursor)
-    at = join_marks(mark for mark in placed if mark.tick == cursor)
-    after = join_marks(mark for mark in placed if mark.tick > cursor)
-    tail = muted(_newer(timeline, placed))
-    return line(
-        *before, Span("[", Role.STRONG), *at, Span("]", Role.STRONG), *after, tail
-    )
+def _fits(parts: Iterator[StripPart], width: int) -> bool:
+    """Tell whether parts fit into so many cells, without looking at those beyond."""
+    for part in parts:
+        width -= part.width + 1
+        if width < 0:
+            return False
+    return True
 
 
-def instance_strip(
-    timeline: Timeline, ticks: range, view: View, width: int
-) -> tuple[Line, int]:
-    """Return the newest marks of some ticks, and how many of them did not fit."""
-    placed = place_marks(timeline.mark_at, ticks, view.marks, width, first=ticks.start)
-    return join_marks(placed), len(ticks) - len(placed)
+def _newer(count: int) -> str:
+    return f" +{count} newer"
 
 
-def _following(
-    timeline: Timeline, period_seconds: int, view: View, width: int
-) -> Iterator[Line]:
-    placed = _placed(timeline, timeline.indexes, view, width - len(NOW))
-    ticks = join_marks(placed)
-    scale = f"one mark = {period_seconds}s"
-    gap = width - len(text_of(ticks)) - len(NOW) - len(scale)
-    yield line(*ticks, muted(NOW), muted(" " * gap + scale if gap > 1 else ""))
-    if not placed:
+def _parts_back(
+    timeline: Timeline,
+    ticks: range,
+    view: View,
+    period_seconds: int,
+    cursor: int | None = None,
+) -> Iterator[StripPart]:
+    """Yield parts from the newest to the oldest; the tick at the cursor is alone."""
+    start, stop = ticks.start, ticks.stop
+    while stop > start:
+        first = start
+        if cursor is not None and cursor < stop:
+            first = max(start, cursor + (cursor < stop - 1))
+        alike = timeline.alike(range(first, stop))
+        part = _part(timeline, alike, start, view, period_seconds)
+        if cursor is not None and cursor in alike:
+            spans = (Span("[", Role.STRONG), *part.spans, Span("]", Role.STRONG))
+            part = StripPart(alike, spans)
+        yield part
+        stop = alike.start
+
+
+def _part(
+    timeline: Timeline, ticks: range, first: int, view: View, period_seconds: int
+) -> StripPart:
+    marks, looks = view.marks, timeline.mark_at(ticks[-1])
+    spans = list(_marks_of(looks, len(ticks), marks))
+    is_folded = len(ticks) > _most(looks) or looks.code in _WORDS
+    begins = ends = "" if is_folded else looks.code
+    unit = 0 if is_folded else len(spans[0].text) // len(ticks)
+    lead = 0
+    if looks.is_kill:
+        spans.append(Span(f" {marks.kill}", Role.KILL))
+    if lost := timeline.ticks_lost(ticks, period_seconds):
+        spans.append(Span(f" lost{lost}", Role.WARNING))
+    if looks.is_kill or looks.is_flip or lost:
+        ends = ""
+    if timeline.mark_at(ticks.start).is_new_container and ticks.start != first:
+        spans.insert(0, Span(f"{marks.new_container} "))
+        begins, lead = "", len(spans[0].text)
+    return StripPart(ticks, tuple(spans), begins, ends, lead=lead, unit=unit)
+
+
+def _most(looks: TickMark) -> int:
+    return _MOST_ALIKE.get(looks.code, _MOST_OTHERS_ALIKE)
+
+
+def _marks_of(looks: TickMark, count: int, marks: MarkSet) -> Iterator[Span]:
+    mark = tick_mark(looks, marks)
+    if looks.code in _WORDS:
+        number = str(count) if count > 1 else ""
+        yield muted(f"{_WORDS[looks.code]}{number}")
         return
-    footnote = f"^{_clock(timeline.tick(placed[0].tick), view)}"
-    newest = _newest_container(timeline, placed)
-    if newest is not None and newest.column > len(footnote):
-        footnote = footnote.ljust(newest.column)
-        clock = _clock(timeline.tick(newest.tick), view)
-        footnote += f"^{clock} new container"
-    yield line(muted(footnote))
-
-
-def _newest_container(
-    timeline: Timeline, placed: tuple[PlacedMark, ...]
-) -> PlacedMark | None:
-    for mark in reversed(placed[1:]):
-        if timeline.mark_at(mark.tick).is_new_container:
-            return mark
-    return None
-
-
-def _with_cursor(
-    timeline: Timeline, cursor: int, view: View, width: int
-) -> Iterator[Line]:
-    placed = _around(timeline, cursor, view, width - _NEWER_WIDTH)
-    yield line(*join_marks(placed), muted(_newer(timeline, placed)))
-    column = next(mark.mark_column for mark in placed if mark.tick == cursor)
-    tick = timeline.tick(cursor)
-    number = f"#{tick.n} " if tick is not None else ""
-    words = f"{number}{_clock(tick, view)}"
-    dropped = timeline.indexes.start
-    if dropped and cursor == dropped:
-        words += f"  {dropped} older dropped"
-    if column + 1 + len(words) <= width:
-        yield line(" " * column, Span(f"^{words}", Role.STRONG))
-    elif len(words) <= column:
-        yield line(Span(f"{words}^".rjust(column + 1), Role.STRONG))
+    unit = mark.text
+    if looks.is_out_of_schedule:
+        unit += marks.out_of_schedule
+    if looks.is_injected:
+        unit += marks.injected
+    if count > _most(looks):
+        yield mark._replace(text=f"{unit}{count}")
     else:
-        yield line(" " * column, Span("^", Role.STRONG))
+        yield mark._replace(text=unit * count)
+    if looks.is_flip and count == 1:
+        is_bad = looks.code == "failure"
+        flip = marks.became_bad if is_bad else marks.became_good
+        yield Span(flip, Role.ERROR if is_bad else Role.SUCCESS)
 
 
-def _around(
-    timeline: Timeline, cursor: int, view: View, width: int
-) -> tuple[PlacedMark, ...]:
-    """Return the marks around the cursor, which is among them whatever the width."""
-    indexes = timeline.indexes
-    for room in (width // _LEFT_OF_CURSOR, 0):
-        stop = min(cursor + 1 + room, indexes.stop)
-        placed = _placed(timeline, range(indexes.start, stop), view, width)
-        if placed and placed[0].tick <= cursor:
-            return placed
-    return _placed(timeline, range(cursor, cursor + 1), view, max(width, 8))
+def _placed(parts: Sequence[StripPart], dropped: int, newer: int) -> TickStrip:
+    spans: list[Span] = []
+    placed: list[StripPart] = []
+    column = 0
+    for part in parts:
+        if placed and placed[-1].gap(part):
+            spans.append(Span(" "))
+            column += 1
+        placed.append(part._replace(column=column))
+        spans += part.spans
+        column += part.width
+    tail = (muted(_newer(newer)),) if newer else ()
+    return TickStrip((*spans, *tail), tuple(placed), dropped, newer)
 
 
-def _placed(
-    timeline: Timeline, ticks: range, view: View, width: int
-) -> tuple[PlacedMark, ...]:
-    return place_marks(
-        timeline.mark_at, ticks, view.marks, width, first=timeline.indexes.start
+def short_strip(
+    timeline: Timeline,
+    cursor: int | None,
+    view: View,
+    width: int,
+    period_seconds: int = 1,
+) -> Line:
+    """Return the strip of all instances on one line, a bar between two of them."""
+    if not timeline.indexes:
+        return line(muted("no tick yet"))
+    strip = fold_ticks(
+        timeline,
+        timeline.indexes,
+        view,
+        width - len(NOW),
+        cursor=cursor,
+        period_seconds=period_seconds,
     )
-
-
-def _newer(timeline: Timeline, placed: tuple[PlacedMark, ...]) -> str:
-    """Return how many ticks are newer than those in sight."""
-    newer = timeline.indexes.stop - placed[-1].tick - 1
-    if not newer:
-        return NOW
-    words = f" +{newer} newer"
-    return words if len(words) <= _NEWER_WIDTH else f" +{newer}"
-
-
-def _clock(tick: TickEntry | None, view: View) -> str:
-    return "long ago" if tick is None else view.times.clock(tick.started_at)
+    return line(*strip.spans, muted("" if strip.newer else NOW))

@@ -9,28 +9,32 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.events import Click
 
+from probetui.presentation.container.card import (
+    brief_card_lines,
+    card_lines,
+    card_tone,
+    lone_card_lines,
+)
 from probetui.presentation.container.detail import (
     Subject,
     container_title,
-    full_detail,
     handler_summary,
     probe_summary,
     probe_tabs,
-    short_detail,
-    subject_badges,
     why_in_short,
 )
+from probetui.presentation.container.instances import InstanceRow
 from probetui.presentation.container.page import full_lines, short_lines
 from probetui.presentation.container.ticks import (
-    other_lines,
+    other_probes,
     other_title,
-    tick_lines,
+    tick_panel,
     why_line,
 )
+from probetui.presentation.probe.verdict import ROLES
 from probetui.presentation.text.spans import (
     EMPTY,
     LABEL,
-    QUOTED,
     Line,
     line,
     muted,
@@ -41,9 +45,16 @@ from probetui.presentation.tick.trace import trace_lines
 from probetui.presentation.tick.trace import trace_title as tick_title
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
-from probetui.tui.messages import ProbeRequested, StripEndRequested
+from probetui.tui.messages import ProbeRequested, StripEndRequested, StripTickRequested
 from probetui.tui.panes.rows_pane import RowsPane
-from probetui.tui.styled_text import StyledLine, cells, shortened, styled_line
+from probetui.tui.styled_text import (
+    TINTED_CURSORS,
+    StyledLine,
+    cells,
+    shortened,
+    styled_line,
+    tinted,
+)
 
 
 class TickPane(RowsPane):
@@ -104,11 +115,6 @@ class ProbePane(TickPane):
             (*line("2 ", strong(short), "  "), *kinds),
         )
 
-    def badge(self) -> Line:
-        return (
-            EMPTY if self.subject is None else subject_badges(self.subject, self.view)
-        )
-
     def on_click(self, event: Click) -> None:
         """Show the probe whose name in the upper edge was clicked on."""
         if event.y == 0 and not self.is_bare and self.subject is not None:
@@ -124,11 +130,8 @@ class ProbePane(TickPane):
         return EMPTY
 
 
-_MOST_SHORT_DETAIL_LINES = 8
-
-
 class DetailPane(ProbePane):
-    """Five lines where there is little room, everything where there is more."""
+    """The verdict card of the probe that is shown, tinted by how alarming it is."""
 
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:
         super().__init__(view, id="detail", is_ascii=is_ascii)
@@ -142,17 +145,25 @@ class DetailPane(ProbePane):
         super().show(subject, view)
 
     def summary(self, subject: Subject) -> Line:
+        if not self.is_alone:
+            return EMPTY
         return line(muted(f" {probe_summary(subject, self.view)}"))
 
     def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
-        view, width = self.view, self.row_width
+        view, width, height = self.view, self.row_width, self.inner_height
         if self.is_bare:
             return [styled_line(line(muted("why "), why_in_short(subject)))]
-        if self.inner_height < _MOST_SHORT_DETAIL_LINES:
-            return [styled_line(row) for row in short_detail(subject, view, width)]
-        return self.broken(
-            full_detail(subject, view, width, self.inner_height), LABEL, QUOTED
-        )
+        lines = lone_card_lines if self.is_alone else card_lines
+        shown = lines(subject, view, width, height)
+        return [styled_line(row) for row in shown]
+
+    def content(self) -> Sequence[StyledLine]:
+        """Return the card on the background that its state has."""
+        shown = super().content()
+        if self.subject is None:
+            return shown
+        tint = TINTED_CURSORS.get(ROLES[card_tone(self.subject, self.view)])
+        return shown if tint is None else [tinted(row, tint) for row in shown]
 
 
 def _identity(subject: Subject | None) -> object:
@@ -167,6 +178,7 @@ class TicksPane(TickPane):
 
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:
         super().__init__(view, id="ticks", is_ascii=is_ascii)
+        self._shown: Sequence[InstanceRow] = ()
 
     def title(self) -> Line:
         return line(strong("Ticks"))
@@ -179,8 +191,17 @@ class TicksPane(TickPane):
 
     def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
         width, height = self.row_width, self.inner_height
-        lines = tick_lines(subject, self.view, width, height)
-        return [styled_line(row) for row in lines]
+        self._shown = tick_panel(subject, self.view, width, height)
+        return [styled_line(row.spans) for row in self._shown]
+
+    def on_click(self, event: Click) -> None:
+        """Look at the tick whose mark was clicked on."""
+        inside = event.get_content_offset_capture(self)
+        index = inside.y - 1 + self.top
+        if 0 <= index < len(self._shown):
+            tick = self._shown[index].tick_at(inside.x - 1 - self.MARGIN)
+            if tick is not None:
+                self.post_message(StripTickRequested(tick))
 
 
 class OtherProbePane(TickPane):
@@ -192,11 +213,16 @@ class OtherProbePane(TickPane):
     def title(self) -> Line:
         if self.subject is None or self.subject.probe is None:
             return EMPTY
-        return line(strong(other_title(self.subject)))
+        return line(muted("beside it: "), strong(other_title(self.subject)))
 
     def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
-        lines = other_lines(subject, self.view, self.row_width)
-        return self.broken(lines, LABEL, QUOTED)
+        rows: list[StyledLine] = []
+        for probe in other_probes(subject):
+            rows += [()] if rows else []
+            other = Subject(subject.pod, subject.container, probe)
+            lines = brief_card_lines(other, self.view, self.row_width)
+            rows += [styled_line(row) for row in lines]
+        return rows
 
 
 _FRAMED_SENTENCE = 3
@@ -242,7 +268,7 @@ class ContainerPane(ProbePane):
         if self.inner_height < _MOST_SHORT_CONTAINER_LINES:
             return [
                 styled_line(short_line)
-                for short_line in short_lines(subject, view, width)
+                for short_line in short_lines(subject, view, width, self.inner_height)
             ]
         return self.broken(full_lines(subject, view, width), LABEL)
 

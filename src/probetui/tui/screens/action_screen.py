@@ -11,7 +11,11 @@ from textual.screen import Screen
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.key_labels import footer_labels
 from probetui.tui.actions.table import ACTIONS, bindings
-from probetui.tui.messages import ProbeRequested, StripEndRequested
+from probetui.tui.messages import (
+    ProbeRequested,
+    StripEndRequested,
+    StripTickRequested,
+)
 from probetui.tui.panes.bars import KeyLine
 from probetui.tui.screens.sizes import MinimumSizeScreen
 from probetui.tui.state import StatefulScreen, UiState, is_allowed
@@ -75,6 +79,14 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
         first = subject.ticks.indexes.start if subject is not None else 0
         self.ui_state.cursor = first if message.is_first else None
         self.show_subject_everywhere()
+
+    @on(StripTickRequested)
+    def _go_to_tick(self, message: StripTickRequested) -> None:
+        subject = self.ui_state.subject
+        if subject is not None:
+            is_newest = message.index == subject.ticks.indexes[-1]
+            self.ui_state.cursor = None if is_newest else message.index
+            self.show_subject_everywhere()
 
     def show_subject_everywhere(self) -> None:
         """Show another probe or tick on every screen, also on those below."""

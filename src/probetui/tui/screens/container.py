@@ -1,4 +1,4 @@
-"""One container on a screen of its own: its lives, its probe, its ticks."""
+"""One container on a screen of its own: its instances, its probe, its ticks."""
 
 from __future__ import annotations
 

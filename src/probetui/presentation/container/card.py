@@ -1,0 +1,261 @@
+"""The verdict card: how one probe stands, what comes next, and at most four facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import wrap
+
+from probetui.analysis.next_failure import BackoffForecast, FailureEffect
+from probetui.durations import format_age, format_countdown
+from probetui.presentation.container.detail import Subject
+from probetui.presentation.container.exits import format_exit_cell
+from probetui.presentation.container.status_lines import (
+    container_lines,
+    operation_lines,
+)
+from probetui.presentation.container.ticks import (
+    last_output_lines,
+    tick_rows,
+    why_line,
+)
+from probetui.presentation.probe.detail import (
+    count_line,
+    diagnostic_lines,
+    last_output_line,
+    latency_line,
+    timing_lines,
+)
+from probetui.presentation.probe.next_failure import next_failure_of
+from probetui.presentation.probe.state import format_handler, override_spans
+from probetui.presentation.probe.verdict import (
+    BADGE,
+    ROLES,
+    ProbeVerdict,
+    Tone,
+    believed_span,
+    grace_text,
+    verdict_of,
+)
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    text_of,
+)
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.strips import short_strip
+
+_MOST_FACTS = 4
+_BETWEEN_FACTS = 4
+_IN_ONE_ROW = 72
+"""Cells from which on the facts stand in one row."""
+
+_IN_TWO_COLUMNS = 40
+_LEAST_SENTENCE = 20
+
+_LOW = 6
+"""Below so many rows there is one for each thing that matters most."""
+
+_INSTANCES_ALONE = 3
+
+
+def card_tone(subject: Subject, view: View) -> Tone:
+    """Return how alarming the state of what is chosen is."""
+    if subject.probe is None:
+        return Tone.CALM
+    return _verdict(subject, view, 0).tone
+
+
+def card_lines(subject: Subject, view: View, width: int, height: int) -> list[Line]:
+    """Return the card, and below it what else there is room for.
+
+    What is believed, planned and done comes first; rows without news are left out.
+    """
+    if subject.probe is None:
+        return _without_probe(subject, view)
+    head = verdict_lines(subject, view, width)
+    facts = fact_rows(subject, view, width)
+    body = [*facts, *_handler(subject, view, width)]
+    is_roomy = height > len(head) + len(body) + 1
+    lines = [*head, *((EMPTY,) if is_roomy else ()), *body]
+    findings = list(
+        diagnostic_lines(
+            subject.probe.key, subject.probe.last_run, subject.history, view
+        )
+    )
+    lines += findings
+    return _with_room(lines, _details(subject, view), height)
+
+
+def lone_card_lines(
+    subject: Subject, view: View, width: int, height: int
+) -> list[Line]:
+    """Return the card with ticks, output and reason below it: nothing else has them."""
+    probe = subject.probe
+    if probe is None:
+        return _without_probe(subject, view)
+    head = verdict_lines(subject, view, width)
+    if height < _LOW:
+        period = probe.probe.period_seconds
+        strip = short_strip(subject.ticks, subject.cursor, view, width, period)
+        last = line(muted("last "), *last_output_line(probe, view))
+        why = line(muted("why  "), *why_line(subject, view))
+        return [*head, strip, last, why]
+    ticks = tick_rows(subject, view, width, _INSTANCES_ALONE)
+    card = [
+        *head,
+        *fact_rows(subject, view, width),
+        *_handler(subject, view, width),
+        EMPTY,
+        *(row.spans for row in ticks),
+        *last_output_lines(subject, view, max(height - len(head) - 8, 1)),
+        EMPTY,
+        line(muted("why  "), *why_line(subject, view)),
+        *diagnostic_lines(probe.key, probe.last_run, subject.history, view),
+    ]
+    if len(card) > height:
+        card = [row for row in card if row]
+    return _with_room(card, _details(subject, view), height)
+
+
+def brief_card_lines(subject: Subject, view: View, width: int) -> list[Line]:
+    """Return all of one probe of several that is worth a few lines, under its name."""
+    if subject.probe is None:
+        return []
+    return [
+        line(Span(subject.probe.key.probe_type.lower(), Role.STRONG)),
+        *verdict_lines(subject, view, width),
+        *fact_rows(subject, view, width),
+        *_handler(subject, view, width),
+        short_strip(
+            subject.ticks,
+            subject.cursor,
+            view,
+            width,
+            subject.probe.probe.period_seconds,
+        ),
+    ]
+
+
+def _verdict(subject: Subject, view: View, width: int) -> ProbeVerdict:
+    assert subject.probe is not None  # noqa: S101  # the caller's condition
+    return verdict_of(subject.pod, subject.container, subject.probe, view, width)
+
+
+def verdict_lines(subject: Subject, view: View, width: int) -> list[Line]:
+    """Return badge, meter and what people have chosen; below it the sentence."""
+    probe = subject.probe
+    assert probe is not None  # noqa: S101  # the caller's condition
+    chosen = [Span(f"  {span.text}", span.role) for span in override_spans(probe)]
+    taken = BADGE + 2 + len(text_of(tuple(chosen)))
+    verdict = _verdict(subject, view, width - taken)
+    first = line(verdict.badge, "  ", *verdict.meter, *chosen)
+    role = ROLES[verdict.tone]
+    if verdict.tone in {Tone.CALM, Tone.WAITING, Tone.HOLD}:
+        role = Role.STRONG
+    if verdict.tone is Tone.KILL:
+        role = Role.KILL
+    sentence = wrap(verdict.sentence, max(width, _LEAST_SENTENCE))
+    return [first, *(line(Span(row, role)) for row in sentence)]
+
+
+def fact_rows(subject: Subject, view: View, width: int) -> list[Line]:
+    """Return the facts in two columns, or in one row where there is room."""
+    facts = list(_facts(subject, view))[:_MOST_FACTS]
+    if width >= _IN_ONE_ROW:
+        gap = " " * _BETWEEN_FACTS
+        row: Line = EMPTY
+        for label, value in facts:
+            row = line(*row, gap if row else "", muted(f"{label}  "), *value)
+        return [row]
+    columns = 1 if width < _IN_TWO_COLUMNS else 2
+    room = width // columns
+    rows = []
+    for start in range(0, len(facts), columns):
+        row = EMPTY
+        for place, (label, value) in enumerate(facts[start : start + columns]):
+            gap = " " * max(place * room - len(text_of(row)), 2 if place else 0)
+            row = line(*row, gap, muted(f"{label}  "), *value)
+        rows.append(row)
+    return rows
+
+
+def _facts(subject: Subject, view: View) -> Iterator[tuple[str, Line]]:
+    """Yield what there is to know besides the verdict; nothing that is `no` or over."""
+    container, probe = subject.container, subject.probe
+    assert probe is not None  # noqa: S101  # the caller's condition
+    yield "believed", line(believed_span(probe))
+    if probe.on_hold and container.backoff is not None and container.backoff.until:
+        yield "on hold", line(Span("yes", Role.HOLD))
+    if container.stopping is not None:
+        at = view.times.clock(container.stopping.since)
+        yield "SIGTERM", line(at)
+        seconds, source = (
+            container.stopping.grace_period_seconds,
+            container.stopping.grace_source,
+        )
+        yield "grace", line(f"{seconds}s {source}")
+        return
+    failure = next_failure_of(subject.pod.pod, container, probe, view)
+    if failure.grace is not None:
+        yield "grace", line(grace_text(failure.grace))
+    if failure.effect is FailureEffect.KILL:
+        yield "restart", line(_restart(failure.backoff))
+    if container.last_exit is not None:
+        yield "last exit", line(format_exit_cell(container.last_exit))
+    if container.backoff is not None and container.backoff.until is not None:
+        yield "next back-off", line(format_countdown(container.backoff.next_window))
+
+
+def _restart(forecast: BackoffForecast | None) -> str:
+    """Return whether a restart would follow a kill, and whether it would wait."""
+    if forecast is None:
+        return "never (policy)"
+    match forecast.waits:
+        case False:
+            return "no back-off"
+        case True:
+            return f"back-off {format_age(forecast.left_at_least)} or more"
+        case None:
+            return f"back-off up to {format_age(forecast.left_at_kill)}"
+
+
+def _handler(subject: Subject, view: View, width: int) -> Iterator[Line]:
+    """Yield handler and timing on one line; a long handler is cut, not the timing."""
+    probe = subject.probe
+    assert probe is not None  # noqa: S101  # the caller's condition
+    spec = probe.probe
+    timing = f"  every {spec.period_seconds}s"
+    if width >= _IN_TWO_COLUMNS:
+        timing += f", limit {spec.timeout_seconds}s"
+    handler = format_handler(spec, view)
+    room = max(width - len(timing), len(view.marks.ellipsis) + 1)
+    if len(handler) > room:
+        handler = handler[: room - len(view.marks.ellipsis)] + view.marks.ellipsis
+    yield line(Span(handler, Role.ACCENT), muted(timing))
+
+
+def _details(subject: Subject, view: View) -> list[Line]:
+    """Return what is good to know where there is much room."""
+    probe = subject.probe
+    assert probe is not None  # noqa: S101  # the caller's condition
+    return [
+        *container_lines(subject.pod, subject.container, view),
+        count_line(probe),
+        latency_line(probe),
+        *timing_lines(subject.pod.pod, subject.container, probe),
+    ]
+
+
+def _with_room(lines: list[Line], details: list[Line], height: int) -> list[Line]:
+    """Return lines with as many details as there is room for, behind an empty line."""
+    room = height - len(lines) - 1
+    return [*lines, EMPTY, *details[:room]] if room > 0 else lines
+
+
+def _without_probe(subject: Subject, view: View) -> list[Line]:
+    what = (subject.pod, subject.container, view)
+    return [*operation_lines(*what), *container_lines(*what)]

@@ -1,0 +1,367 @@
+"""The verdict on a probe: one word, one sentence, one meter, and how alarming it is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from probetui.analysis.next_failure import FailureEffect, NextFailure
+from probetui.durations import format_age, format_countdown
+from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
+from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import Running, Waiting
+from probetui.kubelet.journal import ExitCause, Skip
+from probetui.kubelet.kuberuntime.grace_period import GracePeriod
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.presentation.probe.next_failure import next_failure_of
+from probetui.presentation.probe.state import is_startup_done, threshold
+from probetui.presentation.text.meters import countdown, segments
+from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
+from probetui.presentation.text.view import View
+
+_SECOND = timedelta(seconds=1)
+_OF_A_PROBE = {ExitCause.LIVENESS, ExitCause.STARTUP}
+_NO_CONTAINER = {Skip.NO_STATUS, Skip.CONTAINER_MISSING}
+
+
+class Tone(StrEnum):
+    """How alarming it is; the card is tinted by it, and always says it in words."""
+
+    CALM = "calm"
+    WAITING = "waiting"
+    COUNTING = "counting"
+    KILL = "kill"
+    HOLD = "hold"
+    PAUSED = "paused"
+
+
+ROLES = {
+    Tone.CALM: Role.SUCCESS,
+    Tone.WAITING: Role.STRONG,
+    Tone.COUNTING: Role.WARNING,
+    Tone.KILL: Role.ERROR,
+    Tone.HOLD: Role.HOLD,
+    Tone.PAUSED: Role.ACCENT,
+}
+WORDS = (
+    "HEALTHY",
+    "READY",
+    "NOT READY",
+    "STARTING",
+    "FAILING",
+    "ERROR",
+    "KILLING",
+    "STOPPING",
+    "ON HOLD",
+    "BACK-OFF",
+    "PAUSED",
+    "DONE",
+    "DELAYED",
+    "WAITING",
+    "DOWN",
+    "NOT PROBED",
+)
+"""Every word that a verdict can be; the badge is as wide as the widest of them."""
+
+BADGE = max(map(len, WORDS)) + 2
+
+
+class ProbeVerdict(NamedTuple):
+    """How a probe stands.
+
+    `meter` is the run or the countdown, with its numbers; empty where nothing counts.
+    """
+
+    word: str
+    tone: Tone
+    sentence: str
+    meter: Line = EMPTY
+
+    @property
+    def badge(self) -> Span:
+        """The word in a field of fixed width; filled with colour unless all is calm."""
+        role = ROLES[self.tone]
+        if self.tone in {Tone.CALM, Tone.WAITING}:
+            return Span(self.word.ljust(BADGE), role)
+        # What is on hold is reversed by its role.
+        text = f" {self.word}".ljust(BADGE)
+        return Span(text, role, is_reversed=role is not Role.HOLD)
+
+
+def verdict_of(
+    pod: PodSnapshot,
+    container: ContainerSnapshot,
+    probe: ProbeSnapshot,
+    view: View,
+    width: int,
+) -> ProbeVerdict:
+    """Return the verdict on a probe; its meter takes at most about `width` cells."""
+    if container.stopping is not None:
+        return _stopping(container, view, width)
+    if container.backoff is not None and container.backoff.until is not None:
+        return _waiting_in_backoff(container, view, width)
+    verdict = _idle(pod, container, probe, view)
+    if verdict is None:
+        failure = next_failure_of(pod.pod, container, probe, view)
+        verdict = _probing(probe, failure, view, width)
+    if view.is_paused and probe.worker_alive and not is_startup_done(probe):
+        return verdict._replace(word="PAUSED", tone=Tone.PAUSED)
+    return verdict
+
+
+def _stopping(container: ContainerSnapshot, view: View, width: int) -> ProbeVerdict:
+    stopping = container.stopping
+    assert stopping is not None  # noqa: S101  # the caller's condition
+    grace = stopping.grace_period_seconds * _SECOND
+    left = max(stopping.since + grace - view.now, timedelta())
+    word = "KILLING" if stopping.by in _OF_A_PROBE else "STOPPING"
+    meter = _of_a_wait(left, grace, f"{grace // _SECOND}s", view, width)
+    sentence = f"SIGKILL in {format_countdown(left)} unless it exits"
+    if not left:
+        sentence = "SIGKILL: the grace period is over"
+    return ProbeVerdict(word, Tone.KILL, sentence, meter)
+
+
+def _waiting_in_backoff(
+    container: ContainerSnapshot, view: View, width: int
+) -> ProbeVerdict:
+    backoff = container.backoff
+    assert backoff is not None  # noqa: S101  # the caller's condition
+    assert backoff.until is not None  # noqa: S101  # the caller's condition
+    left = backoff.until - view.now
+    meter = _of_a_wait(left, backoff.window, format_age(backoff.window), view, width)
+    sentence = f"restart in {format_countdown(left)}"
+    if left <= timedelta():
+        sentence = "back-off over: restart at the pod's next sync"
+    return ProbeVerdict("BACK-OFF", Tone.KILL, sentence, meter)
+
+
+def _of_a_wait(
+    left: timedelta, whole: timedelta, words: str, view: View, width: int
+) -> Line:
+    shown = format_countdown(max(left, timedelta()))
+    text = f"  {shown} of {words}"
+    room = max(min(width - len(text), 12), 3)
+    bar = countdown(left, whole, Role.ERROR, view.marks, room)
+    return line(*bar, Span(text, Role.ERROR))
+
+
+def _idle(
+    pod: PodSnapshot, container: ContainerSnapshot, probe: ProbeSnapshot, view: View
+) -> ProbeVerdict | None:
+    """Return the verdict on a probe that does not probe at its next tick, or None."""
+    if is_startup_done(probe):
+        return ProbeVerdict("DONE", Tone.CALM, "startup succeeded: not probed again")
+    if not probe.worker_alive:
+        return ProbeVerdict(
+            "NOT PROBED", Tone.WAITING, _why_not_running(pod, container, view)
+        )
+    is_running = container.status is not None and isinstance(
+        container.status.state, Running
+    )
+    if probe.on_hold and is_running:
+        return ProbeVerdict(
+            "ON HOLD", Tone.HOLD, "no probe runs until the container has restarted"
+        )
+    if probe.on_hold:
+        return ProbeVerdict("ON HOLD", Tone.KILL, "killed: the restart comes next")
+    match probe.upcoming_skip:
+        case Skip.NOT_STARTED | Skip.ALREADY_STARTED:
+            return ProbeVerdict(
+                "WAITING", Tone.WAITING, "waits for the startup probe to succeed"
+            )
+        case Skip.INITIAL_DELAY:
+            return ProbeVerdict("DELAYED", Tone.WAITING, _delay(probe, view))
+        case Skip.NOT_RUNNING:
+            why = _why_not_running(pod, container, view)
+            return ProbeVerdict("DOWN", Tone.COUNTING, why)
+        case skip if skip in _NO_CONTAINER:
+            return ProbeVerdict(
+                "WAITING", Tone.WAITING, _why_not_running(pod, container, view)
+            )
+        case _:
+            return None
+
+
+def _delay(probe: ProbeSnapshot, view: View) -> str:
+    whole = f"initial delay {probe.probe.initial_delay_seconds}s"
+    if probe.delay_until is None:
+        return whole
+    left = format_countdown(max(probe.delay_until - view.now, timedelta()))
+    return f"first probe after {left} ({whole})"
+
+
+def _why_not_running(pod: PodSnapshot, container: ContainerSnapshot, view: View) -> str:
+    """Return what keeps a container from running, as far as the pod says."""
+    if pod.operation:
+        return view.safe(pod.operation)
+    status = container.status
+    if status is not None and isinstance(status.state, Waiting):
+        reason = view.safe(status.state.reason)
+        return f"container waits: {reason or 'not created yet'}"
+    if status is None:
+        return "container not created yet"
+    return "container not running"
+
+
+def _probing(
+    probe: ProbeSnapshot, failure: NextFailure, view: View, width: int
+) -> ProbeVerdict:
+    if probe.last_run is None:
+        word = "STARTING" if probe.key.probe_type is ProbeType.STARTUP else "WAITING"
+        return ProbeVerdict(word, Tone.WAITING, f"first probe {_when(probe, view)}")
+    if probe.last_run.result is None:
+        # An error says nothing about the container, and nothing about the run.
+        return ProbeVerdict(
+            "ERROR",
+            Tone.COUNTING,
+            f"error after {MAX_PROBE_RETRIES} attempts: not counted, no action",
+            _errors(probe),
+        )
+    limit = threshold(probe, probe.last_result)
+    is_towards = 0 < probe.result_run < limit
+    is_towards = is_towards and probe.last_result is not probe.stored_result
+    if not is_towards:
+        return _settled(probe, failure, view)
+    role = Role.SUCCESS
+    tone, word = Tone.CALM, "NOT READY"
+    sentence = _sentence_of_successes(probe, limit, view)
+    if probe.last_result is Result.FAILURE:
+        kills = failure.effect in {FailureEffect.KILL, FailureEffect.WOULD_KILL}
+        tone = Tone.KILL if kills else Tone.COUNTING
+        role = ROLES[tone]
+        is_startup = probe.key.probe_type is ProbeType.STARTUP
+        word = "STARTING" if is_startup and not kills else "FAILING"
+        sentence = _sentence_of_failures(probe, failure, view)
+    words = f"  {probe.result_run} of {limit}"
+    bar = segments(probe.result_run, limit, role, view.marks, width - len(words))
+    return ProbeVerdict(word, tone, sentence, line(*bar, Span(words, role)))
+
+
+def _settled(probe: ProbeSnapshot, failure: NextFailure, view: View) -> ProbeVerdict:
+    """Return the verdict on a probe whose run changes nothing."""
+    kind, is_good = probe.key.probe_type, probe.stored_result is not Result.FAILURE
+    word, tone = {
+        (ProbeType.LIVENESS, True): ("HEALTHY", Tone.CALM),
+        (ProbeType.LIVENESS, False): ("FAILING", Tone.COUNTING),
+        (ProbeType.READINESS, True): ("READY", Tone.CALM),
+        (ProbeType.READINESS, False): ("NOT READY", Tone.COUNTING),
+        (ProbeType.STARTUP, True): ("STARTING", Tone.WAITING),
+        (ProbeType.STARTUP, False): ("FAILING", Tone.COUNTING),
+    }[kind, is_good]
+    sentence = f"next probe {_when(probe, view)}"
+    most = probe.probe.failure_threshold
+    if is_good:
+        what = _outcome(probe, failure, view)
+        times = "one failure" if most == 1 else f"{most} failures in a row"
+        sentence += f"; {what} after {times}"
+    elif kind is ProbeType.READINESS:
+        enough = probe.probe.success_threshold
+        times = "one success" if enough == 1 else f"{enough} successes in a row"
+        sentence += f"; ready after {times}"
+    return ProbeVerdict(word, tone, sentence, _in_a_row(probe))
+
+
+def _errors(probe: ProbeSnapshot) -> Line:
+    word = "error" if probe.error_run == 1 else "errors in a row"
+    return line(Span(f"{probe.error_run} {word}", Role.WARNING))
+
+
+def _in_a_row(probe: ProbeSnapshot) -> Line:
+    """Return the run as a number: it is no progress towards anything."""
+    if not probe.result_run:
+        return EMPTY
+    word = "failure" if probe.last_result is Result.FAILURE else "success"
+    if probe.last_result is not probe.stored_result:
+        return line(muted(f"{probe.result_run} in a row, state unchanged"))
+    if probe.result_run == 1:
+        return line(muted(f"1 {word}"))
+    plural = "failures" if word == "failure" else "successes"
+    return line(muted(f"{probe.result_run} {plural} in a row"))
+
+
+def _outcome(probe: ProbeSnapshot, failure: NextFailure, view: View) -> str:
+    if probe.muted or failure.effect is FailureEffect.MUTED:
+        return "no action (muted)"
+    if probe.key.probe_type is ProbeType.READINESS:
+        return "not ready"
+    return "kill" if view.acts else "would kill (watch only)"
+
+
+def _sentence_of_failures(
+    probe: ProbeSnapshot, failure: NextFailure, view: View
+) -> str:
+    more = failure.threshold - failure.run + 1
+    what = _outcome(probe, failure, view)
+    if more <= 1 and probe.in_flight_since is not None:
+        return f"{what} if the probe under way fails ({_spent(probe, view)})"
+    probes = "the next probe fails" if more <= 1 else f"the next {more} probes fail"
+    return f"{what}{_in(probe, more, view)} if {probes}"
+
+
+def _sentence_of_successes(probe: ProbeSnapshot, limit: int, view: View) -> str:
+    more = limit - probe.result_run
+    kind = probe.key.probe_type
+    what = "ready" if kind is ProbeType.READINESS else "healthy"
+    probes = "the next probe succeeds"
+    if more > 1:
+        probes = f"the next {more} probes succeed"
+    return f"{what}{_in(probe, more, view)} if {probes}"
+
+
+def _in(probe: ProbeSnapshot, more: int, view: View) -> str:
+    """Return ` in 3.1s`: when the last of so many probes is due."""
+    if probe.next_tick_at is None or _is_held(probe, view):
+        return ""
+    later = probe.next_tick_at + (more - 1) * probe.probe.period_seconds * _SECOND
+    if later <= view.now:
+        return " now"
+    return f" in {format_countdown(later - view.now)}"
+
+
+def _when(probe: ProbeSnapshot, view: View) -> str:
+    if probe.in_flight_since is not None:
+        return f"under way ({_spent(probe, view)})"
+    if probe.next_tick_at is None:
+        return "not planned"
+    if _is_held(probe, view):
+        return "held back by the pause"
+    if probe.next_tick_at <= view.now:
+        return "is due"
+    return f"in {format_countdown(probe.next_tick_at - view.now)}"
+
+
+def _is_held(probe: ProbeSnapshot, view: View) -> bool:
+    is_due = probe.next_tick_at is not None and probe.next_tick_at <= view.now
+    return is_due and (probe.is_held_back or view.is_paused)
+
+
+def _spent(probe: ProbeSnapshot, view: View) -> str:
+    assert probe.in_flight_since is not None  # noqa: S101  # the caller's condition
+    spent = format_countdown(view.now - probe.in_flight_since)
+    return f"{spent} of {probe.probe.timeout_seconds}s"
+
+
+def believed_span(probe: ProbeSnapshot) -> Span:
+    """Return the stored result as what the kubelet believes: `healthy`, `not ready`."""
+    good, bad = {
+        ProbeType.LIVENESS: ("healthy", "unhealthy"),
+        ProbeType.READINESS: ("ready", "not ready"),
+        ProbeType.STARTUP: ("started", "not started"),
+    }[probe.key.probe_type]
+    match probe.stored_result:
+        case Result.SUCCESS:
+            return Span(good, Role.SUCCESS)
+        case Result.FAILURE:
+            return Span(bad, Role.ERROR)
+        case Result.UNKNOWN:
+            return Span("not started" if good == "started" else "unknown")
+        case None:
+            return muted("nothing yet")
+
+
+def grace_text(grace: GracePeriod) -> str:
+    """Return a grace period with its source: `30s pod`."""
+    return f"{grace.seconds}s {grace.source}"

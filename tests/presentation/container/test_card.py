@@ -1,0 +1,435 @@
+"""The verdict card: what matters of a probe, in the order in which it matters."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from probetui.engine.snapshot import BackoffSnapshot, PodSnapshot
+from probetui.k8s.pod import Container, RestartPolicy
+from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.k8s.status import Running, Waiting
+from probetui.kubelet.journal import ExitCause, Skip, StoppingSnapshot
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.presentation.container.card import (
+    card_lines,
+    card_tone,
+    lone_card_lines,
+)
+from probetui.presentation.container.detail import Subject, choose_probe
+from probetui.presentation.probe.verdict import BADGE, WORDS, Tone, verdict_of
+from probetui.presentation.text.spans import text_of
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.marks import ASCII
+from probetui.record.masking import Mask
+from tests.presentation.looking import VIEW
+from tests.tui.scenes import back_off, on_hold
+from tests.tui.snapshots import (
+    DEMO,
+    NO_FILE,
+    NOW,
+    a_container_snapshot,
+    a_pod_snapshot,
+    clock,
+    demo,
+    shop,
+)
+
+_SECOND = timedelta(seconds=1)
+STOPPING = StoppingSnapshot(clock("08:21:00"), 30, "pod", ExitCause.LIVENESS)
+WAITING = BackoffSnapshot(
+    40 * _SECOND, clock("08:20:50"), clock("08:21:30"), 80 * _SECOND
+)
+
+
+def the_subject(
+    pod: PodSnapshot, place: int = 0, wanted: ProbeType | None = None
+) -> Subject:
+    container = pod.containers[place]
+    return Subject(pod, container, choose_probe(container, wanted))
+
+
+def card(
+    pod: PodSnapshot, view: View = VIEW, width: int = 52, height: int = 7
+) -> list[str]:
+    return [
+        text_of(row).rstrip()
+        for row in card_lines(the_subject(pod), view, width, height)
+    ]
+
+
+def alone(
+    pod: PodSnapshot, view: View = VIEW, width: int = 76, height: int = 5
+) -> list[str]:
+    return [
+        text_of(row).rstrip()
+        for row in lone_card_lines(the_subject(pod), view, width, height)
+    ]
+
+
+def probing(**fields: Any) -> PodSnapshot:
+    """Return the demo with other settings of its probe."""
+    pod = demo()
+    shown = pod.containers[0].probes[0]
+    probe = replace(shown, probe=replace(shown.probe, **fields))
+    return replace(pod, containers=(replace(pod.containers[0], probes=(probe,)),))
+
+
+def test_the_card_begins_with_the_verdict_and_ends_with_the_handler() -> None:
+    assert card(demo()) == [
+        " FAILING      ██ ██ ░░  2 of 3",
+        "kill in 3.1s if the next probe fails",
+        "",
+        "believed  healthy         grace  30s pod",
+        "restart  no back-off      last exit  137 probe",
+        "exec cat /tmp/healthy  every 5s, limit 1s",
+    ]
+
+
+def test_at_80_by_24_it_has_ticks_output_and_reason_too() -> None:
+    assert alone(demo()) == [
+        " FAILING      ██ ██ ░░  2 of 3",
+        "kill in 3.1s if the next probe fails",
+        "✓6 ✗✗✗ K hold6 | ✓6 ✗✗ <now",
+        f"last ✗ exit 1 in 34ms  {NO_FILE.rstrip()}",
+        "why  08:21:05.1  second failure in a row; 3 are needed, so nothing was done.",
+    ]
+
+
+def test_in_ascii_nothing_is_lost() -> None:
+    assert card(demo(), replace(VIEW, marks=ASCII))[0] == " FAILING      [##.]  2 of 3"
+
+
+@pytest.mark.parametrize(
+    ("pod", "badge", "meter", "sentence", "tone"),
+    [
+        pytest.param(
+            demo("|sss"),
+            "HEALTHY",
+            "3 successes in a row",
+            "next probe in 3.1s; kill after 3 failures in a row",
+            Tone.CALM,
+            id="calm",
+        ),
+        pytest.param(
+            demo("|ssf"),
+            "FAILING",
+            "██ ░░ ░░  1 of 3",
+            "kill in 8.1s if the next 2 probes fail",
+            Tone.COUNTING,
+            id="1 of 3",
+        ),
+        pytest.param(
+            demo("|sff"),
+            "FAILING",
+            "██ ██ ░░  2 of 3",
+            "kill in 3.1s if the next probe fails",
+            Tone.KILL,
+            id="2 of 3",
+        ),
+        pytest.param(
+            demo("|sff", in_flight_since=NOW - 0.4 * _SECOND, next_tick_at=None),
+            "FAILING",
+            "██ ██ ░░  2 of 3",
+            "kill if the probe under way fails (0.4s of 1s)",
+            Tone.KILL,
+            id="in flight",
+        ),
+        pytest.param(
+            demo("|sfffKh", on_hold=True, container={"stopping": STOPPING}),
+            "KILLING",
+            "█████████░░░  23s of 30s",
+            "SIGKILL in 23s unless it exits",
+            Tone.KILL,
+            id="being killed",
+        ),
+        pytest.param(
+            demo("|sfffKh", on_hold=True),
+            "ON HOLD",
+            "",
+            "no probe runs until the container has restarted",
+            Tone.HOLD,
+            id="on hold",
+        ),
+        pytest.param(
+            demo("|sfffKh", on_hold=True, container={"state": Waiting("x")}),
+            "ON HOLD",
+            "",
+            "killed: the restart comes next",
+            Tone.KILL,
+            id="until the restart",
+        ),
+        pytest.param(
+            demo(
+                "|sfffKh",
+                on_hold=True,
+                container={"backoff": WAITING, "state": Waiting("CrashLoopBackOff")},
+            ),
+            "BACK-OFF",
+            "███████░░░░░  23s of 40s",
+            "restart in 23s",
+            Tone.KILL,
+            id="back-off",
+        ),
+        pytest.param(
+            demo(container={"backoff": replace(WAITING, until=NOW)}),
+            "BACK-OFF",
+            "░░░░░░░░░░░░  0.0s of 40s",
+            "back-off over: restart at the pod's next sync",
+            Tone.KILL,
+            id="back-off over",
+        ),
+        pytest.param(
+            demo("|d", upcoming_skip=Skip.INITIAL_DELAY, delay_until=NOW + 2 * _SECOND),
+            "DELAYED",
+            "",
+            "first probe after 2.0s (initial delay 5s)",
+            Tone.WAITING,
+            id="initial delay",
+        ),
+        pytest.param(
+            demo("|eeee", error_run=4),
+            "ERROR",
+            "4 errors in a row",
+            "error after 3 attempts: not counted, no action",
+            Tone.COUNTING,
+            id="errors only",
+        ),
+        pytest.param(
+            demo("|sff", muted=True),
+            "FAILING",
+            "██ ██ ░░  2 of 3  MUTED",
+            "no action (muted) in 3.1s if the next probe fails",
+            Tone.COUNTING,
+            id="muted",
+        ),
+        pytest.param(
+            demo(
+                "", upcoming_skip=Skip.CONTAINER_MISSING, pod={"operation": "pulling"}
+            ),
+            "WAITING",
+            "",
+            "pulling",
+            Tone.WAITING,
+            id="pulling",
+        ),
+        pytest.param(
+            demo("|s", worker_alive=False, container={"status": None}),
+            "NOT PROBED",
+            "",
+            "container not created yet",
+            Tone.WAITING,
+            id="no worker",
+        ),
+        pytest.param(
+            demo("|", next_tick_at=NOW + _SECOND),
+            "WAITING",
+            "",
+            "first probe in 1.0s",
+            Tone.WAITING,
+            id="not probed yet",
+        ),
+    ],
+)
+def test_a_state_has_its_word_its_meter_and_its_sentence(
+    pod: PodSnapshot, badge: str, meter: str, sentence: str, tone: Tone
+) -> None:
+    first, second, *_ = card(pod, width=60)
+
+    assert first[:BADGE].strip() == badge
+    assert first[BADGE:].strip() == meter
+    assert second == sentence
+    assert card_tone(the_subject(pod), VIEW) is tone
+
+
+@pytest.mark.parametrize(
+    ("wanted", "place", "badge", "sentence"),
+    [
+        pytest.param(
+            ProbeType.STARTUP,
+            1,
+            "STARTING",
+            "kill in 77s if the next 26 probes fail",
+            id="4 of 30",
+        ),
+        pytest.param(
+            ProbeType.LIVENESS,
+            1,
+            "WAITING",
+            "waits for the startup probe to succeed",
+            id="gated",
+        ),
+        pytest.param(
+            ProbeType.STARTUP,
+            2,
+            "DONE",
+            "startup succeeded: not probed again",
+            id="startup done, although its worker is on hold",
+        ),
+        pytest.param(
+            ProbeType.READINESS,
+            2,
+            "READY",
+            "next probe in 0.8s; not ready after 3 failures in a row",
+            id="ready",
+        ),
+        pytest.param(
+            ProbeType.READINESS,
+            0,
+            "NOT READY",
+            "ready in 1.1s if the next probe succeeds",
+            id="1 success of 2",
+        ),
+    ],
+)
+def test_other_probes_have_their_own_words(
+    wanted: ProbeType, place: int, badge: str, sentence: str
+) -> None:
+    subject = the_subject(shop(), place, wanted)
+
+    first, second, *_ = [text_of(row) for row in card_lines(subject, VIEW, 60, 9)]
+
+    assert first[:BADGE].strip() == badge
+    assert second == sentence
+
+
+def test_two_of_thirty_are_no_empty_bar() -> None:
+    first = card(probing(failure_threshold=30))[0]
+
+    assert first == " FAILING      ██░░░░░░░░░░░░░░░░░░░░░░░░░░░  2 of 30"
+
+
+def test_a_run_beyond_its_threshold_is_no_progress() -> None:
+    pod = demo("|nnsssssssss", stored_result=Result.FAILURE, result_run=9)
+
+    first = card(pod)[0]
+
+    assert first[BADGE:].strip() == "9 in a row, state unchanged"
+    assert "█" not in first
+
+
+def test_a_pause_does_not_hide_how_far_it_is() -> None:
+    pod = demo(is_held_back=True, next_tick_at=NOW - _SECOND)
+
+    first, second, *_ = card(pod, replace(VIEW, is_paused=True))
+
+    assert first == " PAUSED       ██ ██ ░░  2 of 3"
+    assert second == "kill if the next probe fails"
+
+
+def test_where_nothing_is_done_the_card_says_so() -> None:
+    second = card(demo(), replace(VIEW, acts=False), width=60)[1]
+
+    assert second == "would kill (watch only) in 3.1s if the next probe fails"
+
+
+def test_every_badge_is_as_wide_as_the_widest() -> None:
+    pods = [demo(), demo("|s"), on_hold().pods[0], back_off().pods[0]]
+
+    badges = {
+        len(
+            verdict_of(
+                pod, pod.containers[0], pod.containers[0].probes[0], VIEW, 40
+            ).badge.text
+        )
+        for pod in pods
+    }
+
+    assert badges == {BADGE}
+    assert max(map(len, WORDS)) < BADGE
+
+
+def test_what_is_none_or_over_is_not_drawn() -> None:
+    text = "\n".join(card(demo("|ss"), height=6))
+
+    assert " no" not in text.replace("not", "")
+    assert "delay" not in text
+    assert "none" not in text
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        pytest.param(RestartPolicy.NEVER, "restart  never (policy)", id="never"),
+        pytest.param(RestartPolicy.ALWAYS, "restart  no back-off", id="always"),
+    ],
+)
+def test_a_kill_says_whether_a_restart_follows(
+    policy: RestartPolicy, words: str
+) -> None:
+    pod = replace(demo(), pod=replace(DEMO, restart_policy=policy))
+
+    assert words in "\n".join(card(pod))
+
+
+def test_a_long_handler_is_cut_and_its_timing_is_not() -> None:
+    script = "while true; do " + "test -e /tmp/x; " * 20 + "done"
+    pod = probing(handler=ExecAction(("sh", "-c", script)))
+
+    handler = card(pod)[5]
+
+    assert handler.startswith("exec sh -c while true; do ")
+    assert handler.endswith("…  every 5s, limit 1s")
+    assert len(handler) <= 52
+
+
+@pytest.mark.parametrize("width", [30, 40, 52, 70, 76, 110])
+@pytest.mark.parametrize(
+    "pod",
+    [demo(), demo("|ssf"), demo("|s"), on_hold().pods[0], back_off().pods[0]],
+    ids=["2 of 3", "1 of 3", "calm", "hold", "back-off"],
+)
+def test_badge_meter_and_sentence_are_never_cut(pod: PodSnapshot, width: int) -> None:
+    rows = card_lines(the_subject(pod), VIEW, width, 9)
+
+    assert max(len(text_of(row)) for row in rows[:2]) <= width
+
+
+def test_with_room_the_rest_is_below() -> None:
+    labels = [row.split("  ")[0] for row in card(demo(), height=30)]
+
+    assert labels[7:12] == ["state", "last exit", "image", "counted", "latency"]
+    assert len(card(demo(), height=10)) == 10
+
+
+def test_an_error_is_shown_in_place_of_an_output() -> None:
+    pod = demo("|sf")
+    probe = pod.containers[0].probes[0]
+    attempt = Attempt(
+        ProbeResult.UNKNOWN, "", "exec failed: token s3cr3t-token", 34 * _SECOND / 1000
+    )
+    assert probe.last_run is not None
+    told = replace(probe, last_run=probe.last_run._replace(attempts=(attempt,)))
+    pod = replace(pod, containers=(replace(pod.containers[0], probes=(told,)),))
+
+    rows = alone(pod, replace(VIEW, mask=Mask(["s3cr3t-token"])))
+
+    assert rows[3] == "last ✗ errored in 34ms  exec failed: token ***"
+
+
+def test_a_container_without_probes_says_what_that_means() -> None:
+    pod = a_pod_snapshot(DEMO, a_container_snapshot(Container("app", "web:1")))
+
+    assert card(pod) == [
+        "state         Running 41s   ready yes   restarts 0",
+        "image         web:1  id d71cb34f0e11",
+        "probes        none: only its own exit can restart this container",
+    ]
+    assert card_tone(the_subject(pod), VIEW) is Tone.CALM
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"status": None}, id="no status"),
+        pytest.param({"state": Waiting("PodInitializing")}, id="waiting"),
+        pytest.param({"state": Running()}, id="start unknown"),
+    ],
+)
+def test_a_container_that_does_not_run_can_be_looked_at(fields: dict[str, Any]) -> None:
+    rows = card(demo("", container=fields), height=20)
+
+    assert rows[0].startswith("WAITING")

@@ -1,0 +1,89 @@
+"""Why a tick did what it did, in one sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from probetui.kubelet.journal import TickAction
+from probetui.presentation.tick.sentence import ordinal, tick_sentence
+from tests.tui.snapshots import DEMO_KEY, LIVENESS, NOW, history
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [
+        (1, "first"),
+        (2, "second"),
+        (10, "tenth"),
+        (11, "11th"),
+        (12, "12th"),
+        (22, "22nd"),
+        (31, "31st"),
+        (43, "43rd"),
+        (111, "111th"),
+    ],
+)
+def test_a_number_as_a_place(number: int, word: str) -> None:
+    assert ordinal(number) == word
+
+
+@pytest.mark.parametrize(
+    ("letters", "action", "sentence"),
+    [
+        pytest.param(
+            "sff",
+            TickAction.NONE,
+            "second failure in a row; 3 are needed, so nothing was done.",
+            id="below the threshold",
+        ),
+        pytest.param(
+            "ss",
+            TickAction.NONE,
+            "second success in a row; the stored result is Success already, "
+            "so nothing changed.",
+            id="as before",
+        ),
+        pytest.param(
+            "fff",
+            TickAction.KILL,
+            "third failure in a row, of 3: container killed, probe on hold.",
+            id="a kill",
+        ),
+        pytest.param(
+            "fff",
+            TickAction.MUTED,
+            "third failure in a row, of 3; muted, so nothing was done.",
+            id="muted",
+        ),
+        pytest.param(
+            "fff",
+            TickAction.WOULD_KILL,
+            "third failure in a row, of 3; only watched, so nothing was done.",
+            id="only watched",
+        ),
+        pytest.param(
+            "e",
+            TickAction.DISCARDED,
+            "error after 3 attempts; an error is not counted, so nothing was done.",
+            id="an error",
+        ),
+        pytest.param(
+            "h",
+            TickAction.NONE,
+            "skipped: on hold until the container has restarted.",
+            id="on hold",
+        ),
+    ],
+)
+def test_the_reason_is_one_sentence(
+    letters: str, action: TickAction, sentence: str
+) -> None:
+    tick = history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(action=action)
+
+    assert tick_sentence(tick) == sentence
+
+
+def test_an_injected_result_says_so() -> None:
+    tick = history(DEMO_KEY, LIVENESS, "f", NOW)[-1]._replace(injected=True)
+
+    assert tick_sentence(tick).startswith("first injected failure in a row; ")
