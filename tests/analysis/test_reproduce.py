@@ -26,7 +26,7 @@ from probetui.k8s.probe import (
     ProbeHandler,
     TCPSocketAction,
 )
-from probetui.k8s.runtime import ContainerID
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.kubelet.runtime.go_format import to_bytes
 from probetui.record.masking import Mask
 from tests.builders import a_container, env
@@ -233,3 +233,7 @@ def test_without_an_address_the_command_says_what_to_put_in() -> None:
     probe = Probe(TCPSocketAction(80))
 
     assert reproduce_command(CONTAINER, probe, DOCKER, "") == "nc -zv -w 1 POD_IP 80"
+
+
+def test_without_a_container_there_is_nothing_to_run_a_command_in() -> None:
+    assert command(ExecAction(("cat", "/x")), NO_CONTAINER) == ""

@@ -21,7 +21,7 @@ from probetui.k8s.probe import (
     Probe,
     TCPSocketAction,
 )
-from probetui.k8s.runtime import ContainerID
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.kubelet.kuberuntime.expansion import expand_command
 from probetui.kubelet.prober.gates import short_id
 from probetui.kubelet.runtime.go_format import to_bytes
@@ -125,6 +125,8 @@ def _command(
 ) -> str:
     limit = str(probe.timeout_seconds)
     match probe.handler:
+        case ExecAction() if container_id == NO_CONTAINER:
+            return ""  # On this machine it would be another command.
         case ExecAction(command):
             env = [
                 replace(var, value=mask.value(var.name, var.value))

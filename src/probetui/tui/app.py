@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
 from textual import on, work
+from textual.actions import ActionParseResult
 from textual.binding import BindingType
 from textual.command import Provider
+from textual.dom import DOMNode
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Event, Key, Paste
 from textual.notifications import SeverityLevel
@@ -26,7 +28,7 @@ from probetui.tui.actions.command_parser import TypedCommand
 from probetui.tui.actions.container_names import ContainerKey, objects
 from probetui.tui.actions.dispatch import is_available, perform
 from probetui.tui.actions.key_labels import active_labels
-from probetui.tui.actions.table import ACTIONS_BY_ID, bindings
+from probetui.tui.actions.table import ACTIONS_BY_ID, bindings, find_action
 from probetui.tui.host_services import HostServices
 from probetui.tui.messages import (
     BackgroundDetected,
@@ -48,7 +50,13 @@ from probetui.tui.screens.registry import (
 )
 from probetui.tui.services.key_order import KeyOrder
 from probetui.tui.services.terminal import BackgroundQueryDriver, TerminalBackpressure
-from probetui.tui.state import StatefulApp, StatefulScreen, UiState, is_allowed
+from probetui.tui.state import (
+    StatefulApp,
+    StatefulScreen,
+    UiState,
+    is_allowed,
+    is_typed_into,
+)
 from probetui.tui.styled_text import STYLE_CLASSES
 from probetui.tui.themes import DARK, OWN_THEMES, role_variables, theme_for_background
 from probetui.tui.view_model import SessionObserver, countdown_step, is_counting
@@ -142,6 +150,27 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
             await self._key_order.take(event)
         else:
             await super().on_event(event)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run an action; one that this session refuses says why."""
+        if await super().run_action(action, default_namespace, namespaces):
+            return True
+        node, name, parameters = self._parse_action(
+            action, default_namespace or self, namespaces
+        )
+        refused = find_action(name, parameters)
+        if refused is None or is_typed_into(node):
+            return False
+        words = self.ui_state.refusal(refused)
+        if not words or not refused.is_possible(self.ui_state.context):
+            return False
+        self.notify(words, severity="warning")
+        return True
 
     def drop_keys(self) -> None:
         self._key_order.drop()
@@ -326,8 +355,9 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         if is_available(screen, typed.action):
             await perform(screen, typed.action, typed.words)
         else:
-            name = typed.action.name
-            self.notify(f"{name}: not possible now", severity="error", markup=False)
+            refusal = self.ui_state.refusal(typed.action)
+            words = refusal or f"{typed.action.name}: not possible now"
+            self.notify(words, severity="error", markup=False)
 
     def _announce(self) -> None:
         self.post_message(SnapshotPublished())

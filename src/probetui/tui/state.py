@@ -67,13 +67,18 @@ class UiState(Struct):
 
     def allows(self, action: Action) -> bool:
         """Tell whether an action makes sense now and may be done here."""
+        return not self.refusal(action) and action.is_possible(self.context)
+
+    def refusal(self, action: Action) -> str:
+        """Return why this session never does an action, empty if it may."""
+        snapshot = self.view_model.snapshot
         # A clock of one's own may be stopped: that changes nothing in the world.
-        is_time = (
-            action.group is Group.TIME and self.view_model.snapshot.playback is not None
-        )
+        is_time = action.group is Group.TIME and snapshot.playback is not None
         if action.changes and self.options.read_only and not is_time:
-            return False
-        return action.is_possible(self.context)
+            return f"read-only: {action.footer_text} is off"
+        if action.acts and not snapshot.acts:
+            return "attach only watches; start with --act"
+        return ""
 
     def choose(self, chosen: tuple[PodSnapshot, ContainerSnapshot] | None) -> None:
         """Look at a container, at the wanted one of its probes, at the tick chosen.
@@ -192,10 +197,15 @@ def is_allowed(node: DOMNode, name: str, parameters: tuple[object, ...]) -> bool
     app = node.app
     if action is None or not isinstance(app, StatefulApp):
         return True
-    focused = app.focused if node is app else node.screen.focused
-    if isinstance(focused, Input) and not action.is_priority:
+    if is_typed_into(node) and not action.is_priority:
         return False
     return app.ui_state.allows(action)
+
+
+def is_typed_into(node: DOMNode) -> bool:
+    """Tell whether a field has the focus on the screen of a node."""
+    focused = node.app.focused if node is node.app else node.screen.focused
+    return isinstance(focused, Input)
 
 
 class SelectedContainer:

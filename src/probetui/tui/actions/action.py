@@ -174,6 +174,8 @@ class Action(Struct, frozen=True):
         on: what it acts on; without one selected the action is off.
         when: whether it makes sense now.
         changes: whether it changes what runs; not available on read-only screens.
+        acts: whether it stops or starts containers; refused where a session only
+            watches them.
         confirmation: the question to confirm before the command is sent.
         arguments: words that may be typed after its name.
         footer: position in the footer, lower is further left; 0 hides it.
@@ -196,6 +198,7 @@ class Action(Struct, frozen=True):
     on: Target = Target.SCREEN
     when: Condition = always
     changes: bool = False
+    acts: bool = False
     confirmation: Callable[[ActionContext], str] | None = None
     arguments: tuple[Argument, ...] = ()
     footer: int = 0

@@ -106,6 +106,7 @@ CONTROL_ACTIONS = (
         on=Target.POD,
         when=_is_wanted,
         changes=True,
+        acts=True,
         confirmation=lambda now: f"Delete pod {now.pod.pod.name}?",
     ),
     Action(
@@ -119,6 +120,7 @@ CONTROL_ACTIONS = (
         on=Target.CONTAINER,
         when=_is_running,
         changes=True,
+        acts=True,
     ),
     Action(
         "container.shell",
@@ -142,6 +144,7 @@ CONTROL_ACTIONS = (
         on=Target.CONTAINER,
         when=_is_running,
         changes=True,
+        acts=True,
         footer=60,
     ),
 )

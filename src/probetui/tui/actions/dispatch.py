@@ -42,13 +42,11 @@ def dialog_actions(screen: Screen[Any]) -> Iterator[Action]:
 def reachable_actions(screen: Screen[Any]) -> Iterator[Action]:
     """Go through the actions that may be named on a screen, as it has the focus.
 
-    Some may make no sense now, but would if another container were chosen.
+    Some may make no sense now, but would if another container were chosen; others are
+    refused here, which is said when they are run.
     """
-    app = screen.app
-    is_read_only = isinstance(app, StatefulApp) and app.ui_state.options.read_only
     for action in ACTIONS:
-        is_hidden = not action.is_listed or (action.changes and is_read_only)
-        if not is_hidden and _owner(screen, action) is not None:
+        if action.is_listed and _owner(screen, action) is not None:
             yield action
 
 

@@ -312,6 +312,7 @@ EXPERIMENT_ACTIONS = (
         build_command=lambda now, _words: ClearBackoff(*_container(now)),
         on=Target.CONTAINER,
         changes=True,
+        acts=True,
         footer=98,
     ),
     Action(

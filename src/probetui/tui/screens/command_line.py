@@ -143,6 +143,8 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
 
     def _is_sensible(self, action: Action) -> bool:
         """Tell whether an action can be done now, or to something that is named."""
+        if self._ui_state.refusal(action):
+            return False
         return action.on in SELECTED_TARGETS or self._ui_state.allows(action)
 
     def _put(self, text: str) -> None:
