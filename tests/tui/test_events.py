@@ -148,7 +148,8 @@ async def test_no_event_is_lost_however_many_come() -> None:
 
 
 async def test_faults_only_hides_all_but_warnings() -> None:
-    app = an_app(failing())
+    story = failing()
+    app = an_app(a_snapshot(demo(), shop(), entries=[*story.entries, an_event(0)]))
     async with app.run_test(size=(80, 30)) as pilot:
         await pilot.press("3", "f")
         await pilot.pause()
@@ -157,9 +158,9 @@ async def test_faults_only_hides_all_but_warnings() -> None:
         await pilot.pause()
 
         assert "warnings only" in faults
-        assert "Unhealthy" in faults
-        assert "Started container" not in faults
-        assert "Started container" in screen_text(app)
+        assert "1/3  2/3" in faults
+        assert "Tested" not in faults
+        assert "Tested" in screen_text(app)
 
 
 async def test_a_new_line_that_is_no_fault_is_not_counted_as_unseen() -> None:
@@ -205,30 +206,53 @@ async def test_five_events_are_in_sight_at_80x24_however_many_containers() -> No
     assert shown[-5:] == list(range(95, 100))
 
 
-@pytest.mark.parametrize(
-    ("size", "words"),
-    [
-        pytest.param((80, 24), "[2/3 ignored] Liveness probe f", id="beside it"),
-        pytest.param((160, 30), "No such file or directory", id="in a column"),
-    ],
-)
-async def test_what_probetui_adds_is_apart_from_the_message(
-    size: tuple[int, int], words: str
-) -> None:
-    app = an_app(failing())
-    async with app.run_test(size=size):
-        line = line_with(app, "2/3 ignored")
+@pytest.mark.parametrize("size", [(80, 24), (160, 40)])
+async def test_a_run_of_failures_is_one_row_of_counts(size: tuple[int, int]) -> None:
+    async with an_app(failing()).run_test(size=size) as pilot:
+        line = line_with(pilot.app, "1/3  2/3")
 
-    assert words in line
+    assert "✗ 1/3  2/3" in line
+    assert "Liveness probe failed: cat" in line
 
 
 async def test_the_object_is_left_out_where_there_is_only_one() -> None:
     tick = history(DEMO_KEY, LIVENESS, "|f", NOW)[-1]
     snapshot = a_snapshot(demo(), entries=[unhealthy(tick)])
     async with an_app(snapshot).run_test(size=SIZE) as pilot:
-        line = line_with(pilot.app, "1/3 ignored")
+        line = line_with(pilot.app, "✗ 1/3 ")
 
     assert "demo/liveness" not in line
+
+
+async def test_changes_of_state_are_hidden_until_a_key_asks_for_them() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        before = screen_text(app)
+        await pilot.press("h")
+        await pilot.pause()
+        shown = screen_text(app)
+        await pilot.press("h")
+        await pilot.pause()
+
+        assert "1 state line hidden" in before
+        assert "hold released" not in before
+        assert "hidden" not in shown
+        assert "hold released" in shown
+        assert "1 state line hidden" in screen_text(app)
+
+
+async def test_a_failure_grows_the_row_of_its_run() -> None:
+    ticks = history(DEMO_KEY, LIVENESS, "|sfff", NOW)
+    events = [unhealthy(tick) for tick in ticks[-3:]]
+    session = FakeSession(a_snapshot(demo(), entries=events[:1]))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        for event in events[1:]:
+            session.publish(session.snapshot, event)
+        await pilot.pause()
+
+        assert app.screen.query_one(EventPane).count() == 1
+        assert "✗ 1/3  2/3  3/3" in screen_text(app)
 
 
 async def test_events_of_the_chosen_pod_only_and_of_all_again() -> None:
@@ -242,6 +266,6 @@ async def test_events_of_the_chosen_pod_only_and_of_all_again() -> None:
         all_pods = screen_text(app)
 
     assert "3 Events  follow  only demo" in only_demo
-    assert "Back-off restarting" not in only_demo
+    assert "BACK-OFF" not in only_demo
     assert "only demo" not in all_pods
-    assert "Back-off restarting" in all_pods
+    assert "BACK-OFF 1m20s" in all_pods

@@ -227,7 +227,7 @@ def test_a_line_of_state_is_one_that_a_cluster_never_shows(
     assert shown is not None
     assert (shown.type, shown.reason, shown.message) == ("state", reason, message)
     assert not shown.is_cluster_event
-    assert not shown.is_fault
+    assert shown.is_fault == (reason in {"stop", "exit", "backoff"})
 
 
 @pytest.mark.parametrize(
@@ -253,11 +253,8 @@ def test_what_people_do_and_are_told_has_lines_too() -> None:
 
     assert asked is not None
     assert told is not None
-    assert (asked.type, asked.reason, asked.object) == (
-        "user",
-        "probe now",
-        "liveness Liveness",
-    )
+    assert (asked.type, asked.reason, asked.object) == ("user", "probe now", "")
+    assert (asked.word, asked.words) == ("probe now", "liveness Liveness")
     assert (told.type, told.message, told.is_fault) == ("note", "docker is gone", True)
 
 

@@ -90,6 +90,25 @@ def is_after_grace(entry: ContainerEntry) -> bool:
     )
 
 
+def exit_cause(entry: ContainerEntry) -> str:
+    """Return why an instance ended, without its exit code."""
+    by = entry.by or ExitCause.ITSELF
+    signal = signal_name(entry.exit_code or 0, entry.signal)
+    cause = _cause(signal, by, entry.grace_period_seconds, oom_killed=entry.oom_killed)
+    if cause:
+        return cause
+    asked = stop_reason_text(by)
+    return asked if by is ExitCause.ITSELF else f"ended within its grace, {asked}"
+
+
+def is_failure(entry: ContainerEntry) -> bool:
+    """Tell whether an exit is a crash or a kill, and no orderly end."""
+    by = entry.by or ExitCause.ITSELF
+    if by is ExitCause.ITSELF:
+        return bool(entry.exit_code) or entry.oom_killed
+    return by in {ExitCause.LIVENESS, ExitCause.STARTUP, ExitCause.USER}
+
+
 def _ended(
     code: int,
     signal: str,
@@ -98,18 +117,24 @@ def _ended(
     *,
     oom_killed: bool,
 ) -> str:
-    """Return code and signal; out of memory is said only where the runtime says so."""
+    """Return code and cause."""
+    cause = _cause(signal, by, grace_seconds, oom_killed=oom_killed)
+    return f"exit {code} ({cause})" if cause else f"exit {code}"
+
+
+def _cause(
+    signal: str, by: ExitCause, grace_seconds: int | None, *, oom_killed: bool
+) -> str:
+    """Return the signal; out of memory is said only where the runtime says so."""
     if oom_killed:
-        return f"exit {code} (OOM: out of memory)"
-    if not signal:
-        return f"exit {code}"
+        return "OOM: out of memory"
     if signal != _NAMES[_SIGKILL]:
-        return f"exit {code} ({signal})"
+        return signal
     if by is ExitCause.ITSELF:
-        return f"exit {code} (SIGKILL not sent by probetui, no OOM flag)"
+        return "SIGKILL not sent by probetui, no OOM flag"
     if grace_seconds is None:
-        return f"exit {code} (SIGKILL after the grace, not OOM)"
-    return f"exit {code} (SIGKILL after {grace_seconds}s grace, not OOM)"
+        return "SIGKILL after the grace, not OOM"
+    return f"SIGKILL after {grace_seconds}s grace, not OOM"
 
 
 def runs_pre_stop(container: Container | None, grace_seconds: int | None) -> bool:

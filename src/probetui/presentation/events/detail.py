@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -41,10 +41,16 @@ _NUMBERS = (
 
 
 def event_detail(
-    entry: EventLine, fold: AggregatedEvent | None, view: View
+    entry: EventLine,
+    fold: AggregatedEvent | None,
+    view: View,
+    earlier: Sequence[EventLine] = (),
 ) -> list[Line]:
-    """Return everything about one line of the log."""
+    """Return everything about one line of the log, and the others of its row."""
     lines = [_heading(entry, view), *_message(entry, view)]
+    lines += [
+        line(muted(_MARGIN + format_event_line(shown, view))) for shown in earlier
+    ]
     if entry.tick is not None:
         lines.append(line(_MARGIN, Span(report_tick(entry.tick).steps, Role.ACCENT)))
     return [*lines, EMPTY, *_in_a_cluster(fold, view)]

@@ -1,28 +1,33 @@
 """The event log: journal entries as lines, of which the newest stay in memory.
 
 Two kinds of line: events as a cluster records them, and lines of state, which a
-cluster never shows. What probetui adds to an event is kept apart from its message.
+cluster never shows. What probetui adds to an event is kept apart from its message. A
+line says which row of the story it belongs to; `story.py` puts the rows together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from operator import attrgetter
 from types import MappingProxyType
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from probetui.analysis.event_aggregation import ClusterEvents
 from probetui.analysis.findings import finding_text, severity_of
+from probetui.analysis.timeline import is_warning
 from probetui.durations import format_age, format_duration
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
     DryRunEntry,
     EventEntry,
+    ExitCause,
     FindingEntry,
     JournalEntry,
     LifecycleStep,
@@ -31,13 +36,17 @@ from probetui.kubelet.journal import (
     PodGoneEntry,
     StateEntry,
     StateField,
+    TickAction,
     TickEntry,
     UserEntry,
 )
+from probetui.kubelet.outcome import Result
 from probetui.manifest.problem import Severity
 from probetui.presentation.container.exits import (
+    exit_cause,
     first_signal_text,
     format_exit,
+    is_failure,
     stop_reason_text,
 )
 from probetui.presentation.container.table import (
@@ -49,14 +58,14 @@ from probetui.presentation.probe.refusals import refusal_text
 from probetui.presentation.text.spans import Role
 from probetui.presentation.tick.report import report_tick
 
-_KEPT_TO_ITSELF = {
+_IN_A_STATUS = {
     StateField.READY,
     StateField.STARTED,
     StateField.HOLD,
     StateField.RESULT,
     StateField.PHASE,
-    StateField.EXEC,
 }
+_KEPT_TO_ITSELF = {*_IN_A_STATUS, StateField.EXEC}
 
 
 _ROLES = {
@@ -66,6 +75,9 @@ _ROLES = {
 }
 
 
+_FAULTS = frozenset({Role.WARNING, Role.ERROR, Role.KILL, Role.RESTART})
+
+
 class EventLine(Struct, frozen=True):
     """One line of the log, in cells; texts are as they came, not yet made safe.
 
@@ -73,6 +85,11 @@ class EventLine(Struct, frozen=True):
     does not show. `note` is probetui's own addition. `tick` is the tick behind it; in a
     log, which would take three times as much, it is left out, and `tick_sequence` is
     its number. `event` is what a cluster records. Without a pod it is of the session.
+
+    In the story `row` is the sequence number of the first line of its row, `word` what
+    stands out there (`KILL`, `EXIT 137`) and `words` the message beside it; without
+    them the line adds to its row and says nothing new. `count` is the place of a
+    failure in its run (`2/3`). `is_state` tells a line that the story leaves out.
     """
 
     sequence: int
@@ -88,16 +105,22 @@ class EventLine(Struct, frozen=True):
     pod_uid: str = ""
     container_name: str = ""
     tick_sequence: int = 0
+    row: int = 0
+    word: str = ""
+    words: str = ""
+    count: str = ""
+    is_state: bool = False
 
     @property
     def searchable(self) -> str:
         """The text that a filter searches."""
-        return f"{self.type} {self.reason} {self.object} {self.message} {self.note}"
+        parts = (self.type, self.reason, self.object, self.message, self.note)
+        return " ".join((*parts, self.word, self.words))
 
     @property
     def is_fault(self) -> bool:
         """Whether it reports a problem."""
-        return self.role is not Role.PLAIN and self.role is not Role.MUTED
+        return self.role in _FAULTS
 
     @property
     def is_cluster_event(self) -> bool:
@@ -106,19 +129,18 @@ class EventLine(Struct, frozen=True):
 
 
 class EventLog:
-    """Turns entries into lines as they come; remembers restarts and back-offs.
+    """Turns entries into lines as they come; remembers what belongs together.
 
     It has one owner, who feeds it every entry once, in order.
     """
 
     def __init__(self) -> None:
-        self._restarts: dict[tuple[str, str], int] = {}
-        self._waits: dict[tuple[str, str], datetime | None] = {}
+        self._containers: dict[tuple[str, str], _Threads] = {}
         self.cluster = ClusterEvents()
         self.warnings = 0
         self.normals = 0
 
-    def feed(  # noqa: C901  # one arm per kind
+    def feed(
         self,
         entry: JournalEntry,
         names: Mapping[str, str],
@@ -129,18 +151,39 @@ class EventLog:
         `names` says what to call each pod and `pods` what is in it, both by UID;
         without the pod, nothing is said of a preStop hook.
         """
+        found = self._line(entry, names, pods)
+        if found is None or found.row:
+            return found
+        return replace(found, row=found.sequence)
+
+    def _line(  # noqa: C901  # one arm per kind
+        self, entry: JournalEntry, names: Mapping[str, str], pods: Mapping[str, Pod]
+    ) -> EventLine | None:
         match entry:
+            case TickEntry(key=key):
+                self._of(key[:2]).take_tick(entry)
+                return None
             case EventEntry():
                 return self._event(entry, names)
             case StateEntry(what=what) if what in _KEPT_TO_ITSELF:
-                return _line(entry, names, "state", what, _change_text(entry))
+                return self._state(entry, names)
             case ContainerEntry():
                 pod = pods.get(entry.pod_uid)
                 return self._container(entry, names, pod)
             case BackoffEntry():
                 return self._backoff(entry, names)
             case UserEntry(command=command, target=target):
-                return EventLine(entry.sequence, entry.at, "user", command, target, "")
+                return EventLine(
+                    entry.sequence,
+                    entry.at,
+                    "user",
+                    command,
+                    "",
+                    target,
+                    word=command,
+                    words=target,
+                    role=Role.ACCENT,
+                )
             case DryRunEntry():
                 return _dry_run(entry, names)
             case NoteEntry():
@@ -159,35 +202,68 @@ class EventLog:
             case _:
                 return None
 
+    def _of(self, container: tuple[str, str]) -> _Threads:
+        return self._containers.setdefault(container, _Threads())
+
     def _event(self, entry: EventEntry, names: Mapping[str, str]) -> EventLine:
         event = entry.event
-        count = self._restarts.get((event.pod_uid, event.container_name), 0)
-        self.cluster.feed(entry, count)
+        threads = self._of((event.pod_uid, event.container_name))
+        self.cluster.feed(entry, threads.restarts)
         is_warning = event.type is EventType.WARNING
         self.warnings += is_warning
         self.normals += not is_warning
-        note = ""
-        if entry.tick is not None:
-            note = report_tick(entry.tick).note
-        elif event.reason == "Started":
-            note = f"restart {count}" if count else ""
         role = Role.WARNING if is_warning else Role.PLAIN
         shown = _line(entry, names, event.type, event.reason, event.message, role)
-        return replace(shown, note=note, tick=entry.tick, event=event)
+        shown = replace(shown, tick=entry.tick, event=event)
+        if entry.tick is not None:
+            return threads.of_a_probe(shown, entry.tick)
+        if not event.container_name:
+            return shown
+        return threads.of_the_container(shown)
+
+    def _state(self, entry: StateEntry, names: Mapping[str, str]) -> EventLine:
+        text = _change_text(entry)
+        shown = _line(entry, names, "state", entry.what, text)
+        if entry.what not in _IN_A_STATUS:
+            return shown
+        tick = self._of((entry.pod_uid, entry.container_name)).take_change(entry)
+        if tick is None:
+            return replace(shown, is_state=True)
+        word, role = _CHANGES[tick.action]
+        verb = "succeeded" if tick.result is Result.SUCCESS else "failed"
+        kind = tick.key.probe_type.lower()
+        words = f"{kind} {verb} {tick.run}/{tick.threshold}{_override(tick)}"
+        return replace(shown, word=word, words=words, role=role)
 
     def _container(
         self, entry: ContainerEntry, names: Mapping[str, str], pod: Pod | None
     ) -> EventLine | None:
-        self._restarts[entry.pod_uid, entry.container_name] = entry.restart_count
+        threads = self._of((entry.pod_uid, entry.container_name))
+        threads.restarts = entry.restart_count
         match entry.what:
             case LifecycleStep.STOPPING:
                 reason, message = "stop", _stopping(entry, pod)
+                grace = (
+                    f" (grace of the {source})"
+                    if (source := entry.grace_source)
+                    else ""
+                )
+                words = f"{threads.cause(entry.by)}; {_signals(entry, pod)}{grace}"
+                shown = _line(entry, names, "state", reason, message)
+                return threads.of_a_kill(shown, entry.by, words)
             case LifecycleStep.EXITED:
-                reason, message = "exit", format_exit(entry)
+                threads.ended()
+                shown = _line(entry, names, "state", "exit", format_exit(entry))
+                role = Role.KILL if is_failure(entry) else Role.STRONG
+                word = f"EXIT {entry.exit_code or 0}"
+                return replace(shown, word=word, words=exit_cause(entry), role=role)
             case LifecycleStep.GONE:
                 reason, message = "gone", "disappeared from the runtime while it ran"
             case LifecycleStep.WOULD_STOP:
-                reason, message = "would stop", f"watch only: {_stopping(entry, pod)}"
+                message = f"watch only: {_stopping(entry, pod)}"
+                shown = _line(entry, names, "state", "would stop", message)
+                words = f"{threads.cause(entry.by)}; watch only, no action"
+                return replace(shown, word="WOULD KILL", words=words, role=Role.RESTART)
             case LifecycleStep.WOULD_START:
                 restart = f"restart {entry.restart_count}"
                 reason, message = "would start", f"watch only: {restart}"
@@ -199,12 +275,165 @@ class EventLog:
         self, entry: BackoffEntry, names: Mapping[str, str]
     ) -> EventLine | None:
         """Return the line, but only one for each wait: it is asked about many times."""
-        key = (entry.pod_uid, entry.container_name)
-        before = self._waits.get(key)
-        self._waits[key] = entry.until
-        if entry.waits and entry.until == before:
+        threads = self._of((entry.pod_uid, entry.container_name))
+        is_known = entry.waits and entry.until == threads.until
+        threads.until = entry.until
+        if is_known:
             return None
-        return _line(entry, names, "state", "backoff", format_backoff(entry))
+        shown = _line(entry, names, "state", "backoff", format_backoff(entry))
+        return threads.of_back_off(shown, entry)
+
+
+_CHANGES = {
+    TickAction.READY: ("READY", Role.SUCCESS),
+    TickAction.NOT_READY: ("NOT READY", Role.RESTART),
+    TickAction.STARTED: ("STARTED", Role.SUCCESS),
+}
+_CHANGED = {
+    StateField.READY: {TickAction.READY, TickAction.NOT_READY},
+    StateField.STARTED: {TickAction.STARTED},
+}
+_BEFORE_A_START = {"Pulling", "Pulled", "Created"}
+_ORDERLY = {ExitCause.DELETE, ExitCause.DEFINITION, ExitCause.POD}
+_BACK_OFF = "Back-off restarting"
+
+
+class _Threads(Struct):
+    """What of one container is under way in the log; rows are sequence numbers.
+
+    `runs` has the row of a run of failures, or of errors, of each probe, and which of
+    both it is. `waited` is the window of the last wait.
+    """
+
+    restarts: int = 0
+    until: datetime | None = None
+    waited: timedelta | None = None
+    starts_after: str = ""
+    kill_tick: TickEntry | None = None
+    change_tick: TickEntry | None = None
+    runs: dict[ProbeType, tuple[str, int]] = field(default_factory=dict)
+    start_row: int = 0
+    kill_row: int = 0
+    wait_row: int = 0
+
+    def take_tick(self, tick: TickEntry) -> None:
+        """Remember a tick that has consequences; a success ends a run of failures."""
+        if tick.result is Result.SUCCESS and not is_warning(tick):
+            self.runs.pop(tick.key.probe_type, None)
+        if tick.action in {TickAction.KILL, TickAction.WOULD_KILL}:
+            self.kill_tick = tick
+        if tick.action in _CHANGES:
+            self.change_tick = tick
+
+    def take_change(self, entry: StateEntry) -> TickEntry | None:
+        """Return the tick behind a change of a status, None if it is another's."""
+        tick = self.change_tick
+        if tick is None or tick.at != entry.at:
+            return None
+        return tick if tick.action in _CHANGED.get(entry.what, ()) else None
+
+    def of_a_probe(self, line: EventLine, tick: TickEntry) -> EventLine:
+        """Return a failure, an error or a warning in the row of its run."""
+        report = report_tick(tick)
+        kind, count = "failure", f"{tick.run}/{tick.threshold}"
+        if tick.result is None:
+            kind, count = "error", ""
+        elif is_warning(tick):
+            kind, count = "warning", ""
+        known, row = self.runs.get(tick.key.probe_type, ("", 0))
+        if known != kind or (kind == "failure" and tick.run == 1):
+            row = line.sequence
+        self.runs[tick.key.probe_type] = kind, row
+        effects = [what for what, holds in _OVERRIDES.items() if holds(tick)]
+        if tick.action in {TickAction.MUTED, TickAction.NOT_READY}:
+            effects.append(_EFFECTS[tick.action])
+        prefix = f"{', '.join(effects)}: " if effects else ""
+        return replace(
+            line,
+            note=report.note,
+            row=row,
+            word=kind,
+            words=f"{prefix}{line.message}",
+            count=count,
+        )
+
+    def of_the_container(self, line: EventLine) -> EventLine:
+        """Return an event of the container in the row of its start, kill or wait."""
+        match line.reason:
+            case "Started":
+                row = self.start_row or line.sequence
+                note = f"restart {self.restarts}" if self.restarts else ""
+                word = f"RESTART {self.restarts}" if self.restarts else "START"
+                role = Role.RESTART if self.restarts else Role.STRONG
+                words = self.starts_after or line.message
+                self.start_row, self.starts_after, self.waited = 0, "", None
+                return replace(
+                    line, row=row, note=note, word=word, words=words, role=role
+                )
+            case reason if reason in _BEFORE_A_START:
+                self.start_row = self.start_row or line.sequence
+                return replace(line, row=self.start_row)
+            case "Killing":
+                self.kill_row = line.sequence
+                is_stop = line.message.startswith("Stopping")
+                word = "STOP" if is_stop else "KILL"
+                role = Role.STRONG if is_stop else Role.KILL
+                return replace(line, word=word, words=line.message, role=role)
+            case "BackOff" if line.message.startswith(_BACK_OFF):
+                self.wait_row = self.wait_row or line.sequence
+                return replace(line, row=self.wait_row, role=Role.KILL)
+            case _:
+                if line.type == EventType.WARNING:
+                    self.start_row = 0
+                return line
+
+    def of_a_kill(self, line: EventLine, by: ExitCause | None, words: str) -> EventLine:
+        """Return a stop in the row of its Killing event."""
+        row, self.kill_row = self.kill_row, 0
+        is_stop = by in _ORDERLY
+        word, role = ("STOP", Role.STRONG) if is_stop else ("KILL", Role.KILL)
+        return replace(line, row=row, word=word, words=words, role=role)
+
+    def of_back_off(self, line: EventLine, entry: BackoffEntry) -> EventLine:
+        """Return a wait, or that there is none in the row of the start it allows."""
+        if entry.waits:
+            self.wait_row = self.wait_row or line.sequence
+            self.waited = entry.window
+            word = f"BACK-OFF {format_age(entry.window)}"
+            words = format_wait(entry)
+            return replace(
+                line, row=self.wait_row, word=word, words=words, role=Role.KILL
+            )
+        self.wait_row, self.start_row = 0, line.sequence
+        self.starts_after = format_no_wait(entry)
+        if self.waited is not None:
+            self.starts_after = f"after the back-off of {format_age(self.waited)}"
+        return line
+
+    def cause(self, by: ExitCause | None) -> str:
+        """Return why a container is stopped: `liveness failed 3/3`."""
+        tick = self.kill_tick
+        if tick is None or by not in {ExitCause.LIVENESS, ExitCause.STARTUP}:
+            return stop_reason_text(by) if by else "asked for"
+        kind = tick.key.probe_type.lower()
+        return f"{kind} failed {tick.run}/{tick.threshold}{_override(tick)}"
+
+    def ended(self) -> None:
+        """Forget what an instance had under way that has exited."""
+        self.runs.clear()
+        self.start_row = self.kill_row = self.wait_row = 0
+        self.kill_tick = self.change_tick = None
+
+
+_OVERRIDES: Mapping[str, Callable[[TickEntry], object]] = {
+    "injected": attrgetter("injected"),
+    "delayed": attrgetter("delay"),
+}
+_EFFECTS = {TickAction.MUTED: "muted", TickAction.NOT_READY: "not ready"}
+
+
+def _override(tick: TickEntry) -> str:
+    return "".join(f", {what}" for what, holds in _OVERRIDES.items() if holds(tick))
 
 
 def format_backoff(entry: BackoffEntry) -> str:
@@ -224,15 +453,40 @@ def format_backoff(entry: BackoffEntry) -> str:
     return f"no wait ({passed} >= {format_age(entry.window)}), {following}"
 
 
+def format_wait(entry: BackoffEntry) -> str:
+    """Return what the story says of a wait: when it is over, and the next window."""
+    left = entry.until - entry.at if entry.until else timedelta()
+    window = format_age(entry.window)
+    following = f"next window {format_age(entry.next_window)}"
+    return f"restart in {format_age(left)}: window {window} from the exit, {following}"
+
+
+def format_no_wait(entry: BackoffEntry) -> str:
+    """Return why a restart had not to wait, and how long the next one may."""
+    following = f"next window {format_age(entry.next_window)}"
+    if entry.since is None:
+        return f"no wait: no previous exit, {following}"
+    passed = f"previous exit was {format_age(entry.at - entry.since)} ago"
+    if entry.is_reset:
+        return f"no wait: {passed}, window reset, {following}"
+    if not entry.window:
+        return f"no wait: no window yet, {following}"
+    return f"no wait: {passed}, window {format_age(entry.window)}, {following}"
+
+
 def _stopping(entry: ContainerEntry, pod: Pod | None) -> str:
+    asked = stop_reason_text(entry.by) if entry.by else "asked for"
+    source = f" ({entry.grace_source})" if entry.grace_source else ""
+    return f"{_signals(entry, pod)}{source}, {asked}"
+
+
+def _signals(entry: ContainerEntry, pod: Pod | None) -> str:
+    """Return what a container is sent: `SIGTERM, SIGKILL in 30s`."""
     container = None if pod is None else pod.container(entry.container_name)
     first = first_signal_text(container, entry.grace_period_seconds)
-    asked = stop_reason_text(entry.by) if entry.by else "asked for"
     if entry.grace_period_seconds is None:
-        return f"{first}, {asked}"
-    grace = f"{entry.grace_period_seconds}s"
-    source = f" ({entry.grace_source})" if entry.grace_source else ""
-    return f"{first}, SIGKILL in {grace}{source}, {asked}"
+        return first
+    return f"{first}, SIGKILL in {entry.grace_period_seconds}s"
 
 
 def _dry_run(entry: DryRunEntry, names: Mapping[str, str]) -> EventLine:

@@ -17,6 +17,7 @@ class Role(StrEnum):
     ERROR = "error"
     ACCENT = "accent"
     KILL = "kill"
+    RESTART = "restart"
     HOLD = "hold"
 
 

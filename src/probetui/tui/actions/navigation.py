@@ -223,6 +223,15 @@ DISPLAY_ACTIONS = (
         footer=26,
     ),
     Action(
+        "look.state-lines",
+        "h",
+        "Show or hide changes of state in the events",
+        (KeyContext.EVENT_LOG, KeyContext.PANES),
+        "state_lines",
+        typed="state lines",
+        word="state",
+    ),
+    Action(
         "look.theme",
         "",
         "Set the theme",

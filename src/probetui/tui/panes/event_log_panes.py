@@ -18,6 +18,7 @@ from probetui.presentation.events.detail import (
     format_as_kubectl,
 )
 from probetui.presentation.events.log import EventLine, EventLineBuffer
+from probetui.presentation.events.story import StoryRow
 from probetui.presentation.kubectl.describe import describe_events
 from probetui.presentation.text.filters import Filter, no_match_text
 from probetui.presentation.text.spans import (
@@ -68,12 +69,12 @@ class EventLogPane(EventPane):
         self, view: View, hint: Line = EMPTY, *, is_ascii: bool = False
     ) -> None:
         super().__init__(view, is_ascii=is_ascii)
+        self.shows_state = True
         self._hint = hint
         self._cluster = ClusterEvents()
         self._past = SessionHistory(())
         self._source: EventLineBuffer | None = None
         self._read = 0
-        self._is_cluster_only = False
 
     @property
     def is_marked(self) -> bool:
@@ -110,21 +111,23 @@ class EventLogPane(EventPane):
 
     def show_cluster_lines_only(self, *, is_only: bool) -> None:
         """Leave out what a cluster keeps to itself, or show it again."""
-        self._is_cluster_only = is_only
+        self.is_raw = is_only
         self._select_again()
 
     def below(self) -> Sequence[StyledLine]:
         """Return the chosen line in full; always as many lines, so that none jumps."""
         height = self._detail_height()
-        chosen = self.chosen_line
-        if chosen is None:
+        chosen, head = self.chosen_row, self.chosen_line
+        if chosen is None or head is None:
             return super().below()
         if not height:
             return ()
         width = self.inner_width - 2 * _MARGIN
+        fold = self._fold(chosen)
+        earlier = [shown for shown in chosen.lines if shown is not chosen.head]
         lines = [
             ((" " * _MARGIN, "plain"), *part)
-            for detail in event_detail(chosen, self._fold(chosen), self.view)
+            for detail in event_detail(head, fold, self.view, earlier=earlier)
             for part in wrapped(styled_line(detail), width, indent=2)
         ]
         shown = [(), *lines][:height]
@@ -134,13 +137,15 @@ class EventLogPane(EventPane):
 
     def action_copy_as(self) -> None:
         """Copy the chosen event as `kubectl describe` shows it, else as it is here."""
-        chosen = self.chosen_line
+        chosen = self.chosen_row
         if chosen is not None:
             text = format_as_kubectl(self._fold(chosen), self.view)
             self.post_message(CopyRequested(text or self.copy_text(self.cursor)))
 
-    def _fold(self, entry: EventLine) -> AggregatedEvent | None:
-        return self._cluster.of(entry.sequence)
+    def _fold(self, chosen: StoryRow) -> AggregatedEvent | None:
+        """Return what a cluster shows of the newest event in a row."""
+        folds = (self._cluster.of(shown.sequence) for shown in reversed(chosen.lines))
+        return next((fold for fold in folds if fold is not None), None)
 
     def _detail_height(self) -> int:
         if self.is_bare or self.inner_height < _LEAST_HEIGHT:
@@ -149,7 +154,7 @@ class EventLogPane(EventPane):
 
     def _kept(self, first: int) -> list[EventLine]:
         lines = super()._kept(first)
-        if self._is_cluster_only:
+        if self.is_raw:
             return [line for line in lines if line.is_cluster_event]
         return lines
 

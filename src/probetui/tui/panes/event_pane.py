@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
 from typing import ClassVar
 
 from textual.binding import BindingType
 
 from probetui.presentation.events.detail import format_event_line
 from probetui.presentation.events.log import EventLine, EventLineBuffer
-from probetui.presentation.text.cells import one_line
+from probetui.presentation.events.story import Story, StoryRow
 from probetui.presentation.text.filters import Filter, no_match_text
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.text.view import View
@@ -27,34 +25,29 @@ from probetui.tui.styled_text import (
     styled_line,
 )
 
-_ROOM_FOR_NOTES = 110
+_WIDE_ENOUGH = 110
 _NARROW = (
     Column("", 1),
     Column("TIME", 10),
-    Column("TYPE", 7),
-    Column("REASON", 10),
     Column("OBJECT", 14, keeps_end=True),
+    Column("EVENT", 15),
     Column("MESSAGE"),
 )
 _WIDE = (
     Column("", 1),
     Column("TIME", 10),
-    Column("TYPE", 7),
-    Column("REASON", 14),
     Column("OBJECT", 20, keeps_end=True),
+    Column("EVENT", 17),
     Column("MESSAGE"),
-    Column("PROBETUI", 14),
 )
-_ONE_OBJECT = tuple(column for column in _NARROW if column.heading != "OBJECT")
 _BARE = (
     Column("", 1),
     Column("", 8),
-    Column("", 9),
     Column("", 14, keeps_end=True),
+    Column("", 12),
     Column(""),
 )
 _TALL_ENOUGH_FOR_HEADINGS = 8
-_sequence = attrgetter("sequence")
 
 
 class EventPane(FollowingPane):
@@ -76,10 +69,14 @@ class EventPane(FollowingPane):
         self.view = view
         self._all = EventLineBuffer()
         self._texts: list[str] = []
-        self._shown: list[EventLine] = []
+        self._story = Story()
+        self._kept_lines = self._state_lines = 0
         self._objects: set[str] = set()
         self._counts = (0, 0)
         self.faults_only = False
+        self.shows_state = False
+        self.is_raw = False
+        """Whether each line has a row of its own, as a cluster tells it."""
         self.pod_uid = ""
         """The pod that all lines shown are about, empty for all pods."""
         self._pod_name = ""
@@ -87,12 +84,19 @@ class EventPane(FollowingPane):
     @property
     def hits(self) -> str:
         """How many lines the filter keeps, in words."""
-        return f"{len(self._shown)} of {len(self._all)}"
+        return f"{self._kept_lines} of {len(self._all)}"
+
+    @property
+    def chosen_row(self) -> StoryRow | None:
+        """The row under the cursor, None if there is none."""
+        rows = self._story.rows
+        return rows[self.cursor] if self.cursor < len(rows) else None
 
     @property
     def chosen_line(self) -> EventLine | None:
-        """The line under the cursor, None if there is none."""
-        return self._shown[self.cursor] if self.cursor < len(self._shown) else None
+        """The newest line of the row under the cursor, None if there is none."""
+        chosen = self.chosen_row
+        return None if chosen is None else chosen.head
 
     def show(
         self, fresh: Iterable[EventLine], counts: tuple[int, int], view: View
@@ -107,9 +111,9 @@ class EventPane(FollowingPane):
         )
         if self._all.evicted > evicted:
             self._evict(self._all.evicted - evicted)
-        kept = self._kept(first)
-        self._shown += kept
-        self.grow(len(kept))
+        self.grow(self._tell(first))
+        if self._all.evicted > evicted:
+            self._count(self._kept(0))
         self.repaint()
 
     def clear(self) -> None:
@@ -119,7 +123,8 @@ class EventPane(FollowingPane):
 
     def forget(self) -> None:
         """Have no line any more."""
-        self._all, self._texts, self._shown = EventLineBuffer(), [], []
+        self._all, self._texts, self._story = EventLineBuffer(), [], Story()
+        self._kept_lines = self._state_lines = 0
         self._objects = set()
 
     def show_pod(self, pod_uid: str, name: str = "") -> None:
@@ -138,20 +143,20 @@ class EventPane(FollowingPane):
         words = "follow" if self.is_following else "follow off"
         faults = "  warnings only" if self.faults_only else ""
         scope = f"  only {self.view.safe(self._pod_name)}" if self._pod_name else ""
-        if not scope and self.inner_width >= _ROOM_FOR_NOTES:
+        if not scope and self.inner_width >= _WIDE_ENOUGH:
             scope = "  all pods"
         gone = f"  {self._all.evicted} older dropped" if self._all.evicted else ""
         found = f"  filter: {self.view.safe(self.filter.text)} ({self.hits})"
         return line(
             "3 ",
             strong("Events"),
-            muted(f"  {words}{faults}{scope}{gone}"),
+            muted(f"  {words}{faults}{scope}{gone}{self._hidden()}"),
             Span(found if self.filter.is_active else "", Role.ACCENT),
         )
 
     def badge(self) -> Line:
         warnings, normals = self._counts
-        is_narrow = self.inner_width < _ROOM_FOR_NOTES
+        is_narrow = self.inner_width < _WIDE_ENOUGH
         words = ("W", "N") if is_narrow else ("Warning", "Normal")
         return line(
             Span(f"{words[0]} {warnings}", Role.WARNING if warnings else Role.MUTED),
@@ -159,7 +164,7 @@ class EventPane(FollowingPane):
         )
 
     def count(self) -> int:
-        return len(self._shown)
+        return len(self._story.rows)
 
     def above(self) -> Sequence[StyledLine]:
         if self.is_bare or self.inner_height < _TALL_ENOUGH_FOR_HEADINGS:
@@ -169,7 +174,7 @@ class EventPane(FollowingPane):
 
     def below(self) -> Sequence[StyledLine]:
         """Return why there is no line, and what to do."""
-        if self._shown:
+        if self._story.rows:
             return ()
         words = "No events yet."
         if self.filter.is_active:
@@ -179,86 +184,105 @@ class EventPane(FollowingPane):
         return [styled_line(line(muted(f" {words}")))]
 
     def row(self, index: int) -> StyledLine:
-        """Return one line of the log, in columns."""
-        entry, columns, also = self._shown[index], self._columns(), self._look_of(index)
-        texts = self._cells(entry, columns, also)
-        shown = row(
-            [styled_line(text, also) for text in texts],
+        """Return one row of the story, in columns."""
+        shown, columns, also = (
+            self._story.rows[index],
+            self._columns(),
+            self._look_of(index),
+        )
+        cells = (
+            *self._fixed_cells(shown, columns, also),
+            shown.message_cell(self.view),
+        )
+        drawn = row(
+            [styled_line(cell, also) for cell in cells],
             columns,
             self.inner_width,
             also=also,
             ellipsis=self.ellipsis,
         )
-        return self._found(index, shown)
+        return self._found(index, drawn)
 
     def entry(self, index: int, also: str) -> StyledLine:
-        """Return one line of the log with its message in full."""
-        entry, columns = self._shown[index], self._columns()
-        fixed = tuple(column for column in columns if column.width is not None)
-        fixed = tuple(column for column in fixed if column.heading != "PROBETUI")
-        cells = self._cells(entry, fixed, also)[: len(fixed)]
-        width = self.indent - 1
-        head = row([styled_line(cell, also) for cell in cells], fixed, width, also=also)
-        note = Span(f"[{entry.note}] " if entry.note else "", entry.role)
-        text = one_line(
-            self.view.mask.text(entry.message), newline=self.view.marks.newline
+        """Return one row of the story with its message in full."""
+        shown, columns = self._story.rows[index], self._columns()[:-1]
+        cells = self._fixed_cells(shown, columns, also)
+        head = row(
+            [styled_line(cell, also) for cell in cells],
+            columns,
+            self.indent - 1,
+            also=also,
         )
         look = f"{PLAIN} {also}" if also else PLAIN
-        return (*head, (" ", look), *styled_line(line(note, text), also))
+        message = shown.message_cell(self.view, is_whole=True)
+        return (*head, (" ", look), *styled_line(message, also))
 
     @property
     def indent(self) -> int:
         """How far messages stand to the right."""
-        columns = self._columns()
-        widths = [
-            column.width
-            for column in columns
-            if column.width and column.heading != "PROBETUI"
-        ]
-        return sum(widths) + len(widths)
+        columns = self._columns()[:-1]
+        return sum(column.width or 0 for column in columns) + len(columns)
 
     def searchable(self, index: int) -> str:
-        """Return a line as a filter looks at it."""
-        return self.view.mask.text(self._shown[index].searchable)
+        """Return a row as a filter looks at it."""
+        lines = self._story.rows[index].lines
+        return self.view.mask.text(" ".join(shown.searchable for shown in lines))
 
     def copy_text(self, index: int) -> str:
-        """Return a line as it is copied."""
-        return format_event_line(self._shown[index], self.view)
+        """Return the lines of a row as they are copied."""
+        lines = self._story.rows[index].lines
+        return "\n".join(format_event_line(shown, self.view) for shown in lines)
 
     def action_faults(self) -> None:
         self.faults_only = not self.faults_only
         self._select_again()
 
-    def _columns(self) -> tuple[Column, ...]:
-        if self.is_bare:
-            return _BARE
-        if self.inner_width >= _ROOM_FOR_NOTES:
-            return _WIDE
-        return _NARROW if len(self._objects) > 1 else _ONE_OBJECT
+    def action_state_lines(self) -> None:
+        self.shows_state = not self.shows_state
+        self._select_again()
 
-    def _cells(
-        self, entry: EventLine, columns: Sequence[Column], also: str
-    ) -> list[Line]:
-        view = self.view
-        marker = line(strong(">")) if also else line()
-        message = view.safe(entry.message)
-        name = line(view.safe(entry.object))
-        reason = line(Span(view.safe(entry.reason), entry.role))
+    def _hidden(self) -> str:
+        """Return how many lines of state are left out, in words."""
+        if self.shows_state or not self._state_lines:
+            return ""
+        plural = "" if self._state_lines == 1 else "s"
+        return f"  {self._state_lines} state line{plural} hidden"
+
+    def _columns(self) -> tuple[Column, ...]:
+        columns = _WIDE if self.inner_width >= _WIDE_ENOUGH else _NARROW
         if self.is_bare:
-            time = line(muted(view.times.clock(entry.at)))
-            told = line(f"[{entry.note}]" if entry.note else message)
-            return [marker, time, reason, name, told]
-        kind = entry.type if entry.is_cluster_event else f"{entry.type:>7}"
-        time = line(muted(view.times.stamp(entry.at)))
-        common = [marker, time, line(Span(kind, entry.role)), reason]
-        if any(column.heading == "OBJECT" for column in columns):
-            common.append(name)
-        note = Span(entry.note, entry.role)
-        if columns is _WIDE:
-            return [*common, line(message), line(note)]
-        if entry.note:
-            return [*common, line(note._replace(text=f"[{entry.note}] "), message)]
-        return [*common, line(message)]
+            columns = _BARE
+        if len(self._objects) > 1:
+            return columns
+        return tuple(column for column in columns if not column.keeps_end)
+
+    def _fixed_cells(
+        self, shown: StoryRow, columns: Sequence[Column], also: str
+    ) -> list[Line]:
+        """Return the cells of all columns but the message."""
+        times = self.view.times
+        time = times.clock(shown.at) if self.is_bare else times.stamp(shown.at)
+        marker = line(strong(">")) if also else line()
+        cells = [marker, line(muted(time))]
+        if any(column.keeps_end for column in columns):
+            cells.append(line(self.view.safe(shown.head.object)))
+        fixed = [column for column in columns if column.width]
+        return [*cells, shown.event_cell(self.view, fixed[-1].width or 0)]
+
+    def _tell(self, first: int) -> int:
+        """Add the lines from a place on to the story; return how many rows are new."""
+        kept = self._kept(first)
+        self._count(kept, self._kept_lines, self._state_lines)
+        if not self.shows_state and not self.is_raw:
+            kept = [event_line for event_line in kept if not event_line.is_state]
+        return self._story.extend(kept, is_raw=self.is_raw)
+
+    def _count(
+        self, kept: Sequence[EventLine], before: int = 0, state: int = 0
+    ) -> None:
+        """Count the lines that filter and faults leave, and those of state in them."""
+        self._kept_lines = before + len(kept)
+        self._state_lines = state + sum(shown.is_state for shown in kept)
 
     def _kept(self, first: int) -> list[EventLine]:
         """Return the lines from a place on that filter and faults leave."""
@@ -291,20 +315,18 @@ class EventPane(FollowingPane):
     def _evict(self, count: int) -> None:
         """Follow the log in letting old lines go; what is in sight stays there."""
         del self._texts[:count]
-        gone = bisect_left(self._shown, self._all.oldest, key=_sequence)
-        del self._shown[:gone]
+        gone = self._story.evict(self._all.oldest)
         self.cursor = max(self.cursor - gone, 0)
         self.top = max(self.top - gone, 0)
 
     def _select_again(self) -> None:
         """Show what filter and faults leave, with the cursor where it was."""
-        chosen = self.chosen_line
-        self._shown = self._kept(0)
+        chosen = self.chosen_row
+        self._story, self._kept_lines, self._state_lines = Story(), 0, 0
+        self._tell(0)
         if self.is_following or chosen is None:
             self.go_to_end()
         else:
-            older = sum(
-                event_line.sequence <= chosen.sequence for event_line in self._shown
-            )
+            older = sum(shown.sequence <= chosen.sequence for shown in self._story.rows)
             self.choose(max(older - 1, 0))
         self.repaint()

@@ -90,6 +90,11 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
         self._log.show_pod(self._pod_uid)
         self.show(self.ui_state.view_model)
 
+    def action_state_lines(self) -> None:
+        """Hide changes of state, or show them again."""
+        self._log.action_state_lines()
+        self.show(self.ui_state.view_model)
+
     def action_jump(self) -> None:
         """Go to the tick behind the chosen line, or else to its container."""
         chosen = None if self._is_folded else self._log.chosen_line

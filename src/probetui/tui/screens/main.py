@@ -183,6 +183,10 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         else:
             self._events.show_pod(subject.pod.pod.uid, subject.pod.pod.name)
 
+    def action_state_lines(self) -> None:
+        """Show changes of state among the events, or hide them again."""
+        self._events.action_state_lines()
+
     def action_filter(self, text: str = "") -> None:
         if text:
             pane = self._pane_to_filter()

@@ -1,0 +1,120 @@
+"""The story: rows of the event log, in which one thing that happened is one row.
+
+A run of failures is a row that grows; a kill is a row of its event and of the signals
+that are sent; a restart is a row of why it had not to wait, and of its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from probetui.presentation.events.log import EventLine
+from probetui.presentation.text.cells import one_line
+from probetui.presentation.text.spans import Line, Role, Span, line
+from probetui.presentation.text.view import View
+
+
+class StoryRow:
+    """Lines that say one thing, oldest first; grows while it goes on.
+
+    `is_raw` shows its one line as a cluster has it, in place of the story's words.
+    """
+
+    __slots__ = ("_head", "is_raw", "lines")
+
+    def __init__(self, first: EventLine, *, is_raw: bool = False) -> None:
+        self.lines = [first]
+        self.is_raw = is_raw
+        self._head = first
+
+    def add(self, following: EventLine) -> None:
+        """Add a line; what it says replaces what was said before."""
+        self.lines.append(following)
+        if following.word or not self._head.word:
+            self._head = following
+
+    @property
+    def sequence(self) -> int:
+        """The sequence number of its first line."""
+        return self.lines[0].sequence
+
+    @property
+    def at(self) -> datetime:
+        """When it began."""
+        return self.lines[0].at
+
+    @property
+    def head(self) -> EventLine:
+        """The line that says what happened."""
+        return self._head
+
+    def event_cell(self, view: View, room: int) -> Line:
+        """Return what happened, in a word or two: `KILL`, `✗ 1/3  2/3`.
+
+        A run of failures that needs more than `room` cells has its first and its last.
+        """
+        head = self._head
+        marks = view.marks
+        match "" if self.is_raw else head.word:
+            case "failure":
+                words = Span(self._counts(f"{marks.failure} ", room), Role.WARNING)
+            case "error" | "warning" as kind:
+                mark = marks.errored if kind == "error" else marks.warning
+                times = f" x{len(self.lines)}" if len(self.lines) > 1 else ""
+                words = Span(f"{mark} {kind}{times}", Role.WARNING)
+            case "":
+                mark = f"{marks.errored} " if head.role is Role.WARNING else ""
+                words = Span(view.safe(mark + (head.reason or head.type)), head.role)
+            case word:
+                words = Span(view.safe(word), head.role)
+        return line(words)
+
+    def message_cell(self, view: View, *, is_whole: bool = False) -> Line:
+        """Return what there is to say about it, on one line; whole or as needed."""
+        head = self._head
+        words = "" if self.is_raw else head.words
+        if not words:
+            is_told = not self.is_raw and head.note
+            words = f"[{head.note}] {head.message}" if is_told else head.message
+        if is_whole:
+            return line(one_line(view.mask.text(words), newline=view.marks.newline))
+        return line(view.safe(words))
+
+    def _counts(self, mark: str, room: int) -> str:
+        counts = [shown.count for shown in self.lines if shown.count]
+        first, last = counts[0], counts[-1]
+        whole, ends = mark + "  ".join(counts), f"{mark}{first} .. {last}"
+        fitting = (text for text in (whole, ends) if len(text) <= room)
+        return next(fitting, mark + last)
+
+
+class Story:
+    """Puts lines into rows, as they come; one owner adds each line once, in order."""
+
+    def __init__(self) -> None:
+        self.rows: list[StoryRow] = []
+        self._by_number: dict[int, StoryRow] = {}
+
+    def extend(self, lines: Iterable[EventLine], *, is_raw: bool = False) -> int:
+        """Add lines and return how many rows are new; raw, each line is a row."""
+        before = len(self.rows)
+        for added in lines:
+            row = self._by_number.get(added.row)
+            joins = not is_raw and added.row != added.sequence
+            if joins and row is not None:
+                row.add(added)
+                continue
+            row = StoryRow(added, is_raw=is_raw)
+            self.rows.append(row)
+            self._by_number[added.row] = row
+        return len(self.rows) - before
+
+    def evict(self, oldest: int) -> int:
+        """Drop the rows that begin before a sequence number; return how many."""
+        gone = 0
+        while gone < len(self.rows) and self.rows[gone].sequence < oldest:
+            self._by_number.pop(self.rows[gone].lines[0].row, None)
+            gone += 1
+        del self.rows[:gone]
+        return gone
