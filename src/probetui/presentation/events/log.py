@@ -463,15 +463,16 @@ def format_wait(entry: BackoffEntry) -> str:
 
 def format_no_wait(entry: BackoffEntry) -> str:
     """Return why a restart had not to wait, and how long the next one may."""
-    following = f"next window {format_age(entry.next_window)}"
+    after = entry.next_window
+    following = f", next window {format_age(after)}" if after else ""
     if entry.since is None:
-        return f"no wait: no previous exit, {following}"
+        return f"no wait: first restart{following}"
     passed = f"previous exit was {format_age(entry.at - entry.since)} ago"
     if entry.is_reset:
-        return f"no wait: {passed}, window reset, {following}"
+        return f"no wait: {passed}, window reset{following}"
     if not entry.window:
-        return f"no wait: no window yet, {following}"
-    return f"no wait: {passed}, window {format_age(entry.window)}, {following}"
+        return f"no wait: no window yet{following}"
+    return f"no wait: {passed}, window {format_age(entry.window)}{following}"
 
 
 def _stopping(entry: ContainerEntry, pod: Pod | None) -> str:

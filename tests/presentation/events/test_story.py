@@ -1,0 +1,216 @@
+"""The story: what of the event log is one row, and what its words are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from probetui.debugger.commands import Injected, InjectResults, RestartContainer
+from probetui.drive.scenario.behavior import InstanceBehavior
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.journal import JournalEntry, UserEntry
+from probetui.presentation.events.log import EventLog
+from probetui.presentation.events.story import Story, StoryRow
+from probetui.presentation.text.spans import Role, text_of
+from tests.builders import START, a_container, a_pod, a_probe
+from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage, always, in_turn, probing
+from tests.presentation.looking import VIEW
+
+FAILING = probing(liveness=always(FAILS))
+CRASHES = (InstanceBehavior(timedelta(seconds=4), exit_code=1),)
+IGNORES_SIGTERM = (InstanceBehavior(stops_after=None),)
+WIDE = 30
+
+
+def a_failing_pod(**probe: Any) -> Pod:
+    container = a_container(liveness_probe=a_probe(period_seconds=5, **probe))
+    return a_pod(container, termination_grace_period_seconds=3)
+
+
+def rows_of(pod: Pod, journal: Iterable[JournalEntry]) -> list[StoryRow]:
+    log, story = EventLog(), Story()
+    lines = [log.feed(entry, {pod.uid: pod.name}, {pod.uid: pod}) for entry in journal]
+    story.extend(line for line in lines if line is not None and not line.is_state)
+    return story.rows
+
+
+def told(rows: Iterable[StoryRow], room: int = WIDE) -> list[tuple[str, str]]:
+    return [
+        (text_of(row.event_cell(VIEW, room)), text_of(row.message_cell(VIEW)))
+        for row in rows
+    ]
+
+
+def words(rows: Iterable[StoryRow]) -> list[str]:
+    return [word for word, _ in told(rows)]
+
+
+def played(pod: Pod, seconds: float, **script: Any) -> list[StoryRow]:
+    stage = Stage(pod, **script)
+    stage.run_until(seconds)
+    return rows_of(pod, stage.journal)
+
+
+def test_failures_kill_exit_and_restart_are_four_rows_in_order() -> None:
+    rows = played(a_failing_pod(), 20, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
+
+    assert told(rows)[:5] == [
+        ("START", "Started container app"),
+        ("✗ 1/3  2/3  3/3", "Liveness probe failed: not well"),
+        ("KILL", "liveness failed 3/3; SIGTERM, SIGKILL in 3s (grace of the pod)"),
+        ("EXIT 137", "SIGKILL after 3s grace, not OOM"),
+        ("RESTART 1", "no wait: first restart"),
+    ]
+
+
+def test_only_kill_exit_and_back_off_are_red_and_what_counts_up_is_orange() -> None:
+    rows = played(a_failing_pod(), 90, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
+
+    roles = {
+        text_of(row.event_cell(VIEW, WIDE)).split()[0]: row.event_cell(VIEW, WIDE)[
+            0
+        ].role
+        for row in rows
+    }
+    assert roles == {
+        "START": Role.STRONG,
+        "✗": Role.WARNING,
+        "KILL": Role.KILL,
+        "EXIT": Role.KILL,
+        "RESTART": Role.RESTART,
+        "BACK-OFF": Role.KILL,
+    }
+
+
+def test_a_wait_is_one_row_however_often_the_kubelet_says_so() -> None:
+    rows = played(a_pod(), 60, lives={"app": CRASHES})
+
+    waits = [word for word in words(rows) if word.startswith("BACK-OFF")]
+    assert waits == ["BACK-OFF 10s", "BACK-OFF 20s", "BACK-OFF 40s"]
+    assert ("RESTART 2", "after the back-off of 10s") in told(rows)
+
+
+def test_a_success_ends_a_run() -> None:
+    answers = in_turn(FAILS, FAILS, SUCCEEDS, FAILS, SUCCEEDS)
+    rows = played(a_failing_pod(), 30, probing=probing(liveness=answers))
+
+    assert words(rows)[1:] == ["✗ 1/3  2/3", "✗ 1/3"]
+
+
+def test_errors_in_a_row_are_one_row_of_their_own() -> None:
+    answers = in_turn(FAILS, ERRS, ERRS, SUCCEEDS)
+    rows = played(a_failing_pod(), 30, probing=probing(liveness=answers))
+
+    assert words(rows)[1:] == ["✗ 1/3", "! error x2"]
+    assert "cannot be run" in told(rows)[2][1]
+
+
+@pytest.mark.parametrize(
+    ("room", "word"),
+    [
+        pytest.param(30, "✗ 1/5  2/5  3/5  4/5", id="all"),
+        pytest.param(15, "✗ 1/5 .. 4/5", id="the first and the last"),
+        pytest.param(8, "✗ 4/5", id="the last"),
+    ],
+)
+def test_a_long_run_is_told_as_there_is_room(room: int, word: str) -> None:
+    answers = in_turn(FAILS, FAILS, FAILS, FAILS, SUCCEEDS)
+    pod = a_failing_pod(failure_threshold=5)
+    rows = played(pod, 30, probing=probing(liveness=answers))
+
+    assert told(rows, room)[1][0] == word
+
+
+def test_a_flip_of_readiness_is_a_row_and_the_initial_one_is_none() -> None:
+    probe = a_probe(period_seconds=5, failure_threshold=2)
+    pod = a_pod(a_container(readiness_probe=probe))
+    answers = in_turn(SUCCEEDS, FAILS, FAILS, SUCCEEDS)
+    rows = played(pod, 30, probing=probing(readiness=answers))
+
+    assert told(rows)[1:] == [
+        ("READY", "readiness succeeded 1/1"),
+        ("✗ 1/2  2/2", "not ready: Readiness probe failed: not well"),
+        ("NOT READY", "readiness failed 2/2"),
+        ("READY", "readiness succeeded 1/1"),
+    ]
+
+
+def test_an_injected_failure_says_that_it_was_injected() -> None:
+    pod = a_failing_pod()
+    stage = Stage(pod)
+    key = ProbeKey(pod.uid, "app", ProbeType.LIVENESS)
+    stage.run_until(2)
+    stage.send(InjectResults(key, (Injected.FAILURE,)))
+    stage.run_until(20)
+
+    rows = rows_of(pod, stage.journal)
+
+    (failure,) = (row for row in told(rows) if row[0].startswith("✗"))
+    assert failure[1].startswith("injected: Liveness probe failed")
+
+
+def test_what_a_person_did_is_said_in_full_in_the_message() -> None:
+    pod = a_pod()
+    target = "web/app liveness: periodSeconds 2 -> 5"
+
+    assert told(rows_of(pod, [UserEntry(1, START, "edit", target)])) == [
+        ("edit", target)
+    ]
+
+
+def test_a_stop_by_a_person_is_a_kill_with_its_cause() -> None:
+    pod = a_failing_pod()
+    stage = Stage(pod, lives={"app": IGNORES_SIGTERM})
+    stage.run_until(2)
+    stage.send(RestartContainer(pod.uid, "app"))
+    stage.run_until(20)
+
+    assert words(rows_of(pod, stage.journal))[1:] == [
+        "restart",
+        "KILL",
+        "EXIT 137",
+        "RESTART 1",
+    ]
+
+
+def test_raw_every_line_is_a_row_in_the_words_of_the_cluster() -> None:
+    pod = a_failing_pod()
+    stage = Stage(pod, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
+    stage.run_until(20)
+    log, story = EventLog(), Story()
+    lines = [log.feed(entry, {pod.uid: pod.name}) for entry in stage.journal]
+
+    story.extend(
+        (line for line in lines if line and line.is_cluster_event), is_raw=True
+    )
+
+    assert words(story.rows)[:7] == [
+        "Pulled",
+        "Created",
+        "Started",
+        *["! Unhealthy"] * 3,
+        "Killing",
+    ]
+
+
+def test_an_exit_of_the_old_order_is_told_where_it_stands() -> None:
+    """Records of earlier versions have the exit behind the restart."""
+    pod = a_failing_pod()
+    stage = Stage(pod, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
+    stage.run_until(20)
+    journal = stage.journal
+    entries = [entry for entry in journal if getattr(entry, "what", "") != "exited"]
+    exits = [entry for entry in journal if getattr(entry, "what", "") == "exited"]
+
+    assert words(rows_of(pod, [*entries, *exits])) == [
+        "START",
+        "✗ 1/3  2/3  3/3",
+        "KILL",
+        "RESTART 1",
+        "✗ 1/3",
+        "EXIT 137",
+    ]
