@@ -60,12 +60,10 @@ def a_page(keys: Sequence[str], *says: str, framed: Sequence[str] = ()) -> View:
 
 STATES = {
     "running": a_state("running", "demo/liveness", "✓", framed=("41s", "3.1s")),
-    "failing": a_state(
-        "failing", "2/3", "4/30", "1/2", framed=("CrashLoopBackOff", "3.1s")
-    ),
+    "failing": a_state("failing", "2/3", "4/30", "1/2", framed=("shop/worker", "3.1s")),
     "on_hold": a_state("on_hold", "23s", framed=("hold", "30s")),
     "back_off": a_state("back_off", "23s", framed=("40s", "hold")),
-    "gated": a_state("gated", "4/30", "1/2", framed=("gated", "12s")),
+    "gated": a_state("gated", "4/30", "1/2", framed=("shop/cache", "12s")),
     "delay": a_state("delay", "delay", "3s", framed=("DELAY",)),
     "errored": a_state("errored", "error", framed=("!", "file not found")),
     "paused": a_state("paused", "PAUSED", "2/3"),
@@ -79,7 +77,7 @@ STATES = {
 OTHERS = {
     "help": of_failing(["question_mark"], "esc", "pgup", framed=("tab",)),
     "command line": of_failing(["colon", *"re"], ":re", ":restart"),
-    "copy menu": of_failing(["C"], "demo/liveness", "YAML", "JSON"),
+    "copy menu": of_failing(["C"], "YAML", "JSON", framed=("demo/liveness",)),
     "question": of_failing(["ctrl+d"], "demo", "y", "n", "esc"),
     "result menu": of_failing(["i"], "1", "5", "success", "failure"),
     "break menu": of_failing(["x"], "SIGTERM", "SIGKILL", framed=("[ ]",)),
