@@ -195,7 +195,7 @@ async def until_shown(app: ProbetuiApp, pilot: Pilot[None], words: str) -> None:
 @pytest.mark.parametrize(
     ("size", "words"),
     [
-        pytest.param((50, 12), "why probed: run 1->2", id="tiny"),
+        pytest.param((50, 12), "kill in 2.1s if the next probe fails", id="tiny"),
         pytest.param((80, 24), "╭─ 3 Events", id="narrow"),
         pytest.param((120, 40), "╭─ Ticks", id="normal"),
         pytest.param((200, 50), "kubelet v1.32 rules", id="wide"),

@@ -149,6 +149,9 @@ class TestMainScreen:
         text = await seen_after(steady(), size=size)
 
         assert "08:21:05" in text.splitlines()[title_row(text, " Why ") + 1]
+        # Where the card is narrow the sentence goes on below.
+        assert "kill in 3.1s if the next" in text
+        assert "second failure in a row; 3 are needed" in text
         assert "phase" not in text
         assert "cat: can't open" in title(text, "  cat: can't")
 

@@ -18,6 +18,7 @@ from probetui.presentation.container.card import (
     card_lines,
     card_tone,
     lone_card_lines,
+    one_line_card,
 )
 from probetui.presentation.container.detail import Subject, choose_probe
 from probetui.presentation.probe.verdict import BADGE, WORDS, Tone, verdict_of
@@ -99,6 +100,12 @@ def test_at_80_by_24_it_has_ticks_output_and_reason_too() -> None:
     ]
 
 
+def test_without_room_there_is_one_line() -> None:
+    row = one_line_card(the_subject(demo()), VIEW, 50)
+
+    assert text_of(row) == "FAILING kill in 3.1s if the next probe fails"
+
+
 def test_in_ascii_nothing_is_lost() -> None:
     assert card(demo(), replace(VIEW, marks=ASCII))[0] == " FAILING      [##.]  2 of 3"
 
@@ -110,7 +117,7 @@ def test_in_ascii_nothing_is_lost() -> None:
             demo("|sss"),
             "HEALTHY",
             "3 successes in a row",
-            "next probe in 3.1s; kill after 3 failures in a row",
+            "next probe in 3.1s; 3 failures in a row: kill",
             Tone.CALM,
             id="calm",
         ),
@@ -273,7 +280,7 @@ def test_a_state_has_its_word_its_meter_and_its_sentence(
             ProbeType.READINESS,
             2,
             "READY",
-            "next probe in 0.8s; not ready after 3 failures in a row",
+            "next probe in 0.8s; 3 failures in a row: not ready",
             id="ready",
         ),
         pytest.param(

@@ -15,7 +15,6 @@ from probetui.presentation.container.detail import (
     container_title,
     probe_summary,
     probe_tabs,
-    why_in_short,
     with_last_run,
 )
 from probetui.presentation.text.spans import text_of
@@ -69,10 +68,6 @@ def test_title_and_summary() -> None:
         "demo/liveness",
         "exec p5 t1 f3 d5",
     )
-
-
-def test_before_the_first_tick_there_is_no_reason() -> None:
-    assert why_in_short(the_subject(demo(""))) == "no tick yet"
 
 
 def test_of_a_worker_that_has_left_the_session_knows_the_last_run() -> None:

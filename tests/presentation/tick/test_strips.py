@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from probetui.analysis.container_history import NO_HISTORY, SessionHistory
 from probetui.analysis.timeline import MARK_CODES, Timeline
+from probetui.k8s.runtime import NO_CONTAINER
 from probetui.kubelet.journal import TickAction, TickEntry
 from probetui.presentation.container.instances import instance_rows
 from probetui.presentation.text.spans import text_of
@@ -250,15 +251,28 @@ class TestInstances:
     def test_each_life_has_a_line_with_its_ticks_its_times_and_its_end(self) -> None:
         lines = self.lines(40)
 
-        assert [" ".join(line.split()) for line in lines][1:] == [
+        assert [" ".join(line.split()) for line in lines] == [
             "inst 1 ✗✗✗ K 12:00:00-12:00:15 killed by liveness, exit 0, no back-off",
             "inst 2 ✗✗✗ K 12:00:15-12:00:30 killed by liveness, exit 0, no back-off",
             "inst 3 ✗✗ <now 12:00:30-now",
         ]
-        assert lines[1].index("12:00:00") == lines[2].index("12:00:15")
+        assert lines[0].index("12:00:00") == lines[1].index("12:00:15")
 
-    def test_ticks_before_the_first_container_are_told_of_too(self) -> None:
-        assert self.lines(40)[0].split()[:3] == ["inst", "-", "down"]
+    def test_ticks_before_the_first_container_are_left_out_once_there_is_one(
+        self,
+    ) -> None:
+        assert self.lines(40)[0].startswith("inst 1 ")
+
+    def test_they_are_there_while_there_is_none_and_when_one_is_looked_at(self) -> None:
+        timeline = Timeline.of(
+            [tick._replace(container_id=NO_CONTAINER) for tick in ticks("nn")]
+        )
+
+        (row,) = instance_rows(timeline, NO_HISTORY, VIEW, 70, 5, cursor=0)
+        (newest,) = instance_rows(timeline, NO_HISTORY, VIEW, 70, 5)
+
+        assert text_of(row.spans).split()[:3] == ["inst", "-", "[down]"]
+        assert text_of(newest.spans).split()[:3] == ["inst", "-", "down2"]
 
     def test_earlier_lives_are_counted(self) -> None:
         lines = self.lines(40, most=2)
@@ -283,10 +297,10 @@ class TestInstances:
         assert text.count("✓") + text.count("✗") == 100 - left
 
     def test_where_there_is_room_the_word_is_not_cut_short(self) -> None:
-        assert self.lines(40, width=110)[1].startswith("instance 1 ")
+        assert self.lines(40, width=110)[0].startswith("instance 1 ")
 
     def test_what_does_not_fit_of_an_end_is_left_out_word_by_word(self) -> None:
-        ends = [self.lines(40, width=width)[1] for width in (89, 66, 52)]
+        ends = [self.lines(40, width=width)[0] for width in (89, 66, 52)]
 
         assert [line.rpartition(", ")[2] for line in ends[:2]] == [
             "no back-off",

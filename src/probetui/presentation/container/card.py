@@ -140,6 +140,15 @@ def brief_card_lines(subject: Subject, view: View, width: int) -> list[Line]:
     ]
 
 
+def one_line_card(subject: Subject, view: View, width: int) -> Line:
+    """Return state and sentence on one line: `FAILING kill in 3.1s if ...`."""
+    if subject.probe is None:
+        return why_line(subject, view)
+    verdict = _verdict(subject, view, width)
+    role = ROLES[verdict.tone]
+    return line(Span(verdict.word, role), " ", verdict.sentence)
+
+
 def _verdict(subject: Subject, view: View, width: int) -> ProbeVerdict:
     assert subject.probe is not None  # noqa: S101  # the caller's condition
     return verdict_of(subject.pod, subject.container, subject.probe, view, width)

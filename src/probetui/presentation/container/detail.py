@@ -25,7 +25,6 @@ from probetui.presentation.text.spans import (
 )
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import PROBE_LETTERS
-from probetui.presentation.tick.report import report_tick
 
 _MOST_TICKS_BACK = 100
 
@@ -117,13 +116,6 @@ def probe_summary(subject: Subject, view: View) -> str:
 def handler_summary(subject: Subject, view: View) -> str:
     """Return what the probe does: `exec cat /tmp/healthy`; empty without a probe."""
     return "" if subject.probe is None else format_handler(subject.probe.probe, view)
-
-
-def why_in_short(subject: Subject) -> str:
-    """Return why the last tick did what it did, without its time."""
-    if subject.probe is None:
-        return "no probe is defined"
-    return "no tick yet" if subject.tick is None else report_tick(subject.tick).summary
 
 
 def subject_command(subject: Subject, view: View) -> str:

@@ -95,6 +95,8 @@ def instance_rows(
     rows: _Rows = _rows(timeline.generations(), history)
     if cursor is not None:
         rows = _up_to(rows, cursor)
+    elif any(map(_is_an_instance, rows)):
+        rows = [row for row in rows if _is_an_instance(row)]
     shown = rows[-most:]
     told = [] if len(shown) == len(rows) else _earlier(rows[:-most])
     label = _label_width(width)
@@ -165,7 +167,10 @@ def _rows(
 
 
 def _is_an_instance(row: tuple[ContainerInstance | None, InstanceTicks | None]) -> bool:
-    """Tell whether there was a container; ticks may come before the first one."""
+    """Tell whether there was a container; ticks may come before the first one.
+
+    Nobody asks about these once there is one.
+    """
     instance, generation = row
     return instance is not None or (
         generation is not None and generation.container_id != NO_CONTAINER

@@ -256,11 +256,11 @@ def _settled(probe: ProbeSnapshot, failure: NextFailure, view: View) -> ProbeVer
     if is_good:
         what = _outcome(probe, failure, view)
         times = "one failure" if most == 1 else f"{most} failures in a row"
-        sentence += f"; {what} after {times}"
+        sentence += f"; {times}: {what}"
     elif kind is ProbeType.READINESS:
         enough = probe.probe.success_threshold
         times = "one success" if enough == 1 else f"{enough} successes in a row"
-        sentence += f"; ready after {times}"
+        sentence += f"; {times}: ready"
     return ProbeVerdict(word, tone, sentence, _in_a_row(probe))
 
 

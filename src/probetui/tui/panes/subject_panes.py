@@ -14,6 +14,7 @@ from probetui.presentation.container.card import (
     card_lines,
     card_tone,
     lone_card_lines,
+    one_line_card,
 )
 from probetui.presentation.container.detail import (
     Subject,
@@ -21,7 +22,6 @@ from probetui.presentation.container.detail import (
     handler_summary,
     probe_summary,
     probe_tabs,
-    why_in_short,
 )
 from probetui.presentation.container.instances import InstanceRow
 from probetui.presentation.container.page import full_lines, short_lines
@@ -152,7 +152,7 @@ class DetailPane(ProbePane):
     def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
         view, width, height = self.view, self.row_width, self.inner_height
         if self.is_bare:
-            return [styled_line(line(muted("why "), why_in_short(subject)))]
+            return [styled_line(one_line_card(subject, view, width))]
         lines = lone_card_lines if self.is_alone else card_lines
         shown = lines(subject, view, width, height)
         return [styled_line(row) for row in shown]
