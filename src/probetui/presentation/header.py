@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from probetui.durations import format_age, format_countdown, format_stopwatch
 from probetui.engine.snapshot import (
     PlaybackKind,
@@ -128,15 +130,64 @@ LEVELS = 10
 """How many versions of the header there are, from the longest to the shortest."""
 
 
+class Counts(Struct):
+    """What a snapshot has how many of, found in one pass over all its probes."""
+
+    containers: int = 0
+    ready: int = 0
+    to_be_ready: int = 0
+    erroring: int = 0
+    frozen: int = 0
+    cut_off: int = 0
+    muted: int = 0
+    injected: int = 0
+    delayed: int = 0
+
+    @property
+    def chosen(self) -> str:
+        """How much is not left to itself: frozen, cut off, muted, and so on."""
+        counts = {
+            "frozen": self.frozen,
+            "cut off": self.cut_off,
+            "muted": self.muted,
+            "injected": self.injected,
+            "delayed": self.delayed,
+        }
+        return "".join(f"  {word} {count}" for word, count in counts.items() if count)
+
+
+def count_all(snapshot: Snapshot) -> Counts:
+    """Return the counts of a snapshot."""
+    counts = Counts()
+    for pod in snapshot.pods:
+        ready, total = ready_containers(pod)
+        counts.ready += ready
+        counts.to_be_ready += total
+        counts.containers += len(pod.containers)
+        for container in pod.containers:
+            counts.frozen += container.frozen_since is not None
+            counts.cut_off += container.cut_off_since is not None
+            for probe in container.probes:
+                counts.erroring += probe.error_run > 0
+                counts.muted += probe.muted
+                counts.injected += bool(probe.injections)
+                counts.delayed += bool(probe.delay)
+    return counts
+
+
 def header(
     snapshot: Snapshot,
     runtime_name: str,
     view: View,
     level: int,
     about: SessionInfo = NO_SESSION_INFO,
+    counts: Counts | None = None,
 ) -> tuple[Line, Line]:
-    """Return what stands at the left and at the right, in one of `LEVELS` versions."""
-    containers = sum(len(pod.containers) for pod in snapshot.pods)
+    """Return what stands at the left and at the right, in one of `LEVELS` versions.
+
+    `counts` are those of the snapshot, where several versions are asked for.
+    """
+    counts = counts or count_all(snapshot)
     is_short = level >= _SHORT
     has_pods, unit = level < _WITHOUT_PODS, "ctr" if is_short else "container"
     runtime = view.safe(runtime_name)
@@ -147,11 +198,14 @@ def header(
         f"  kubelet v{snapshot.rules.version} rules" if level <= 1 else "",
         f"  {_sources(about, view)}" if level == 0 and about.sources else "",
         f"  {_count(len(snapshot.pods), 'pod')}" if has_pods else "",
-        f"{' ' if is_short else '  '}{_count(containers, unit)}" if has_pods else "",
+        f"{' ' if is_short else '  '}{_count(counts.containers, unit)}"
+        if has_pods
+        else "",
         "   ",
     ]
     late = f"  late {format_countdown(snapshot.lateness)}" if is_late(snapshot) else ""
-    ready = f"{_ready(snapshot)}  " if level <= _READY else ""
+    ready = f"ready {counts.ready}/{counts.to_be_ready}  " if level <= _READY else ""
+    erroring = f"  erroring {counts.erroring}" if counts.erroring else ""
     has_restarts = level < _WITHOUT_RESTARTS
     restarts = f"restarts {snapshot.restarts}  " if has_restarts else ""
     speed = _speed(snapshot) if level < _TINY else ""
@@ -168,8 +222,8 @@ def header(
         ),
         line(
             Span(late, Role.WARNING),
-            Span(_erroring(snapshot), Role.WARNING),
-            Span(_chosen(snapshot), Role.ACCENT),
+            Span(erroring, Role.WARNING),
+            Span(counts.chosen, Role.ACCENT),
             f"  {speed}{ready}{restarts}warnings {snapshot.faults}",
             muted(f"   rec {view.safe(about.record)}" if has_record else ""),
             f"{clock} ",
@@ -198,21 +252,28 @@ def overload_banner(snapshot: Snapshot) -> Line:
     One container that hangs is its own fault. Where several time out together, it is
     the machine's more likely than theirs.
     """
-    running = [
+    probes = [
         probe
         for pod in snapshot.pods
         for container in pod.containers
         for probe in container.probes
-        if _probed_lately(probe, snapshot.taken_at)
     ]
-    late = [probe.key[:2] for probe in running if _has_timed_out(probe)]
-    if len(set(late)) < _SEVERAL or len(late) * 2 <= len(running):
+    at = snapshot.taken_at
+    late = [
+        probe.key[:2]
+        for probe in probes
+        if _has_timed_out(probe) and _probed_lately(probe, at)
+    ]
+    if len(set(late)) < _SEVERAL:
+        return EMPTY
+    running = sum(_probed_lately(probe, at) for probe in probes)
+    if len(late) * 2 <= running:
         return EMPTY
     ticks = ""
     if is_late(snapshot):
         ticks = f", its ticks are {format_countdown(snapshot.lateness)} late"
     return line(
-        Span(f" {len(late)} of {len(running)} probes time out at once", Role.WARNING),
+        Span(f" {len(late)} of {running} probes time out at once", Role.WARNING),
         f": this machine is busy{ticks}",
     )
 
@@ -228,11 +289,11 @@ def _probed_lately(probe: ProbeSnapshot, now: datetime) -> bool:
 
 def _has_timed_out(probe: ProbeSnapshot) -> bool:
     """Tell whether a probe's last run took its whole timeout without success."""
-    if probe.last_run is None or not probe.last_run.attempts:
+    run = probe.last_run
+    if run is None or run.result is Result.SUCCESS or not run.attempts:
         return False
-    attempt = probe.last_run.attempts[-1]
-    is_over = attempt.duration >= timedelta(seconds=probe.probe.timeout_seconds)
-    return is_over and probe.last_run.result is not Result.SUCCESS
+    limit = timedelta(seconds=probe.probe.timeout_seconds)
+    return run.attempts[-1].duration >= limit
 
 
 def playback_banner(snapshot: Snapshot, view: View) -> Line:
@@ -250,44 +311,10 @@ def breakpoint_banner(snapshot: Snapshot, view: View) -> Line:
     return line(Span(" stopped ", Role.WARNING), words, muted("  (space resumes)"))
 
 
-def _erroring(snapshot: Snapshot) -> str:
-    """Return how many probes only error, which counts neither way; else nothing."""
-    count = sum(
-        bool(probe.error_run)
-        for pod in snapshot.pods
-        for container in pod.containers
-        for probe in container.probes
-    )
-    return f"  erroring {count}" if count else ""
-
-
-def _chosen(snapshot: Snapshot) -> str:
-    """Return how much is not left to itself: frozen, cut off, muted, and so on."""
-    containers = [container for pod in snapshot.pods for container in pod.containers]
-    probes = [probe for container in containers for probe in container.probes]
-    counts = {
-        "frozen": sum(container.frozen_since is not None for container in containers),
-        "cut off": sum(container.cut_off_since is not None for container in containers),
-        "muted": sum(probe_snapshot.muted for probe_snapshot in probes),
-        "injected": sum(bool(probe_snapshot.injections) for probe_snapshot in probes),
-        "delayed": sum(bool(probe_snapshot.delay) for probe_snapshot in probes),
-    }
-    return "".join(f"  {word} {count}" for word, count in counts.items() if count)
-
-
 def _sources(about: SessionInfo, view: View) -> str:
     names = [view.safe(source) for source in about.sources[:_MOST_SOURCES]]
     more = len(about.sources) - len(names)
     return "  ".join([*names, *([f"+{more} more"] if more else [])])
-
-
-def _ready(snapshot: Snapshot) -> str:
-    ready, all_of_them = 0, 0
-    for pod in snapshot.pods:
-        counted, total = ready_containers(pod)
-        ready += counted
-        all_of_them += total
-    return f"ready {ready}/{all_of_them}"
 
 
 def _count(number: int, word: str) -> str:

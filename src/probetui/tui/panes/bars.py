@@ -12,6 +12,7 @@ from probetui.presentation.header import (
     NO_SESSION_INFO,
     SessionInfo,
     breakpoint_banner,
+    count_all,
     header,
     overload_banner,
     playback_banner,
@@ -54,9 +55,10 @@ class HeaderBar(LineWidget):
     def content(self) -> Sequence[StyledLine]:
         if self._snapshot is None or self._view is None:
             return ()
+        what = (self._snapshot, self._runtime_name, self._view)
+        counts = count_all(self._snapshot)
         versions = (
-            header(self._snapshot, self._runtime_name, self._view, level, self._about)
-            for level in range(LEVELS)
+            header(*what, level, self._about, counts) for level in range(LEVELS)
         )
         width = self.size.width
         left: StyledLine = ()
