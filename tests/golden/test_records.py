@@ -2,7 +2,8 @@
 
 `records/N/` holds sessions of format N: on processes, on Docker, over CRI, attached,
 only watched, simulated by a script and with a rewind, and one that was cut off within a
-line. `compressed/` has files just as sessions leave them: the two parts of one that
+line. In `causal-order` an exit comes before the restart and the event of a tick before
+what the tick changed; in all others, which are older, they come after. `compressed/` has files just as sessions leave them: the two parts of one that
 probetui saved by itself, whose probes were answered with more than is kept of headers,
 and one whose program was killed. They are never written anew: a later format gets a
 folder of its own. What `why` prints of them may be worded anew;
@@ -85,6 +86,7 @@ def test_there_is_a_record_of_each_kind_of_session_with_each_kind_of_line() -> N
 
     assert {name_of(packed) for packed in PACKED} == {
         "attached",
+        "causal-order",
         "cri",
         CUT_OFF,
         "docker",
