@@ -2,12 +2,12 @@
 
 `records/N/` holds sessions of format N: on processes, on Docker, over CRI, attached,
 only watched, simulated by a script and with a rewind, and one that was cut off within a
-line. In `causal-order` an exit comes before the restart and the event of a tick before
-what the tick changed; in all others, which are older, they come after. `compressed/` has files just as sessions leave them: the two parts of one that
-probetui saved by itself, whose probes were answered with more than is kept of headers,
-and one whose program was killed. They are never written anew: a later format gets a
-folder of its own. What `why` prints of them may be worded anew;
-`PROBETUI_UPDATE_GOLDEN=1` rewrites the texts.
+line. In `causal-order` an exit comes before the restart, and the event of a tick before
+what the tick changed; in the older ones they come after. `compressed/` has files just
+as sessions leave them: the two parts of one that probetui saved by itself, whose probes
+were answered with more than is kept of headers, and one whose program was killed. They
+are never written anew: a later format gets a folder of its own. What `why` prints of
+them may be worded anew; `PROBETUI_UPDATE_GOLDEN=1` rewrites the texts.
 """
 
 from __future__ import annotations

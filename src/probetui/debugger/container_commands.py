@@ -98,9 +98,8 @@ class ContainerCommands:
             pod, instance, ExitCause.USER, 0, GraceSource.KILL.value, now
         )
         stop = StopContainer(instance.container_id, instance.name, 0)
-        self._kubelet.runner.start(
-            pod.uid, _once(stop), self._note_failure("kill"), now
-        )
+        routine = self._kubelet.runtime.killer.stop_container(pod, stop)
+        self._kubelet.runner.start(pod.uid, routine, self._note_failure("kill"), now)
 
     def _clear_backoff(self, pod: Pod, name: str, now: datetime) -> None:
         container = pod.container(name)
@@ -142,7 +141,7 @@ class ContainerCommands:
         return tell
 
 
-def _once(operation: StopContainer | InjectFault) -> Routine[str | None]:
+def _once(operation: InjectFault) -> Routine[str | None]:
     """Carry out one operation and return its error, if it had one."""
     outcome = yield operation
     return None if outcome.not_found else outcome.error

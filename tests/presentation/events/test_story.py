@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from probetui.debugger.commands import Injected, InjectResults, RestartContainer
+from probetui.debugger.commands import (
+    Injected,
+    InjectResults,
+    KillContainer,
+    RestartContainer,
+)
 from probetui.drive.scenario.behavior import InstanceBehavior
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
@@ -162,15 +167,22 @@ def test_what_a_person_did_is_said_in_full_in_the_message() -> None:
     ]
 
 
-def test_a_stop_by_a_person_is_a_kill_with_its_cause() -> None:
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        pytest.param(RestartContainer, "restart", id="restart"),
+        pytest.param(KillContainer, "kill", id="kill"),
+    ],
+)
+def test_what_a_person_ends_is_told_in_order_too(command: Any, word: str) -> None:
     pod = a_failing_pod()
     stage = Stage(pod, lives={"app": IGNORES_SIGTERM})
     stage.run_until(2)
-    stage.send(RestartContainer(pod.uid, "app"))
+    stage.send(command(pod.uid, "app"))
     stage.run_until(20)
 
     assert words(rows_of(pod, stage.journal))[1:] == [
-        "restart",
+        word,
         "KILL",
         "EXIT 137",
         "RESTART 1",

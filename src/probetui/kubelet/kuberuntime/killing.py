@@ -177,12 +177,18 @@ class Killer:
                 turn = yield WaitFor(waits_for, now + timedelta(seconds=seconds))
                 seconds -= (turn.at - now) // ONE_SECOND
         seconds = max(seconds, self._minimum_seconds)
-        stopped = yield StopContainer(kill.instance.container_id, name, seconds)
+        stop = StopContainer(kill.instance.container_id, name, seconds)
+        error = yield from self.stop_container(pod, stop)
+        if order is not None:
+            order.mark_stopped(name)
+        return error
+
+    def stop_container(self, pod: Pod, stop: StopContainer) -> Routine[str | None]:
+        """Stop a container, journal its exit, and return the runtime's error."""
+        stopped = yield stop
         if isinstance(stopped.value, RuntimeContainerStatus):
             # Before whatever comes next: a relist would tell of it after the restart.
             self._lifecycle.journal_exits(pod.uid, (stopped.value,), stopped.at)
-        if order is not None:
-            order.mark_stopped(name)
         return None if stopped.not_found else stopped.error
 
     def kill_pod(
