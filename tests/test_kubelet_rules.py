@@ -9,14 +9,16 @@ import pytest
 
 from probetui.errors import UsageError
 from probetui.k8s.pod import RestartPolicy, RestartRule
-from probetui.k8s.probe import ProbeType
+from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeType
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
 )
+from probetui.k8s.status import Running
 from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.journal import Exit
 from probetui.kubelet.kuberuntime.container_hash import stable_key
 from probetui.kubelet.kuberuntime.grace_period import (
     KillReason,
@@ -26,15 +28,26 @@ from probetui.kubelet.kuberuntime.restart import should_container_be_restarted
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
 from probetui.kubelet.prober.prober import judge_outcome
 from probetui.kubelet.prober.results_manager import ResultsManager
+from probetui.kubelet.prober.timeout_text import timed_out
 from probetui.kubelet.prober.worker import Worker
 from probetui.kubelet.prober.worker_loop import start_jitter
 from probetui.kubelet_rules import DEFAULT_VERSION, VERSIONS, parse_version, rules_of
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
-from tests.builders import START, a_container, a_key, a_pod, a_probe
+from probetui.probers.http_request import build_request
+from tests.builders import (
+    START,
+    a_container,
+    a_container_status,
+    a_key,
+    a_pod,
+    a_probe,
+    a_status,
+)
 
 IN_42 = RestartRule("Restart", "In", (42,))
 NOT_IN_42 = RestartRule("Restart", "NotIn", (42,))
+TIMED_OUT = 'command timed out: "sleep 9" timed out after 1s'
 LIVENESS, STARTUP = ProbeType.LIVENESS, ProbeType.STARTUP
 HOUR, SECONDS = timedelta(hours=1), timedelta(seconds=10)
 
@@ -261,9 +274,17 @@ spec:
         pytest.param(
             "1.15",
             [
-                (9, "spec.containers[0].restartPolicy", "unknown to Kubernetes 1.15"),
+                (
+                    9,
+                    "spec.containers[0].restartPolicy",
+                    "unknown to Kubernetes 1.15, or",
+                ),
                 (10, "spec.containers[0].restartPolicyRules", "unknown to Kubernetes"),
-                (12, "spec.containers[0].startupProbe", "unknown to Kubernetes 1.15"),
+                (
+                    12,
+                    "spec.containers[0].startupProbe",
+                    "unknown to Kubernetes 1.15, or",
+                ),
                 (13, "spec.containers[0].livenessProbe", ""),
                 (13, "spec.containers[0].livenessProbe.grpc", "unknown to Kubernetes"),
             ],
@@ -282,3 +303,90 @@ def test_a_manifest_is_read_as_the_version_reads_it(
     assert places == [(line, path) for line, path, _ in problems]
     for problem, (_, _, message) in zip(found, problems, strict=True):
         assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("version", "output", "is_error"),
+    [("1.19", "", True), ("1.20", "", False), ("1.28", TIMED_OUT, False)],
+)
+def test_a_command_that_takes_too_long_is_what_its_version_makes_of_it(
+    version: str, output: str, *, is_error: bool
+) -> None:
+    probe = a_probe(ExecAction(("sleep", "9")))
+
+    attempt = timed_out(probe, a_container(), "10.0.0.1", rules_of(version))
+
+    assert (attempt.output, attempt.error is not None) == (output, is_error)
+
+
+@pytest.mark.parametrize(
+    ("version", "accept", "encoding"),
+    [("1.19", "", "gzip"), ("1.20", "*/*", ""), ("1.36", "*/*", "")],
+)
+def test_a_request_has_the_headers_of_its_version(
+    version: str, accept: str, encoding: str
+) -> None:
+    request = build_request(HTTPGetAction(80), "10.0.0.1", 80, rules_of(version))
+
+    names = ("User-Agent", "Accept", "Accept-Encoding")
+    assert [request.header(name) for name in names] == [
+        f"kube-probe/{version}",
+        accept,
+        encoding,
+    ]
+
+
+@pytest.mark.parametrize(("version", "is_left"), [("1.20", False), ("1.28", True)])
+def test_liveness_goes_on_in_a_pod_that_is_deleted_in_old_versions(
+    version: str, *, is_left: bool
+) -> None:
+    container = a_container()
+    pod = a_pod(container, deletion_requested_at=START)
+    worker = Worker(a_key(), pod, container, a_probe(), rules=rules_of(version))
+    running = a_container_status(state=Running(START), started=True)
+
+    decision = worker.decide(a_status(running), ResultsManager(LIVENESS), START)
+
+    assert (decision is Exit.POD_DELETED) is is_left
+
+
+SLEEP = """
+kind: Pod
+apiVersion: v1
+metadata: {name: p}
+spec:
+  containers:
+  - name: app
+    image: busybox
+    lifecycle: {preStop: {sleep: {seconds: 0}}}
+    livenessProbe: {grpc: {port: 1, mode: TLS}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "is_allowed"),
+    [
+        pytest.param("1.32", (), False, id="1.32"),
+        pytest.param(
+            "1.32", ("PodLifecycleSleepActionAllowZero=true",), True, id="1.32, gate"
+        ),
+        pytest.param("1.33", (), True, id="1.33"),
+    ],
+)
+def test_a_hook_may_sleep_for_no_time(
+    version: str, gates: tuple[str, ...], *, is_allowed: bool
+) -> None:
+    source = SourceFile("pod.yaml", SLEEP)
+
+    found = load_manifests([source], rules=rules_of(version, gates))
+
+    assert bool(found.loaded) is is_allowed
+
+
+def test_a_mode_of_grpc_is_never_taken_in_silence() -> None:
+    source = SourceFile("pod.yaml", SLEEP)
+
+    (problem,) = load_manifests([source], rules=rules_of("1.36")).problems
+
+    assert problem.path == "spec.containers[0].livenessProbe.grpc.mode"
+    assert "plaintext" in problem.message

@@ -96,6 +96,12 @@ class KubeletRules(Struct, frozen=True, eq=False):
             no conditions and is the last one; containers run in it for ever (recorded
             in 1.20.2).
         sleep_hooks: hooks can sleep (KEP-3960, on since 1.30).
+        zero_sleep: hooks can sleep for 0 s. On since 1.33, gate
+            PodLifecycleSleepActionAllowZero (KEP-4818).
+        grpc_mode: gRPC probes have a mode, as TLS. Off in 1.37, gate
+            GRPCContainerProbeTLS (KEP-4939), which cannot be set here.
+        http_protocol: HTTP probes have a protocol, as HTTP2. Off in 1.37, gate
+            H2CContainerProbe, which cannot be set here.
         container_restart_rules: containers can have a restart policy of their own, and
             rules by exit code. On since 1.35, gate ContainerRestartRules (KEP-5307).
         feature_gates: those that were set, as `NAME=true`.
@@ -133,6 +139,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
     starts_inits: bool
     status_ends_at_deadline: bool
     sleep_hooks: bool
+    zero_sleep: bool
+    grpc_mode: bool
+    http_protocol: bool
     container_restart_rules: bool
     feature_gates: tuple[str, ...] = ()
 
@@ -184,6 +193,9 @@ RULES_1_15 = KubeletRules(
     starts_inits=False,
     status_ends_at_deadline=True,
     sleep_hooks=False,
+    zero_sleep=False,
+    grpc_mode=False,
+    http_protocol=False,
     container_restart_rules=False,
 )
 RULES_1_19 = replace(RULES_1_15, version="1.19", startup_probes=True)
@@ -219,6 +231,7 @@ RULES_1_32 = replace(
 RULES_1_33 = replace(
     RULES_1_32,
     version="1.33",
+    zero_sleep=True,
     sidecar_workers_end_with_never=False,
     errored_text="{type} probe errored and resulted in {state} state: {error}",
     reports_unknown=False,
@@ -274,6 +287,7 @@ DEFAULT_VERSION = PORTED_RULES.version
 _GATED: Mapping[str, str] = {
     "ContainerRestartRules": "container_restart_rules",
     "ExecProbeTimeout": "exec_timeout_is_failure",
+    "PodLifecycleSleepActionAllowZero": "zero_sleep",
     "PodReadyToStartContainersCondition": "ready_to_start_condition",
     "SidecarContainers": "sidecars",
     "StartupProbe": "startup_probes",
@@ -283,6 +297,7 @@ _GATED: Mapping[str, str] = {
 _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "ContainerRestartRules": ("1.34", "1.35"),
     "ExecProbeTimeout": ("1.20", "1.28", "1.32", "1.33", "1.34"),
+    "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
     "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],
     "SidecarContainers": ("1.28", "1.32"),
     "StartupProbe": ("1.19",),

@@ -13,7 +13,7 @@ from probetui.k8s.probe import Probe, ProbeKey
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
-from probetui.kubelet.prober.timeout_text import format_timeout
+from probetui.kubelet.prober.timeout_text import format_timeout, timed_out
 
 DETAIL = "injected"
 NO_DELAY = timedelta()
@@ -116,10 +116,10 @@ def _delayed_attempts(
     for attempt in outcome.attempts:
         took = outcome.duration if is_alone else attempt.duration
         if took < limit <= took + delay:
-            words = format_timeout(asked.probe, asked.container, asked.pod_ip)
-            yield Attempt(
-                ProbeResult.FAILURE, words, duration=limit, detail="answered too late"
+            late_answer = timed_out(
+                asked.probe, asked.container, asked.pod_ip, asked.rules
             )
+            yield replace(late_answer, detail="answered too late")
             return
         # One that has run into the limit by itself is not answered any later.
         late = delay if took < limit else NO_DELAY

@@ -22,7 +22,7 @@ from probetui.manifest.manifests import FieldValidation, LoadedPod, PodOrigin
 from probetui.manifest.problem import Position, Problem, Severity, quote_short
 from probetui.manifest.validation import messages, pod, warnings
 from probetui.manifest.validation.warnings import find_oversized_values
-from probetui.manifest.version_fields import drop_unknown_fields
+from probetui.manifest.version_fields import CONSEQUENCES, drop_unknown_fields
 from probetui.manifest.workloads import WorkloadObject
 from probetui.manifest.yaml import dump
 from probetui.manifest.yaml.nodes import (
@@ -150,9 +150,14 @@ def draft_pod(
         rules,
     )
     if validation.severity is not None:
-        what = f"unknown to Kubernetes {rules.version}, which drops it"
+        what = f"unknown to Kubernetes {rules.version}, or its feature gate is off"
         draft.problems += [
-            draft.problem(path, what, validation.severity, "later-field")
+            draft.problem(
+                path,
+                what + CONSEQUENCES.get(path.rpartition(".")[2], ""),
+                validation.severity,
+                "later-field",
+            )
             for path in dropped
         ]
     return draft

@@ -12,6 +12,12 @@ from lightkube.models import core_v1
 
 from probetui.kubelet_rules import KubeletRules
 
+CONSEQUENCES = {
+    "mode": ": the probe goes on in plaintext",
+    "protocol": ": the probe goes on with HTTP/1.1",
+}
+"""What becomes of a probe, where that is not seen from the field's absence."""
+
 
 def drop_unknown_fields(pod: core_v1.Pod, rules: KubeletRules) -> list[str]:
     """Set the fields to None that a version does not know, and return their paths."""
@@ -51,6 +57,10 @@ def _later_probe_fields(
 ) -> Iterator[tuple[Any, str, str]]:
     if not rules.grpc_probes:
         yield probe, "grpc", path
+    if probe.grpc is not None and not rules.grpc_mode:
+        yield probe.grpc, "mode", f"{path}.grpc"
+    if probe.httpGet is not None and not rules.http_protocol:
+        yield probe.httpGet, "protocol", f"{path}.httpGet"
     if not rules.probe_grace_period:
         yield probe, "terminationGracePeriodSeconds", path
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.k8s.probe import (
     ExecAction,
@@ -23,7 +24,8 @@ from probetui.kubelet.effects import (
     RunProbe,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.kubelet.prober.timeout_text import format_timeout
+from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.kubelet.prober.timeout_text import timed_out
 
 NO_TIME = timedelta()
 
@@ -136,7 +138,6 @@ _RESULTS = {
     ResultName.SUCCESS: ProbeResult.SUCCESS,
     ResultName.WARNING: ProbeResult.WARNING,
     ResultName.FAILURE: ProbeResult.FAILURE,
-    ResultName.TIMEOUT: ProbeResult.FAILURE,
 }
 
 
@@ -155,13 +156,24 @@ class ScriptedResult(Struct, frozen=True):
         """Return the answer to a probe."""
         takes = self.takes
         if self.result is ResultName.TIMEOUT:
-            takes = timedelta(seconds=effect.probe.timeout_seconds)
+            answer = answer_too_late(effect)
+            if self.output is None or answer.attempt.error is not None:
+                return answer
+            attempt = replace(answer.attempt, output=self.output)
+            return replace(answer, attempt=attempt)
         output = _usual(self.result, effect) if self.output is None else self.output
         if self.result is ResultName.ERRORED:
             attempt = Attempt(ProbeResult.UNKNOWN, error=output, duration=takes)
         else:
             attempt = Attempt(_RESULTS[self.result], output, duration=takes)
         return ProbeAnswer(attempt, takes)
+
+
+def answer_too_late(effect: RunProbe) -> ProbeAnswer:
+    """Answer a probe with its time limit; an error is tried as often as any."""
+    attempt = timed_out(effect.probe, effect.container, effect.pod_ip, effect.rules)
+    tries = 1 if attempt.error is None else MAX_PROBE_RETRIES
+    return ProbeAnswer(attempt, attempt.duration * tries)
 
 
 def _usual(result: ResultName, effect: RunProbe) -> str:
@@ -171,13 +183,11 @@ def _usual(result: ResultName, effect: RunProbe) -> str:
         case ResultName.SUCCESS:
             return ""
         case ResultName.WARNING:
-            return "Probe terminated redirects, Response body: "
+            return effect.rules.redirect_warning
         case ResultName.ERRORED:
             return "the probe could not be run"
-        case ResultName.FAILURE:
+        case ResultName.FAILURE | ResultName.TIMEOUT:
             return _failure(handler, effect.pod_ip)
-        case ResultName.TIMEOUT:
-            return format_timeout(effect.probe, effect.container, effect.pod_ip)
 
 
 def _failure(handler: ProbeHandler | None, pod_ip: str) -> str:

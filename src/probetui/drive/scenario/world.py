@@ -20,6 +20,7 @@ from probetui.drive.scenario.behavior import (
     RuntimeBehavior,
     answer_calls_at_once,
     answer_success,
+    answer_too_late,
 )
 from probetui.engine.inputs import Fact, ListenersFound
 from probetui.k8s.probe import ExecAction, ProbeType
@@ -63,8 +64,7 @@ from probetui.kubelet.facts import (
     RelistFailed,
 )
 from probetui.kubelet.kuberuntime.container_hash import container_hash
-from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
-from probetui.kubelet.prober.timeout_text import format_timeout
+from probetui.kubelet.outcome import ProbeOutcome
 
 SIGKILL_EXIT_CODE = 137
 
@@ -152,9 +152,7 @@ class World:
 
     def _answer_probe(self, effect: RunProbe, now: datetime) -> ProbeAnswer:
         if self._is_unreachable(effect):
-            words = format_timeout(effect.probe, effect.container, effect.pod_ip)
-            limit = timedelta(seconds=effect.probe.timeout_seconds)
-            return ProbeAnswer(Attempt(ProbeResult.FAILURE, words), limit)
+            return answer_too_late(effect)
         age = self._age(effect.container_id, now)
         kind = effect.key.probe_type
         if effect.container_id not in self._pod_of:

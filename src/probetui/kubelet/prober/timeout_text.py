@@ -17,7 +17,9 @@ from probetui.k8s.probe import (
     Probe,
     TCPSocketAction,
 )
+from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.runtime.go_format import go_duration, go_quote, join_host_port
+from probetui.kubelet_rules import KubeletRules
 
 AWAITING_HEAD = (
     "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
@@ -74,6 +76,23 @@ def format_timeout(probe: Probe, container: Container, pod_ip: str) -> str:
             return grpc_call_timeout(limit)
         case None:
             return "missing probe handler"
+
+
+def timed_out(
+    probe: Probe, container: Container, pod_ip: str, rules: KubeletRules
+) -> Attempt:
+    """Return what becomes of a probe that takes too long, by the version's rules.
+
+    Source: prober/prober.go, pkg/probe/exec/exec.go, v1.20.2, v1.32.10.
+    """
+    words = format_timeout(probe, container, pod_ip)
+    limit = timedelta(seconds=probe.timeout_seconds)
+    if isinstance(probe.handler, ExecAction):
+        if not rules.exec_timeout_is_failure:
+            return Attempt(ProbeResult.UNKNOWN, error=words, duration=limit)
+        if not rules.tells_exec_timeout:
+            words = ""
+    return Attempt(ProbeResult.FAILURE, words, duration=limit)
 
 
 def _port_number(port: int | str, container: Container) -> int | str:

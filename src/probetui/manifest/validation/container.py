@@ -182,7 +182,10 @@ def _lifecycle_and_probes(
 ) -> Iterator[FieldError]:
     if container.lifecycle is not None:
         yield from validate_lifecycle(
-            container.lifecycle, pod_context.grace_seconds, f"{path}.lifecycle"
+            container.lifecycle,
+            pod_context.grace_seconds,
+            f"{path}.lifecycle",
+            pod_context.rules,
         )
     yield from validate_probes(container, path)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from lightkube.models import core_v1
 
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
@@ -58,13 +59,16 @@ def validate_probes(container: core_v1.Container, path: str) -> Iterator[FieldEr
 
 
 def validate_lifecycle(
-    lifecycle: core_v1.Lifecycle, grace: int | None, path: str
+    lifecycle: core_v1.Lifecycle,
+    grace: int | None,
+    path: str,
+    rules: KubeletRules = PORTED_RULES,
 ) -> Iterator[FieldError]:
     """Check both hooks; `grace` is the pod's grace period in seconds."""
-    if lifecycle.postStart is not None:
-        yield from _validate_hook(lifecycle.postStart, grace, f"{path}.postStart")
-    if lifecycle.preStop is not None:
-        yield from _validate_hook(lifecycle.preStop, grace, f"{path}.preStop")
+    for name in ("postStart", "preStop"):
+        hook = getattr(lifecycle, name)
+        if hook is not None:
+            yield from _validate_hook(hook, grace, f"{path}.{name}", rules)
 
 
 def _one_success(probe: core_v1.Probe, path: str) -> Iterator[FieldError]:
@@ -74,7 +78,7 @@ def _one_success(probe: core_v1.Probe, path: str) -> Iterator[FieldError]:
 
 def _validate_probe(probe: core_v1.Probe, path: str) -> Iterator[FieldError]:
     handlers = ("exec", "httpGet", "tcpSocket", "grpc")
-    yield from _one_handler(probe, handlers, path, None)
+    yield from _one_handler(probe, handlers, path, None, PORTED_RULES)
     for name in _NUMBERS:
         value = getattr(probe, name)
         if value is not None and value < 0:
@@ -86,10 +90,10 @@ def _validate_probe(probe: core_v1.Probe, path: str) -> Iterator[FieldError]:
 
 
 def _validate_hook(
-    hook: core_v1.LifecycleHandler, grace: int | None, path: str
+    hook: core_v1.LifecycleHandler, grace: int | None, path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
     handlers = ("exec", "httpGet", "tcpSocket", "sleep")
-    yield from _one_handler(hook, handlers, path, grace)
+    yield from _one_handler(hook, handlers, path, grace, rules)
 
 
 def _one_handler(
@@ -97,6 +101,7 @@ def _one_handler(
     handlers: Iterable[str],
     path: str,
     grace: int | None,
+    rules: KubeletRules,
 ) -> Iterator[FieldError]:
     """Check the first handler, and report the others."""
     written = [(name, action) for name in handlers if (action := getattr(owner, name))]
@@ -104,12 +109,14 @@ def _one_handler(
         yield required(path, NO_HANDLER)
         return
     name, action = written[0]
-    yield from _handler(action, f"{path}.{name}", grace)
+    yield from _handler(action, f"{path}.{name}", grace, rules)
     for name, _ in written[1:]:
         yield forbidden(f"{path}.{name}", SECOND_HANDLER)
 
 
-def _handler(action: _Action, path: str, grace: int | None) -> Iterator[FieldError]:
+def _handler(
+    action: _Action, path: str, grace: int | None, rules: KubeletRules
+) -> Iterator[FieldError]:
     match action:
         case core_v1.ExecAction():
             if not action.command:
@@ -119,7 +126,7 @@ def _handler(action: _Action, path: str, grace: int | None) -> Iterator[FieldErr
         case core_v1.TCPSocketAction() | core_v1.GRPCAction():
             yield from _port(action.port, f"{path}.port")
         case core_v1.SleepAction():
-            yield from _sleep(action, path, grace)
+            yield from _sleep(action, path, grace, rules)
 
 
 def _http(action: core_v1.HTTPGetAction, path: str) -> Iterator[FieldError]:
@@ -132,9 +139,15 @@ def _http(action: core_v1.HTTPGetAction, path: str) -> Iterator[FieldError]:
 
 
 def _sleep(
-    action: core_v1.SleepAction, path: str, grace: int | None
+    action: core_v1.SleepAction, path: str, grace: int | None, rules: KubeletRules
 ) -> Iterator[FieldError]:
-    if grace is not None and not 0 < action.seconds <= grace:
+    if grace is None:
+        return
+    if rules.zero_sleep:
+        if not 0 <= action.seconds <= grace:
+            detail = "must be non-negative and less than terminationGracePeriodSeconds"
+            yield invalid(path, action.seconds, f"{detail} ({grace})")
+    elif not 0 < action.seconds <= grace:
         yield invalid(
             path,
             action.seconds,
