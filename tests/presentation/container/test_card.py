@@ -395,6 +395,13 @@ def test_badge_meter_and_sentence_are_never_cut(pod: PodSnapshot, width: int) ->
     assert max(len(text_of(row)) for row in rows[:2]) <= width
 
 
+def test_where_facts_do_not_fit_the_handler_stays() -> None:
+    rows = card(demo(), width=28, height=6)
+
+    assert len(rows) == 6
+    assert rows[-1] == "exec cat /tmp/hea…  every 5s"
+
+
 def test_with_room_the_rest_is_below() -> None:
     labels = [row.split("  ")[0] for row in card(demo(), height=30)]
 

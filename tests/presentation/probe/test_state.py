@@ -26,7 +26,6 @@ from probetui.presentation.probe.state import (
     format_timing_briefly,
     next_tick,
     probe_state_word,
-    run_bar,
     run_gauge,
 )
 from probetui.presentation.text.spans import text_of
@@ -86,20 +85,6 @@ def a_probe(letters: str = "s", **fields: Any) -> ProbeSnapshot:
 )
 def test_gauge(probe: ProbeSnapshot, shown: str) -> None:
     assert text_of(run_gauge(probe, UNICODE)) == shown
-
-
-@pytest.mark.parametrize(
-    ("probe", "shown"),
-    [
-        pytest.param(a_probe("ss"), "░░░░░░░░░░", id="no run towards a change"),
-        pytest.param(a_probe("sff"), "██████░░░░", id="two of three"),
-        pytest.param(
-            a_probe("ff", spec={"failure_threshold": 1}), "██████████", id="never over"
-        ),
-    ],
-)
-def test_bar(probe: ProbeSnapshot, shown: str) -> None:
-    assert text_of(run_bar(probe, UNICODE, 10)) == shown
 
 
 WAITING = BackoffSnapshot(20 * _SECOND, None, NOW + 71 * _SECOND, 40 * _SECOND)

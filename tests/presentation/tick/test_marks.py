@@ -26,7 +26,7 @@ def ticks(letters: str) -> tuple[TickEntry, ...]:
         pytest.param("s", "✓", "+", Role.SUCCESS, id="success"),
         pytest.param("f", "✗", "x", Role.ERROR, id="failure"),
         pytest.param("w", "w", "w", Role.WARNING, id="warning"),
-        pytest.param("e", "!", "!", Role.ACCENT, id="errored"),
+        pytest.param("e", "!", "!", Role.WARNING, id="errored"),
         pytest.param("d", "d", "d", Role.MUTED, id="initial delay"),
         pytest.param("g", "g", "g", Role.MUTED, id="waiting for startup"),
         pytest.param("G", "g", "g", Role.MUTED, id="already started"),

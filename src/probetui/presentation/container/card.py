@@ -77,8 +77,9 @@ def card_lines(subject: Subject, view: View, width: int, height: int) -> list[Li
     if subject.probe is None:
         return _without_probe(subject, view)
     head = verdict_lines(subject, view, width)
-    facts = fact_rows(subject, view, width)
-    body = [*facts, *_handler(subject, view, width)]
+    handler = list(_handler(subject, view, width))
+    room = max(height - len(head) - len(handler), 1)
+    body = [*fact_rows(subject, view, width)[:room], *handler]
     is_roomy = height > len(head) + len(body) + 1
     lines = [*head, *((EMPTY,) if is_roomy else ()), *body]
     findings = list(

@@ -28,11 +28,11 @@ from probetui.presentation.probe.state import (
     format_handler,
     format_timing,
     is_running_towards_change,
-    run_bar,
     run_gauge,
     threshold,
 )
 from probetui.presentation.text.cells import all_lines
+from probetui.presentation.text.meters import segments
 from probetui.presentation.text.spans import (
     QUOTED,
     Line,
@@ -43,7 +43,7 @@ from probetui.presentation.text.spans import (
     muted,
 )
 from probetui.presentation.text.view import View
-from probetui.presentation.tick.marks import mark_span
+from probetui.presentation.tick.marks import mark_span, result_mark
 from probetui.presentation.tick.report import report_tick
 
 _SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
@@ -69,7 +69,10 @@ def standing_lines(
     """Yield how a probe stands."""
     run = labelled("result run", *run_line(probe, view))
     if is_running_towards_change(probe):
-        run += (muted("   threshold "), *run_bar(probe, view.marks, _BAR))
+        most = threshold(probe, probe.last_result)
+        role = result_mark(probe.last_result, view.marks).role
+        meter = segments(probe.result_run, most, role, view.marks, _BAR)
+        run += (muted("   threshold "), *meter)
     yield run
     yield labelled(
         "stored", stored_result_span(probe), muted(_stored_since(probe, view))

@@ -75,18 +75,6 @@ def standing_mark(probe: ProbeSnapshot, marks: MarkSet) -> Span:
     return result_mark(probe.stored_result, marks)
 
 
-def run_bar(probe: ProbeSnapshot, marks: MarkSet, width: int) -> Line:
-    """Return how far the run towards a change is, as a bar; empty if there is none."""
-    if not is_running_towards_change(probe):
-        return line(muted(marks.bar_empty * width))
-    most = max(threshold(probe, probe.last_result), 1)
-    filled = min(probe.result_run * width // most, width)
-    role = result_mark(probe.last_result, marks).role
-    return line(
-        Span(marks.bar * filled, role), muted(marks.bar_empty * (width - filled))
-    )
-
-
 def is_startup_done(probe: ProbeSnapshot) -> bool:
     """Tell whether this is a startup probe that has succeeded for its container."""
     return (

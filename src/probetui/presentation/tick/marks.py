@@ -78,7 +78,7 @@ _ROLES = {
     "success": Role.SUCCESS,
     "failure": Role.ERROR,
     "warning": Role.WARNING,
-    "errored": Role.ACCENT,
+    "errored": Role.WARNING,
     "delay": Role.MUTED,
     "gate": Role.MUTED,
     "hold": Role.HOLD,
