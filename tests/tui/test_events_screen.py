@@ -392,9 +392,8 @@ async def test_enter_goes_to_the_tick_itself() -> None:
         await pilot.press("v", "enter")
         await pilot.pause()
 
-        trace = line_with(app, "5 Decision trace")
-        assert f"tick #{killer.n} " in trace
-        assert "older tick" in trace
+        assert f"tick #{killer.n} " in screen_text(app)
+        assert "tick #" in line_with(app, killer.attempts[-1].output.strip()[:20])
 
 
 async def test_enter_on_a_line_about_nothing_stays() -> None:
@@ -542,7 +541,7 @@ async def test_ticks_are_held_back_while_one_reads() -> None:
         footer = screen_lines(app)[-1]
 
     assert session.sent == [PauseProbes()]
-    assert "spc resume" in footer
+    assert "space resume" in footer
 
 
 async def test_w_asks_why_about_the_tick_behind_the_chosen_line() -> None:
