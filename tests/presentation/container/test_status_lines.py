@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from probetui.k8s.probe import SleepAction
 from probetui.k8s.status import Waiting
-from probetui.kubelet.journal import ExitCause, StoppingSnapshot
+from probetui.kubelet.journal import ExitCause, Skip, StoppingSnapshot
 from probetui.presentation.container.status_lines import (
     container_lines,
     format_stopping,
@@ -17,6 +17,7 @@ from probetui.presentation.container.status_lines import (
     operation_lines,
 )
 from probetui.presentation.container.table import state
+from probetui.presentation.probe.verdict import verdict_of
 from probetui.presentation.text.spans import text_of
 from tests.presentation.looking import VIEW
 from tests.tui.snapshots import clock, demo
@@ -113,3 +114,15 @@ def test_what_a_person_did_to_it_is_said_instead_of_that_it_runs(
 
     assert state(pod, container, VIEW).text == in_short
     assert in_words in lines
+
+
+def test_the_verdict_on_its_probe_names_what_keeps_a_container_from_starting() -> None:
+    pod = demo("n", upcoming_skip=Skip.NOT_RUNNING)
+    status = pod.containers[0].status
+    assert status is not None
+    state_now = Waiting("ErrImagePull", "no such host")
+    container = replace(pod.containers[0], status=replace(status, state=state_now))
+
+    verdict = verdict_of(pod, container, container.probes[0], VIEW, 40)
+
+    assert verdict.sentence == "ErrImagePull: no such host"

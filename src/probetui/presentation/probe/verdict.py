@@ -15,6 +15,7 @@ from probetui.kubelet.journal import ExitCause, Skip
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.presentation.container.status_lines import format_waiting
 from probetui.presentation.probe.next_failure import next_failure_of
 from probetui.presentation.probe.state import is_startup_done, threshold
 from probetui.presentation.text.meters import countdown, segments
@@ -195,6 +196,8 @@ def _delay(probe: ProbeSnapshot, view: View) -> str:
 
 def _why_not_running(pod: PodSnapshot, container: ContainerSnapshot, view: View) -> str:
     """Return what keeps a container from running, as far as the pod says."""
+    if words := format_waiting(container, view):
+        return words
     if pod.operation:
         return view.safe(pod.operation)
     status = container.status
