@@ -471,7 +471,7 @@ def format_no_wait(entry: BackoffEntry) -> str:
     if entry.is_reset:
         return f"no wait: {passed}, window reset{following}"
     if not entry.window:
-        return f"no wait: no window yet{following}"
+        return f"no wait: {passed}, no window yet{following}"
     return f"no wait: {passed}, window {format_age(entry.window)}{following}"
 
 
