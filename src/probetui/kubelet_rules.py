@@ -51,6 +51,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
             (recorded in 1.20.2).
         sends_accept: HTTP probes send `Accept: */*`; before, they sent none and Go's
             `Accept-Encoding: gzip`. Since 1.20 (k/k#95641, k/k#96127).
+        has_dockershim: on Docker it runs commands by dockershim, of which one that
+            cannot be started is a failure; by CRI it is an error. Until 1.23 (recorded
+            in 1.20.2 with both).
         redirect_warning: what the warning about a redirect to another host begins
             with; before, it was the body alone (k/k#103967).
         grpc_probes: probes can call gRPC health services. Stable since 1.27 (KEP-2727).
@@ -118,6 +121,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     exec_timeout_is_failure: bool
     tells_exec_timeout: bool
     sends_accept: bool
+    has_dockershim: bool
     redirect_warning: str
     grpc_probes: bool
     probe_grace_period: bool
@@ -150,6 +154,11 @@ class KubeletRules(Struct, frozen=True, eq=False):
         return rules_of, (self.version, self.feature_gates)
 
     @property
+    def exec_errors_on_docker(self) -> str:
+        """What a command is on Docker that cannot be started: as `docker` or `cri`."""
+        return "docker" if self.has_dockershim else "cri"
+
+    @property
     def probe_user_agent(self) -> str:
         """The `User-Agent` of HTTP probes."""
         return f"kube-probe/{self.version}"
@@ -172,6 +181,7 @@ RULES_1_15 = KubeletRules(
     exec_timeout_is_failure=False,
     tells_exec_timeout=False,
     sends_accept=False,
+    has_dockershim=True,
     redirect_warning="",
     grpc_probes=False,
     probe_grace_period=False,
@@ -211,6 +221,7 @@ RULES_1_28 = replace(
     stops_liveness_on_deletion=True,
     results_wake_pod=True,
     tells_exec_timeout=True,
+    has_dockershim=False,
     redirect_warning="Probe terminated redirects, Response body: ",
     grpc_probes=True,
     probe_grace_period=True,

@@ -101,7 +101,7 @@ class SessionOptions(Struct, frozen=True):
     quiet: bool
     kubelet: str | None = None
     feature_gates: str | None = None
-    exec_errors: str = "cri"
+    exec_errors: str | None = None
     kubelet_age: str = "old"
     seed: int | None = None
     watch: bool = False

@@ -333,10 +333,9 @@ exec_errors_option = setting(
     "--exec-errors",
     section=_KUBELET,
     type=OneOf(("cri", "docker")),
-    default="cri",
-    show_default=True,
     help="On Docker, treat a probe command that cannot be started as an error, which "
-    "is ignored (cri), or as a failure (docker, as dockershim did).",
+    "is ignored (cri), or as a failure (docker, as dockershim did).  [default: cri; "
+    "docker for versions that had dockershim]",
 )
 
 findings_option = setting(

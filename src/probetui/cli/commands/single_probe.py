@@ -169,7 +169,7 @@ async def _run(
     runtime = await open_runtime(
         pick_options(RuntimeOptions, params),
         clock,
-        exec_errors=params["exec_errors"],
+        exec_errors=params["exec_errors"] or rules_by(params).exec_errors_on_docker,
         sees_all=True,
     )
     try:

@@ -99,9 +99,7 @@ def run_session(plan: Plan) -> int:
 
 async def _live(plan: Plan, signals: SignalWatch) -> int:
     clock = SystemClock()
-    runtime = await open_runtime(
-        plan.runtime, clock, exec_errors=plan.options.exec_errors
-    )
+    runtime = await open_runtime(plan.runtime, clock, exec_errors=plan.exec_errors)
     if isinstance(runtime, ClockSource):
         name = runtime.name
         runtime.on_clock_offset(

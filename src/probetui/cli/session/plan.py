@@ -122,6 +122,11 @@ class Plan(Struct, frozen=True):
         places = format_probe_positions(self.loaded)
         return DesiredState(tuple(self.pods), objects, places)
 
+    @property
+    def exec_errors(self) -> str:
+        """What a command is on Docker that cannot be started."""
+        return self.options.exec_errors or self.rules.exec_errors_on_docker
+
     def reload(self) -> DesiredState:
         """Read the manifests again and return what they ask for.
 
