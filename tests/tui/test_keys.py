@@ -67,12 +67,12 @@ def focused(lines: list[str]) -> str:
         pytest.param(("j", "j"), "shop/web", id="j"),
         pytest.param(("j", "j", "k"), "shop/proxy", id="k"),
         pytest.param(("j", "up"), "demo/liveness", id="up"),
-        pytest.param(("G",), "shop/worker", id="G"),
-        pytest.param(("G", "g"), "demo/liveness", id="g"),
-        pytest.param(("G", "j"), "shop/worker", id="not past the end"),
-        pytest.param(("k",), "demo/liveness", id="not before the start"),
-        pytest.param(("pagedown",), "shop/worker", id="page down"),
-        pytest.param(("ctrl+f", "ctrl+b"), "demo/liveness", id="^f and ^b"),
+        pytest.param(("G",), "shop/cache", id="G"),
+        pytest.param(("G", "g"), "shop/worker", id="g"),
+        pytest.param(("G", "j"), "shop/cache", id="not past the end"),
+        pytest.param(("k", "k"), "shop/worker", id="not before the start"),
+        pytest.param(("pagedown",), "shop/cache", id="page down"),
+        pytest.param(("ctrl+f", "ctrl+b"), "shop/worker", id="^f and ^b"),
     ],
 )
 async def test_keys_choose_a_container(keys: tuple[str, ...], name: str) -> None:
@@ -153,7 +153,7 @@ async def test_one_pane_can_have_the_whole_screen(
 async def test_all_panes_come_back(back: str) -> None:
     _, lines = await press_on(failing(), "2", "z", back)
 
-    assert sum("┏" in line or "╭" in line for line in lines) == 3
+    assert all(any(f" {n} " in line[:5] for line in lines) for n in (1, 2, 3))
 
 
 async def test_after_the_detail_the_containers_have_the_focus_again() -> None:
@@ -190,7 +190,7 @@ READINESS_OF_WEB = TriggerProbe(ProbeKey(SHOP.uid, "web", ProbeType.READINESS))
         pytest.param(failing(), ("3", "space"), [PauseProbes()], id="from the events"),
         pytest.param(failing(), ("enter", "t"), [LIVENESS_OF_DEMO], id="while zoomed"),
         pytest.param(pulling(), ("r",), [], id="nothing to restart"),
-        pytest.param(failing(), ("G", "t"), [], id="nothing to probe"),
+        pytest.param(failing(), ("g", "t"), [], id="nothing to probe"),
         pytest.param(a_snapshot(), ("t", "r"), [], id="no container"),
     ],
 )
@@ -295,7 +295,7 @@ async def test_a_click_on_a_key_presses_it() -> None:
 async def test_a_click_chooses_a_container() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.click("#containers", offset=(10, 4))
+        await pilot.click("#containers", offset=(10, 5))
         await pilot.pause()
 
         assert "shop/web" in chosen_line(screen_lines(app))
@@ -397,14 +397,8 @@ async def test_the_footer_always_says_how_to_leave(width: int) -> None:
     app = an_app(failing())
     async with app.run_test(size=(width, 24)):
         keys = screen_lines(app)[-1].rstrip()
-        assert keys.endswith(("  q quit", "  q"))
-        assert keys.startswith(" ?help")
-
-
-async def test_one_more_key_is_worth_the_word_for_the_last() -> None:
-    app = an_app(failing())
-    async with app.run_test(size=(80, 24)):
-        assert screen_lines(app)[-1].endswith("  w why  v events  q ")
+        assert keys.endswith("  q quit")
+        assert keys.startswith(" ? help")
 
 
 async def test_the_palette_offers_what_keys_do() -> None:
