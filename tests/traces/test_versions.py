@@ -90,3 +90,54 @@ def _differences(
 ) -> list[Difference]:
     ours = play(trace, script, config, begins=phase)
     return [found for found in compare(trace, ours) if not found.is_chance]
+
+
+def _reasons_of_second_life(version: str) -> list[str]:
+    name = "1.36/startup-window"
+    trace = TRACES[name]
+    config = KubeletConfig(version=version)
+    seen = play(trace, script_of(trace), config, end=60)
+    starts = [event.t for event in seen.events if event.reason == "Started"]
+    until = starts[2] if len(starts) > 2 else 60.0
+    return [
+        event.message
+        for event in seen.events
+        if starts[1] < event.t < until and "probe" in event.message
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "is_killed_early"), [("1.32", False), ("1.34", False), ("1.36", True)]
+)
+def test_a_container_restarted_at_once_counts_as_started_in_the_startup_window(
+    version: str, *, is_killed_early: bool
+) -> None:
+    messages = _reasons_of_second_life(version)
+
+    is_first = messages[0].startswith("Readiness")
+    kills = [message for message in messages if "failed liveness" in message]
+    assert (is_first and len(kills) == 1) is is_killed_early
+
+
+@pytest.mark.parametrize(
+    ("version", "latest"), [("1.34", 15.5), ("1.35", 5.5), ("1.36", 5.5)]
+)
+def test_a_back_off_ends_with_its_window_or_at_the_next_retry(
+    version: str, latest: float
+) -> None:
+    trace = TRACES["1.36/crashloop"]
+
+    late = [
+        _lateness(trace, KubeletConfig(version=version, seed=seed)) for seed in range(8)
+    ]
+
+    assert 0 <= max(late) <= latest
+    assert (max(late) > latest / 2) or version != "1.34"
+
+
+def _lateness(trace: Trace, config: KubeletConfig) -> float:
+    """Return how long after its window of 10 s the third start is (seconds)."""
+    seen = play(trace, script_of(trace), config, end=60)
+    starts = [event.t for event in seen.events if event.reason == "Started"]
+    ended_at = starts[1] + 1.0
+    return starts[2] - ended_at - 10.0
