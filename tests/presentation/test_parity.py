@@ -159,7 +159,7 @@ FACTS: dict[str, list[Told]] = {
     "counted": [pattern("(.+)", "counted {0}")],
     "latency": [
         pattern(
-            r"last (\w+)   median (\w+)   max (\w+)   timeout ([\w.]+)",
+            r"last ([\w.]+)   median ([\w.]+)   max ([\w.]+)   timeout ([\w.]+)",
             "latency last {0} median {1} max {2} timeout {3}",
         ),
         pattern("not probed yet", ""),

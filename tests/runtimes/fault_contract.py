@@ -386,11 +386,11 @@ class NetworkFaultContract:
         container_id = await bench.run(POLITE, sandbox_id=sandbox_id)
         assert isinstance(bench.runtime, FaultInjector)
 
-        with pytest.raises(ContainerRuntimeError, match="in the network of the host"):
+        with pytest.raises(ContainerRuntimeError, match="uses the host network"):
             await inject_fault(bench, container_id, Fault.CUT_NETWORK)
 
         fault_refusal = bench.runtime.fault_refusal(pod, Fault.CUT_NETWORK)
-        assert "in the network of the host" in fault_refusal
+        assert "uses the host network" in fault_refusal
 
     async def test_a_frozen_server_lets_http_probes_time_out_until_it_goes_on(
         self, bench: Bench

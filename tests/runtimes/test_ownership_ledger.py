@@ -160,7 +160,7 @@ def test_where_nothing_can_be_noted_nothing_is_made(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
 
-    with pytest.raises(ContainerRuntimeError, match=f"noted in {file}"):
+    with pytest.raises(ContainerRuntimeError, match=f"record in {file}"):
         OwnershipLedger(file).intend(NAME)
 
 

@@ -60,7 +60,7 @@ class Person:
     def restarts(self) -> int:
         """What the list says of the chosen container."""
         lines = screen_lines(self._pilot.app)
-        at = next(line for line in lines if "POD/CONTAINER" in line).index("RST")
+        at = next(line for line in lines if " RST " in line).index("RST")
         chosen = next(line for line in lines if line[2:3] == "▌")
         return int(chosen[at : at + 3])
 
@@ -141,29 +141,31 @@ async def test_somebody_steps_a_liveness_probe_to_its_kill_and_past_it() -> None
     pod, scenario = lesson("liveness")
     async with somebody_at(simulated(pod, scenario=scenario)) as person:
         gauges: list[str] = []
-        while "[3/3 acted]" not in person.sentences and len(gauges) < 20:
+        for _ in range(20):
             await person.press("full_stop")
-            gauges += re.findall(r"✗[✗·]* (\d/3)", person.sentences)[:1]
+            gauges += re.findall(r"[█░]{3} (\d/3)", person.screen)[:1]
+            if "KILLING" in person.sentences:
+                break
 
         assert list(dict.fromkeys(gauges)) == ["1/3", "2/3"]
-        await person.see("PAUSED", "hold yes")
+        await person.see("[PAUSED sim 00:07.0]", "Stopping 0 ✗ hold", "✗✗✗ K <now")
         assert person.restarts == 0
         for _ in range(4):
             await person.press("full_stop")
-        await person.see("hold released by a ne")
+        await person.see("RESTART 1", "K hold2 | ✓✓ <now")
         assert person.restarts == 1
 
 
 async def test_somebody_makes_a_healthy_container_fail_three_times() -> None:
     async with somebody_at(simulated(HEALTHY)) as person:
         await person.type("seek 10s")
-        await person.see("stored result Success")
+        await person.see("5 successes in a row")
 
         await person.press("i", "right", "right", "3")
-        await person.see("INJECTED")
+        await person.see("INJECTED 3")
         await person.type("seek +8s")
 
-        await person.see("✗*✗*✗*K")
+        await person.see("✗*✗*✗* K | ✓")
         assert person.restarts == 1
         await person.see_no("INJECTED")
         await person.press("w")
@@ -177,7 +179,9 @@ async def test_somebody_mutes_a_failing_probe_and_lets_it_speak_again() -> None:
         await person.press("m")
         await person.see("MUTED")
         await person.type("seek 30s")
-        await person.see("[25/3 muted]", "next fail: none: muted")
+        await person.see(
+            "✗ 25/3 M", "3 failures in a row: no action (muted)", "✗ 1/3 .. 25/3 muted"
+        )
         assert person.restarts == 0
 
         await person.press("m")
@@ -198,11 +202,11 @@ async def test_somebody_seeks_in_a_replay(tmp_path: Path) -> None:
         assert person.restarts == 3
 
         await person.type("seek -40s")
-        await person.see("replay 00:05.0", "yes Running 5s")
+        await person.see("replay 00:05.0", "Running 5s 0 ✓ ok")
         assert person.restarts == 0
         await person.type("seek 13s")
 
-        await person.see("replay 00:13.0", "hold released by a")
+        await person.see("replay 00:13.0", "K hold3 | ✓✓ <now")
         assert person.restarts == 1
 
 
@@ -214,7 +218,7 @@ async def test_somebody_looks_for_one_pod_among_several() -> None:
         await person.press("slash", *"sho")
         await person.until(lambda: "cache" not in listed(person), "only shop")
         await person.press("enter")
-        await person.see("filter: sho")
+        await person.see("filter: sho (1 of 2)")
 
         await person.press("escape")
         await person.until(lambda: "cache" in listed(person), "all again")
@@ -223,7 +227,7 @@ async def test_somebody_looks_for_one_pod_among_several() -> None:
 def listed(person: Person) -> str:
     """Return the pane of the containers, the first one."""
     lines = person.screen.splitlines()
-    below = next(number for number, line in enumerate(lines) if "╭─ 2" in line)
+    below = next(number for number, line in enumerate(lines) if line[:4] == "  2 ")
     return "\n".join(lines[1:below])
 
 
@@ -247,7 +251,7 @@ async def test_somebody_sees_the_pod_before_its_image_is_there() -> None:
     async with somebody_at(simulated(HEALTHY, scenario=scenario)) as person:
         await person.type("seek 5s")
 
-        await person.see("shop/app", "doing pulling busybox:1.36", "Pulling image")
+        await person.see("shop/app pulling", "pulling busybox:1.36", "Pulling image")
         await person.type("seek 65s")
         await person.see("Running")
 

@@ -65,7 +65,7 @@ async def test_keys_are_found_by_what_they_do() -> None:
 @pytest.mark.parametrize(
     ("keys", "shown"),
     [
-        pytest.param((), "Keys for: containers ━━━ esc closes", id="all keys"),
+        pytest.param((), "Keys for: containers ━━━━ esc closes ┓", id="all keys"),
         pytest.param(("slash", *"tick", "enter"), "Keys  found ", id="a search"),
     ],
 )

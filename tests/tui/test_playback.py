@@ -87,12 +87,12 @@ async def test_steps_go_forth_and_back_and_the_screen_with_them() -> None:
     async with shown(session) as pilot:
         await pilot.press("full_stop", "full_stop", "full_stop")
         after_three = ticks(session)
-        await until(pilot, lambda: "yes Running" in screen_text(pilot.app))
+        await until(pilot, lambda: " Running " in screen_text(pilot.app))
 
         await pilot.press("comma", "comma", "comma")
 
         assert (after_three, ticks(session)) == (3, 0)
-        await until(pilot, lambda: "yes Running" not in screen_text(pilot.app))
+        await until(pilot, lambda: " Running " not in screen_text(pilot.app))
 
 
 async def test_before_the_beginning_there_is_nothing_and_that_is_said() -> None:
@@ -261,7 +261,7 @@ async def test_a_replay_is_sought_through_and_stepped_back(tmp_path: Path) -> No
             lambda: "[PAUSED  replay 00:20.0" in screen_lines(pilot.app)[0],
         )
         there = ticks(session)
-        await until(pilot, lambda: "yes Running 20s" in screen_text(pilot.app))
+        await until(pilot, lambda: "Running 20s" in screen_text(pilot.app))
 
         await pilot.press("comma")
         back = ticks(session)
@@ -279,4 +279,4 @@ async def test_what_happened_before_the_screen_was_there_is_shown() -> None:
     session.step()
 
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "yes Running" in screen_text(app))
+        await until(pilot, lambda: " Running " in screen_text(app))

@@ -80,7 +80,7 @@ async def test_what_is_marked_is_copied_without_frames(clipboard: Path) -> None:
         await until_told(app, pilot, "Copied (wl-copy clipboard).")
 
         text = read(clipboard)
-        assert re.search(r"demo/liveness +yes Running 41s", text)
+        assert re.search(r"demo/liveness +Running 41s +2 ", text)
         assert "┃" not in text
         assert not app._exit
 
@@ -90,11 +90,13 @@ async def test_what_is_marked_is_copied_without_frames(clipboard: Path) -> None:
     [
         pytest.param(
             ("j", "j", "c"),
-            r"shop/web  no  Running 12s  0  gated  gated  ✗ 4/30",
+            r"shop/web  Running 12s  0  wait  wait  ✗ 4/30",
             id="a line",
         ),
         pytest.param(
-            ("2", "c"), r"(?s)✓.*\nlast ✗ exit 1 in 34ms  cat: .*\n.*", id="a pane"
+            ("2", "c"),
+            r"(?s)FAILING +██ ██ ░░  2 of 3\n.*\n✓6 .*\nlast ✗ exit 1 in 34ms  cat: .*",
+            id="a pane",
         ),
     ],
 )
@@ -202,7 +204,7 @@ async def test_the_screen_is_saved_as_text(tmp_path: Path) -> None:
     saved = sorted(path.name for path in tmp_path.iterdir())  # noqa: ASYNC240  # the app is over
     assert saved == ["probetui-1.txt", "probetui-2.txt"]
     text = (tmp_path / "probetui-1.txt").read_text()
-    assert "┃> demo/liveness" in text
+    assert "┃ ▌ demo/liveness" in text
     assert "\x1b" not in text
 
 
@@ -377,7 +379,7 @@ async def test_a_container_that_does_not_run_has_no_shell() -> None:
     app = an_app(failing(), host=HostServices(shell=a_shell))
     async with app.run_test(size=SIZE) as pilot:
         here = {action.id for action in available_actions(app.screen)}
-        await pilot.press("G")
+        await pilot.press("g")
         await pilot.pause()
         of_the_crashed = {action.id for action in available_actions(app.screen)}
 

@@ -87,7 +87,7 @@ OTHERS = {
         ["Q"],
         ("before a kill", "+0.8s", "shop/cache"),
     ),
-    "events": a_page(["v", "k", "k"], "Unhealthy", "BackOff", "shop/worker"),
+    "events": a_page(["v", "k", "k"], "✗ 1/3  2/3", "BACK-OFF", "shop/worker"),
     "help of the events": a_page(["v", "question_mark"], "events", "esc"),
     "end of describe": a_page(["d", "G"], "Unhealthy", "Events:"),
     "logs": a_page(["l"], "request 37 took 12ms", framed=("request 20 took 12ms",)),

@@ -18,7 +18,7 @@ from probetui.safe_text import json_text, safe_line, safe_lines
 _SHORT_HELP = """\
 Run pods without a cluster and debug their probes as the kubelet runs them.
 
-  probetui demo           watch a liveness probe fail; needs no engine, no files
+  probetui demo           watch a liveness probe fail; no engine, no files
   probetui -f pod.yaml    run the pods of a file on Docker
   probetui --help         show all commands
 """

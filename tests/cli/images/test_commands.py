@@ -206,7 +206,9 @@ def test_without_any_images_nothing_is_listed(
         ),
         pytest.param(["gc", "--high", "101"], "--high: ", id="range"),
         pytest.param(["gc", "--min-age", "soon"], "--min-age: ", id="age"),
-        pytest.param(["gc", "--all", "--low", "1"], "no --high, --low", id="all"),
+        pytest.param(
+            ["gc", "--all", "--low", "1"], "--high and --low do not apply", id="all"
+        ),
         pytest.param(["-o", "json", "gc"], "--output: write it after gc", id="place"),
         pytest.param(["rm"], "No such command", id="command"),
     ],

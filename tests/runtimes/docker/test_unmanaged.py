@@ -314,7 +314,7 @@ async def test_one_that_was_started_again_meanwhile_is_in_all_its_networks_at_la
 @pytest.mark.parametrize(
     ("mode", "words"),
     [
-        pytest.param("host", "the network of the host", id="host"),
+        pytest.param("host", "uses the host network", id="host"),
         pytest.param("none", "not connected to any network", id="none"),
     ],
 )
