@@ -61,7 +61,7 @@ async def test_another_container_has_another_log() -> None:
     keeper = logs()
     app = the_app(keeper)
     async with app.run_test(size=WIDE) as pilot:
-        await pilot.press("G")
+        await pilot.press("g")
         await pilot.pause()
 
         assert "4 Output  shop/worker" in screen_text(app)
@@ -79,12 +79,17 @@ async def test_the_log_is_closed_when_the_screen_is_too_small_for_it() -> None:
         assert keeper.closed == [SECOND]
 
 
-async def test_a_session_without_logs_says_so_in_the_pane() -> None:
+async def test_a_session_without_logs_says_so_in_place_of_the_pane() -> None:
     app = the_app(None)
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
+        without = screen_text(app)
+        await pilot.press("4")
+        await pilot.pause()
 
-        assert "This session has no logs." in screen_text(app)
+        assert "4 Output" not in without
+        assert "exit 1 in 34ms" in without, "what the probe printed is in the ticks"
+        assert "This session has no logs, only probe output." in screen_text(app)
 
 
 async def test_a_container_that_printed_nothing_says_so() -> None:
@@ -103,7 +108,7 @@ async def test_a_container_that_printed_nothing_says_so() -> None:
 
 
 async def test_nothing_is_chosen_where_there_is_no_pod() -> None:
-    app = an_app(a_snapshot())
+    app = an_app(a_snapshot(), host=HostServices(logs=FakeLogs()))
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
 
