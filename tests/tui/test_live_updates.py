@@ -363,12 +363,12 @@ async def test_ten_kibibytes_on_one_line_are_cut_in_short_and_whole_in_full() ->
     app = an_app(hostile("x" * 10_240))
     async with app.run_test(size=SIZE) as pilot:
         short = line_with(app, "last ")
-        await pilot.press("2", "z", "G")
+        await pilot.press("2", "z", "pagedown")
         await pilot.pause()
         full = screen_lines(app)
 
         assert short.rstrip(" │").endswith("x…")
-        assert full[-3].count("x") > 0
+        assert sum("x" * 60 in line for line in full) > 10
         pane = app.screen.query_one(DetailPane)
         assert sum(text.count("x") for row in pane._rows for text, _ in row) >= 10_240
 

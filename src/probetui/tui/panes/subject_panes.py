@@ -137,6 +137,8 @@ class DetailPane(ProbePane):
         super().__init__(view, id="detail", is_ascii=is_ascii)
         self.is_alone = True
         """Whether ticks and why have no panes of their own."""
+        self.is_zoomed = False
+        """Whether the card has the whole screen, and shows long lines in full."""
 
     def show(self, subject: Subject | None, view: View) -> None:
         """Show a container, from its first line if it is another one."""
@@ -155,6 +157,8 @@ class DetailPane(ProbePane):
             return [styled_line(one_line_card(subject, view, width))]
         lines = lone_card_lines if self.is_alone else card_lines
         shown = lines(subject, view, width, height)
+        if self.is_zoomed:
+            return self.broken(shown, LABEL)
         return [styled_line(row) for row in shown]
 
     def content(self) -> Sequence[StyledLine]:

@@ -243,6 +243,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if not was:
             self._in_turn = self._displayed()
         self._zoomed = name
+        self._detail.is_zoomed = name == "detail"
         for pane in _PANES:
             self.set_class(pane == name, f"-zoom-{pane}")
         self.set_class(bool(name), "-zoomed")
