@@ -1,0 +1,110 @@
+"""What a terminal shows after many small updates is what the panes say."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from textual._compositor import CompositorUpdate
+
+from probetui.kubelet.journal import NoteEntry
+from probetui.tui.app import ProbetuiApp
+from tests.tui.app_harness import an_app, screen_lines, screen_text
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing, running
+from tests.tui.snapshots import NOW
+
+_PARTS = re.compile(
+    r"\x1b\[(\d+);(\d+)H|\x1b\[[\d;:]*m|\x1b\]8;[^\x1b]*\x1b\\|(\n)|(.)"
+)
+
+
+class Terminal:
+    """Cells that keep what was written to them, as those of a terminal do."""
+
+    def __init__(self, app: ProbetuiApp, size: tuple[int, int]) -> None:
+        self._app = app
+        self._cells = [[" "] * size[0] for _ in range(size[1])]
+        display = app._display
+
+        def noting(screen: Any, update: Any) -> None:
+            if isinstance(update, CompositorUpdate):
+                self._write(update.render_segments(app.console))
+            display(screen, update)
+
+        app._display = noting  # type: ignore[method-assign, assignment]  # to look at it
+
+    @property
+    def lines(self) -> list[str]:
+        """What stands in it, row by row."""
+        return ["".join(row) for row in self._cells]
+
+    def _write(self, text: str) -> None:
+        x = y = 0
+        for part in _PARTS.finditer(text):
+            row, column, _, character = part.groups()
+            if row:
+                y, x = int(row) - 1, int(column) - 1
+            elif character:
+                width = cell_len(character)
+                self._cells[y][x : x + width] = [character] + [""] * (width - 1)
+                x += width
+
+
+def painted_anew(app: ProbetuiApp) -> list[str]:
+    """Return what stands on the screen if nothing is kept from before."""
+    for widget in app.screen.walk_children():
+        widget._styles_cache.clear()
+    return screen_lines(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_no_row_keeps_a_part_of_the_row_before(
+    size: tuple[int, int], seed: int
+) -> None:
+    random = Random(seed)
+    keys = ["3", "1", "k", "j", "G", "g", "2", "z", "h", "W", "tab", "o"]
+    session = FakeSession(failing())
+    app = an_app(session)
+    terminal = Terminal(app, size)
+    number = 100
+    async with app.run_test(size=size) as pilot:
+        for _ in range(25):
+            fresh = []
+            for _ in range(random.randrange(4)):
+                number += 1
+                at = NOW + timedelta(seconds=number / 7)
+                fresh.append(NoteEntry(number, at, f"told {number} " * (number % 9)))
+            scene = running() if random.random() < 0.1 else failing()
+            session.publish(scene, *fresh)
+            if random.random() < 0.3:
+                await pilot.press(random.choice(keys))
+            await pilot.pause()
+
+            shown = terminal.lines
+            assert shown == painted_anew(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_events_that_came_while_the_pane_was_hidden_are_there_when_it_is_back(
+    size: tuple[int, int],
+) -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    terminal = Terminal(app, size)
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("1", "z")
+        await pilot.pause()
+        session.publish(failing(), NoteEntry(100, NOW, "told meanwhile"))
+        await pilot.pause()
+        hidden = screen_text(app)
+        await pilot.press("z")
+        await pilot.pause()
+
+        assert "told meanwhile" not in hidden
+        assert any("told meanwhile" in line for line in terminal.lines)
