@@ -501,7 +501,9 @@ async def test_what_was_printed_goes_on_below_its_beginning() -> None:
         await pilot.press("enter")
         await pilot.pause()
 
-        lines = screen_lines(app)
+        lines = [line.strip("┃ ") for line in screen_lines(app)]
         first = next(i for i, line in enumerate(lines) if "  what it says" in line)
-        start = lines[first].index("what it says")
-        assert lines[first + 1][start:].lstrip().startswith("the pane ")
+        whole = f"{lines[first]} {lines[first + 1]}"
+        assert "longer than there is room for on one line of the pane" in whole
+        rows = screen_lines(app)[first : first + 2]
+        assert rows[1].index("on one line") >= rows[0].index("✗"), "not below the label"
