@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 from textual._compositor import CompositorUpdate
+from textual.widget import Widget
 
 from probetui.kubelet.journal import NoteEntry
 from probetui.tui.app import ProbetuiApp
@@ -57,7 +58,7 @@ class Terminal:
 
 def painted_anew(app: ProbetuiApp) -> list[str]:
     """Return what stands on the screen if nothing is kept from before."""
-    for widget in app.screen.walk_children():
+    for widget in app.screen.query(Widget):
         widget._styles_cache.clear()
     return screen_lines(app)
 
