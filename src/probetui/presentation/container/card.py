@@ -156,20 +156,28 @@ def _verdict(subject: Subject, view: View, width: int) -> ProbeVerdict:
 
 
 def verdict_lines(subject: Subject, view: View, width: int) -> list[Line]:
-    """Return badge, meter and what people have chosen; below it the sentence."""
+    """Return badge and meter, then the sentence.
+
+    What people have chosen stands beside the meter, or below it if there is no room.
+    """
     probe = subject.probe
     assert probe is not None  # noqa: S101  # the caller's condition
-    chosen = [Span(f"  {span.text}", span.role) for span in override_spans(probe)]
-    taken = BADGE + 2 + len(text_of(tuple(chosen)))
-    verdict = _verdict(subject, view, width - taken)
-    first = line(verdict.badge, "  ", *verdict.meter, *chosen)
+    chosen = override_spans(probe)
+    taken = len("  ".join(span.text for span in chosen)) + 2 if chosen else 0
+    verdict = _verdict(subject, view, width - BADGE - 2 - taken)
+    first = line(verdict.badge, "  ", *verdict.meter)
+    rows = [first]
+    if chosen:
+        beside = line(*(part for span in chosen for part in ("  ", span)))
+        is_beside = len(text_of(first)) + taken <= width
+        rows = [line(*first, *beside)] if is_beside else [first, beside]
     role = ROLES[verdict.tone]
     if verdict.tone in {Tone.CALM, Tone.WAITING, Tone.HOLD}:
         role = Role.STRONG
     if verdict.tone is Tone.KILL:
         role = Role.KILL
     sentence = wrap(verdict.sentence, max(width, _LEAST_SENTENCE))
-    return [first, *(line(Span(row, role)) for row in sentence)]
+    return [*rows, *(line(Span(row, role)) for row in sentence)]
 
 
 def fact_rows(subject: Subject, view: View, width: int) -> list[Line]:
