@@ -654,6 +654,7 @@ def test_a_reference_to_nothing_is_worth_a_warning_at_its_place() -> None:
     assert str(warning) == (
         "pod.yaml:4:107: spec.containers[0].envFrom[0].configMapRef: ConfigMap"
         ' "cfg" is not in the given files, so the container cannot be created'
+        " (--stub-missing makes a stub)"
     )
 
 

@@ -73,12 +73,12 @@ def test_nothing_is_missing(container: str, spec: str, metadata: str) -> None:
             "volumeMounts: [{name: v, recursiveReadOnly: Enabled}], volumeDevices:"
             " [{name: v, devicePath: /d}]",
             "volumes: [{name: v, nfs: {server: a}}, {name: w, projected: {sources:"
-            " [{serviceAccountToken: {path: t}}]}}]",
+            " [{clusterTrustBundle: {path: t}}]}}]",
             [
                 "spec.containers[0].volumeMounts[0].recursiveReadOnly",
                 "spec.containers[0].volumeDevices",
                 "spec.volumes[0].nfs",
-                "spec.volumes[1].projected.sources[0].serviceAccountToken",
+                "spec.volumes[1].projected.sources[0].clusterTrustBundle",
             ],
             id="volumes",
         ),

@@ -131,6 +131,12 @@ selection_options = _group(
         help="Like --validate strict; also refuse unsupported fields and pods without "
         "a probe.",
     ),
+    option(
+        "--stub-missing",
+        section=_PODS,
+        is_flag=True,
+        help="Use stubs of ConfigMaps, Secrets and claims that the files do not have.",
+    ),
 )
 
 manifest_options = _group(filename_options, namespace_option, selection_options)

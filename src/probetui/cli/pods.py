@@ -33,6 +33,7 @@ class ManifestOptions(Struct, frozen=True):
     quiet: bool = False
     kubelet: str | None = None
     feature_gates: str | None = None
+    stub_missing: bool = False
 
     @property
     def rules(self) -> KubeletRules:
@@ -70,6 +71,7 @@ def load_pods(options: ManifestOptions) -> Manifests:
         settings=options.changes,
         rules=options.rules,
         host=platform.node(),
+        stub_missing=options.stub_missing,
     )
     manifests.raise_for_errors(with_warnings=not options.quiet)
     names = format_filenames(options.filenames)

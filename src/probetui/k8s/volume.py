@@ -13,6 +13,9 @@ from probetui.k8s.environment import FieldRef, ResourceFieldRef
 FILE_MODE = 0o644
 """The default mode of files in volumes."""
 
+STAND_IN_TOKEN = b"probetui-stand-in.not-a-service-account-token"
+"""What is in the file of a service account token, which only an API server issues."""
+
 MEMORY = "Memory"
 """The medium of an emptyDir that is kept in memory."""
 
@@ -69,7 +72,15 @@ class DownwardAPIFiles(Struct, frozen=True):
     items: tuple[DownwardAPIFile, ...] = ()
 
 
-FileSource = ConfigMapFiles | SecretFiles | DownwardAPIFiles
+class ServiceAccountTokenFile(Struct, frozen=True):
+    """A file with a token of the pod's service account."""
+
+    path: str
+    audience: str = ""
+    expiration_seconds: int | None = None
+
+
+FileSource = ConfigMapFiles | SecretFiles | DownwardAPIFiles | ServiceAccountTokenFile
 
 
 class Projected(Struct, frozen=True):

@@ -33,6 +33,7 @@ from probetui.manifest.edit.set_option import (
 )
 from probetui.manifest.manifests import FieldValidation, LoadedConfigObject, Manifests
 from probetui.manifest.problem import Problem, Severity, quote_short
+from probetui.manifest.stand_ins import add_stand_ins, add_stubs, without_claims
 from probetui.manifest.validation.references import (
     ObjectKey,
     find_missing_objects,
@@ -52,6 +53,7 @@ def load_manifests(
     settings: Sequence[str] = (),
     rules: KubeletRules = PORTED_RULES,
     host: str = "localhost",
+    stub_missing: bool = False,
 ) -> Manifests:
     """Return the pods of some files, with every problem in these.
 
@@ -62,6 +64,7 @@ def load_manifests(
         settings: texts `PATH=VALUE`, applied in this order before decoding.
         rules: those of the version of Kubernetes.
         host: this machine's name; it goes into the uid of pods that have none.
+        stub_missing: make stubs of ConfigMaps, Secrets and claims that no file has.
     """
     reader = _ManifestReader(validation, namespace)
     for source in sources:
@@ -70,6 +73,10 @@ def load_manifests(
     drafts = [draft_pod(pod, validation, namespace, rules) for pod in found]
     problems += _assign_names(drafts, host)
     loaded = [finish_draft(draft) for draft in drafts]
+    problems += add_stand_ins(drafts, reader.objects)
+    if stub_missing:
+        problems += add_stubs(drafts, reader.objects)
+        loaded = [pod and without_claims(pod) for pod in loaded]
     problems += _check_references(drafts, reader.objects)
     problems += reader.problems
     problems += (problem for draft in drafts for problem in draft.problems)

@@ -79,6 +79,7 @@ _VOLUME: Table = {
             "configMap": _ENTRIES,
             "downwardAPI": {"items": _DOWNWARD_ITEMS},
             "secret": _ENTRIES,
+            "serviceAccountToken": _all("audience", "expirationSeconds", "path"),
         },
     },
     "secret": {

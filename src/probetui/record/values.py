@@ -75,6 +75,7 @@ from probetui.k8s.volume import (
     Projected,
     Secret,
     SecretFiles,
+    ServiceAccountTokenFile,
 )
 from probetui.kubelet.effects import PulledImage
 from probetui.kubelet.facts import (
@@ -129,6 +130,7 @@ KIND_NAMES: Mapping[type, str] = {
     Secret: "Secret",
     SecretEnvSource: "SecretEnvSource",
     SecretFiles: "SecretFiles",
+    ServiceAccountTokenFile: "ServiceAccountTokenFile",
     SecretKeyRef: "SecretKeyRef",
     SetBreakpoints: "SetBreakPoints",
     SetObjects: "SetObjects",

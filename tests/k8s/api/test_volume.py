@@ -16,6 +16,7 @@ from probetui.k8s.volume import (
     OtherVolume,
     Projected,
     SecretFiles,
+    ServiceAccountTokenFile,
     Volume,
     VolumeSource,
 )
@@ -85,11 +86,12 @@ from tests.manifest.yaml_pods import pod_model
                 (
                     SecretFiles("s"),
                     ConfigMapFiles("c", optional=True),
+                    ServiceAccountTokenFile("t", expiration_seconds=3600),
                     DownwardAPIFiles(),
                 ),
                 0,
             ),
-            id="from several sources, but for a token",
+            id="from several sources",
         ),
         pytest.param(
             "persistentVolumeClaim: {claimName: c}",

@@ -68,7 +68,7 @@ def test_nothing_is_missing(container: str, spec: str) -> None:
             "",
             "spec.containers[0].envFrom[0].secretRef",
             'Secret "gone" is not in the given files, so the container cannot be'
-            " created",
+            " created (--stub-missing makes a stub)",
             id="envFrom",
         ),
         pytest.param(
@@ -76,7 +76,7 @@ def test_nothing_is_missing(container: str, spec: str) -> None:
             "",
             "spec.containers[0].env[0].valueFrom.configMapKeyRef",
             'ConfigMap "elsewhere" is not in the given files, so the container cannot'
-            " be created",
+            " be created (--stub-missing makes a stub)",
             id="in another namespace",
         ),
         pytest.param(
@@ -99,7 +99,8 @@ def test_nothing_is_missing(container: str, spec: str) -> None:
             "volumes: [{name: v, projected: {sources: [{downwardAPI: {}}, {configMap:"
             " {name: gone}}]}}]",
             "spec.volumes[0].projected.sources[1].configMap",
-            'ConfigMap "gone" is not in the given files, so the pod cannot start',
+            'ConfigMap "gone" is not in the given files, so the pod cannot start'
+            " (--stub-missing makes a stub)",
             id="projected",
         ),
     ],

@@ -36,6 +36,7 @@ from probetui.k8s.volume import (
     OtherVolume,
     Projected,
     SecretFiles,
+    ServiceAccountTokenFile,
     Volume,
     VolumeSource,
 )
@@ -90,7 +91,9 @@ _PROJECTIONS: dict[str, ApiType[Any]] = {
     "secret": _SECRET,
     "downwardAPI": _DOWNWARD,
 }
-_PROJECTION = union_codec(**_PROJECTIONS)
+_TOKEN = ApiType(ServiceAccountTokenFile, "path", "audience?", "expirationSeconds")
+_PROJECTED: dict[str, ApiType[Any]] = {**_PROJECTIONS, "serviceAccountToken": _TOKEN}
+_PROJECTION = union_codec(**_PROJECTED)
 _FILES = union_codec(**{**_PROJECTIONS, "secret": _SECRET_VOLUME})
 _FOLDER = union_codec(
     emptyDir=ApiType(EmptyDir, "medium?", "sizeLimit"),
@@ -102,7 +105,7 @@ def _write_source(source: VolumeSource) -> Json:
     match source:
         case OtherVolume(kind):
             return {kind: {}}
-        case Projected((only,), mode):
+        case Projected((only,), mode) if not isinstance(only, ServiceAccountTokenFile):
             ((kind, files),) = _FILES.write(only).items()
             return {kind: {**files, "defaultMode": mode}}
         case Projected(sources, mode):
@@ -124,7 +127,7 @@ def _read_source(json: Json) -> VolumeSource:
         sources = (
             projection.read(source[kind])
             for source in written.get("sources") or ()
-            for kind, projection in _PROJECTIONS.items()
+            for kind, projection in _PROJECTED.items()
             if source.get(kind) is not None
         )
         return Projected(tuple(sources), _mode(written))
@@ -140,4 +143,5 @@ def _mode(written: Json) -> int:
 VOLUME = ApiType(
     Volume, "name", Field("", ApiCodec(_write_source, _read_source), "source")
 )
-"""A source of one kind is written as that kind, several as `projected`."""
+"""A source of one kind is written as that kind if it has volumes of its own; several
+are written as `projected`."""

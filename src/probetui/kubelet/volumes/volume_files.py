@@ -1,5 +1,8 @@
 """The files of projected volumes: from ConfigMaps, Secrets and the downward API.
 
+Difference: without an API server a service account token is a stand-in, of the mode of
+the other files.
+
 Source: pkg/volume/configmap/configmap.go, pkg/volume/secret/secret.go, MakePayload;
 pkg/volume/downwardapi/downwardapi.go, CollectData; pkg/volume/projected/projected.go,
 collectData; v1.32.10.
@@ -14,6 +17,7 @@ from probetui.k8s.environment import FieldRef
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import Node
 from probetui.k8s.volume import (
+    STAND_IN_TOKEN,
     ConfigMap,
     ConfigMapFiles,
     DownwardAPIFile,
@@ -23,6 +27,7 @@ from probetui.k8s.volume import (
     Projected,
     Secret,
     SecretFiles,
+    ServiceAccountTokenFile,
     VolumeFile,
 )
 from probetui.kubelet.kuberuntime.downward_api import container_resource, metadata_field
@@ -73,6 +78,9 @@ def _files(
             return _entries(_content_of_secret(secret), items, mode, missing)
         case DownwardAPIFiles(items):
             return _downward_files(pod, items, mode, node)
+        case ServiceAccountTokenFile(path):
+            at = _clean(path)
+            return {at: VolumeFile(at, STAND_IN_TOKEN, mode)}
         case _:
             assert_never(source)
 

@@ -75,7 +75,10 @@ def find_missing_objects(
         what = f"{reference.kind} {quote_short(reference.name)}"
         found = objects.get((reference.kind, namespace, reference.name))
         if found is None:
-            text = f"{what} is not in the given files, so {reference.consequence}"
+            text = (
+                f"{what} is not in the given files, so {reference.consequence}"
+                " (--stub-missing makes a stub)"
+            )
             yield FieldWarning(reference.path, text, "no-object")
         elif reference.key is not None and not _has(
             found, reference.key, is_file=reference.is_file

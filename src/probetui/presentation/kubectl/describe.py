@@ -19,10 +19,12 @@ from probetui.k8s.volume import (
     ConfigMapFiles,
     DownwardAPIFiles,
     EmptyDir,
+    FileSource,
     HostPath,
     OtherVolume,
     Projected,
     SecretFiles,
+    ServiceAccountTokenFile,
     Volume,
 )
 from probetui.kubelet.events.event_correlator import ClusterEvent
@@ -208,10 +210,10 @@ def _volume(volume: Volume) -> Iterator[DescribeRow]:
 
 
 def _files(
-    sources: Sequence[ConfigMapFiles | SecretFiles | DownwardAPIFiles],
+    sources: Sequence[FileSource],
 ) -> Iterator[DescribeRow]:
     """Yield where the files of a volume come from: one source by its own kind."""
-    if len(sources) == 1:
+    if len(sources) == 1 and not isinstance(sources[0], ServiceAccountTokenFile):
         yield from _only_source(sources[0])
         return
     words = "Projected (a volume that contains injected data from multiple sources)"
@@ -226,6 +228,8 @@ def _files(
                 yield describe_row(2, "Optional:", str(optional).lower())
             case DownwardAPIFiles():
                 yield describe_row(2, "DownwardAPI:", "true")
+            case ServiceAccountTokenFile(expiration_seconds=seconds):
+                yield describe_row(2, "TokenExpirationSeconds:", str(seconds))
 
 
 def _only_source(

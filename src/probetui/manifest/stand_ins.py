@@ -1,0 +1,197 @@
+"""Stand-ins for what a cluster gives every pod, and stubs of what the files lack.
+
+A cluster mounts into each container a volume with a token of the pod's service account
+and the certificate of the API server: `kube-api-access-*` (projected) since 1.21, a
+Secret before.
+
+Difference: without a cluster they are made up; the kubelet waits until they are there.
+
+Source: plugin/pkg/admission/serviceaccount/admission.go, v1.32.10,
+TokenVolumeSource; v1.20.2, DefaultAPITokenMountPath.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+
+from lightkube.models import core_v1
+from msgspec.structs import replace
+
+from probetui.k8s.volume import STAND_IN_TOKEN, ConfigMap, ConfigObject, Secret
+from probetui.manifest.draft import PodDraft
+from probetui.manifest.manifests import LoadedConfigObject, LoadedPod
+from probetui.manifest.problem import Position, Problem, Severity, quote_short
+from probetui.manifest.validation.references import (
+    ObjectKey,
+    ObjectReference,
+    find_references,
+)
+from probetui.manifest.validation.warnings import containers_with_paths
+
+ROOT_CA = "kube-root-ca.crt"
+"""The ConfigMap that a cluster keeps in each namespace."""
+
+SERVICE_ACCOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""Where a cluster mounts what it gives every pod."""
+
+STUB = "stub"
+"""The value of each entry of a stub."""
+
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBrjCCAVOgAwIBAgIUCL+b05oCisC0j5dY3fWvXf29ip8wCgYIKoZIzj0EAwIw
+KzEpMCcGA1UEAwwgcHJvYmV0dWkgc3RhbmQtaW4sIHNpZ25zIG5vdGhpbmcwIBcN
+MjYxMTIzMTU1OTI3WhgPMjEyNjEwMzAxNTU5MjdaMCsxKTAnBgNVBAMMIHByb2Jl
+dHVpIHN0YW5kLWluLCBzaWducyBub3RoaW5nMFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAEpOZ0mE/sLFOlA1iV+WRPC8H5JiA6uyrPlvVT+ETR0eriShKljA5uvdNo
+O0G8wjCl6d5zVkAFIGN5+rX++3ANO6NTMFEwHQYDVR0OBBYEFM84K1Uju24lWL3C
+mLy3BQRDTiirMB8GA1UdIwQYMBaAFM84K1Uju24lWL3CmLy3BQRDTiirMA8GA1Ud
+EwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIhAOK5DssZdJTWYw812Qu+R7HG
+EhcVozqPdg9iObphjvRNAiEAkWprjkRLTWQ6QQ7vtNrFoZ0p9cbMiIJz5B8BK9ry
+Sz0=
+-----END CERTIFICATE-----
+"""
+"""A valid certificate, so that programs can parse it; its key is kept nowhere."""
+
+_TOKEN_KEYS = ("ca.crt", "namespace", "token")
+"""The entries of a Secret with a service account token."""
+
+_SERVICE_ACCOUNT = "a service account token that no API server accepts"
+
+
+def add_stand_ins(
+    drafts: Sequence[PodDraft], objects: MutableMapping[ObjectKey, LoadedConfigObject]
+) -> Iterator[Problem]:
+    """Add the objects that each cluster has to `objects`; one problem names all."""
+    found: dict[str, Problem] = {}
+    for draft in drafts:
+        injected = tuple(_injected_volumes(draft.pod))
+        for reference in _absent(draft, objects):
+            if reference.name == ROOT_CA or reference.path.startswith(injected):
+                _add(draft, reference, objects, _stand_in_entries(draft, reference))
+                what = f"{reference.kind} {quote_short(reference.name)}"
+                found.setdefault(what, _stand_in_problem(draft, reference.path))
+        for path in _token_paths(draft.pod):
+            found.setdefault(_SERVICE_ACCOUNT, _stand_in_problem(draft, path))
+    if found:
+        first, *_ = found.values()
+        text = f"a cluster has it, here is a stand-in: {', '.join(sorted(found))}"
+        yield Problem(
+            first.position, first.path, text, first.severity, "cluster-stand-in"
+        )
+
+
+def add_stubs(
+    drafts: Sequence[PodDraft], objects: MutableMapping[ObjectKey, LoadedConfigObject]
+) -> Iterator[Problem]:
+    """Add a stub for each object that is missing; yield what each stub is."""
+    for draft in drafts:
+        absent: dict[ObjectKey, list[ObjectReference]] = {}
+        for reference in _absent(draft, objects):
+            absent.setdefault(_key(draft, reference), []).append(reference)
+        for references in absent.values():
+            first = references[0]
+            keys = sorted({one.key for one in references if one.key is not None})
+            _add(draft, first, objects, dict.fromkeys(keys, STUB))
+            entries = f' with "{STUB}" as {", ".join(keys)}' if keys else ", empty"
+            text = f"{first.kind} {quote_short(first.name)} is a stub{entries}"
+            yield draft.problem(first.path, text, Severity.WARNING, "stub-missing")
+        for path, claim in find_claims(draft.pod):
+            name = quote_short(claim.claimName)
+            text = f"PersistentVolumeClaim {name} is a stub, an empty volume"
+            yield draft.problem(path, text, Severity.WARNING, "stub-missing")
+
+
+def without_claims(loaded: LoadedPod) -> LoadedPod:
+    """Return a pod whose claims are stubs and therefore no unsupported fields."""
+    kept = (
+        problem
+        for problem in loaded.unsupported
+        if not problem.path.endswith(".persistentVolumeClaim")
+    )
+    return replace(loaded, unsupported=tuple(kept))
+
+
+def find_claims(
+    pod: core_v1.Pod,
+) -> Iterator[tuple[str, core_v1.PersistentVolumeClaimVolumeSource]]:
+    """Yield the claims that a pod's volumes name, with their paths."""
+    for path, volume in _volumes(pod):
+        if volume.persistentVolumeClaim is not None:
+            yield f"{path}.persistentVolumeClaim", volume.persistentVolumeClaim
+
+
+def _absent(
+    draft: PodDraft, objects: MutableMapping[ObjectKey, LoadedConfigObject]
+) -> list[ObjectReference]:
+    """Return the references to objects that the pod needs and nothing defines."""
+    return [
+        reference
+        for reference in find_references(draft.pod)
+        if not reference.is_optional and _key(draft, reference) not in objects
+    ]
+
+
+def _key(draft: PodDraft, reference: ObjectReference) -> ObjectKey:
+    return reference.kind, draft.key[0], reference.name
+
+
+def _add(
+    draft: PodDraft,
+    reference: ObjectReference,
+    objects: MutableMapping[ObjectKey, LoadedConfigObject],
+    entries: dict[str, str],
+) -> None:
+    namespace, name = draft.key[0], reference.name
+    value: ConfigObject
+    if reference.kind == ConfigMap.__name__:
+        value = ConfigMap(name, namespace, entries)
+    else:
+        data = {key: text.encode() for key, text in entries.items()}
+        value = Secret(name, namespace, data)
+    position: Position = draft.position(reference.path)
+    objects[_key(draft, reference)] = LoadedConfigObject(value, position)
+
+
+def _stand_in_entries(draft: PodDraft, reference: ObjectReference) -> dict[str, str]:
+    """Return the entries of a stand-in, those of all references to it among them."""
+    known = {"namespace": draft.key[0], "token": STAND_IN_TOKEN.decode()}
+    named = {
+        other.key
+        for other in find_references(draft.pod)
+        if other.key is not None and _key(draft, other) == _key(draft, reference)
+    }
+    usual = ("ca.crt",) if reference.kind == ConfigMap.__name__ else _TOKEN_KEYS
+    return {key: known.get(key, CERTIFICATE) for key in sorted({*usual, *named})}
+
+
+def _stand_in_problem(draft: PodDraft, path: str) -> Problem:
+    return draft.problem(path, "", Severity.WARNING, "cluster-stand-in")
+
+
+def _injected_volumes(pod: core_v1.Pod) -> Iterator[str]:
+    """Yield how the paths in those volumes begin that a cluster mounts."""
+    if pod.spec is None:
+        return
+    mounted = {
+        mount.name
+        for _, container in containers_with_paths(pod.spec)
+        for mount in container.volumeMounts or ()
+        if mount.mountPath == SERVICE_ACCOUNT_PATH
+    }
+    for path, volume in _volumes(pod):
+        if volume.name in mounted:
+            yield f"{path}."
+
+
+def _token_paths(pod: core_v1.Pod) -> Iterator[str]:
+    for path, volume in _volumes(pod):
+        projected = volume.projected or core_v1.ProjectedVolumeSource()
+        for index, source in enumerate(projected.sources or ()):
+            if source.serviceAccountToken is not None:
+                yield f"{path}.projected.sources[{index}].serviceAccountToken"
+
+
+def _volumes(pod: core_v1.Pod) -> Iterator[tuple[str, core_v1.Volume]]:
+    for index, volume in enumerate((pod.spec and pod.spec.volumes) or ()):
+        yield f"spec.volumes[{index}]", volume

@@ -1,0 +1,49 @@
+"""Pods as a cluster returns them, run on each kind of runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.program import Program
+from tests.engines import cri_variables
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+CLUSTER_PODS = Path(__file__).parents[1] / "manifest" / "cluster_pods"
+PROBE = "        - 'true'\n"
+ACCOUNT = "var/run/secrets/kubernetes.io/serviceaccount"
+CHECK = (
+    f"        - sh\n        - -c\n        - cd {ACCOUNT} && grep -q stand-in token"
+    " && grep -q e2e- namespace && grep -q CERTIFICATE ca.crt\n"
+)
+"""A probe that fails unless all files are there."""
+
+
+@pytest.mark.parametrize(
+    "runtime",
+    [
+        pytest.param("process"),
+        pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("cri", marks=pytest.mark.cri),
+    ],
+)
+@pytest.mark.parametrize("name", ["1.20-token-secret", "1.28-bound-token"])
+def test_a_pod_of_a_cluster_reads_its_stand_ins(
+    tmp_path: Path, namespace: str, runtime: str, name: str
+) -> None:
+    program = Program(tmp_path, cri_variables())
+    pod = (CLUSTER_PODS / f"{name}.yaml").read_text()
+    assert PROBE in pod
+
+    done = program.run(
+        "run", "-f", "-", "--runtime", runtime, "--plain",
+        "--until", "ready", "--timeout", "50s", "-n", namespace,
+        stdin=pod.replace(PROBE, CHECK),
+        seconds=120,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "FailedMount" not in done.stdout
+    assert done.stderr.count("here is a stand-in") == 1
