@@ -122,7 +122,7 @@ async def survives_a_kill(
     (told,) = await another()
 
     assert is_still
-    assert "was left frozen by a probetui that was killed" in told
+    assert "was left frozen by a killed probetui" in told
     await goes_on(bench, container_id, await count(bench, container_id))
     assert await another() == []
 
