@@ -190,7 +190,7 @@ def test_a_container_is_watched_broken_and_explained_with_keys(
 
     with terminal(program.environment) as tty:
         tty.enter(f"{PROGRAM} -f {path} --runtime docker; echo status $?")
-        tty.wait_for("e2e-screen", "Running", "docker")
+        tty.wait_for("e2e-screen/app", "Running", "Docker")
         tty.type("m")
         tty.wait_for("MUTED")
         tty.type("m")

@@ -38,7 +38,7 @@ def test_the_demo_is_shown_steered_with_keys_and_cleared_away(
     program: Program, tty: Terminal
 ) -> None:
     tty.enter(f"{PROGRAM} demo readiness; echo status $?")
-    tty.wait_for("readiness", "app", "yes", "Running")
+    tty.wait_for("readiness/app", "Running", "✓ ok")
     assert tty.is_covered
 
     tty.type("?")
@@ -47,12 +47,14 @@ def test_the_demo_is_shown_steered_with_keys_and_cleared_away(
     tty.wait_without("Keys for")
 
     tty.type("Space")
-    tty.wait_for("PAUSED", "what happens next", "No step yet")
+    tty.wait_for("[PAUSED", "space resume")
+    tty.type("Q")
+    tty.wait_for("what happens next", "No step yet")
     tty.type(".")
     tty.wait_for("result run", "stored result")
     tty.type("Space")
     tty.wait_without("PAUSED")
-    tty.wait_for("Containers")
+    tty.wait_for("1 Containers", "space pause")
 
     tty.type("q")
     tty.wait_for("stopping readiness", "status 0")
@@ -64,7 +66,7 @@ def test_a_shell_opens_before_the_screen_which_comes_back_when_it_ends(
     tty: Terminal,
 ) -> None:
     tty.enter(f"{PROGRAM} demo readiness; echo status $?")
-    tty.wait_for("readiness", "app", "yes", "Running")
+    tty.wait_for("readiness/app", "Running", "✓ ok")
 
     tty.type("s")
     wait_until(lambda: not tty.is_covered, "the end of the screen")
@@ -101,7 +103,9 @@ def test_the_next_lesson_comes_without_the_shell_and_without_keys_typed_before_i
 def test_a_restart_is_seen_on_the_screen(tty: Terminal) -> None:
     tty.enter(f"{PROGRAM} demo; echo status $?")
 
-    tty.wait_for("Liveness probe failed: cat: healthy", "Killing", "restarts 1")
+    tty.wait_for(
+        "Liveness probe failed: cat: healthy", "KILL ", "RESTART 1", "restarts 1"
+    )
 
     tty.type("q")
     tty.wait_for("status 0")
