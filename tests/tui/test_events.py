@@ -224,6 +224,33 @@ async def test_the_object_is_left_out_where_there_is_only_one() -> None:
     assert "demo/liveness" not in line
 
 
+@pytest.mark.parametrize("size", [(50, 12), (80, 24), (120, 40)])
+@pytest.mark.parametrize("keys", [(), ("v",)], ids=["main", "log"])
+async def test_events_of_a_pod_name_no_object_where_one_container_runs(
+    size: tuple[int, int], keys: tuple[str, ...]
+) -> None:
+    of_the_pod = Event(EventType.WARNING, "Odd", "of the pod", DEMO.uid, "", NOW)
+    app = an_app(
+        a_snapshot(demo(), entries=[an_event(1), EventEntry(2, NOW, of_the_pod)])
+    )
+    async with app.run_test(size=size) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        row = line_with(app, "of the pod")
+
+    assert "demo" not in row
+
+
+async def test_the_one_container_that_says_something_is_named_among_several() -> None:
+    app = an_app(a_snapshot(demo(), shop(), entries=[an_event(1)]))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        lines = screen_lines(app)
+
+    heading = next(line for line in lines if "MESSAGE" in line)
+    assert "OBJECT" in heading
+
+
 async def test_changes_of_state_are_hidden_until_a_key_asks_for_them() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:

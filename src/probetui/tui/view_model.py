@@ -39,6 +39,8 @@ class ViewModel(Struct, frozen=True):
     cluster: ClusterEvents = field(default_factory=ClusterEvents)
     names: Mapping[str, str] = field(default_factory=dict)
     past: SessionHistory = field(default_factory=lambda: SessionHistory(()))
+    has_several_containers: bool = True
+    """Whether there is, or was, more than one container."""
 
 
 class SessionObserver:
@@ -59,6 +61,7 @@ class SessionObserver:
         self._rewinds = 0
         self._pods: dict[str, Pod] = {}
         self._names: dict[str, str] = {}
+        self._containers: set[tuple[str, str]] = set()
         self._mask = mask or Mask(hides=not options.show_secrets)
         self.time_format = TimeFormat.WALL
 
@@ -77,6 +80,7 @@ class SessionObserver:
             self._log.cluster,
             self._names,
             self._past,
+            len(self._containers) > 1,
         )
 
     def view(self, snapshot: Snapshot) -> View:
@@ -103,6 +107,11 @@ class SessionObserver:
             return
         self._pods.update((pod.pod.uid, pod.pod) for pod in snapshot.pods)
         self._names = pod_names(self._pods.values())
+        self._containers.update(
+            (pod.pod.full_name, container.container.name)
+            for pod in snapshot.pods
+            for container in pod.containers
+        )
         if not self._options.show_secrets:
             self._mask.learn(find_pod_secrets(self._pods.values()))
 

@@ -71,8 +71,9 @@ class EventPane(FollowingPane):
         self._texts: list[str] = []
         self._story = Story()
         self._kept_lines = self._state_lines = 0
-        self._objects: set[str] = set()
         self._counts = (0, 0)
+        self.names_objects = True
+        """Whether each row says what it is about: not where that is always the same."""
         self.faults_only = False
         self.shows_state = False
         self.is_raw = False
@@ -106,9 +107,6 @@ class EventPane(FollowingPane):
         lines = list(fresh)
         first, evicted = self._all.total, self._all.evicted
         self._all.extend(lines)
-        self._objects.update(
-            event_line.object for event_line in lines if event_line.object
-        )
         if self._all.evicted > evicted:
             self._evict(self._all.evicted - evicted)
         self.grow(self._tell(first))
@@ -125,7 +123,6 @@ class EventPane(FollowingPane):
         """Have no line any more."""
         self._all, self._texts, self._story = EventLineBuffer(), [], Story()
         self._kept_lines = self._state_lines = 0
-        self._objects = set()
 
     def show_pod(self, pod_uid: str, name: str = "") -> None:
         """Keep only lines about one pod; an empty UID keeps all."""
@@ -252,7 +249,7 @@ class EventPane(FollowingPane):
         columns = _WIDE if self.inner_width >= _WIDE_ENOUGH else _NARROW
         if self.is_bare:
             columns = _BARE
-        if len(self._objects) > 1:
+        if self.names_objects:
             return columns
         return tuple(column for column in columns if not column.keeps_end)
 

@@ -65,6 +65,7 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
         return self.pane
 
     def show_content(self, view_model: ViewModel) -> None:
+        self._log.names_objects = view_model.has_several_containers
         self._log.read(
             view_model.log,
             view_model.cluster,

@@ -114,6 +114,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if view_model.log is not self._log:
             self._log = view_model.log
             self._events.clear()
+        self._events.names_objects = view_model.has_several_containers
         self._events.show(view_model.fresh, view_model.counts, view)
         self._filter.show_hits()
         self._show_detail()
