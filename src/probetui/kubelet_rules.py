@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from inspect import cleandoc
 from typing import Any
 
 from msgspec import Struct
@@ -332,6 +333,14 @@ def parse_version(text: str) -> str:
     wanted = int(written["minor"])
     near = min(VERSIONS, key=lambda one: abs(int(one.removeprefix("1.")) - wanted))
     raise UsageError(f"{message} (nearest: {near})")
+
+
+@cache
+def field_descriptions() -> Mapping[str, str]:
+    """Return what each field of the rules is about, as their docstring has it."""
+    text = cleandoc(KubeletRules.__doc__ or "")
+    found = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
+    return {name: " ".join(words.split()) for name, words in found}
 
 
 @cache

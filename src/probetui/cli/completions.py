@@ -71,6 +71,15 @@ def complete_lessons(
     return _items_starting_with(incomplete, load_late("cli.lessons:lesson_names")())
 
 
+def complete_version_scripts(
+    _ctx: click.Context, _option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the built-in scripts of `versions`, and files."""
+    scripts = load_late("drive.version_comparison:built_in_scripts")(())
+    files = [CompletionItem(incomplete, type="file")]
+    return _items_starting_with(incomplete, scripts) or files
+
+
 def _items_starting_with(start: str, words: Iterable[str]) -> list[CompletionItem]:
     # A line break would end a word of the answer, and the shell prints what it gets.
     found = sorted(

@@ -56,6 +56,9 @@ COMMANDS = {
     "probe": CommandEntry(
         "inspection:probe", "Run one probe once and print its result."
     ),
+    "versions": CommandEntry(
+        "inspection:versions", "Compare what versions of the kubelet do with pods."
+    ),
     "exec": CommandEntry(
         "management:exec_", "Run a command in the environment of a plain process."
     ),

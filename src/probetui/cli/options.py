@@ -121,6 +121,13 @@ def validate_option(default: str) -> Callable[[F], F]:
     )
 
 
+stub_missing_option = option(
+    "--stub-missing",
+    section=_PODS,
+    is_flag=True,
+    help="Use stubs of ConfigMaps, Secrets and claims that the files do not have.",
+)
+
 selection_options = _group(
     pod_choice_options,
     validate_option("warn"),
@@ -131,12 +138,7 @@ selection_options = _group(
         help="Like --validate strict; also refuse unsupported fields and pods without "
         "a probe.",
     ),
-    option(
-        "--stub-missing",
-        section=_PODS,
-        is_flag=True,
-        help="Use stubs of ConfigMaps, Secrets and claims that the files do not have.",
-    ),
+    stub_missing_option,
 )
 
 manifest_options = _group(filename_options, namespace_option, selection_options)

@@ -18,13 +18,20 @@ from probetui.cli.options import (
     pod_choice_options,
     program_options,
     runtime_options,
+    stub_missing_option,
     validate_option,
     version_options,
 )
-from probetui.cli.parameters import OneOf, SectionedCommand, examples, option
+from probetui.cli.parameters import (
+    KubeletVersion,
+    OneOf,
+    SectionedCommand,
+    examples,
+    option,
+)
 
 CHECK_FORMATS = ("text", "json", "junit", "tap", "sarif", "github")
-_OUTPUT, _PROBE = "Output", "Probe"
+_OUTPUT, _PROBE, _VERSIONS = "Output", "Probe", "Versions"
 
 _text_or_json_option = option(
     "-o",
@@ -103,6 +110,66 @@ def explain(**params: Any) -> int:
     start. Nothing is started.
     """
     return run_late("cli.commands.manifest_reports:explain_probes", params)
+
+
+@click.command(
+    "versions",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui versions -f pod.yaml",
+        "probetui versions -f pod.yaml --from 1.34 --to 1.36",
+        "probetui versions -f pod.yaml --script crash-loop -o json",
+    ),
+)
+@filename_options
+@namespace_option
+@pod_choice_options
+@stub_missing_option
+@option(
+    "--from",
+    "first",
+    section=_VERSIONS,
+    type=KubeletVersion(),
+    metavar="VERSION",
+    help="The first version.  [default: the oldest]",
+)
+@option(
+    "--to",
+    "last",
+    section=_VERSIONS,
+    type=KubeletVersion(),
+    metavar="VERSION",
+    help="The last version.  [default: the newest]",
+)
+@option(
+    "--script",
+    "scripts",
+    section=_VERSIONS,
+    multiple=True,
+    metavar="NAME|FILE",
+    shell_complete=completions.complete_version_scripts,
+    help="What containers and probes do: healthy, never-ready, slow-start, dies, "
+    "crash-loop, unhealthy, times-out, errored, deleted, or a file as for `sim`. "
+    "Repeatable.  [default: all of these]",
+)
+@option(
+    "-o",
+    "--output",
+    section=_OUTPUT,
+    type=OneOf(("table", "json")),
+    default="table",
+    show_default=True,
+    help="Output format.",
+)
+@program_options
+def versions(**params: Any) -> int:
+    """Compare what the versions of the kubelet do with pods.
+
+    Each version is simulated for three minutes with the same scripts. Each difference
+    is listed with the first thing that one sees of it, and what it is about. Nothing
+    is started. With --from or --to the exit status is 1 if something differs.
+    """
+    return run_late("cli.commands.version_report:compare_versions", params)
 
 
 @click.command(

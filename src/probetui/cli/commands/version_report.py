@@ -1,0 +1,190 @@
+"""`probetui versions`: what versions of the kubelet do differently with pods."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from probetui.cli.files import read_sources
+from probetui.cli.option_values import pick_options
+from probetui.cli.pods import ManifestOptions, format_filenames, select_pods
+from probetui.cli.printing import Notes, print_json, print_line, print_table
+from probetui.drive.scenario.reader import read_scenario
+from probetui.drive.scenario.script import Scenario
+from probetui.drive.version_comparison import (
+    Observation,
+    VersionDifference,
+    VersionInput,
+    built_in_scripts,
+    find_differences,
+)
+from probetui.errors import NothingToDoError, UsageError
+from probetui.k8s.pod import Pod
+from probetui.kubelet_rules import (
+    VERSIONS,
+    KubeletRules,
+    field_descriptions,
+    rules_of,
+)
+from probetui.manifest.load import load_manifests
+from probetui.suggestions import nearest_hint
+
+_DIFFERS = 1
+_NOT_SIMULATED = "-"
+
+
+def compare_versions(params: Mapping[str, Any]) -> int:
+    """Print the differences between versions and return the exit status.
+
+    Raises:
+        UsageError: an option cannot be used.
+        ManifestError: what is wrong with the files, all of it.
+        NothingToDoError: there is no pod.
+    """
+    versions = _versions(params["first"], params["last"])
+    options = pick_options(ManifestOptions, params)
+    load = _loader(options)
+    newest = load(rules_of(versions[-1]))
+    if not newest.pods:
+        names = format_filenames(options.filenames)
+        raise NothingToDoError(f"{names}: no pod that {versions[-1]} accepts")
+    scripts = _scripts(params["scripts"], newest.pods)
+    differences = tuple(find_differences(versions, scripts, load))
+    if params["output"] == "json":
+        print_json(
+            {
+                "versions": list(versions),
+                "scripts": list(scripts),
+                "differences": [_json(one, versions) for one in differences],
+            }
+        )
+    else:
+        print_table(
+            [row for one in differences for row in _rows(one, versions)], headers=True
+        )
+        descriptions = field_descriptions()
+        for field in dict.fromkeys(one.field for one in differences):
+            print_line()
+            print_line(f"{field}: {descriptions[field]}")
+        count = len(differences)
+        Notes(quiet=params["quiet"]).note(
+            f"{count} difference{'' if count == 1 else 's'} from {versions[0]} to "
+            f"{versions[-1]}"
+        )
+    is_asked = params["first"] is not None or params["last"] is not None
+    return _DIFFERS if differences and is_asked else 0
+
+
+def _versions(first: str | None, last: str | None) -> tuple[str, ...]:
+    begin = VERSIONS.index(first or VERSIONS[0])
+    end = VERSIONS.index(last or VERSIONS[-1])
+    if begin >= end:
+        raise UsageError(
+            f"--from {VERSIONS[begin]} --to {VERSIONS[end]}: not an earlier version "
+            "and a later one"
+        )
+    return VERSIONS[begin : end + 1]
+
+
+def _scripts(wanted: Sequence[str], pods: Sequence[Pod]) -> dict[str, Scenario]:
+    built_in = built_in_scripts(pods)
+    if not wanted:
+        return built_in
+    scripts = {}
+    for name in wanted:
+        if name in built_in:
+            scripts[name] = built_in[name]
+            continue
+        if not Path(name).is_file():
+            hint = nearest_hint(name, built_in) or f" (built in: {', '.join(built_in)})"
+            raise UsageError(f'--script "{name}" is no script and no file{hint}')
+        (source,) = read_sources([name], recursive=False)
+        scripts[name] = read_scenario(source, pods)
+    return scripts
+
+
+def _loader(options: ManifestOptions) -> Callable[[KubeletRules], VersionInput]:
+    """Return a function that reads the pods by the rules of a version."""
+    sources = read_sources(options.filenames, recursive=options.recursive)
+
+    def load(rules: KubeletRules) -> VersionInput:
+        manifests = load_manifests(
+            sources,
+            namespace=options.namespace,
+            settings=options.changes,
+            rules=rules,
+            host=platform.node(),
+            stub_missing=options.stub_missing,
+        )
+        manifests.raise_for_errors()
+        loaded = select_pods(manifests.loaded, options.selector)
+        dropped = tuple(
+            f"drops {problem.path}, which it does not know"
+            for problem in manifests.problems
+            if problem.rule == "later-field"
+        )
+        pods = tuple(pod.pod for pod in loaded)
+        return VersionInput(pods, manifests.config_objects, dropped)
+
+    return load
+
+
+def _ranges(
+    difference: VersionDifference, versions: Sequence[str]
+) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the first and last versions that do the earlier and the later thing."""
+    values = [getattr(rules_of(version), difference.field) for version in versions]
+    turn = versions.index(difference.since)
+    begin, end = turn - 1, turn
+    while begin > 0 and values[begin - 1] == values[turn - 1]:
+        begin -= 1
+    while end + 1 < len(versions) and values[end + 1] == values[turn]:
+        end += 1
+    return (versions[begin], versions[turn - 1]), (versions[turn], versions[end])
+
+
+def _rows(
+    difference: VersionDifference, versions: Sequence[str]
+) -> Iterator[dict[str, str]]:
+    for (first, last), observation in zip(
+        _ranges(difference, versions),
+        (difference.before, difference.later),
+        strict=True,
+    ):
+        yield {
+            "VERSIONS": first if first == last else f"{first} to {last}",
+            "DIFFERENCE": difference.field,
+            "SCRIPT": difference.script or _NOT_SIMULATED,
+            "AT": _format_time(observation),
+            "WHAT": "nothing" if observation is None else observation.text,
+        }
+
+
+def _format_time(observation: Observation | None) -> str:
+    if observation is None or observation.after is None:
+        return "-"
+    return f"+{observation.after:.1f}s"
+
+
+def _json(difference: VersionDifference, versions: Sequence[str]) -> dict[str, Any]:
+    before, later = _ranges(difference, versions)
+    return {
+        "field": difference.field,
+        "about": field_descriptions()[difference.field],
+        "since": difference.since,
+        "script": difference.script or None,
+        "before": _observation_json(before, difference.before),
+        "after": _observation_json(later, difference.later),
+    }
+
+
+def _observation_json(
+    versions: tuple[str, str], observation: Observation | None
+) -> dict[str, Any]:
+    return {
+        "versions": list(versions),
+        "at": None if observation is None else observation.after,
+        "what": None if observation is None else observation.text,
+    }

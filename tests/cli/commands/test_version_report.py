@@ -1,0 +1,97 @@
+"""`probetui versions`, as it is typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.commands.inspection import versions
+from probetui.cli.main import run
+from probetui.drive.version_comparison import built_in_scripts
+
+SAMPLE = str(Path(__file__).parents[3] / "sample_pods" / "startup-slow.yaml")
+
+
+def compare(*args: str) -> int:
+    return run(["versions", "-f", SAMPLE, *args])
+
+
+def test_a_table_has_a_row_for_each_range_of_versions(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status = compare("--from", "1.33", "--to", "1.36", "--script", "healthy")
+
+    out, err = capsys.readouterr()
+    rows = [line.split()[:4] for line in out.splitlines()]
+    assert status == 1
+    assert ["VERSIONS", "DIFFERENCE", "SCRIPT", "AT"] in rows
+    assert ["1.33", "to", "1.34", "started_text"] in rows
+    assert ["1.35", "to", "1.36", "started_text"] in rows
+    assert "\nrelists_on_demand: the runtime is listed right after" in out
+    assert "from 1.33 to 1.36" in err
+
+
+def test_json_has_the_same_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    compare("--from", "1.34", "--to", "1.35", "--script", "healthy", "-o", "json")
+
+    report = json.loads(capsys.readouterr().out)
+    found = {one["field"]: one for one in report["differences"]}
+    assert report["versions"] == ["1.34", "1.35"]
+    assert report["scripts"] == ["healthy"]
+    assert found["created_text"]["before"]["versions"] == ["1.34", "1.34"]
+    assert found["created_text"]["after"]["what"] == "Normal Created Container created"
+    assert found["created_text"]["since"] == "1.35"
+    assert "k/k#134043" in found["created_text"]["about"]
+
+
+@pytest.mark.parametrize(
+    ("args", "status"),
+    [
+        pytest.param(("--from", "1.36", "--to", "1.37"), 0, id="nothing differs"),
+        pytest.param(("--from", "1.34", "--to", "1.35"), 1, id="something differs"),
+    ],
+)
+def test_the_status_says_whether_an_upgrade_changes_something(
+    args: tuple[str, ...], status: int
+) -> None:
+    assert compare(*args, "--script", "healthy") == status
+
+
+def test_a_script_of_ones_own_is_simulated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text("containers: {slow: {lasts: 5s, exitCode: 2}}\n")
+
+    compare("--from", "1.34", "--to", "1.35", "--script", str(script), "-o", "json")
+
+    (name,) = json.loads(capsys.readouterr().out)["scripts"]
+    assert name == str(script)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        pytest.param(
+            ("--from", "1.36", "--to", "1.34"), "--from 1.36 --to 1.34", id="backwards"
+        ),
+        pytest.param(
+            ("--script", "helthy"), '"helthy" is no script and no file', id="script"
+        ),
+        pytest.param(("--to", "1.99"), "nearest: 1.37", id="version"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    args: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare(*args) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_the_help_names_every_script() -> None:
+    (option,) = (one for one in versions.params if one.name == "scripts")
+
+    for name in built_in_scripts(()):
+        assert name in str(option.help)

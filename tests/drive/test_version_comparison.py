@@ -1,0 +1,157 @@
+"""What versions of the kubelet do differently with the same pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from probetui.drive.version_comparison import (
+    Observation,
+    VersionDifference,
+    VersionInput,
+    built_in_scripts,
+    find_differences,
+)
+from probetui.kubelet_rules import VERSIONS, KubeletRules, field_descriptions, rules_of
+from probetui.manifest.load import load_manifests
+from probetui.manifest.yaml.parser import SourceFile
+
+SAMPLES = Path(__file__).parents[2] / "sample_pods"
+
+
+def loader(sample: str) -> Callable[[KubeletRules], VersionInput]:
+    source = SourceFile(sample, (SAMPLES / sample).read_text())
+
+    def load(rules: KubeletRules) -> VersionInput:
+        manifests = load_manifests([source], rules=rules)
+        dropped = tuple(problem.path for problem in manifests.problems if problem.rule)
+        return VersionInput(manifests.pods, manifests.config_objects, dropped)
+
+    return load
+
+
+def differences(
+    sample: str, versions: tuple[str, ...], script: str
+) -> dict[str, VersionDifference]:
+    load = loader(sample)
+    scripts = built_in_scripts(load(rules_of(versions[-1])).pods)
+    found = find_differences(versions, {script: scripts[script]}, load)
+    return {one.field: one for one in found}
+
+
+@pytest.mark.parametrize(
+    ("versions", "script", "field", "before", "later"),
+    [
+        pytest.param(
+            ("1.15", "1.19"),
+            "healthy",
+            "startup_probes",
+            Observation(None, "spec.containers[0].startupProbe"),
+            None,
+            id="a field that was unknown",
+        ),
+        pytest.param(
+            ("1.20", "1.28"),
+            "times-out",
+            "tells_exec_timeout",
+            "Warning Unhealthy Startup probe failed: ",
+            'Warning Unhealthy Startup probe failed: command timed out: "cat started" '
+            "timed out after 1s",
+            id="a text that was recorded empty",
+        ),
+        pytest.param(
+            ("1.20", "1.28"),
+            "deleted",
+            "stops_liveness_on_deletion",
+            "Warning Unhealthy Liveness probe failed: ",
+            None,
+            id="liveness during deletion",
+        ),
+        pytest.param(
+            ("1.28", "1.32"),
+            "healthy",
+            "created_text",
+            "Normal Created Created container slow",
+            "Normal Created Created container: slow",
+            id="the recorded texts of 1.20 and 1.32",
+        ),
+        pytest.param(
+            ("1.34", "1.35"),
+            "healthy",
+            "started_text",
+            "Normal Started Started container slow",
+            "Normal Started Container started",
+            id="the recorded texts of 1.32 and 1.36",
+        ),
+        pytest.param(
+            ("1.35", "1.36"),
+            "slow-start",
+            "early_ready_to_start",
+            "PodReadyToStartContainers condition False->True",
+            "PodReadyToStartContainers condition False->True",
+            id="a condition that comes earlier",
+        ),
+    ],
+)
+def test_what_is_seen_first_of_a_difference(
+    versions: tuple[str, ...],
+    script: str,
+    field: str,
+    before: Observation | str | None,
+    later: Observation | str | None,
+) -> None:
+    found = differences("startup-slow.yaml", versions, script)[field]
+
+    assert (found.script, found.since) == (script, versions[-1])
+    for observation, wanted in ((found.before, before), (found.later, later)):
+        text = observation.text if isinstance(observation, Observation) else observation
+        assert text == (wanted.text if isinstance(wanted, Observation) else wanted)
+
+
+def test_versions_with_the_same_rules_do_the_same() -> None:
+    for versions in (("1.33", "1.34"), ("1.36", "1.37")):
+        assert differences("startup-slow.yaml", versions, "unhealthy") == {}
+
+
+def test_what_does_not_concern_a_pod_is_no_difference() -> None:
+    found = differences("tcp.yaml", ("1.20", "1.28"), "healthy")
+
+    assert "startup_probes" not in found
+    assert "holds_after_startup_success" not in found
+
+
+def test_headers_are_a_difference_for_pods_with_http_probes_alone() -> None:
+    versions = ("1.19", "1.20")
+
+    http = differences("http-liveness.yaml", versions, "healthy")
+    tcp = differences("tcp.yaml", versions, "healthy")
+
+    assert http["sends_accept"].script == ""
+    assert "sends_accept" not in tcp
+
+
+@pytest.mark.slow
+def test_the_slow_starter_differs_in_much_from_1_15_to_1_36() -> None:
+    load = loader("startup-slow.yaml")
+    scripts = built_in_scripts(load(rules_of("1.36")).pods)
+    versions = VERSIONS[: VERSIONS.index("1.36") + 1]
+
+    found = {one.field for one in find_differences(versions, scripts, load)}
+
+    assert found >= {
+        "startup_probes",
+        "delays_every_worker",
+        "holds_after_startup_success",
+        "results_wake_pod",
+        "tells_exec_timeout",
+        "back_off_text",
+        "inherits_started",
+        "sleeps_until_back_off_ends",
+    }
+
+
+def test_every_field_of_the_rules_is_described() -> None:
+    assert tuple(field_descriptions()) == KubeletRules.__struct_fields__
+    assert all(field_descriptions().values())
