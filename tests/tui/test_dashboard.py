@@ -19,11 +19,12 @@ SIZES = [(80, 24), (100, 30), (120, 40), (160, 45), (200, 60)]
     ("height", "containers", "rows"),
     [
         pytest.param(20, 5, "", id="too low for all"),
-        pytest.param(30, 5, "9 6 3 1fr", id="the card decides"),
-        pytest.param(30, 8, "11 6 3 1fr", id="the list decides"),
-        pytest.param(40, 5, "12 7 3 1fr", id="more room for the card"),
-        pytest.param(40, 90, "16 7 3 1fr", id="no more than its part"),
-        pytest.param(90, 20, "23 7 3 1fr", id="events get the rest"),
+        pytest.param(30, 5, "9 3 6 1fr", id="the card decides"),
+        pytest.param(30, 8, "11 3 6 1fr", id="the list decides"),
+        pytest.param(40, 5, "12 3 7 1fr", id="more room for the card"),
+        pytest.param(40, 1, "4 6 7 1fr", id="why stands below a short list"),
+        pytest.param(40, 90, "16 3 7 1fr", id="no more than its part"),
+        pytest.param(90, 20, "23 3 7 1fr", id="events get the rest"),
     ],
 )
 def test_rows_go_to_the_list_within_limits_and_to_events(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from probetui.engine.snapshot import Snapshot
+from probetui.engine.snapshot import PodSnapshot, Snapshot
+from probetui.kubelet.journal import ExitCause, StoppingSnapshot
 from tests.tui.app_harness import an_app, screen_lines
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
+from tests.tui.snapshots import NOW, a_snapshot, demo, shop
 
 NAMES = {
     "demo/liveness": "liveness",
@@ -32,12 +34,12 @@ def chosen(lines: list[str]) -> str:
 @pytest.mark.parametrize(
     ("keys", "names"),
     [
-        pytest.param((), "worker liveness proxy web cache", id="worst first"),
+        pytest.param((), "liveness worker proxy web cache", id="worst first"),
         pytest.param(("o",), "liveness cache proxy web worker", id="name"),
         pytest.param(("o", "o"), "worker liveness proxy web cache", id="restarts"),
         pytest.param(("o",) * 3, "cache proxy web liveness worker", id="next tick"),
         pytest.param(("o",) * 4, "liveness proxy web cache worker", id="manifests"),
-        pytest.param(("o",) * 5, "worker liveness proxy web cache", id="around"),
+        pytest.param(("o",) * 5, "liveness worker proxy web cache", id="around"),
         pytest.param(("o", "O"), "worker web proxy cache liveness", id="reversed"),
         pytest.param(
             ("colon", *"sort", "space", *"manifest", "enter"),
@@ -71,7 +73,7 @@ async def test_the_list_is_sorted(keys: tuple[str, ...], names: str) -> None:
         ),
         pytest.param(
             ["NAME", "LIVE"],
-            "worker liveness proxy web cache",
+            "liveness worker proxy web cache",
             "worst first",
             id="live",
         ),
@@ -100,8 +102,32 @@ async def test_the_choice_stays_on_its_container_and_the_title_says_the_order() 
         await pilot.pause()
         lines = screen_lines(app)
 
-    assert chosen(lines) == "shop/web"
+    assert chosen(lines) == "shop/proxy"
     assert "5, worst first, reversed" in lines[1]
+
+
+async def test_the_cursor_is_on_the_worst_container_until_a_key_is_pressed() -> None:
+    session = FakeSession(a_snapshot(shop_of_one(), demo("|ssss")))
+    app = an_app(session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        session.publish(a_snapshot(shop_of_one(), demo("|ssff")))
+        await pilot.pause()
+        in_trouble = chosen(screen_lines(app))
+        await pilot.press("j", "k")
+        session.publish(a_snapshot(shop_of_one(is_stopped=True), demo("|ssff")))
+        await pilot.pause()
+        in_hand = chosen(screen_lines(app))
+
+    assert in_trouble == "demo/liveness"
+    assert in_hand == "demo/liveness"
+
+
+def shop_of_one(*, is_stopped: bool = False) -> PodSnapshot:
+    """Return a pod with one container that runs, or is being stopped."""
+    pod = shop()
+    stopping = StoppingSnapshot(NOW, 30, "pod", ExitCause.LIVENESS)
+    cache = replace(pod.containers[2], stopping=stopping if is_stopped else None)
+    return replace(pod, containers=(cache,))
 
 
 def with_restarts(count: int) -> Snapshot:

@@ -75,7 +75,8 @@ def one(**fields: Any) -> PodSnapshot:
             Health.BACK_OFF,
             id="on hold in back-off",
         ),
-        pytest.param(demo("sff"), Health.COUNTING, id="2 of 3"),
+        pytest.param(demo("sff"), Health.LAST_CHANCE, id="2 of 3"),
+        pytest.param(demo("sf"), Health.COUNTING, id="1 of 3"),
         pytest.param(demo("see", error_run=2), Health.ERRORED, id="only errors"),
         pytest.param(one(ready=False), Health.NOT_READY, id="not ready"),
         pytest.param(
@@ -112,9 +113,9 @@ def test_worse_is_shown_at_once_and_better_after_a_while() -> None:
         return settled.of(pod, pod.containers[0], NOW + seconds * _SECOND)
 
     assert health(good, 0) is Health.CALM
-    assert health(bad, 1) is Health.COUNTING
-    assert health(good, 2) is Health.COUNTING
-    assert health(good, 1 + RECOVERY.total_seconds()) is Health.COUNTING
+    assert health(bad, 1) is Health.LAST_CHANCE
+    assert health(good, 2) is Health.LAST_CHANCE
+    assert health(good, 1 + RECOVERY.total_seconds()) is Health.LAST_CHANCE
     assert health(good, 2 + RECOVERY.total_seconds()) is Health.CALM
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from probetui.analysis.next_failure import BackoffForecast, FailureEffect
@@ -11,7 +11,9 @@ from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.exits import format_exit_cell
 from probetui.presentation.container.status_lines import (
     container_lines,
+    image_line,
     operation_lines,
+    user_lines,
 )
 from probetui.presentation.container.ticks import (
     last_output_lines,
@@ -35,6 +37,7 @@ from probetui.presentation.probe.verdict import (
     believed_span,
     grace_text,
     verdict_of,
+    wait_verdict,
 )
 from probetui.presentation.text.spans import (
     EMPTY,
@@ -65,7 +68,8 @@ _INSTANCES_ALONE = 3
 def card_tone(subject: Subject, view: View) -> Tone:
     """Return how alarming the state of what is chosen is."""
     if subject.probe is None:
-        return Tone.CALM
+        wait = wait_verdict(subject.container, view, 0)
+        return Tone.CALM if wait is None else wait.tone
     return _verdict(subject, view, 0).tone
 
 
@@ -75,7 +79,7 @@ def card_lines(subject: Subject, view: View, width: int, height: int) -> list[Li
     What is believed, planned and done comes first; rows without news are left out.
     """
     if subject.probe is None:
-        return _without_probe(subject, view)
+        return _without_probe(subject, view, width)
     head = verdict_lines(subject, view, width)
     handler = list(_handler(subject, view, width))
     room = max(height - len(head) - len(handler), 1)
@@ -88,7 +92,7 @@ def card_lines(subject: Subject, view: View, width: int, height: int) -> list[Li
         )
     )
     lines += findings
-    return _with_room(lines, _details(subject, view), height)
+    return _with_room(lines, _details(subject, view, width), height)
 
 
 def lone_card_lines(
@@ -97,7 +101,7 @@ def lone_card_lines(
     """Return the card with ticks, output and reason below it: nothing else has them."""
     probe = subject.probe
     if probe is None:
-        return _without_probe(subject, view)
+        return _without_probe(subject, view, width)
     head = verdict_lines(subject, view, width)
     if height < _LOW:
         period = probe.probe.period_seconds
@@ -119,7 +123,7 @@ def lone_card_lines(
     ]
     if len(card) > height:
         card = [row for row in card if row]
-    return _with_room(card, _details(subject, view), height)
+    return _with_room(card, _details(subject, view, width), height)
 
 
 def brief_card_lines(subject: Subject, view: View, width: int) -> list[Line]:
@@ -165,11 +169,17 @@ def verdict_lines(subject: Subject, view: View, width: int) -> list[Line]:
     chosen = override_spans(probe)
     taken = len("  ".join(span.text for span in chosen)) + 2 if chosen else 0
     verdict = _verdict(subject, view, width - BADGE - 2 - taken)
+    return _verdict_rows(verdict, chosen, width)
+
+
+def _verdict_rows(
+    verdict: ProbeVerdict, chosen: Sequence[Span], width: int
+) -> list[Line]:
     first = line(verdict.badge, "  ", *verdict.meter)
     rows = [first]
     if chosen:
         beside = line(*(part for span in chosen for part in ("  ", span)))
-        is_beside = len(text_of(first)) + taken <= width
+        is_beside = len(text_of((*first, *beside))) <= width
         rows = [line(*first, *beside)] if is_beside else [first, beside]
     role = ROLES[verdict.tone]
     if verdict.tone in {Tone.CALM, Tone.WAITING, Tone.HOLD}:
@@ -256,16 +266,28 @@ def _handler(subject: Subject, view: View, width: int) -> Iterator[Line]:
     yield line(Span(handler, Role.ACCENT), muted(timing))
 
 
-def _details(subject: Subject, view: View) -> list[Line]:
-    """Return what is good to know where there is much room."""
+def _details(subject: Subject, view: View, width: int) -> list[Line]:
+    """Return what is good to know where there is much room.
+
+    State, readiness and restarts are in the list, the last exit is among the facts.
+    A line that would be cut is left out: the container's screen has it.
+    """
     probe = subject.probe
     assert probe is not None  # noqa: S101  # the caller's condition
-    return [
-        *container_lines(subject.pod, subject.container, view),
+    details = [
+        *user_lines(subject.container, view),
+        image_line(subject.container, view),
         count_line(probe),
         latency_line(probe),
-        *timing_lines(subject.pod.pod, subject.container, probe),
     ]
+    timing = list(timing_lines(subject.pod.pod, subject.container, probe))
+    if subject.container.stopping is None and _fit(timing, width):
+        details += timing
+    return [detail for detail in details if _fit([detail], width)]
+
+
+def _fit(lines: list[Line], width: int) -> bool:
+    return all(len(text_of(row)) <= width for row in lines)
 
 
 def _with_room(lines: list[Line], details: list[Line], height: int) -> list[Line]:
@@ -274,6 +296,10 @@ def _with_room(lines: list[Line], details: list[Line], height: int) -> list[Line
     return [*lines, EMPTY, *details[:room]] if room > 0 else lines
 
 
-def _without_probe(subject: Subject, view: View) -> list[Line]:
+def _without_probe(subject: Subject, view: View, width: int) -> list[Line]:
+    """Return what a container without probes waits for, and how it is."""
     what = (subject.pod, subject.container, view)
+    wait = wait_verdict(subject.container, view, width - BADGE - 2)
+    if wait is not None:
+        return [*_verdict_rows(wait, EMPTY, width), EMPTY, *container_lines(*what)]
     return [*operation_lines(*what), *container_lines(*what)]

@@ -26,12 +26,15 @@ class Health(IntEnum):
     """From the worst to the best."""
 
     KILLED = 0
-    BACK_OFF = 1
-    COUNTING = 2
-    ERRORED = 3
-    NOT_READY = 4
-    STARTING = 5
-    CALM = 6
+    LAST_CHANCE = 1
+    """The next failure kills it."""
+
+    BACK_OFF = 2
+    COUNTING = 3
+    ERRORED = 4
+    NOT_READY = 5
+    STARTING = 6
+    CALM = 7
 
     @property
     def role(self) -> Role:
@@ -50,6 +53,8 @@ def container_health(pod: PodSnapshot, container: ContainerSnapshot) -> Health:
         return Health.BACK_OFF if in_back_off else Health.KILLED
     if _is_in_trouble(container):
         return Health.BACK_OFF
+    if any(_is_last_chance(probe) for probe in probes):
+        return Health.LAST_CHANCE
     if any(_is_counting(probe) for probe in probes):
         return Health.COUNTING
     if any(probe.error_run and probe.worker_alive for probe in probes):
@@ -85,6 +90,16 @@ def _is_counting(probe: ProbeSnapshot) -> bool:
         and probe.key.probe_type is not ProbeType.STARTUP
         and probe.last_result is Result.FAILURE
         and is_running_towards_change(probe)
+    )
+
+
+def _is_last_chance(probe: ProbeSnapshot) -> bool:
+    """Tell whether one more failure in a row kills the container."""
+    return (
+        probe.worker_alive
+        and probe.key.probe_type is not ProbeType.READINESS
+        and probe.last_result is Result.FAILURE
+        and probe.result_run == probe.probe.failure_threshold - 1 > 0
     )
 
 

@@ -117,7 +117,7 @@ def operation_lines(
         yield labelled("doing", Span(view.safe(pod.operation), Role.ACCENT))
 
 
-def _done_by_you(container: ContainerSnapshot, view: View) -> Iterator[Line]:
+def user_lines(container: ContainerSnapshot, view: View) -> Iterator[Line]:
     """Yield what a person has done to it that lasts."""
     if container.frozen_since is not None:
         since = Span(
@@ -140,11 +140,17 @@ def container_lines(
     ready = "yes" if status and status.ready else "no"
     now = state(pod, container, view)
     yield labelled("state", now, f"   ready {ready}   restarts {count}")
-    yield from _done_by_you(container, view)
+    yield from user_lines(container, view)
     if container.last_exit is not None:
         at = view.times.stamp(container.last_exit.at)
         yield labelled("last exit", f"{at} {format_last_exit(container.last_exit)}")
-    shown_id = f"  id {short_id(status.container_id)}" if status else ""
-    yield labelled("image", view.safe(container.container.image), muted(shown_id))
+    yield image_line(container, view)
     if not container.probes:
         yield labelled("probes", "none: only its own exit can restart this container")
+
+
+def image_line(container: ContainerSnapshot, view: View) -> Line:
+    """Return the image, and the id of the container that runs it."""
+    status = container.status
+    shown_id = f"  id {short_id(status.container_id)}" if status else ""
+    return labelled("image", view.safe(container.container.image), muted(shown_id))

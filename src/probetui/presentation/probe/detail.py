@@ -98,11 +98,14 @@ def outlook_lines(
 
 def count_line(probe: ProbeSnapshot) -> Line:
     """Return what a probe's ticks have come to, in numbers."""
-    return labelled(
-        "counted",
-        f"{probe.successes} succeeded, {probe.failures} failed, "
-        f"{probe.errors} errored, {probe.skips} skipped",
+    counts = (
+        (probe.successes, "succeeded"),
+        (probe.failures, "failed"),
+        (probe.errors, "errored"),
+        (probe.skips, "skipped"),
     )
+    words = ", ".join(f"{count} {word}" for count, word in counts if count)
+    return labelled("counted", words or "no tick yet")
 
 
 def output_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:

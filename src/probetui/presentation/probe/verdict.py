@@ -99,10 +99,9 @@ def verdict_of(
     width: int,
 ) -> ProbeVerdict:
     """Return the verdict on a probe; its meter takes at most about `width` cells."""
-    if container.stopping is not None:
-        return _stopping(container, view, width)
-    if container.backoff is not None and container.backoff.until is not None:
-        return _waiting_in_backoff(container, view, width)
+    wait = wait_verdict(container, view, width)
+    if wait is not None:
+        return wait
     verdict = _idle(pod, container, probe, view)
     if verdict is None:
         failure = next_failure_of(pod.pod, container, probe, view)
@@ -110,6 +109,20 @@ def verdict_of(
     if view.is_paused and probe.worker_alive and not is_startup_done(probe):
         return verdict._replace(word="PAUSED", tone=Tone.PAUSED)
     return verdict
+
+
+def wait_verdict(
+    container: ContainerSnapshot, view: View, width: int
+) -> ProbeVerdict | None:
+    """Return the verdict on a container that is stopped or waits in back-off, or None.
+
+    It is the same for all of its probes, and where it has none.
+    """
+    if container.stopping is not None:
+        return _stopping(container, view, width)
+    if container.backoff is not None and container.backoff.until is not None:
+        return _waiting_in_backoff(container, view, width)
+    return None
 
 
 def _stopping(container: ContainerSnapshot, view: View, width: int) -> ProbeVerdict:

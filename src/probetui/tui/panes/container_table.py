@@ -14,6 +14,7 @@ from textual.timer import Timer
 
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.k8s.pod import Pod
+from probetui.presentation.container.health import Health, container_health
 from probetui.presentation.container.sorting import (
     ContainerOrder,
     ContainerPlaces,
@@ -93,6 +94,7 @@ class ContainerTable(ListPane):
         self._hands_on: Timer | None = None
         self._laid_out: list[Pod] = []
         self._wanted: ContainerKey | None = None
+        self._is_touched = False
         self._total = 0
         self._searchable: dict[ContainerKey, tuple[PodSnapshot, bool]] = {}
         self.filter = Filter()
@@ -144,6 +146,7 @@ class ContainerTable(ListPane):
             self.show_filter(Filter())
         if key in self._index:
             self._wanted = key
+            self._is_touched = True
             self.choose(self._index[key])
             self.repaint()
 
@@ -167,6 +170,10 @@ class ContainerTable(ListPane):
         """Ask for as many lines as there are, in layouts that ask."""
         return max(len(self._lines), 1) + LINES_AROUND
 
+    def on_key(self) -> None:
+        """Leave the cursor on its container from now on: the key is meant for it."""
+        self._is_touched = True
+
     def on_resize(self) -> None:
         self._arrange()
         super().on_resize()
@@ -181,7 +188,8 @@ class ContainerTable(ListPane):
         turned = ", reversed" if self.is_reversed else ""
         order = f", {self.order.words}{turned}"
         if not self.filter.is_active:
-            return line(muted(f"{self._total}{order if self._total > 1 else ''}"))
+            # The header has the number; of one there is no order.
+            return line(muted(f"{self._total}{order}")) if self._total > 1 else EMPTY
         text = self._view.safe(self.filter.text)
         kept = Span(f"filter: {text} ({self.hits})", Role.ACCENT)
         whole = line(kept, muted(order))
@@ -257,6 +265,7 @@ class ContainerTable(ListPane):
         self._let_go()
 
     def chosen(self) -> None:
+        self._is_touched = True
         self._wanted = self.chosen_key
         if self._hands_on is None:
             self._hands_on = self.set_timer(_HANDS_ON_SECONDS, self._let_go)
@@ -355,13 +364,23 @@ class ContainerTable(ListPane):
             self._lines.append(ListLine(key, pod_index, index))
 
     def _cursor_for(self, key: ContainerKey | None) -> int:
-        """Return the row of that container, or of the worst one if it is gone.
+        """Return the row of that container, or the first one if it is gone.
 
-        Where none was chosen yet it is the first one of the manifests.
+        Until a person has pressed a key here it is the worst one, whichever that is.
         """
-        if key is None and self._lines:
-            return min(range(len(self._lines)), key=lambda row: self._lines[row][1:])
-        return self._index.get(key, 0) if key is not None else 0
+        if key is None:
+            return 0
+        row = self._index.get(key, 0)
+        if self._is_touched or self.order is not ContainerOrder.WORST:
+            return row
+        return min(
+            (0, row), key=lambda row: (self._health(row), row != self._index.get(key))
+        )
+
+    def _health(self, row: int) -> Health:
+        entry = self._lines[row]
+        pod = self._pods[entry.pod_index]
+        return container_health(pod, pod.containers[entry.container_index])
 
     def _is_sought(self, index: int) -> bool:
         entry = self._lines[index]

@@ -217,7 +217,10 @@ class Pane(LineWidget, can_focus=True):
         lines = [*self.above(), *self.visible_lines()]
         lines = lines[: max(height - len(below), 0)]
         blank = [()] * max(height - len(lines) - len(below), 0)
-        whole: list[StyledLine] = [*lines, *blank, *below]
+        # Why there is nothing is said where the first line would be.
+        whole: list[StyledLine] = (
+            [*lines, *blank, *below] if self.count() else [*lines, *below, *blank]
+        )
         return [fit(shown, width, ellipsis=self.ellipsis) for shown in whole[:height]]
 
     def _frame(self) -> Frame:

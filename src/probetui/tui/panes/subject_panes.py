@@ -231,6 +231,9 @@ class OtherProbePane(TickPane):
 
 _FRAMED_SENTENCE = 3
 
+_AFTER_TIME = 12
+"""Where the sentence begins behind its time."""
+
 
 class WhyPane(TickPane, can_focus=False):
     """Why the tick that is looked at did what it did, in one sentence."""
@@ -252,7 +255,10 @@ class WhyPane(TickPane, can_focus=False):
         return [(*label, *row) for row in self.rows()]
 
     def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
-        return [styled_line(why_line(subject, self.view))]
+        sentence = why_line(subject, self.view)
+        if self.inner_height > 1:
+            return self.broken([sentence], _AFTER_TIME)
+        return [styled_line(sentence)]
 
 
 _MOST_SHORT_CONTAINER_LINES = 14

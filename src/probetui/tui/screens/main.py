@@ -40,6 +40,10 @@ _LEAST_FOR_ALL = 22
 _ROOMY = 36
 """Rows from which on the card and the ticks get all that they have to say."""
 
+_CARD_OF_FEW = 10
+FEW = 3
+"""Containers up to which their list is so low that something fits below it."""
+
 _MOST_FOR_CONTAINERS = 0.4
 _SCREENS_INSTEAD = {"trace": "gates", "output": "logs"}
 
@@ -110,6 +114,12 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._header.show(snapshot, view_model.runtime_name, view)
         self._banner.show(snapshot, view_model.runtime_name, view)
         self._containers.show(snapshot.pods, view)
+        has_others = any(
+            len(container.probes) > 1
+            for pod in snapshot.pods
+            for container in pod.containers
+        )
+        self.set_class(not has_others, "-single-probes")
         self._share_rows()
         if view_model.log is not self._log:
             self._log = view_model.log
@@ -214,6 +224,8 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 
     def _share_rows(self) -> None:
         """Give the list as many rows as it has, within limits; events get the rest."""
+        few = self._containers.total <= FEW
+        self.set_class(few, "-few")
         rows = grid_rows(self.size.height, self._containers.total)
         if rows != self._grid_rows and self.is_mounted:
             self._grid_rows = rows
@@ -226,8 +238,8 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self._detail,
             self._other,
             self._output,
-            self._ticks,
             self._why,
+            self._ticks,
             self._events,
         )
 
@@ -269,7 +281,8 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 def grid_rows(height: int, containers: int) -> str:
     """Return the heights of the rows where list and card are side by side.
 
-    They are for a terminal of that height: containers, ticks, why, events. Where it is
+    They are for a terminal of that height: containers, why, ticks, events. A few
+    containers leave room for why below them, beside the card. Where the terminal is
     low the style sheet says what there is room for, and this is empty.
     """
     if height < _LEAST_FOR_ALL:
@@ -277,5 +290,10 @@ def grid_rows(height: int, containers: int) -> str:
     is_roomy = height >= _ROOMY
     card = _HIGH_CARD if is_roomy else _LOW_CARD
     most = max(int(height * _MOST_FOR_CONTAINERS), card)
+    ticks = _HIGH_TICKS if is_roomy else _LOW_TICKS
+    if containers <= FEW:
+        lines = max(containers, 1) + LINES_AROUND
+        beside = _CARD_OF_FEW if is_roomy else card
+        return f"{lines} {beside - lines} {ticks} 1fr"
     top = min(max(containers + LINES_AROUND, card), most)
-    return f"{top} {_HIGH_TICKS if is_roomy else _LOW_TICKS} {_WHY} 1fr"
+    return f"{top} {_WHY} {ticks} 1fr"
