@@ -71,6 +71,46 @@ def test_a_script_of_ones_own_is_simulated(
     assert name == str(script)
 
 
+SIDECAR = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: w}
+spec:
+  initContainers:
+    - {name: s, image: i, restartPolicy: Always, livenessProbe: {httpGet: {port: 80}}}
+  containers: [{name: c, image: i}]
+"""
+
+
+def test_what_an_earlier_version_refuses_is_a_difference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pod = tmp_path / "pod.yaml"
+    pod.write_text(SIDECAR)
+
+    status = run(
+        ["versions", "-f", str(pod), "--from", "1.28", "--to", "1.32", "-o", "json"]
+    )
+
+    found = json.loads(capsys.readouterr().out)["differences"]
+    (sidecars,) = (one for one in found if one["field"] == "sidecars")
+    assert status == 1
+    assert sidecars["before"]["what"] == (
+        "refuses spec.initContainers[0].livenessProbe: only an init container with "
+        "restartPolicy: Always may have probes"
+    )
+
+
+def test_what_the_last_version_refuses_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pod = tmp_path / "pod.yaml"
+    pod.write_text(SIDECAR)
+
+    assert run(["versions", "-f", str(pod), "--to", "1.28"]) == 2
+    assert "only an init container" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [

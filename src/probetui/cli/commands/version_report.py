@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ from probetui.kubelet_rules import (
     rules_of,
 )
 from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import Manifests
+from probetui.manifest.yaml.parser import SourceFile
 from probetui.suggestions import nearest_hint
 
 _DIFFERS = 1
@@ -45,11 +47,17 @@ def compare_versions(params: Mapping[str, Any]) -> int:
     """
     versions = _versions(params["first"], params["last"])
     options = pick_options(ManifestOptions, params)
-    load = _loader(options)
-    newest = load(rules_of(versions[-1]))
+    sources = read_sources(options.filenames, recursive=options.recursive)
+    newest = _read(sources, options, rules_of(versions[-1]))
+    newest.raise_for_errors()
     if not newest.pods:
         names = format_filenames(options.filenames)
-        raise NothingToDoError(f"{names}: no pod that {versions[-1]} accepts")
+        raise NothingToDoError(f"{names}: no pod in it")
+    select_pods(newest.loaded, options.selector)
+
+    def load(rules: KubeletRules) -> VersionInput:
+        return _version_input(_read(sources, options, rules), options)
+
     scripts = _scripts(params["scripts"], newest.pods)
     differences = tuple(find_differences(versions, scripts, load))
     if params["output"] == "json":
@@ -105,30 +113,36 @@ def _scripts(wanted: Sequence[str], pods: Sequence[Pod]) -> dict[str, Scenario]:
     return scripts
 
 
-def _loader(options: ManifestOptions) -> Callable[[KubeletRules], VersionInput]:
-    """Return a function that reads the pods by the rules of a version."""
-    sources = read_sources(options.filenames, recursive=options.recursive)
+def _read(
+    sources: Sequence[SourceFile], options: ManifestOptions, rules: KubeletRules
+) -> Manifests:
+    return load_manifests(
+        sources,
+        namespace=options.namespace,
+        settings=options.changes,
+        rules=rules,
+        host=platform.node(),
+        stub_missing=options.stub_missing,
+    )
 
-    def load(rules: KubeletRules) -> VersionInput:
-        manifests = load_manifests(
-            sources,
-            namespace=options.namespace,
-            settings=options.changes,
-            rules=rules,
-            host=platform.node(),
-            stub_missing=options.stub_missing,
-        )
-        manifests.raise_for_errors()
+
+def _version_input(manifests: Manifests, options: ManifestOptions) -> VersionInput:
+    """Return what a version runs of the manifests, and what it refuses."""
+    try:
         loaded = select_pods(manifests.loaded, options.selector)
-        dropped = tuple(
-            f"drops {problem.path}, which it does not know"
-            for problem in manifests.problems
-            if problem.rule == "later-field"
-        )
-        pods = tuple(pod.pod for pod in loaded)
-        return VersionInput(pods, manifests.config_objects, dropped)
-
-    return load
+    except NothingToDoError:
+        loaded = ()
+    refused = (f"refuses {error.path}: {error.message}" for error in manifests.errors)
+    dropped = (
+        f"drops {problem.path}, which it does not know"
+        for problem in manifests.problems
+        if problem.rule == "later-field"
+    )
+    return VersionInput(
+        tuple(pod.pod for pod in loaded),
+        manifests.config_objects,
+        (*refused, *dropped),
+    )
 
 
 def _ranges(
