@@ -82,9 +82,13 @@ def test_where_nothing_can_be_read_nothing_is_offered(
 def test_themes_and_lessons_are_offered_by_how_they_begin() -> None:
     themes = completions.complete_themes(context(), OPTION, "nor")
     lessons = completions.complete_lessons(context(), OPTION, "rea")
+    scripts = completions.complete_version_scripts(context(), OPTION, "nev")
+    files = completions.complete_version_scripts(context(), OPTION, "my.")
 
     assert [theme.value for theme in themes] == ["nord"]
     assert [lesson.value for lesson in lessons] == ["readiness"]
+    assert [script.value for script in scripts] == ["never-ready"]
+    assert [(file.value, file.type) for file in files] == [("my.", "file")]
 
 
 def test_the_command_below_images_is_offered_with_its_options(
