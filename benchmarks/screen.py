@@ -10,6 +10,9 @@ CPU is that process's, session included. Key to paint is from writing a key to t
 terminal until what the key brings up has been read from it. With `--events` the log of
 events has that many lines, is moved about in, and is filtered while it is typed.
 
+With `--sim` at 80x24 and a period of ten seconds or more, bytes per second before the
+first key are held against the limit of a calm screen.
+
 With `--sim` it is the whole installed program: `probetui sim` at the pace of the wall's
 clock, with pods of three probes. Its CPU is read from the system (Linux).
 """
@@ -42,11 +45,14 @@ from msgspec.structs import replace
 
 KEY_TO_PAINT_MILLISECONDS = 50.0
 PERCENT_OF_A_CORE = 25.0
+CALM_KILOBYTES_PER_SECOND = 4.0
 WARM_UP_SECONDS = 2.0
+CALM_SECONDS = 5.0
+CALM_PERIOD = 10
 LONGEST_ANSWER_SECONDS = 5.0
 LONGEST_START_SECONDS = 30.0
 CONTAINER = "app"
-CARD_TITLE = re.compile(rb"2 (?:\x1b\[[0-9;]*m)*pod-\d+/app")
+CHOSEN_NAME = re.compile(rb"pod-\d+/app")
 SIM_POD = """
 apiVersion: v1
 kind: Pod
@@ -83,14 +89,32 @@ def main() -> None:
     print(
         f"{options.pods} pods x 3 probes{events}, {pace}, {options.size}: "
         f"{result['keys']} keys, median {result['key_median_ms']} ms, "
-        f"{result['kilobytes_per_second']} kB/s"
+        f"{result['kilobytes_per_second']} kB/s with them"
     )
     tell(
         Limit(
             "key to paint, p99", result["key_p99_ms"], KEY_TO_PAINT_MILLISECONDS, "ms"
         ),
         Limit("of one core", result["cpu_percent"], PERCENT_OF_A_CORE, "%"),
+        *(
+            [
+                Limit(
+                    "without keys",
+                    result["calm_kilobytes_per_second"],
+                    CALM_KILOBYTES_PER_SECOND,
+                    "kB/s",
+                )
+            ]
+            if is_calm(options)
+            else []
+        ),
     )
+
+
+def is_calm(options: argparse.Namespace) -> bool:
+    """Tell whether it is a screen that the limit of bytes is for."""
+    is_slow = options.period >= CALM_PERIOD
+    return options.sim and is_slow and options.size == "80x24"
 
 
 def parse() -> argparse.Namespace:
@@ -126,7 +150,7 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
         )
         os.close(there)
         try:
-            answers, painted, cpu = run(here, screen.pid, options)
+            calm, answers, painted, cpu = run(here, screen.pid, options)
             drain(here, lambda: screen.poll() is None)
         finally:
             screen.kill()
@@ -137,25 +161,30 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
         "key_median_ms": round(1000 * statistics.median(answers), 1),
         "key_p99_ms": round(1000 * answers[int(len(answers) * 0.99)], 1),
         "keys": len(answers),
+        "calm_kilobytes_per_second": round(calm / 1000 / CALM_SECONDS, 1),
         "kilobytes_per_second": round(painted / 1000 / options.seconds, 1),
     }
 
 
 def run(
     terminal: int, pid: int, options: argparse.Namespace
-) -> tuple[list[float], int, float]:
-    """Press keys; return their answers' times, bytes painted, and the share of a core.
+) -> tuple[int, list[float], int, float]:
+    """Leave the screen alone, then press keys.
+
+    Return the bytes painted before, the times of the answers, bytes painted meanwhile,
+    and the share of a core.
 
     What the start costs is left out.
     """
     wait_for(terminal, b"pod-000/", LONGEST_START_SECONDS)
-    painted = read_for(terminal, WARM_UP_SECONDS)
+    read_for(terminal, WARM_UP_SECONDS)
+    calm = read_for(terminal, CALM_SECONDS)
     cpu, started_at = cpu_seconds(pid), time.monotonic()
     press = press_keys_in_events if options.events else press_keys
-    answers, more = press(terminal, options)
+    answers, painted = press(terminal, options)
     share = (cpu_seconds(pid) - cpu) / (time.monotonic() - started_at)
     os.write(terminal, b"q")
-    return answers, painted + more, share
+    return calm, answers, painted, share
 
 
 def cpu_seconds(pid: int) -> float:
@@ -179,8 +208,9 @@ def sim_command(home: Path, options: argparse.Namespace) -> list[str]:
 def press_keys(terminal: int, options: argparse.Namespace) -> tuple[list[float], int]:
     """Move down and up the list; return the time of each answer and bytes painted.
 
-    The answer is another name in the title of the card. Rows keep their order while
-    keys come.
+    The answer is another name in the title of the card, painted together with the rows
+    that it goes from and to. Other rows keep their order while keys come, and of their
+    cells only those are painted that change: never the name.
     """
     rng = random.Random(1)
     os.write(terminal, b"g")
@@ -194,7 +224,7 @@ def press_keys(terminal: int, options: argparse.Namespace) -> tuple[list[float],
         row += step
         pressed_at = time.monotonic()
         os.write(terminal, b"j" if step > 0 else b"k")
-        painted += wait_for(terminal, CARD_TITLE)
+        painted += wait_for(terminal, CHOSEN_NAME)
         answers.append(time.monotonic() - pressed_at)
     return answers, painted
 

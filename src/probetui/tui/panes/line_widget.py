@@ -16,6 +16,7 @@ from textual.widget import Widget
 from probetui.tui.state import StatefulApp
 from probetui.tui.styled_text import (
     StyledLine,
+    cells,
     fit,
     safe_styled_line,
     style_class,
@@ -23,6 +24,29 @@ from probetui.tui.styled_text import (
 )
 
 _NO_SIZE = Size(0, 0)
+
+
+def _changed_cells(old: StyledLine, new: StyledLine, y: int) -> Region:
+    """Return the cells of line `y` between what is the same at both its ends.
+
+    Both lines have the same width. It is the whole line where a character takes more or
+    fewer cells than one: terminals disagree about some of those, and what follows them
+    is then elsewhere than it was reckoned to be.
+    """
+    width = cells(new)
+    if width != len(text_of(new)) or width != len(text_of(old)):
+        return Region(0, y, max(width, cells(old)), 1)
+    start = _count_equal(old, new)
+    end = _count_equal(old[start:][::-1], new[start:][::-1])
+    changed = new[start : len(new) - end]
+    return Region(cells(new[:start]), y, cells(changed), 1)
+
+
+def _count_equal(one: StyledLine, other: StyledLine) -> int:
+    """Return how many segments are the same at the beginning of both lines."""
+    pairs = enumerate(zip(one, other, strict=False))
+    shortest = min(len(one), len(other))
+    return next((index for index, (a, b) in pairs if a != b), shortest)
 
 
 class LineWidget(Widget):
@@ -59,9 +83,8 @@ class LineWidget(Widget):
         if size != self.size or len(before) != len(self._painted):
             self.refresh()
             return
-        width = self.size.width
         changed = [
-            Region(0, y, width, 1)
+            _changed_cells(self._fitted(old), self._fitted(new), y)
             for y, (old, new) in enumerate(zip(before, self._painted, strict=True))
             if old != new
         ]
@@ -81,7 +104,7 @@ class LineWidget(Widget):
         width = self.size.width
         if y >= len(self._painted):
             return Strip.blank(width, self.rich_style)
-        line = fit(self._painted[y], width, ellipsis=self.ellipsis)
+        line = self._fitted(self._painted[y])
         segments = [Segment(text, self._style(look)) for text, look in line]
         strip = self._with_selection(Strip(segments, width), y)
         return strip.apply_offsets(0, y)
@@ -104,6 +127,9 @@ class LineWidget(Widget):
     def _take_content(self) -> None:
         self._painted_size = self.size
         self._painted = tuple(map(safe_styled_line, self.content()))
+
+    def _fitted(self, line: StyledLine) -> StyledLine:
+        return fit(line, self.size.width, ellipsis=self.ellipsis)
 
     def _style(self, look: str) -> Style:
         style = self._styles_by_look.get(look)

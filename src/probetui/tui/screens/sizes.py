@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from textual.events import Resize
 from textual.geometry import Size
 from textual.screen import Screen, ScreenResultType
 from textual.widgets import Static
+
+from probetui.tui.services.changed_cells import ChangedCellsCompositor
 
 LEAST = Size(40, 10)
 """Below it there is one line that says so."""
@@ -29,6 +33,10 @@ TOO_SMALL = (
 
 class MinimumSizeScreen(Screen[ScreenResultType], inherit_bindings=False):
     """Where there is too little room, it says so and nothing else."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._compositor = ChangedCellsCompositor()
 
     def on_mount(self) -> None:
         if not self.is_attached:  # the program ends before the screen is there

@@ -1,0 +1,96 @@
+"""How much is written to the terminal: slow lines are to keep up."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+from textual.drivers.headless_driver import HeadlessDriver
+
+from probetui.engine.snapshot import Snapshot
+from probetui.tui.services import terminal
+from tests.tui.app_harness import an_app, screen_lines
+from tests.tui.fake_session import FakeSession
+from tests.tui.scenes import failing, running
+from tests.tui.snapshots import NOW, a_snapshot, demo
+
+SIZE = (80, 24)
+UPDATES_PER_SECOND = 4
+MOST_BYTES_PER_SECOND = 4_000
+
+
+def later(snapshot: Snapshot, updates: int) -> Snapshot:
+    at = NOW + timedelta(seconds=updates / UPDATES_PER_SECOND)
+    return replace(snapshot, taken_at=at)
+
+
+class Painted:
+    """What an app wrote to its terminal while time went on, and what it then showed."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._session = FakeSession(snapshot)
+        self._snapshot = snapshot
+        self.written = ""
+        self.before: list[str] = []
+        self.after: list[str] = []
+
+    def write(self, data: str) -> None:
+        self.written += data
+
+    async def let_time_pass(self, seconds: int) -> None:
+        """Update the screen that often, each time after the last one is painted."""
+        app = an_app(self._session)
+        async with app.run_test(size=SIZE) as pilot:
+            await pilot.pause()
+            self.before = screen_lines(app)
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(terminal, "is_terminal_writable", lambda: True)
+                patched.setattr(HeadlessDriver, "is_headless", False)
+                patched.setattr(HeadlessDriver, "write", self.write)
+                for update in range(1, seconds * UPDATES_PER_SECOND + 1):
+                    written = self.written
+                    self._session.publish(later(self._snapshot, update))
+                    for _ in range(50):
+                        await pilot.pause(0.01)
+                        if self.written != written:
+                            break
+            self.after = screen_lines(app)
+
+
+CALM = [
+    pytest.param(a_snapshot(demo()), id="one pod"),
+    pytest.param(running(), id="several pods"),
+]
+
+
+@pytest.mark.parametrize("snapshot", CALM)
+async def test_a_calm_screen_is_light_on_a_slow_line(snapshot: Snapshot) -> None:
+    seconds = 3
+    painted = Painted(snapshot)
+    await painted.let_time_pass(seconds)
+
+    assert len(painted.written.encode()) / seconds < MOST_BYTES_PER_SECOND
+
+
+@pytest.mark.parametrize("snapshot", [*CALM, pytest.param(failing(), id="in trouble")])
+async def test_what_is_painted_in_parts_is_the_whole_screen(snapshot: Snapshot) -> None:
+    painted = Painted(snapshot)
+    await painted.let_time_pass(3)
+
+    assert painted.after != painted.before
+    assert terminal_after(painted.before, painted.written) == painted.after
+
+
+def terminal_after(lines: list[str], written: str) -> list[str]:
+    """Return the lines of a terminal when what was written has come to it."""
+    cells = [list(line) for line in lines]
+    x = y = 0
+    for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\n|[^\x1b\n]+", written):
+        if move := re.fullmatch(r"\x1b\[(\d+);(\d+)H", part):
+            y, x = int(move[1]) - 1, int(move[2]) - 1
+        elif part.isprintable():
+            cells[y][x : x + len(part)] = part
+            x += len(part)
+    return ["".join(line) for line in cells]
