@@ -81,6 +81,11 @@ class Mask:
         self._pattern = None
 
     @property
+    def known(self) -> int:
+        """How many values are known; it never falls."""
+        return len(self._secrets)
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to mask."""
         return not self._forms and not self._hides

@@ -7,6 +7,7 @@ into colours. Nothing here is ever read as markup.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
@@ -83,15 +84,19 @@ def safe_styled_line(line: StyledLine) -> StyledLine:
 
     Spaces at which it must not be broken are our own.
     """
-    return tuple(
-        ("\xa0".join(map(safe_line, text[:LONGEST_TEXT].split("\xa0"))), look)
-        for text, look in line
-    )
+    return tuple([(_safe_text(text[:LONGEST_TEXT]), look) for text, look in line])
+
+
+@lru_cache(maxsize=4096)  # times change on a screen, most other words do not
+def _safe_text(text: str) -> str:
+    if text.isascii():
+        return safe_line(text)
+    return "\xa0".join(map(safe_line, text.split("\xa0")))
 
 
 def cells(line: StyledLine) -> int:
     """Return how many cells a line takes."""
-    return sum(cell_len(text) for text, _ in line)
+    return sum([len(text) if text.isascii() else cell_len(text) for text, _ in line])
 
 
 def text_of(line: StyledLine) -> str:

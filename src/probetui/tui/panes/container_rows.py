@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -54,6 +55,7 @@ _ORDERS = {
 """What a click on a heading sorts by; all others by what is worst."""
 
 
+@lru_cache(maxsize=8)
 def columns_for(width: int) -> tuple[Column, ...]:
     """Return the columns of a list that is so wide inside its frame.
 
@@ -98,11 +100,7 @@ class ContainerRows(Struct, frozen=True):
 
     def heading(self, order: ContainerOrder) -> StyledLine:
         """Return the names of the columns, that of the order brighter."""
-        texts = [
-            line(Span(column.heading, _role_of_heading(column, order)))
-            for column in self.columns
-        ]
-        return self._row(texts, "")
+        return _heading(self.columns, self.width, self.ellipsis, order)
 
     def order_at(self, x: int) -> ContainerOrder | None:
         """Return what a click on the headings there sorts by, None beside them."""
@@ -169,6 +167,17 @@ class ContainerRows(Struct, frozen=True):
             also=also,
             ellipsis=self.ellipsis,
         )
+
+
+@lru_cache(maxsize=8)
+def _heading(
+    columns: tuple[Column, ...], width: int, ellipsis: str, order: ContainerOrder
+) -> StyledLine:
+    texts = [
+        styled_line(line(Span(column.heading, _role_of_heading(column, order))))
+        for column in columns
+    ]
+    return row(texts, columns, width, ellipsis=ellipsis)
 
 
 def _role_of_heading(column: Column, order: ContainerOrder) -> Role:

@@ -92,6 +92,11 @@ class ContainerTable(ListPane):
         self._layout: tuple[Filter, ContainerPlaces] | None = None
         self._sorter = ContainerSorter()
         self._hands_on: Timer | None = None
+        self._rows_token: object = None
+        self._known_rows: dict[
+            tuple[ContainerKey, bool], tuple[object, StyledLine]
+        ] = {}
+        """Rows as they were put into words last, with the pod that they are about."""
         self._laid_out: list[Pod] = []
         self._wanted: ContainerKey | None = None
         self._is_touched = False
@@ -221,7 +226,14 @@ class ContainerTable(ListPane):
         entry = self._lines[index]
         pod = self._pods[entry.pod_index]
         container = pod.containers[entry.container_index]
-        return self._rows.of_container(pod, container, is_chosen=index == self.cursor)
+        rows, is_chosen = self._rows, index == self.cursor
+        self._forget_rows(rows)
+        known = self._known_rows.get((entry.key, is_chosen))
+        if known is not None and known[0] is pod:
+            return known[1]
+        shown = rows.of_container(pod, container, is_chosen=is_chosen)
+        self._known_rows[entry.key, is_chosen] = pod, shown
+        return shown
 
     def on_click(self, event: Click) -> None:
         """Choose a row, or sort by the heading that is clicked on; again reverses."""
@@ -278,6 +290,13 @@ class ContainerTable(ListPane):
         return ContainerRows(
             self._view, self._names, self.inner_width, self.is_bare, self.ellipsis
         )
+
+    def _forget_rows(self, rows: ContainerRows) -> None:
+        """Forget all rows if another view, width or name puts them into other words."""
+        token = (rows, rows.view.token)
+        if token != self._rows_token:
+            self._rows_token = token
+            self._known_rows.clear()
 
     def _conditions(self) -> Sequence[StyledLine]:
         """Return the conditions of all pods that are listed, or else of the chosen one,

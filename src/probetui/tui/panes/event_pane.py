@@ -74,6 +74,7 @@ class EventPane(FollowingPane):
         self._counts = (0, 0)
         self.names_objects = True
         """Whether each row says what it is about: not where that is always the same."""
+        self._token: object = None
         self.faults_only = False
         self.shows_state = False
         self.is_raw = False
@@ -103,8 +104,12 @@ class EventPane(FollowingPane):
         self, fresh: Iterable[EventLine], counts: tuple[int, int], view: View
     ) -> None:
         """Add lines; `counts` is how many warnings and normal events there were."""
-        self.view, self._counts = view, counts
         lines = list(fresh)
+        token = (counts, view.token)
+        if not lines and token == self._token:
+            return
+        self._token = token
+        self.view, self._counts = view, counts
         first, evicted = self._all.total, self._all.evicted
         self._all.extend(lines)
         if self._all.evicted > evicted:

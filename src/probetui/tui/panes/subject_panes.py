@@ -67,6 +67,7 @@ class TickPane(RowsPane):
         super().__init__(id=id, is_ascii=is_ascii)
         self.view = view
         self.subject: Subject | None = None
+        self._token: object = None
 
     @abstractmethod
     def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
@@ -74,8 +75,11 @@ class TickPane(RowsPane):
 
     def show(self, subject: Subject | None, view: View) -> None:
         """Show a container, or nothing."""
+        token = (subject, view.token, self.size, self.display)
         self.subject, self.view = subject, view
-        self.repaint()
+        if token != self._token:
+            self._token = token
+            self.repaint()
 
     def rows(self) -> Sequence[StyledLine]:
         if self.subject is None:
@@ -139,6 +143,12 @@ class DetailPane(ProbePane):
         """Whether ticks and why have no panes of their own."""
         self.is_zoomed = False
         """Whether the card has the whole screen, and shows long lines in full."""
+
+    def show_alone(self, *, is_alone: bool) -> None:
+        """Show ticks and why in this pane, or leave them to panes of their own."""
+        if self.is_alone != is_alone:
+            self.is_alone = is_alone
+            self.repaint()
 
     def show(self, subject: Subject | None, view: View) -> None:
         """Show a container, from its first line if it is another one."""

@@ -214,7 +214,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
     def _show_detail(self) -> None:
         self.ui_state.choose(self._containers.chosen_container)
         subject, view = self.ui_state.subject, self.ui_state.view_model.view
-        self._detail.is_alone = not self._ticks.display
+        self._detail.show_alone(is_alone=not self._ticks.display)
         for pane in (self._detail, self._other, self._ticks, self._why):
             pane.show(subject, view)
         several = subject is not None and len(subject.container.probes) > 1
