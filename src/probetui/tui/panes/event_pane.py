@@ -105,7 +105,7 @@ class EventPane(FollowingPane):
     ) -> None:
         """Add lines; `counts` is how many warnings and normal events there were."""
         lines = list(fresh)
-        token = (counts, view.token)
+        token = (counts, view.token, self.names_objects)
         if not lines and token == self._token:
             return
         self._token = token
@@ -122,6 +122,7 @@ class EventPane(FollowingPane):
     def clear(self) -> None:
         """Forget every line: the session went back in time."""
         self.forget()
+        self._token = None
         self.go_to_end()
 
     def forget(self) -> None:
