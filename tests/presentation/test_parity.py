@@ -75,6 +75,13 @@ def pattern(of_the_detail: str, in_plain: str) -> Told:
     return expected
 
 
+def with_zero_counts(value: str) -> str:
+    """Return how counts read in plain lines: those the detail pane omits are zero."""
+    shown = {word: count for count, word in re.findall(r"(\d+) (\w+)", value)}
+    words = ("succeeded", "failed", "errored", "skipped")
+    return "counted " + ", ".join(f"{shown.get(word, '0')} {word}" for word in words)
+
+
 FACTS: dict[str, list[Told]] = {
     "handler": [pattern("(.+)", "(liveness|readiness|startup) probes {0} period=")],
     "timing": [
@@ -156,7 +163,7 @@ FACTS: dict[str, list[Told]] = {
     "then": [pattern("never killed", "never-kills")],
     "last exit": [pattern(r"exit (\d+)", "exit {0} ")],
     "image": [pattern(r"(\S+)  id (\w+)", "image {0} id {1}")],
-    "counted": [pattern("(.+)", "counted {0}")],
+    "counted": [with_zero_counts],
     "latency": [
         pattern(
             r"last ([\w.]+)   median ([\w.]+)   max ([\w.]+)   timeout ([\w.]+)",
