@@ -29,6 +29,8 @@ from tests.tui.snapshots import (
     a_pod_snapshot,
     a_probe_snapshot,
     a_snapshot,
+    demo,
+    shop,
 )
 
 SIZE = (80, 24)
@@ -285,8 +287,8 @@ async def test_every_container_has_one_row_below_heads_at_every_width(
     assert tuple(lines[2][1 : width - 1].split()) == HEADS
     rows = [line[1 : width - 1] for line in lines[3:8]]
     assert [row[3:].split()[0] for row in rows] == [
-        "shop/worker",
         "demo/liveness",
+        "shop/worker",
         "shop/proxy",
         "shop/web",
         "shop/cache",
@@ -376,24 +378,25 @@ async def test_a_choice_is_marked_with_a_sign_at_every_width(
 ) -> None:
     app = an_app(failing())
     async with app.run_test(size=(width, 24)) as pilot:
-        await pilot.press("j")
+        await pilot.press("j", "j")
         await pilot.pause()
 
         assert words in screen_text(app)
 
 
 @pytest.mark.parametrize(
-    ("presses", "tint"),
+    ("letters", "presses", "tint"),
     [
-        pytest.param(["g"], "cursor-error", id="back-off"),
-        pytest.param([], "cursor-warning", id="counts up"),
-        pytest.param(["G"], "cursor", id="calm"),
+        pytest.param("|sssff", ["g"], "cursor-error", id="the next failure kills"),
+        pytest.param("|sssff", ["j"], "cursor-error", id="back-off"),
+        pytest.param("|ssssf", ["j"], "cursor-warning", id="counts up"),
+        pytest.param("|sssff", ["G"], "cursor", id="calm"),
     ],
 )
 async def test_the_chosen_row_has_the_tint_of_its_state(
-    presses: list[str], tint: str
+    letters: str, presses: list[str], tint: str
 ) -> None:
-    app = an_app(failing())
+    app = an_app(a_snapshot(demo(letters), shop()))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press(*presses)
         await pilot.pause()
@@ -406,7 +409,7 @@ async def test_the_chosen_row_has_the_tint_of_its_state(
 async def test_n_goes_to_the_next_hit_when_nothing_is_filtered_any_more() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("slash", *"shop/(web|worker)", "enter", "escape", "g")
+        await pilot.press("slash", *"shop/(web|worker)", "enter", "escape", "g", "j")
         places = []
         for key in ("n", "n", "n", "N"):
             await pilot.press(key)

@@ -387,7 +387,7 @@ class ContainerTable(ListPane):
 
         Until a person has pressed a key here it is the worst one, whichever that is.
         """
-        if key is None:
+        if key is None or not self._lines:
             return 0
         row = self._index.get(key, 0)
         if self._is_touched or self.order is not ContainerOrder.WORST:
