@@ -350,10 +350,10 @@ async def test_no_two_rows_of_the_palette_have_one_explanation() -> None:
         pytest.param("", "Go to: shop/cache startup (done)", id="done"),
         pytest.param("", "Go to: shop/cache readiness", id="nothing to say"),
         pytest.param("", "Why was demo/liveness killed last time?   w", id="killed"),
-        pytest.param("j", "Why: the last decision about shop/proxy   w", id="no end"),
-        pytest.param("g", "Why did shop/worker end last time?   w", id="itself"),
+        pytest.param("jj", "Why: the last decision about shop/proxy   w", id="no end"),
+        pytest.param("j", "Why did shop/worker end last time?   w", id="itself"),
         pytest.param("", "Explain: liveness timing of demo/liveness", id="explain"),
-        pytest.param("g", "Explain: shop/worker, which has no probe", id="no probe"),
+        pytest.param("j", "Explain: shop/worker, which has no probe", id="no probe"),
         pytest.param("", "Help: what does liveness mean here", id="meaning"),
     ],
 )

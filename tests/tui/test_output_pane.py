@@ -61,7 +61,7 @@ async def test_another_container_has_another_log() -> None:
     keeper = logs()
     app = the_app(keeper)
     async with app.run_test(size=WIDE) as pilot:
-        await pilot.press("g")
+        await pilot.press("j")
         await pilot.pause()
 
         assert "4 Output  shop/worker" in screen_text(app)

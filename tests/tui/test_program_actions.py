@@ -89,7 +89,7 @@ async def test_what_is_marked_is_copied_without_frames(clipboard: Path) -> None:
     ("keys", "copied"),
     [
         pytest.param(
-            ("j", "j", "c"),
+            ("j", "j", "j", "c"),
             r"shop/web  Running 12s  0  wait  wait  ✗ 4/30",
             id="a line",
         ),
@@ -379,7 +379,7 @@ async def test_a_container_that_does_not_run_has_no_shell() -> None:
     app = an_app(failing(), host=HostServices(shell=a_shell))
     async with app.run_test(size=SIZE) as pilot:
         here = {action.id for action in available_actions(app.screen)}
-        await pilot.press("g")
+        await pilot.press("j")
         await pilot.pause()
         of_the_crashed = {action.id for action in available_actions(app.screen)}
 

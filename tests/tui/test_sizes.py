@@ -127,14 +127,14 @@ OTHERS = {
         ("#23",),
     ),
     **{
-        f"container: {scene}": View(a_state(scene).make_app, ["enter"], says, framed)
-        for scene, says, framed in (
-            ("gated", ("12s",), ("shop/proxy", "DELAY")),
-            ("delay", ("3.0s",), ("DELAY",)),
-            ("errored", ("!4", "cat"), ("executable file not found",)),
-            ("paused", ("PAUSED", "2 of 3"), ()),
-            ("in_flight", ("2 of 3",), ("under way",)),
-            ("pulling", ("No tick",), ("2.0s", "cat /tmp/healthy")),
+        f"container: {scene}": View(a_state(scene).make_app, keys, says, framed)
+        for scene, keys, says, framed in (
+            ("gated", ["j", "enter"], ("12s",), ("shop/proxy", "DELAY")),
+            ("delay", ["enter"], ("3.0s",), ("DELAY",)),
+            ("errored", ["enter"], ("!4", "cat"), ("executable file not found",)),
+            ("paused", ["enter"], ("PAUSED", "2 of 3"), ()),
+            ("in_flight", ["enter"], ("2 of 3",), ("under way",)),
+            ("pulling", ["enter"], ("No tick",), ("2.0s", "cat /tmp/healthy")),
         )
     },
 }
