@@ -475,15 +475,23 @@ def with_long_names() -> Snapshot:
     )
 
 
-@pytest.mark.parametrize("size", [(50, 12), (80, 24), (120, 40), (200, 50)])
+@pytest.mark.parametrize(
+    ("size", "names_end"),
+    [
+        pytest.param((50, 12), 30, id="tiny"),
+        pytest.param((80, 24), 30, id="narrow"),
+        pytest.param((120, 40), 30, id="beside the card"),
+        pytest.param((200, 50), 55, id="wide"),
+    ],
+)
 async def test_long_names_can_be_told_apart_by_their_ends(
-    size: tuple[int, int],
+    size: tuple[int, int], names_end: int
 ) -> None:
     app = an_app(with_long_names())
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
 
-        starts = [line[:30] for line in screen_lines(app)]
+        starts = [line[:names_end] for line in screen_lines(app)]
         assert sum("server " in start for start in starts) == 1
         assert sum("cache " in start for start in starts) == 1
 

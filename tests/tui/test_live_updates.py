@@ -353,7 +353,7 @@ async def test_columns_stay_straight_beside_wide_names() -> None:
     app = an_app(hostile("日本語"))
     async with app.run_test(size=SIZE):
         wide = line_with(app, "p日本語")
-        plain = line_with(app, "shop/web")
+        plain = line_with(app, "shop/proxy")
 
     # Each wide character takes the place of two.
     assert wide.index(" Running ") + 6 == plain.index(" Running ")
