@@ -1,9 +1,9 @@
 """Draws the pictures of the README and of `docs/PICTURES.md` with the program itself.
 
-    python tools/pictures.py [NAME ...]
+    python -m tools.pictures [NAME ...]
 
-The pods of `tools/pictures/` run on virtual time by the scripts beside them, so that
-two runs draw the same. Look at the pictures before you commit them.
+The pods of `tools/pictures/` and the demo run on virtual time by the scripts beside
+them, so that two runs draw the same. Look at the pictures before you commit them.
 """
 
 from __future__ import annotations
@@ -15,18 +15,23 @@ from datetime import UTC, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+from tools.animated_svg import animate
+
+from probetui.cli.lessons import DEFAULT, OpenLesson, load_lesson
 from probetui.debugger.commands import PauseProbes, ResumeProbes, StepProbe
 from probetui.drive.playback.simulated import SimulatedSource
 from probetui.drive.scenario.reader import read_scenario
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import Command, SetPods
-from probetui.engine.snapshot import Snapshot
+from probetui.engine.snapshot import PlaybackSnapshot, Snapshot
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import JournalEntry
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
+from probetui.tui.host_services import CurrentLesson, HostServices
 from probetui.tui.options import ScreenOptions
 
 PODS = Path(__file__).parent / "pictures"
@@ -43,6 +48,8 @@ class Picture(NamedTuple):
     theme: str | None = None
 
 
+DEMO = "demo"
+DEMO_SECONDS, DEMO_FRAMES, DEMO_POSTER = 60, 120, 13
 SHORT = (120, 30)
 PICTURES = {
     "main": Picture("shop", 127.4),
@@ -51,7 +58,7 @@ PICTURES = {
     "back-off": Picture("shop", 118.4),
     "flapping": Picture("flapping", 97.4, ("right_square_bracket",), SHORT),
     "twelve-pods": Picture("twelve", 127.4),
-    "step": Picture("shop", 127.4, ("Q", "full_stop"), SHORT),
+    "step": Picture("shop", 127.4, ("Q", "full_stop"), (120, 34)),
     "why": Picture("shop", 127.4, ("w",), (120, 26)),
 }
 
@@ -68,8 +75,10 @@ class StillSession:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state at the virtual instant."""
-        return self._source.snapshot()
+        """The state at the virtual instant, as in a simulation at the usual pace."""
+        snapshot = self._source.snapshot()
+        played = PlaybackSnapshot(self._source.kind, snapshot.is_paused, pace=1.0)
+        return replace(snapshot, playback=played)
 
     @property
     def journal(self) -> Sequence[JournalEntry]:
@@ -107,12 +116,8 @@ class StillSession:
             callback()
 
 
-def simulate(name: str) -> StillSession:
-    """Return a session of some pods of `tools/pictures/`, at its start."""
-    manifest, script = (
-        SourceFile(path.name, path.read_text(encoding="utf-8"))
-        for path in (PODS / f"{name}.yaml", PODS / f"{name}.sim.yaml")
-    )
+def simulate(manifest: SourceFile, script: SourceFile) -> StillSession:
+    """Return a session of the pods of a manifest, at its start."""
     pods = load_manifests([manifest]).pods
     scenario = read_scenario(script, pods)
 
@@ -125,31 +130,57 @@ def simulate(name: str) -> StillSession:
     return StillSession(SimulatedSource(begin))
 
 
-async def draw(name: str, picture: Picture) -> None:
-    """Write one picture."""
-    session = simulate(picture.pods)
-    session.run_for(timedelta(seconds=picture.seconds))
-    options = ScreenOptions(
-        zone=UTC,
-        motion=False,
-        theme=picture.theme,
-        sources=[f"{picture.pods}.yaml"],
+def show(
+    session: StillSession, theme: str | None = None, lesson: CurrentLesson | None = None
+) -> ProbetuiApp:
+    """Return an app that shows a session."""
+    options = ScreenOptions(zone=UTC, motion=False, theme=theme)
+    return ProbetuiApp(session, options=options, host=HostServices(lesson=lesson))
+
+
+async def draw(picture: Picture) -> str:
+    """Return a picture as SVG."""
+    manifest, script = (
+        SourceFile(path.name, path.read_text(encoding="utf-8"))
+        for path in (PODS / f"{picture.pods}.yaml", PODS / f"{picture.pods}.sim.yaml")
     )
-    app = ProbetuiApp(session, options=options)
+    session = simulate(manifest, script)
+    session.run_for(timedelta(seconds=picture.seconds))
+    app = show(session, picture.theme)
     async with app.run_test(size=picture.size) as pilot:
-        for key in picture.keys:
-            await pilot.press(key)
+        await pilot.press(*picture.keys)
         await pilot.pause()
-        svg = app.export_screenshot(title="probetui")
-    path = DRAWN / f"{name}.svg"
-    path.write_text(svg, encoding="utf-8")
-    print(f"{path}: {len(svg) / 1000:.0f} kB")
+        return app.export_screenshot(title="probetui")
+
+
+async def draw_demo() -> str:
+    """Return the first minute of the demo as a moving SVG."""
+    page = OpenLesson(load_lesson(DEFAULT))
+    lesson, frames = page.lesson, []
+    session = simulate(lesson.source, lesson.script)
+    current = CurrentLesson(
+        lesson.name, lesson.text, page.number, page.count, print, lesson.exercise
+    )
+    # Between two seconds, as ticks are at whole ones.
+    length = timedelta(seconds=DEMO_SECONDS / DEMO_FRAMES)
+    session.run_for(length / 2)
+    app = show(session, lesson=current)
+    async with app.run_test(size=SHORT) as pilot:
+        for _ in range(DEMO_FRAMES):
+            await pilot.pause()
+            frames.append(app.export_screenshot(title="probetui demo --runtime sim"))
+            session.run_for(length)
+    return animate(frames, DEMO_SECONDS, DEMO_POSTER)
 
 
 def main() -> None:
     """Draw the pictures that are named, or all of them."""
-    for name in sys.argv[1:] or PICTURES:
-        asyncio.run(draw(name, PICTURES[name]))
+    for name in sys.argv[1:] or (*PICTURES, DEMO):
+        drawing = draw_demo() if name == DEMO else draw(PICTURES[name])
+        svg = asyncio.run(drawing)
+        path = DRAWN / f"{name}.svg"
+        path.write_text(svg, encoding="utf-8")
+        print(f"{path}: {len(svg) / 1000:.0f} kB")
 
 
 if __name__ == "__main__":
