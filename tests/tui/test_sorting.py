@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.kubelet.journal import ExitCause, StoppingSnapshot
-from tests.tui.app_harness import an_app, screen_lines
+from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
 from tests.tui.snapshots import NOW, a_snapshot, demo, shop
@@ -120,6 +120,17 @@ async def test_the_cursor_is_on_the_worst_container_until_a_key_is_pressed() -> 
 
     assert in_trouble == "demo/liveness"
     assert in_hand == "demo/liveness"
+
+
+async def test_the_cursor_stays_while_the_mouse_is_in_another_pane() -> None:
+    session = FakeSession(a_snapshot(shop_of_one(), demo("|ssss")))
+    app = an_app(session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.click("#detail", offset=(5, 2))
+        session.publish(a_snapshot(shop_of_one(), demo("|ssff")))
+        await pilot.pause()
+
+        assert "2 shop/cache" in screen_text(app)
 
 
 def shop_of_one(*, is_stopped: bool = False) -> PodSnapshot:

@@ -386,11 +386,13 @@ class ContainerTable(ListPane):
         """Return the row of that container, or the first one if it is gone.
 
         Until a person has pressed a key here it is the worst one, whichever that is.
+        Who is in another pane or screen looks at the chosen one: then it stays, too.
         """
         if key is None or not self._lines:
             return 0
         row = self._index.get(key, 0)
-        if self._is_touched or self.order is not ContainerOrder.WORST:
+        is_elsewhere = self.app.focused not in {None, self}
+        if self._is_touched or is_elsewhere or self.order is not ContainerOrder.WORST:
             return row
         return min(
             (0, row), key=lambda row: (self._health(row), row != self._index.get(key))
