@@ -11,20 +11,21 @@ from datetime import datetime, timedelta
 
 MAX_DURATION = timedelta(days=3650)
 
-_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,3}):(\d\d(?:\.\d+)?)", re.ASCII)
-_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
-_PARTS = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+", re.ASCII)
-_PART = re.compile(r"([\d.]+)(ms|s|m|h)", re.ASCII)
+# Not compiled here, but on first use: every command imports this module.
+_CLOCK = r"(?:([0-9]+):)?([0-9]{1,3}):([0-9][0-9](?:\.[0-9]+)?)"
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_PARTS = rf"(?:{_NUMBER}(?:ms|s|m|h))+"
+_PART = r"([0-9.]+)(ms|s|m|h)"
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 
 
 def parse_duration(text: str, *, limit: timedelta = MAX_DURATION) -> timedelta | None:
     """Read `1m30s`, `500ms` or `90`; None for anything else, or beyond the limit."""
-    if _NUMBER.fullmatch(text):
+    if re.fullmatch(_NUMBER, text):
         return _duration(float(text), limit)
-    if not _PARTS.fullmatch(text):
+    if not re.fullmatch(_PARTS, text):
         return None
-    parts = _PART.findall(text)
+    parts = re.findall(_PART, text)
     return _duration(
         sum(float(number) * _SECONDS[unit] for number, unit in parts), limit
     )
@@ -32,7 +33,7 @@ def parse_duration(text: str, *, limit: timedelta = MAX_DURATION) -> timedelta |
 
 def parse_clock_duration(text: str) -> timedelta | None:
     """Read a duration, or one as clocks show it: `01:30`, `1:00:30.5`."""
-    clock = _CLOCK.fullmatch(text)
+    clock = re.fullmatch(_CLOCK, text)
     if clock is None:
         return parse_duration(text)
     hours, minutes, seconds = clock.groups()

@@ -10,7 +10,6 @@ that a terminal gives it. What is safe already stays as it is, letter by letter.
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 
@@ -24,14 +23,15 @@ each further one makes a line taller on many terminals."""
 _LAST_SHOWN_MARK = 20
 """Of a pile of them, the next ones are shown by their numbers, the others left out."""
 
-_HARMLESS = re.compile(
+# Not compiled here, but on first use: every command imports this module.
+_HARMLESS = (
     "[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u23fa"
     "\u2500-\u27bf\u4e00-\u9fa5]*"
 )
 """What need not be looked at one by one; there are more, which take longer."""
 
 # They change the width of the character before them, and terminals disagree how.
-_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_VARIATION_SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 
 _INVISIBLE_LETTERS = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
@@ -40,7 +40,7 @@ _INVISIBLE_LETTERS = frozenset(
 
 _TAB = "    "
 # The controls of C0 are escaped by JSON itself.
-_UNSAFE_IN_JSON = re.compile(
+_UNSAFE_IN_JSON = (
     "[\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb"
     "\U000e0000-\U000e0fff]"
@@ -99,24 +99,28 @@ def safe_json(text: str) -> str:
     JSON's own escapes take the place of what is not, so that it reads back unchanged.
     Combining marks stay.
     """
-    return _UNSAFE_IN_JSON.sub(_in_json, text)
+    return re.sub(_UNSAFE_IN_JSON, _in_json, text)
 
 
 def json_text(value: object) -> str:
     """Return a value as indented JSON of printable ASCII, with a newline at its end."""
+    import json  # noqa: PLC0415
+
     return json.dumps(value, indent=2) + "\n"
 
 
 def _in_json(match: re.Match[str]) -> str:
+    import json  # noqa: PLC0415
+
     return json.dumps(match[0])[1:-1]
 
 
 def _safe(text: str) -> str:
-    if _HARMLESS.fullmatch(text):
+    if (text.isascii() and text.isprintable()) or re.fullmatch(_HARMLESS, text):
         return text
     safe: list[str] = []
     marks = 0
-    for character in _VARIATION_SELECTORS.sub("", text):
+    for character in re.sub(_VARIATION_SELECTORS, "", text):
         if not character.isprintable() or character in _INVISIBLE_LETTERS:
             safe.append(escape_character(character))
             marks = 0

@@ -23,6 +23,11 @@ HEAVY = {
 
 def modules_after(code: str, **variables: str) -> set[str]:
     """Return the top-level modules that a fresh interpreter has after some code."""
+    return {name.partition(".")[0] for name in run_fresh(code, **variables)}
+
+
+def run_fresh(code: str, **variables: str) -> set[str]:
+    """Run code in a fresh interpreter; return the modules that it has at the end."""
     script = f"{code}\nimport sys\nprint(*sorted(sys.modules), file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -31,7 +36,7 @@ def modules_after(code: str, **variables: str) -> set[str]:
         text=True,
         check=True,
     )
-    return {each.partition(".")[0] for each in done.stderr.split()}
+    return set(done.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -65,6 +70,46 @@ def test_a_shell_waits_for_no_library_when_it_completes_an_option() -> None:
     )
 
     assert modules & HEAVY == set()
+
+
+OF_EVERY_COMMAND = {
+    "probetui", "probetui.__main__", "probetui.cli", "probetui.cli.gc_tuning",
+    "probetui.cli.late_calls", "probetui.cli.main", "probetui.cli.printing",
+    "probetui.errors", "probetui.safe_text", "probetui.suggestions",
+    "_locale", "gc", "locale", "unicodedata",
+}  # fmt: skip
+OF_THE_COMMAND_VERSION = {
+    "probetui.cli.commands", "probetui.cli.commands.program",
+    "probetui.cli.parameters", "probetui.durations",
+}  # fmt: skip
+OF_THE_WIDTH_OF_HELP = {
+    "_bz2", "_compression", "_lzma", "bz2", "click._textwrap", "fnmatch", "lzma",
+    "shutil", "textwrap", "zlib",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "own"),
+    [
+        ("--version", set()),
+        ("version", OF_THE_COMMAND_VERSION),
+        ("--help", OF_THE_WIDTH_OF_HELP),
+    ],
+    ids=["--version", "version", "--help"],
+)
+def test_a_short_answer_imports_little_more_than_click(
+    command: str, own: set[str]
+) -> None:
+    # Each module is a part of the time that `benchmarks/start.py` limits.
+    click_alone = run_fresh("import click")
+    modules = run_fresh(
+        f"import sys; sys.argv = ['probetui', {command!r}]\n"
+        "from probetui.__main__ import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+    )
+
+    assert modules - click_alone <= OF_EVERY_COMMAND | own
 
 
 def late_targets() -> Iterator[str]:

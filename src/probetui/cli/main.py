@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -128,7 +126,7 @@ class _Commands(click.Group):
         name = args[0]
         if name not in COMMANDS:
             hint = nearest_hint(name, COMMANDS)
-            if Path(name).exists():
+            if os.path.exists(name):  # noqa: PTH110  # pathlib is dear to import
                 hint = f"; to run it: probetui -f {name}"
             known = ", ".join(COMMANDS)
             raise click.UsageError(f'"{name}" is not one of {known}{hint}', ctx)
@@ -239,6 +237,9 @@ def _command_behind_options(error: click.ClickException, args: Sequence[str]) ->
     is_extra = error.message.startswith("Got unexpected extra argument")
     if not (found and is_extra and args[0].startswith("-")):
         return ""
+    # Late: only this error needs it.
+    import shlex  # noqa: PLC0415
+
     typed = shlex.join(["probetui", args[found], *args[:found], *args[found + 1 :]])
     return f"the command comes first: {typed}"
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, TypeVar
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from probetui.cli.late_calls import load_late
 from probetui.durations import MAX_DURATION, parse_duration
 from probetui.errors import UsageError
 from probetui.suggestions import nearest_hint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -136,6 +140,9 @@ class KubeletVersion(click.ParamType[str]):
         self, _ctx: click.Context, _param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the versions that begin with what is written."""
+        # Late, as the path below: `version` and `--help` need neither.
+        from click.shell_completion import CompletionItem  # noqa: PLC0415
+
         versions: tuple[str, ...] = load_late("kubelet_rules:VERSIONS")
         return [CompletionItem(one) for one in versions if one.startswith(incomplete)]
 
@@ -158,7 +165,7 @@ class ByteCount(click.ParamType[int]):
         return int(number) * _BYTE_UNITS[text.removeprefix(number)]
 
 
-class KeymapSource(click.ParamType[Path | Mapping[str, object]]):
+class KeymapSource(click.ParamType["Path | Mapping[str, object]"]):
     """A file with keys; the configuration file may have the keys themselves."""
 
     name = "keymap"
@@ -167,8 +174,10 @@ class KeymapSource(click.ParamType[Path | Mapping[str, object]]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path | Mapping[str, object]:
         """Take a path, or a mapping of actions to keys as it is."""
-        if isinstance(value, str | Path):
-            return Path(value)
-        if not isinstance(value, Mapping):
+        if isinstance(value, Mapping):
+            return value
+        if not isinstance(value, str | PathLike):
             self.fail("is neither a file nor a mapping of actions to keys", param, ctx)
-        return value
+        from pathlib import Path  # noqa: PLC0415
+
+        return Path(value)

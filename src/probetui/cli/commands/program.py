@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import get_completion_class
 
 from probetui import __version__
 from probetui.cli.late_calls import load_late
@@ -36,6 +35,9 @@ def completion(ctx: click.Context, shell: str) -> None:
 
     fish: probetui completion fish > ~/.config/fish/completions/probetui.fish
     """
+    # Late: only this command needs it.
+    from click.shell_completion import get_completion_class  # noqa: PLC0415
+
     kind = get_completion_class(shell)
     if kind is None:
         raise click.ClickException(f"click does not know {shell}")
