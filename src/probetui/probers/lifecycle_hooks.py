@@ -23,9 +23,9 @@ from probetui.k8s.probe import (
     TCPSocketAction,
 )
 from probetui.kubelet.effects import RunHook
+from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.runtime.go_format import to_text
 from probetui.ports import DialAddress, HookResult
-from probetui.probers.container_port import resolve_port
 from probetui.probers.exec_probe import CommandRunner
 from probetui.probers.route import pod_route
 from probetui.probers.truncation import truncate_text

@@ -23,10 +23,10 @@ from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.kuberuntime.expansion import expand_command
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.kubelet_rules import KubeletRules
 from probetui.ports import Clock, DialAddress, LagSource
-from probetui.probers.container_port import resolve_port
 from probetui.probers.exec_probe import EXITED, CommandRunner, probe_exec
 from probetui.probers.route import Route, pod_route
 from probetui.probers.truncation import truncate_text

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from probetui.errors import GoError
+from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.runtime.go_format import join_host_port
-from probetui.probers.container_port import resolve_port
 from probetui.probers.go.http_transport import OneShotTransport
 from probetui.probers.http_probe import probe_http
 from probetui.probers.http_request import ProbeRequest, build_request

@@ -9,8 +9,8 @@ from typing import Any
 
 from probetui.k8s.pod import Container
 from probetui.kubelet.outcome import Attempt
+from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.runtime.go_format import to_bytes
-from probetui.probers.container_port import resolve_port
 from probetui.probers.go.http_transport import OneShotTransport
 from probetui.probers.http_probe import probe_http
 from probetui.probers.http_request import build_request

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from probetui.errors import GoError
-from probetui.probers.container_port import resolve_port
+from probetui.kubelet.prober.container_port import resolve_port
 from tests.parity.prober_cases import a_container
 
 

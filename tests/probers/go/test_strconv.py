@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probetui.errors import GoError
+from probetui.kubelet.prober.container_port import parse_integer
 from probetui.kubelet.runtime.go_format import go_quote
-from probetui.probers.container_port import parse_integer
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 

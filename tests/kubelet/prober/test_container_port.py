@@ -4,7 +4,7 @@ import pytest
 
 from probetui.errors import GoError
 from probetui.k8s.pod import ContainerPort
-from probetui.probers.container_port import resolve_port
+from probetui.kubelet.prober.container_port import resolve_port
 from tests.builders import a_container
 
 CONTAINER = a_container(
