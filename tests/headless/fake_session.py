@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from probetui.drive.session import Playback
 from probetui.engine.inputs import Command
 from probetui.engine.snapshot import PodSnapshot, Snapshot
@@ -22,12 +24,13 @@ class FakeSession:
     def __init__(self, *pods: Pod) -> None:
         self.entries: list[JournalEntry] = []
         self.sent: list[Command] = []
+        self.now = START
         self._pods = {pod.uid: (pod, PodStatus()) for pod in pods}
         self._callbacks: list[Callable[[], None]] = []
 
     @property
     def snapshot(self) -> Snapshot:
-        return a_snapshot(*self._pods.values())
+        return replace(a_snapshot(*self._pods.values()), taken_at=self.now)
 
     @property
     def journal(self) -> Sequence[JournalEntry]:

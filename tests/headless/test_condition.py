@@ -15,6 +15,7 @@ from probetui.headless.condition import (
 )
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import (
     ConditionStatus,
@@ -32,7 +33,11 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     PodGoneEntry,
     StatusEntry,
+    TickAction,
+    TickEntry,
+    Trigger,
 )
+from probetui.kubelet.outcome import Result
 from tests.builders import a_container, a_pod, a_probe, at
 
 WEB = a_pod(
@@ -53,6 +58,43 @@ def status(pod: Pod, *containers: ContainerStatus, ready: bool = False) -> Statu
 
 def ended(pod: Pod, phase: PodPhase) -> StatusEntry:
     return StatusEntry(1, at(1), pod.uid, PodStatus(phase=phase))
+
+
+def probed(
+    pod: Pod,
+    container: str,
+    stored: Result,
+    probe_type: ProbeType = ProbeType.READINESS,
+    *,
+    second: int = 1,
+) -> TickEntry:
+    return TickEntry(
+        sequence=1,
+        at=at(second),
+        key=ProbeKey(pod.uid, container, probe_type),
+        n=1,
+        trigger=Trigger.PERIODIC,
+        started_at=at(second),
+        duration=timedelta(),
+        container_id=ContainerID("x://1"),
+        new_container=False,
+        gates=(),
+        skip=None,
+        exit=None,
+        attempts=(),
+        result=stored,
+        injected=False,
+        run=1,
+        threshold=1,
+        stored_before=None,
+        stored_after=stored,
+        hold_before=False,
+        hold_after=False,
+        action=TickAction.NONE,
+    )
+
+
+DB_PROBED = probed(DB, "db", Result.SUCCESS)
 
 
 def stopping(
@@ -158,7 +200,108 @@ def test_a_target_that_does_not_exist_is_refused_with_those_that_do(
 
 def test_ready_needs_every_pod() -> None:
     assert not is_met("ready", status(WEB, ready=True))
-    assert is_met("ready", status(WEB, ready=True), status(DB, ready=True))
+    assert is_met("ready", status(WEB, ready=True), DB_PROBED, status(DB, ready=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "ticks", "is_reached"),
+    [
+        pytest.param("db:ready", [], False, id="no probe"),
+        pytest.param("db/db:ready", [], False, id="no probe of the container"),
+        pytest.param(
+            "db:ready", [probed(DB, "db", Result.FAILURE)], False, id="a failure"
+        ),
+        pytest.param(
+            "db:ready",
+            [probed(DB, "db", Result.SUCCESS, ProbeType.LIVENESS)],
+            False,
+            id="another probe",
+        ),
+        pytest.param("db:ready", [DB_PROBED], True, id="a success"),
+        pytest.param("db/db:ready", [DB_PROBED], True, id="of the container"),
+        pytest.param(
+            "db:ready",
+            [DB_PROBED._replace(result=None, stored_after=Result.FAILURE)],
+            False,
+            id="a skipped tick",
+        ),
+    ],
+)
+def test_ready_needs_a_readiness_probe_that_succeeded_in_this_session(
+    text: str,
+    ticks: list[TickEntry],
+    is_reached: bool,  # noqa: FBT001  # a column of the table
+) -> None:
+    ready = status(DB, ContainerStatus("db", ready=True, started=True), ready=True)
+
+    assert is_met(text, ready, *ticks) is is_reached
+
+
+def test_a_success_of_an_instance_that_is_gone_does_not_count() -> None:
+    first_of_another = DB_PROBED._replace(
+        result=None, new_container=True, stored_after=Result.FAILURE
+    )
+
+    assert not is_met("db:ready", DB_PROBED, first_of_another, status(DB, ready=True))
+
+
+def test_started_needs_a_startup_probe_that_succeeded_in_this_session() -> None:
+    slow = a_pod(a_container("app", startup_probe=a_probe()), name="slow")
+    started = status(slow, ContainerStatus("app", started=True))
+    watching = watch("started", slow)
+
+    watching.observe(started)
+    assert not watching.is_met
+
+    watching.observe(probed(slow, "app", Result.SUCCESS, ProbeType.STARTUP))
+    assert watching.is_met
+
+
+def holding(*entries: JournalEntry) -> ConditionWatch:
+    """Return what waits for a readiness of 10 seconds, after these entries."""
+    watching = ConditionWatch(
+        parse_condition("db:ready"), [DB], hold_for=timedelta(seconds=10)
+    )
+    for entry in entries:
+        watching.observe(entry)
+    return watching
+
+
+def test_a_state_that_has_to_hold_is_met_when_it_has_held_for_so_long() -> None:
+    watching = holding(DB_PROBED, status(DB, ready=True))
+    assert not watching.is_met
+    assert watching.due_at == at(11)
+
+    watching.advance(at(10.9))
+    assert not watching.is_met
+
+    watching.advance(at(11))
+    assert watching.is_met
+
+
+def test_an_interruption_begins_the_time_anew() -> None:
+    again = probed(DB, "db", Result.SUCCESS, second=8)
+    watching = holding(
+        DB_PROBED,
+        status(DB, ready=True),
+        probed(DB, "db", Result.FAILURE, second=5),
+        again,
+    )
+
+    assert watching.due_at == at(18)
+    watching.advance(at(17))
+    assert not watching.is_met
+
+
+def test_what_held_for_long_enough_before_it_broke_is_met() -> None:
+    broken = probed(DB, "db", Result.FAILURE, second=12)
+
+    assert holding(DB_PROBED, status(DB, ready=True), broken).is_met
+
+
+def test_only_a_state_can_hold() -> None:
+    with pytest.raises(UsageError, match=r"^killed is an occurrence; only ready and"):
+        ConditionWatch(parse_condition("killed"), [WEB], hold_for=timedelta(seconds=1))
 
 
 def test_ready_needs_them_at_the_same_time() -> None:

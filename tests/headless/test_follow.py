@@ -12,7 +12,7 @@ from probetui.headless.condition import ConditionWatch, parse_condition
 from probetui.headless.follow import Follower
 from probetui.headless.verdict import Verdict
 from probetui.k8s.pod import Pod
-from probetui.k8s.status import PodPhase, PodStatus
+from probetui.k8s.status import ConditionStatus, PodCondition, PodPhase, PodStatus
 from probetui.kubelet.journal import JournalEntry, NoteEntry, PodGoneEntry, StatusEntry
 from tests.builders import a_pod, at
 from tests.headless.fake_session import FakeSession
@@ -81,6 +81,24 @@ async def test_a_condition_that_is_met_ends_the_session_with_0() -> None:
     with Follower(session, watch=watch, ends_with_pods=True) as follower:
         watch.is_met = True
         session.write(note(1))
+        verdict = await follower.verdict()
+
+    assert verdict == Verdict("until", 0)
+
+
+async def test_a_state_that_holds_ends_the_session_though_nothing_happens() -> None:
+    session = FakeSession(WEB)
+    hold_for = timedelta(seconds=10)
+    watch = ConditionWatch(parse_condition("ready"), [WEB], hold_for=hold_for)
+    condition = PodCondition("Ready", ConditionStatus.TRUE)
+
+    with Follower(session, watch=watch, ends_with_pods=True) as follower:
+        session.now = at(1) + hold_for - timedelta(milliseconds=1)
+        ready = PodStatus(phase=PodPhase.RUNNING, conditions=(condition,))
+        session.write(StatusEntry(1, at(1), WEB.uid, ready))
+        assert not follower.is_over
+
+        session.now = at(1) + hold_for
         verdict = await follower.verdict()
 
     assert verdict == Verdict("until", 0)

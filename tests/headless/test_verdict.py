@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.headless.verdict import Verdict, decide_exit_status
+from probetui.headless.verdict import CreationFailures, Verdict, decide_exit_status
+from probetui.k8s.event import Event, EventType
+from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import ContainerStatus, PodStatus, Running, Waiting
-from tests.builders import a_pod
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    EventEntry,
+    JournalEntry,
+    LifecycleStep,
+)
+from tests.builders import a_pod, at
 from tests.headless.fake_session import a_snapshot
 
 WEB = a_pod(name="web")
@@ -35,6 +43,49 @@ def test_a_container_that_could_not_be_started_makes_it_6(verdict: Verdict) -> N
     assert final.exit_status == 6
     assert final.message == (
         "web/app could not be started: ErrImageNeverPull: image is not here"
+    )
+
+
+def event(
+    reason: str, message: str = "", kind: EventType = EventType.WARNING
+) -> EventEntry:
+    return EventEntry(1, at(1), Event(kind, reason, message, WEB.uid, "", at(1)))
+
+
+CREATED = ContainerEntry(
+    1, at(1), WEB.uid, "app", ContainerID("x://1"), 0, LifecycleStep.CREATED
+)
+
+
+@pytest.mark.parametrize(
+    ("entries", "status"),
+    [
+        pytest.param([event("FailedMount", "no claim")], 6, id="a volume"),
+        pytest.param([event("FailedMount", "no claim"), CREATED], 4, id="made later"),
+        pytest.param(
+            [
+                event("FailedMount", "no claim"),
+                event("Pulling", kind=EventType.NORMAL),
+            ],
+            4,
+            id="being made",
+        ),
+        pytest.param([event("Unhealthy", "500")], 4, id="another warning"),
+    ],
+)
+def test_a_pod_that_could_not_be_made_makes_it_6_and_the_cause_is_named(
+    entries: list[JournalEntry], status: int
+) -> None:
+    failures = CreationFailures()
+    for entry in entries:
+        failures.observe(entry)
+    snapshot = a_snapshot((WEB, waiting("ContainerCreating")))
+
+    final = decide_exit_status(Verdict("timeout", 4), snapshot, failures.causes)
+
+    assert final.exit_status == status
+    assert (final.message == "web could not be started: FailedMount: no claim") == (
+        status == 6
     )
 
 

@@ -86,6 +86,7 @@ class SessionOptions(Struct, frozen=True):
     """How a session runs, ends and is shown, by the names of the options."""
 
     until: str | None
+    for_at_least: timedelta | None
     timeout: timedelta | None
     output: str
     containers: tuple[str, ...]

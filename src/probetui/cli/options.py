@@ -400,6 +400,14 @@ ending_options = _group(
         "event=REASON: for all pods, or as POD:COND or POD/CONTAINER:COND.",
     ),
     option(
+        "--for-at-least",
+        section=_ENDING,
+        type=Duration(),
+        metavar="DUR",
+        help="How long the state of --until ready or started has to hold.  [default: "
+        "0s]",
+    ),
+    option(
         "--timeout",
         section=_ENDING,
         type=Duration(),

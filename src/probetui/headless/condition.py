@@ -1,6 +1,8 @@
 """Conditions of `--until`: parsed, and watched in the journal.
 
-A state (`ready`, `started`) has to hold for every container of the target at once.
+A state (`ready`, `started`) has to hold for every container of the target at once, and
+its probe has to have succeeded in this session: a status alone also says Ready of a
+container whose readiness probe has not run yet, as there is no worker for it.
 Occurrences (`killed`, `restarts`, `backoff`, `event`) are counted over all of them.
 Without a target that is every pod of the session.
 """
@@ -8,12 +10,14 @@ Without a target that is every pod of the session.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from msgspec import Struct
 
 from probetui.errors import UsageError
 from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import ConditionStatus, PodPhase, PodStatus
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -24,7 +28,9 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     PodGoneEntry,
     StatusEntry,
+    TickEntry,
 )
+from probetui.kubelet.outcome import Result
 from probetui.suggestions import nearest_hint
 
 
@@ -107,15 +113,34 @@ def parse_condition(text: str) -> Condition:
 class ConditionWatch:
     """Follows the journal and decides when a condition is met, or never will be.
 
-    Raises `UsageError` when the condition names a pod or container there is not.
+    Args:
+        condition: what to wait for.
+        pods: those of the session.
+        hold_for: how long a state has to hold.
+
+    Raises:
+        UsageError: the condition names a pod or container there is not, or is no state
+            and has to hold.
     """
 
-    def __init__(self, condition: Condition, pods: Sequence[Pod]) -> None:
+    def __init__(
+        self,
+        condition: Condition,
+        pods: Sequence[Pod],
+        hold_for: timedelta = timedelta(),
+    ) -> None:
+        if hold_for and not condition.kind.is_state:
+            raise UsageError(
+                f"{condition} is an occurrence; only ready and started hold for a time"
+            )
         self.condition = condition
+        self._hold_for = hold_for
         self.is_met = False
         """Whether it was met at some instant, whatever came later."""
         self._pods = {pod.uid: pod for pod in _named_pods(condition, pods)}
-        self._holding: set[str] = set()
+        self._statuses: dict[str, PodStatus] = {}
+        self._succeeded: set[ProbeKey] = set()
+        self._held_since: datetime | None = None
         self._ended: dict[str, PodPhase] = {}
         self._gone: set[str] = set()
         self._restarts: dict[str, int] = {}
@@ -123,14 +148,30 @@ class ConditionWatch:
 
     def observe(self, entry: JournalEntry) -> None:
         """Evaluate the next journal entry; they come in order, each once."""
+        self.advance(entry.at)
         match entry:
+            case TickEntry() if entry.key.pod_uid in self._pods:
+                self._observe_tick(entry)
             case StatusEntry() if entry.pod_uid in self._pods:
                 self._observe_status(entry.pod_uid, entry.status)
             case PodGoneEntry() if entry.pod_uid in self._pods:
                 self._gone.add(entry.pod_uid)
             case _:
                 self._count += self._counts(entry)
-        self.is_met = self.is_met or self._is_met_now()
+        if self.condition.kind.is_state:
+            self._observe_state(entry.at)
+        else:
+            self.is_met = self.is_met or self._has_occurred()
+
+    def advance(self, now: datetime) -> None:
+        """Note that it is now so late, and nothing has changed since the last entry."""
+        if self.due_at is not None and now >= self.due_at:
+            self.is_met = True
+
+    @property
+    def due_at(self) -> datetime | None:
+        """When a state that holds now will have held for long enough, else None."""
+        return None if self._held_since is None else self._held_since + self._hold_for
 
     @property
     def impossible(self) -> str:
@@ -140,7 +181,6 @@ class ConditionWatch:
         return self._impossible_from_the_start() or self._impossible_by_now()
 
     def _observe_status(self, uid: str, status: PodStatus) -> None:
-        pod = self._pods[uid]
         self._restarts[uid] = sum(
             container_status.restart_count
             for container_status in (
@@ -151,19 +191,31 @@ class ConditionWatch:
         )
         if status.phase.is_terminal:
             self._ended[uid] = status.phase
-        if self.condition.kind.is_state and self._holds(pod, status):
-            self._holding.add(uid)
-        else:
-            self._holding.discard(uid)
+        self._statuses[uid] = status
 
-    def _is_met_now(self) -> bool:
-        match self.condition.kind:
-            case ConditionKind.READY | ConditionKind.STARTED:
-                return len(self._holding) == len(self._pods)
-            case ConditionKind.RESTARTS:
-                return sum(self._restarts.values()) >= self.condition.count
-            case _:
-                return self._count >= self.condition.count
+    def _observe_tick(self, tick: TickEntry) -> None:
+        # A skipped tick says nothing, but the first one of a new instance.
+        if tick.result is None and not tick.new_container:
+            return
+        if tick.stored_after is Result.SUCCESS and tick.result is not None:
+            self._succeeded.add(tick.key)
+        else:
+            self._succeeded.discard(tick.key)
+
+    def _observe_state(self, at: datetime) -> None:
+        holds = self._statuses.keys() == self._pods.keys() and all(
+            self._holds(pod, self._statuses[uid]) for uid, pod in self._pods.items()
+        )
+        if not holds:
+            self._held_since = None
+        elif self._held_since is None:
+            self._held_since = at
+        self.advance(at)
+
+    def _has_occurred(self) -> bool:
+        if self.condition.kind is ConditionKind.RESTARTS:
+            return sum(self._restarts.values()) >= self.condition.count
+        return self._count >= self.condition.count
 
     def _counts(self, entry: JournalEntry) -> bool:
         match self.condition.kind, entry:
@@ -186,6 +238,10 @@ class ConditionWatch:
         )
 
     def _holds(self, pod: Pod, status: PodStatus) -> bool:
+        if not all(
+            self._has_succeeded(pod, container) for container in self._containers(pod)
+        ):
+            return False
         if self.condition.kind is ConditionKind.READY and not self.condition.container:
             condition = status.condition("Ready")
             return condition is not None and condition.status is ConditionStatus.TRUE
@@ -201,6 +257,13 @@ class ConditionWatch:
             container_status is not None and container_status.started is True
             for container_status in found
         )
+
+    def _has_succeeded(self, pod: Pod, container: Container) -> bool:
+        """Return whether the container's probe of that state succeeded, if any."""
+        is_ready = self.condition.kind is ConditionKind.READY
+        probe_type = ProbeType.READINESS if is_ready else ProbeType.STARTUP
+        key = ProbeKey(pod.uid, container.name, probe_type)
+        return container.probe(probe_type) is None or key in self._succeeded
 
     def _containers(self, pod: Pod) -> Iterator[Container]:
         """Yield the containers of the target: init containers only by name."""

@@ -19,6 +19,7 @@ from probetui.headless.verdict import (
     EXIT_PIPE_CLOSED,
     EXIT_TIME_LIMIT,
     PODS_ENDED,
+    CreationFailures,
     Verdict,
 )
 from probetui.k8s.status import PodPhase
@@ -46,6 +47,7 @@ class Follower:
 
     Attributes:
         errors: the bugs that ended it; its owner raises them at the end.
+        creation_failures: why pods have no containers.
     """
 
     def __init__(
@@ -64,7 +66,9 @@ class Follower:
         self._gone: set[str] = set()
         self._verdict: asyncio.Future[Verdict] = asyncio.Future()
         self._unsubscribe: Callable[[], None] = lambda: None
+        self._timer: asyncio.TimerHandle | None = None
         self.errors: list[Exception] = []
+        self.creation_failures = CreationFailures()
 
     def __enter__(self) -> Self:
         """Start to follow."""
@@ -81,6 +85,7 @@ class Follower:
         """Pass the last entries on and stop following."""
         self._unsubscribe()
         self.drain()
+        self._set_timer(None)
 
     @property
     def is_over(self) -> bool:
@@ -120,6 +125,7 @@ class Follower:
         for entry in fresh:
             if isinstance(entry, PodGoneEntry):
                 self._gone.add(entry.pod_uid)
+            self.creation_failures.observe(entry)
             if self._watch is not None:
                 self._watch.observe(entry)
         for sink in tuple(self._sinks):
@@ -134,9 +140,13 @@ class Follower:
             except Exception as error:  # noqa: BLE001  # the session's pods come first
                 self._sinks.remove(sink)
                 self.fail(error)
-        self._check_end()
+        self.check_end()
 
-    def _check_end(self) -> None:
+    def check_end(self) -> None:
+        """End the session if its condition is met by now, or its pods have ended."""
+        if self._watch is not None and self._watch.due_at is not None:
+            self._watch.advance(now := self._session.snapshot.taken_at)
+            self._set_timer(self._watch.due_at - now)
         if self._watch is not None and self._watch.is_met:
             self.end(Verdict("until", EXIT_OK))
         elif self._watch is not None and self._watch.impossible:
@@ -146,6 +156,17 @@ class Follower:
             self.end(Verdict("impossible", EXIT_NO, message))
         elif self._ends_with_pods:
             self._check_pods_ended()
+
+    def _set_timer(self, delay: timedelta | None) -> None:
+        """Look again after a delay: nothing may happen while a state holds."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        # Played time is not this clock's; who plays it looks at its end.
+        if delay is not None and self._session.playback is None and not self.is_over:
+            seconds = max(delay.total_seconds(), 0)
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(seconds, self.check_end)
 
     def _check_pods_ended(self) -> None:
         pods = self._session.snapshot.pods if self._gone else ()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.engine.snapshot import PodSnapshot, Snapshot
-from probetui.k8s.status import ContainerStatus, Waiting
+from probetui.k8s.event import EventType
+from probetui.k8s.status import ContainerStatus, PodPhase, Waiting
+from probetui.kubelet.journal import ContainerEntry, EventEntry, JournalEntry
 
 EXIT_OK = 0
 EXIT_NO = 1
@@ -42,6 +47,33 @@ _CANNOT_START = frozenset(
 Source: kubelet/images/types.go and kuberuntime_container.go, v1.32.10.
 """
 
+_CANNOT_BE_MADE = frozenset(
+    {"FailedCreatePodSandBox", "FailedMount", "NetworkNotReady"}
+)
+"""Reasons of events about a pod none of whose containers can be created yet.
+
+Source: kubelet/events/event.go, v1.32.10.
+"""
+
+NO_CAUSES: Mapping[str, str] = MappingProxyType({})
+
+
+class CreationFailures:
+    """Follows the journal: why pods have no containers, by pod UID, in `causes`."""
+
+    def __init__(self) -> None:
+        self.causes: dict[str, str] = {}
+
+    def observe(self, entry: JournalEntry) -> None:
+        """Take in the next journal entry."""
+        match entry:
+            case ContainerEntry():
+                self.causes.pop(entry.pod_uid, None)
+            case EventEntry(event=event) if event.reason in _CANNOT_BE_MADE:
+                self.causes[event.pod_uid] = f"{event.reason}: {event.message}"
+            case EventEntry(event=event) if event.type is EventType.NORMAL:
+                self.causes.pop(event.pod_uid, None)
+
 
 class Verdict(Struct, frozen=True):
     """Why a session ended; `reason` is the word in the record's last line."""
@@ -51,11 +83,19 @@ class Verdict(Struct, frozen=True):
     message: str = ""
 
 
-def decide_exit_status(verdict: Verdict, snapshot: Snapshot) -> Verdict:
+def decide_exit_status(
+    verdict: Verdict, snapshot: Snapshot, causes: Mapping[str, str] = NO_CAUSES
+) -> Verdict:
     """Return the verdict, changed by what is wrong at the end.
 
     A condition that was met and a signal stay. Any other verdict gives way to a runtime
-    that does not answer (3) and to containers that could not be created or started (6).
+    that does not answer (3) and to pods and containers that could not be created or
+    started (6).
+
+    Args:
+        verdict: why the session ended.
+        snapshot: its state at the end.
+        causes: why pods have no containers, by pod UID.
     """
     if verdict.reason in {"until", "interrupted", "terminated"}:
         return verdict
@@ -63,6 +103,11 @@ def decide_exit_status(verdict: Verdict, snapshot: Snapshot) -> Verdict:
         message = f"the runtime does not answer: {snapshot.runtime_error}"
         return replace(verdict, exit_status=EXIT_RUNTIME_LOST, message=message)
     broken = [line for pod in snapshot.pods for line in _not_started(pod)]
+    broken += [
+        f"{pod.pod.name} could not be started: {causes[pod.pod.uid]}"
+        for pod in snapshot.pods
+        if pod.pod.uid in causes and pod.status.phase is PodPhase.PENDING
+    ]
     if broken:
         return replace(verdict, exit_status=EXIT_NOT_STARTED, message="\n".join(broken))
     return verdict

@@ -105,6 +105,10 @@ def test_a_simulation_is_over_when_it_has_come_to_what_it_waits_for(
         pytest.param(["--timeout", "5s", "--until", "restarts=3"], 4, 5, id="too soon"),
         pytest.param(["--for", "5s", "--until", "restarts=3"], 1, 5, id="not in it"),
         pytest.param([], 0, 600, id="long enough"),
+        pytest.param(["--until", "restarts=9"], 1, 600, id="what never comes"),
+        pytest.param(
+            ["--until", "web/app:ready", "--for-at-least", "2s"], 0, 4.005, id="held"
+        ),
     ],
 )
 def test_limits_are_in_its_own_time(
@@ -112,7 +116,7 @@ def test_limits_are_in_its_own_time(
     tmp_path: Path,
     options: list[str],
     status: int,
-    length: int,
+    length: float,
 ) -> None:
     path = tmp_path / "record.jsonl"
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior, ProbeAnswer
 from probetui.drive.scenario.world import World
-from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeType, TCPSocketAction
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
@@ -425,6 +425,22 @@ class TestProbes:
         assert isinstance(fact, ProbeFinished)
         assert fact.probe_id == 9
         assert fact.outcome.last.result is ProbeResult.SUCCESS
+
+    @pytest.mark.parametrize("handler", [HTTPGetAction("web"), TCPSocketAction("web")])
+    def test_a_port_that_no_container_port_has_errors_as_on_a_runtime(
+        self, handler: HTTPGetAction | TCPSocketAction
+    ) -> None:
+        bench = Bench()
+        effect = self.probe(bench, bench.start())
+        probe = replace(effect.probe, handler=handler)
+
+        _, fact = bench.world.answer(effect._replace(probe=probe), at(4))
+
+        assert isinstance(fact, ProbeFinished)
+        assert fact.outcome.last.error == (
+            'strconv.Atoi: parsing "web": invalid syntax'
+        )
+        assert len(fact.outcome.attempts) == 3
 
     def test_the_script_is_told_the_age_of_the_instance(self) -> None:
         ages = []

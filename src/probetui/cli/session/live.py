@@ -46,7 +46,12 @@ from probetui.engine.engine import Engine
 from probetui.engine.inputs import SetObjects, SetPods
 from probetui.errors import ContainerRuntimeError, PodInUseError, UsageError
 from probetui.headless.follow import Follower, Sink
-from probetui.headless.verdict import EXIT_BUG, Verdict, decide_exit_status
+from probetui.headless.verdict import (
+    EXIT_BUG,
+    EXIT_NOT_STARTED,
+    Verdict,
+    decide_exit_status,
+)
 from probetui.ports import (
     Clock,
     ClockSource,
@@ -323,7 +328,8 @@ class _LiveSession:
                     follower.fail(error)
                     verdict = await follower.verdict()
                 with errors.caught():
-                    verdict = decide_exit_status(verdict, session.snapshot)
+                    causes = follower.creation_failures.causes
+                    verdict = decide_exit_status(verdict, session.snapshot, causes)
                 for task in background:
                     task.cancel()
                 with errors.caught():
@@ -481,8 +487,19 @@ class _LiveSession:
         self, session: RealtimeSession, interrupts: Interrupts, verdict: Verdict
     ) -> Verdict:
         plan = self._plan
-        if verdict.message:
+        names_cause_last = verdict.exit_status == EXIT_NOT_STARTED
+        if verdict.message and not names_cause_last:
             plan.notes.error(verdict.message)
+        try:
+            return await self._end_pods(session, interrupts, verdict)
+        finally:
+            if names_cause_last:
+                plan.notes.error(verdict.message)
+
+    async def _end_pods(
+        self, session: RealtimeSession, interrupts: Interrupts, verdict: Verdict
+    ) -> Verdict:
+        plan = self._plan
         if plan.attachment is not None:
             return verdict
         if plan.options.keep:

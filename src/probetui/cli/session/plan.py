@@ -280,7 +280,7 @@ def _complete_plan(
 ) -> Plan:
     """Return a plan with how the session is shown, ended and recorded."""
     check_containers(options.containers, pods)
-    watch = _condition_watch(options.until, pods)
+    watch = _condition_watch(options, pods)
     if screen.theme is not None or screen.keymap is not None:
         # Late: the screen's library is slow to import, and few choose these.
         load_late("cli.session.appearance:load_appearance")(screen)
@@ -368,11 +368,16 @@ def _with_pull_policy(pod: Pod, pull: str | None) -> Pod:
     )
 
 
-def _condition_watch(until: str | None, pods: Sequence[Pod]) -> ConditionWatch | None:
+def _condition_watch(
+    options: SessionOptions, pods: Sequence[Pod]
+) -> ConditionWatch | None:
+    until, hold_for = options.until, options.for_at_least
     if until is None:
+        if hold_for is not None:
+            raise UsageError("--for-at-least needs --until ready or --until started")
         return None
     try:
-        watch = ConditionWatch(parse_condition(until), pods)
+        watch = ConditionWatch(parse_condition(until), pods, hold_for or timedelta())
     except UsageError as error:
         raise UsageError(f"--until: {error}") from error
     if watch.impossible:

@@ -83,7 +83,7 @@ def _length(plan: Plan) -> timedelta | None:
     """Return how long a simulation lasts at most, None for no limit."""
     limits = (plan.options.play_for, plan.options.timeout)
     lengths = [limit for limit in limits if limit is not None]
-    if not lengths and plan.form is Form.LINES and plan.watch is None:
+    if not lengths and plan.form is Form.LINES:
         return LONG_ENOUGH
     return min(lengths, default=None)
 
@@ -177,7 +177,8 @@ class _PlaybackRun:
                 await playing
         # A replay succeeds if the record could be played, however its session ended.
         if is_simulated:
-            verdict = decide_exit_status(verdict, session.snapshot)
+            causes = follower.creation_failures.causes
+            verdict = decide_exit_status(verdict, session.snapshot, causes)
         if verdict.message:
             plan.notes.error(verdict.message)
         if self._source.note:
@@ -205,7 +206,14 @@ class _PlaybackRun:
     def _end(self, follower: Follower) -> None:
         """Decide what it means that the source has ended, or the length is reached."""
         plan, options = self._plan, self._plan.options
+        follower.check_end()
+        if follower.is_over:
+            return
         end = self._source.end
+        if self._length == LONG_ENOUGH and {options.play_for, options.timeout} == {
+            None
+        }:
+            plan.notes.note("simulated 10 minutes; use --for to simulate longer")
         has_more = end is None or self._source.now < end
         if has_more and options.timeout is not None and self._length == options.timeout:
             message = format_timeout(options.timeout, plan.watch)
@@ -214,6 +222,4 @@ class _PlaybackRun:
             message = f"the session ended before {plan.watch.condition}"
             follower.end(Verdict(PLAYED, EXIT_NO, message))
         elif plan.form is Form.LINES or end is None:
-            if self._length == LONG_ENOUGH and options.play_for is None:
-                plan.notes.note("simulated 10 minutes; use --for to simulate longer")
             follower.end(Verdict(PLAYED, EXIT_OK))

@@ -23,7 +23,8 @@ from probetui.drive.scenario.behavior import (
     answer_too_late,
 )
 from probetui.engine.inputs import Fact, ListenersFound
-from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.errors import GoError
+from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeType, TCPSocketAction
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
@@ -64,7 +65,8 @@ from probetui.kubelet.facts import (
     RelistFailed,
 )
 from probetui.kubelet.kuberuntime.container_hash import container_hash
-from probetui.kubelet.outcome import ProbeOutcome
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.kubelet.prober.container_port import resolve_port
 
 SIGKILL_EXIT_CODE = 137
 
@@ -151,6 +153,13 @@ class World:
                 self._end(container_id, at, exit_code)
 
     def _answer_probe(self, effect: RunProbe, now: datetime) -> ProbeAnswer:
+        handler = effect.probe.handler
+        if isinstance(handler, HTTPGetAction | TCPSocketAction):
+            try:
+                resolve_port(handler.port, effect.container)
+            except GoError as error:
+                # What the prober finds out by itself, whatever the script says.
+                return ProbeAnswer(Attempt(ProbeResult.UNKNOWN, error=str(error)))
         if self._is_unreachable(effect):
             return answer_too_late(effect)
         age = self._age(effect.container_id, now)
