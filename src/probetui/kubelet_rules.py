@@ -108,6 +108,13 @@ class KubeletRules(Struct, frozen=True, eq=False):
             H2CContainerProbe, which cannot be set here.
         container_restart_rules: containers can have a restart policy of their own, and
             rules by exit code. On since 1.35, gate ContainerRestartRules (KEP-5307).
+        restart_all_containers: such a rule can restart all containers of the pod. On
+            since 1.36, gate RestartAllContainersOnContainerExits (KEP-5532).
+        syncs_after_reset: such a pod is synced again as soon as its containers have
+            been removed; before, with the next relist that sees an end, so that a
+            pod of one container waits for its resync. Since 1.36 (k/k#136966).
+        keeps_last_state: the last state and the restart count of a container outlive
+            the instance that they are about. Since 1.36 (k/k#136964, recorded).
         feature_gates: those that were set, as `NAME=true`.
     """
 
@@ -148,6 +155,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
     grpc_mode: bool
     http_protocol: bool
     container_restart_rules: bool
+    restart_all_containers: bool
+    syncs_after_reset: bool
+    keeps_last_state: bool
     feature_gates: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -208,6 +218,9 @@ RULES_1_15 = KubeletRules(
     grpc_mode=False,
     http_protocol=False,
     container_restart_rules=False,
+    restart_all_containers=False,
+    syncs_after_reset=False,
+    keeps_last_state=False,
 )
 RULES_1_19 = replace(RULES_1_15, version="1.19", startup_probes=True)
 RULES_1_20 = replace(
@@ -264,7 +277,13 @@ RULES_1_35 = replace(
     back_off_key_has_content=False,
 )
 RULES_1_36 = replace(
-    RULES_1_35, version="1.36", relists_on_demand=True, early_ready_to_start=True
+    RULES_1_35,
+    version="1.36",
+    relists_on_demand=True,
+    early_ready_to_start=True,
+    restart_all_containers=True,
+    syncs_after_reset=True,
+    keeps_last_state=True,
 )
 RULES_1_37 = replace(RULES_1_36, version="1.37")
 
@@ -301,6 +320,7 @@ _GATED: Mapping[str, str] = {
     "ExecProbeTimeout": "exec_timeout_is_failure",
     "PodLifecycleSleepActionAllowZero": "zero_sleep",
     "PodReadyToStartContainersCondition": "ready_to_start_condition",
+    "RestartAllContainersOnContainerExits": "restart_all_containers",
     "SidecarContainers": "sidecars",
     "StartupProbe": "startup_probes",
 }
@@ -311,6 +331,7 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "ExecProbeTimeout": ("1.20", "1.28", "1.32", "1.33", "1.34"),
     "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
     "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],
+    "RestartAllContainersOnContainerExits": ("1.35", "1.36", "1.37"),
     "SidecarContainers": ("1.28", "1.32"),
     "StartupProbe": ("1.19",),
 }

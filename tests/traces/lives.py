@@ -138,9 +138,18 @@ def _without_stray(life: Life) -> Life:
     last = life.steps[-1]
     if len(last.times) > 1 or not _MET_THE_END.fullmatch(last.what[2]):
         return life
-    if life.noticed_at is not None and life.noticed_at - last.times[0] > AT_END:
+    is_late = life.noticed_at and life.noticed_at - last.times[0] > AT_END
+    if is_late and not _follows_kill(life.steps):
         return life
     return replace(life, steps=life.steps[:-1], stray=last)
+
+
+def _follows_kill(steps: Sequence[Step]) -> bool:
+    """Return whether the last step comes right after a kill."""
+    return any(
+        before.is_kill and last.times[0] - before.times[-1] <= AT_END
+        for before, last in pairwise(steps[-2:])
+    )
 
 
 def _life(steps: Sequence[Step]) -> Life:

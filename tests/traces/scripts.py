@@ -122,6 +122,18 @@ SERVERS: Mapping[str, Script] = {
     "1.36/restart-rules-in": Script(
         {"app": tuple(InstanceBehavior(seconds(2), code) for code in (42, 42, 1))}
     ),
+    # It counts its starts in a file, and goes on from the third.
+    "1.36/restart-all": Script(
+        {
+            "setup": (InstanceBehavior(seconds(1), 0),),
+            "proxy": (InstanceBehavior(stops_after=seconds(1)),),
+            "main": (InstanceBehavior(stops_after=seconds(1)),),
+            "watcher": (
+                *(InstanceBehavior(seconds(15), 88) for _ in range(2)),
+                UNAWARE,
+            ),
+        }
+    ),
     # Nothing listens at the hook's port.
     **dict.fromkeys(
         ("1.36/poststart-http", "1.20/poststart-http"),

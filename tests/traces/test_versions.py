@@ -23,6 +23,9 @@ TRACES = {name: trace for name, trace in own_traces().items() if "/" in name}
 AGES = {"1.36/startup-window": timedelta(seconds=6)}
 """Of kubelets that were younger than a period; the others had run for longer."""
 
+SLOWER = {"1.36/restart-all": 1.0}
+"""By how many seconds more times may differ: the machine was busy with its stops."""
+
 SEEDS = range(6)
 PHASES = (0.0, 0.3, 0.6, 0.9)
 
@@ -50,8 +53,6 @@ NOT_YET: Mapping[str, str] = {
     "1.36/startup-regate": "which of two workers that are due together is first",
     "1.36/init-then-main": "three starts of it took a second longer than here",
     "1.36/poststart-http": "there is one sync more after a failed hook",
-    "1.36/restart-all": "RestartAllContainers is not carried out",
-    "1.36/restart-rules-in": "the instance before the last is removed too early",
     "1.36/startup-window": "the back-off of later lives falls otherwise",
 }
 """The traces that are not followed, and why; what is there is told by the others."""
@@ -89,7 +90,8 @@ def _differences(
     trace: Trace, script: Script, config: KubeletConfig, phase: float
 ) -> list[Difference]:
     ours = play(trace, script, config, begins=phase)
-    return [found for found in compare(trace, ours) if not found.is_chance]
+    slack = SLOWER.get(f"{trace.version}/{trace.name}", 0.0)
+    return [found for found in compare(trace, ours, slack) if not found.is_chance]
 
 
 def _reasons_of_second_life(version: str) -> list[str]:

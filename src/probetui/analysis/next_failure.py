@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from probetui.analysis.timing import kill_grace_period
 from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
-from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import Skip, TickAction, TickEntry
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
+from probetui.kubelet.kuberuntime.restart import should_restart_on_failure
 from probetui.kubelet.outcome import Result
 
 
@@ -179,7 +180,7 @@ def _with_kill(
 ) -> NextFailure:
     grace = kill_grace_period(pod, container, probe_type)
     backoff = None
-    if pod.restart_policy is not RestartPolicy.NEVER or container.is_sidecar:
+    if should_restart_on_failure(pod, container):
         length = timedelta(seconds=grace.seconds)
         backoff = predict_backoff(exited_at, window, kill_at, length)
     return replace(failure, grace=grace, kills_at=kills_at, backoff=backoff)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import Probe, ProbeType
 from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.kuberuntime.grace_period import (
@@ -17,6 +17,7 @@ from probetui.kubelet.kuberuntime.grace_period import (
     KillReason,
     termination_grace_period,
 )
+from probetui.kubelet.kuberuntime.restart import should_restart_on_failure
 
 _SECOND = timedelta(seconds=1)
 _MINUTE_SECONDS = 60
@@ -154,8 +155,7 @@ def _budget(probe: Probe, first: TimeRange) -> TimeRange:
 def _restarted(
     pod: Pod, container: Container, noticed: TimeRange, grace: GracePeriod | None
 ) -> TimeRange | None:
-    is_restarted = pod.restart_policy is not RestartPolicy.NEVER or container.is_sidecar
-    if grace is None or not is_restarted:
+    if grace is None or not should_restart_on_failure(pod, container):
         return None
     return noticed.then(TimeRange(timedelta(), grace.seconds * _SECOND))
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from probetui.errors import UsageError
-from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import ConditionStatus, PodPhase, PodStatus
 from probetui.kubelet.journal import (
@@ -30,6 +30,7 @@ from probetui.kubelet.journal import (
     StatusEntry,
     TickEntry,
 )
+from probetui.kubelet.kuberuntime.restart import could_be_restarted
 from probetui.kubelet.outcome import Result
 from probetui.suggestions import nearest_hint
 
@@ -283,7 +284,7 @@ class ConditionWatch:
             ):
                 return f"no liveness probe and no startup probe in {self._subject}"
             case ConditionKind.RESTARTS | ConditionKind.BACKOFF if not any(
-                pod.restart_policy is not RestartPolicy.NEVER or container.is_sidecar
+                could_be_restarted(pod, container)
                 for pod in self._pods.values()
                 for container in self._containers(pod)
             ):

@@ -144,10 +144,14 @@ NO_POD_SECURITY_CONTEXT = PodSecurityContext()
 NO_DNS_CONFIG = DNSConfig()
 
 
+RESTART_ALL_CONTAINERS = "RestartAllContainers"
+"""The action of a restart rule that restarts the pod's other containers, too."""
+
+
 class RestartRule(Struct, frozen=True):
     """A rule of a container: which action some exit codes lead to.
 
-    `operator` is `In` or `NotIn`.
+    `action` is `Restart` or `RestartAllContainers`, `operator` is `In` or `NotIn`.
     """
 
     action: str

@@ -190,6 +190,8 @@ class ExitCause(StrEnum):
     DELETE = "delete"
     DEFINITION = "definition"
     POD = "pod"
+    RESTART_ALL = "restart-all"
+    """Another container's exit, by its rule."""
 
 
 class ContainerEntry(Struct, frozen=True):

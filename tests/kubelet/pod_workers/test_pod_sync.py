@@ -56,7 +56,7 @@ from tests.kubelet.carrier import EffectExecutor
 LIVENESS, READINESS, STARTUP = ProbeType
 EXITED = RuntimeState.EXITED
 NEVER = RestartPolicy.NEVER
-OK, TERMINAL, ERROR, _ = SyncCallResult
+OK, TERMINAL, ERROR, *_ = SyncCallResult
 
 
 class Bench(EffectExecutor):

@@ -22,7 +22,7 @@ from probetui.kubelet.pod_workers.pod_workers import PodWorkers
 from tests.builders import START, a_pod, at
 
 CREATE, UPDATE, SYNC, KILL = UpdateType
-OK, TERMINAL, ERROR, NETWORK_NOT_READY = SyncCallResult
+OK, TERMINAL, ERROR, NETWORK_NOT_READY, _ = SyncCallResult
 WEB = "uid-of-web"
 
 

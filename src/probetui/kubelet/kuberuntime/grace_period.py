@@ -28,6 +28,7 @@ class KillReason(StrEnum):
     STARTUP_PROBE = "StartupProbe"
     FAILED_POST_START_HOOK = "FailedPostStartHook"
     UNKNOWN = "Unknown"
+    RESTART_ALL = "RestartAllContainers"
 
 
 class GraceSource(StrEnum):
@@ -38,6 +39,8 @@ class GraceSource(StrEnum):
     STARTUP_PROBE = "startup probe"
     POD = "pod"
     MINIMUM = "minimum"
+    RESTART_ALL = "restart of all containers"
+    """None, so that the minimum is left."""
     KILL = "kill"
     """By a person, who leaves none."""
 

@@ -154,6 +154,8 @@ class Killer:
             self._turn.normal(pod, "Killing", message, now, name)
         if kill.override_seconds is not None:
             seconds, source = kill.override_seconds, GraceSource.DELETION
+            if kill.reason is KillReason.RESTART_ALL:
+                source = GraceSource.RESTART_ALL
         is_of_hook = kill.reason is KillReason.FAILED_POST_START_HOOK
         self._lifecycle.stopping(
             pod,

@@ -27,6 +27,7 @@ from probetui.kubelet.kuberuntime.init_actions import (
 from probetui.kubelet.kuberuntime.restart import (
     UNKNOWN_FAILURE,
     is_restarted_after,
+    restarts_all_after,
     should_container_be_restarted,
     should_restart_on_failure,
 )
@@ -77,6 +78,8 @@ class PodActions(Struct, frozen=True):
         containers_to_start: the regular ones to start.
         ephemeral_containers_to_start: those to start, whatever else is done.
         containers_to_kill: what is to be killed first if `kill_pod` is not set.
+        containers_to_reset: what is to be removed, killed before where it runs, as
+            all containers are restarted; nothing else is done then.
     """
 
     kill_pod: bool
@@ -88,10 +91,16 @@ class PodActions(Struct, frozen=True):
     containers_to_start: tuple[int, ...] = ()
     ephemeral_containers_to_start: tuple[int, ...] = ()
     containers_to_kill: tuple[ContainerToKill, ...] = ()
+    containers_to_reset: tuple[RuntimeContainerStatus, ...] = ()
 
 
 def compute_pod_actions(
-    pod: Pod, status: RuntimePodStatus, liveness: StoredResults, startup: StoredResults
+    pod: Pod,
+    status: RuntimePodStatus,
+    liveness: StoredResults,
+    startup: StoredResults,
+    *,
+    restarts_all: bool = False,
 ) -> PodActions:
     """Compute what a sync has to do for a pod.
 
@@ -100,8 +109,17 @@ def compute_pod_actions(
         status: what is, as the runtime last said.
         liveness: what the liveness probes have found, by container ID.
         startup: what the startup probes have found, by container ID.
+        restarts_all: all containers are to be removed, so that the pod begins anew.
     """
     sandbox = pod_sandbox_changed(pod, status)
+    if restarts_all:
+        return PodActions(
+            kill_pod=sandbox.is_needed,
+            create_sandbox=sandbox.is_needed,
+            sandbox_id=sandbox.sandbox_id,
+            attempt=sandbox.attempt,
+            containers_to_reset=tuple(_instances_to_reset(pod, status)),
+        )
     if sandbox.is_needed:
         return _with_new_sandbox(pod, status, sandbox)
     plan = _Plan(sandbox)
@@ -204,6 +222,28 @@ def _with_new_sandbox(
         init_containers_to_start=(0,) if has_sidecars else (),
         containers_to_start=to_start if first_init is None else (),
     )
+
+
+def _instances_to_reset(
+    pod: Pod, status: RuntimePodStatus
+) -> list[RuntimeContainerStatus]:
+    """Return the instances to remove: regular ones, init ones, who asked for it last.
+
+    While one of the last is there, it is known what is going on.
+
+    Source: kuberuntime_manager.go, v1.36.2, getContainersToReset.
+    """
+    sources: list[RuntimeContainerStatus] = []
+    targets: list[RuntimeContainerStatus] = []
+    for container in (*pod.containers, *pod.init_containers):
+        for instance in status.containers:
+            if instance.name != container.name:
+                continue
+            is_source = instance.state is RuntimeState.EXITED and restarts_all_after(
+                container, instance.exit_code
+            )
+            (sources if is_source else targets).append(instance)
+    return [*targets, *sources]
 
 
 def _has_succeeded(container: Container, status: RuntimePodStatus) -> bool:

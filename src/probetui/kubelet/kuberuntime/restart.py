@@ -6,13 +6,19 @@ ShouldContainerBeRestarted, shouldRestartOnFailure, isInitContainerFailed.
 
 from __future__ import annotations
 
-from probetui.k8s.pod import Container, Pod, RestartPolicy
+from collections.abc import Iterator
+
+from probetui.k8s.pod import RESTART_ALL_CONTAINERS, Container, Pod, RestartPolicy
 from probetui.k8s.runtime import (
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
 )
+from probetui.k8s.status import ConditionStatus, PodStatus, Terminated
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+
+ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"
+"""The condition that holds while all containers of a pod are removed."""
 
 OOM_KILLED = "OOMKilled"
 
@@ -66,6 +72,73 @@ def is_restarted_after(pod: Pod, container: Container | None, exit_code: int) ->
 def has_own_restarts(pod: Pod) -> bool:
     """Return whether a regular container has a restart policy of its own."""
     return any(container.restart_policy for container in pod.containers)
+
+
+def could_be_restarted(pod: Pod, container: Container) -> bool:
+    """Return whether some end of a container can be followed by a restart."""
+    return (
+        should_restart_on_failure(pod, container)
+        or bool(container.restart_rules)
+        or could_restart_all(pod)
+    )
+
+
+def could_restart_all(pod: Pod) -> bool:
+    """Return whether an exit of some container restarts all of the pod.
+
+    Source: pkg/api/v1/pod/util.go, v1.36.2, AllContainersCouldRestart.
+    """
+    return any(
+        rule.action == RESTART_ALL_CONTAINERS
+        for container in pod.all_containers()
+        for rule in container.restart_rules
+    )
+
+
+def restarts_all_after(container: Container, exit_code: int) -> bool:
+    """Return whether the rule for this exit code is to restart all containers."""
+    matching = (rule for rule in container.restart_rules if rule.matches(exit_code))
+    first = next(matching, None)
+    return first is not None and first.action == RESTART_ALL_CONTAINERS
+
+
+def should_restart_all(
+    pod: Pod, status: RuntimePodStatus | None, published: PodStatus | None
+) -> bool:
+    """Return whether all containers of a pod are to be restarted, or just are.
+
+    Args:
+        pod: the spec.
+        status: what the runtime has, None to go by what is published alone.
+        published: the last status that was published, None before the first.
+
+    Source: kubelet/container/helpers.go, v1.36.2, ShouldAllContainersRestart.
+    """
+    if published is not None:
+        condition = published.condition(ALL_CONTAINERS_RESTARTING)
+        if condition is not None and condition.status is ConditionStatus.TRUE:
+            return True
+    if not could_restart_all(pod):
+        return False
+    return any(
+        restarts_all_after(container, code)
+        for container in pod.all_containers()
+        for code in _exit_codes(container.name, status, published)
+    )
+
+
+def _exit_codes(
+    name: str, status: RuntimePodStatus | None, published: PodStatus | None
+) -> Iterator[int]:
+    """Yield the codes that a container has ended with, where it has ended."""
+    if status is not None:
+        newest = status.newest(name)
+        if newest is None or newest.state is not RuntimeState.EXITED:
+            return
+        yield newest.exit_code
+    told = None if published is None else published.container(name)
+    if told is not None and isinstance(told.state, Terminated):
+        yield told.state.exit_code
 
 
 def effective_restart_policy(pod: Pod, container: Container | None) -> RestartPolicy:

@@ -15,7 +15,6 @@ from probetui.k8s.runtime import (
     ContainerID,
     Node,
     RuntimeContainerStatus,
-    RuntimePodStatus,
     RuntimeState,
 )
 from probetui.kubelet.effects import (
@@ -95,11 +94,13 @@ class ContainerStarter:
         self,
         pod: Pod,
         container: Container,
-        status: RuntimePodStatus,
+        attempt: int,
         sandbox: RunningSandbox,
         now: datetime,
     ) -> Routine[StartFailure | None]:
         """Pull, create, start, and run the postStart hook.
+
+        `attempt` is how many instances of the container there were before.
 
         Source: kuberuntime_container.go, v1.32.10, startContainer.
         """
@@ -113,8 +114,6 @@ class ContainerStarter:
             now = (yield NOW).at
             self._fail(pod, container, config.message, now)
             return StartFailure(CREATE_CONTAINER_CONFIG_ERROR, config.message)
-        newest = status.newest(container.name)
-        attempt = 0 if newest is None else newest.restart_count + 1
         created = yield CreateContainer(
             pod, config, sandbox.sandbox_id, attempt, image.image_id
         )

@@ -102,7 +102,14 @@ class PodSyncResult(Struct):
     def has_acted(self) -> bool:
         """Whether a container was started or killed."""
         return any(
-            result.action in {"StartContainer", "KillContainer"} and not result.reason
+            result.action in _ACTS and not result.reason for result in self.results
+        )
+
+    @property
+    def has_removed(self) -> bool:
+        """Whether a container was removed, as all are to be restarted."""
+        return any(
+            result.action == REMOVE_CONTAINER and not result.reason
             for result in self.results
         )
 
@@ -127,15 +134,22 @@ class PodSyncResult(Struct):
         return aggregate_errors(errors) if errors else None
 
 
+START_CONTAINER, KILL_CONTAINER = "StartContainer", "KillContainer"
+REMOVE_CONTAINER = "RemoveContainer"
+_ACTS = {START_CONTAINER, KILL_CONTAINER, REMOVE_CONTAINER}
 KILL_CONTAINER_ERROR = "KillContainerError"
 KILL_POD_SANDBOX_ERROR = "KillPodSandboxError"
 CREATE_POD_SANDBOX_ERROR = "CreatePodSandboxError"
 CONFIG_POD_SANDBOX_ERROR = "ConfigPodSandboxError"
+REMOVE_CONTAINER_ERROR = "RemoveContainerError"
+RESET_MESSAGE = "killing"
+"""The message of the event of a container that is restarted with all others."""
 
 KILLED_BY = {
     KillReason.LIVENESS_PROBE: ExitCause.LIVENESS,
     KillReason.STARTUP_PROBE: ExitCause.STARTUP,
     KillReason.NONE: ExitCause.DEFINITION,
+    KillReason.RESTART_ALL: ExitCause.RESTART_ALL,
 }
 
 
@@ -184,22 +198,35 @@ class PodSyncer:
         """What back-off last decided, by pod UID and container name."""
         self.on_sandbox_ready: Callable[[Pod, datetime], None] = _ignore
         """Told of each sandbox as soon as it runs."""
+        self._attempts_after_reset: dict[tuple[str, str], int] = {}
 
     def forget_pod(self, pod_uid: str) -> None:
         """Forget what is shown of a removed pod; back-off itself stays."""
         for key in [wait for wait in self.backoff_decisions if wait[0] == pod_uid]:
             del self.backoff_decisions[key]
+        for key in [
+            reset for reset in self._attempts_after_reset if reset[0] == pod_uid
+        ]:
+            del self._attempts_after_reset[key]
         self._policy.forget_pod(pod_uid)
 
     def sync_pod(
-        self, pod: Pod, status: RuntimePodStatus, now: datetime
+        self,
+        pod: Pod,
+        status: RuntimePodStatus,
+        now: datetime,
+        *,
+        restarts_all: bool = False,
     ) -> Routine[PodSyncResult]:
         """Kill what must go, then start what should run.
 
         `status` is read once, before the sync: what is killed here still runs in it.
+        With `restarts_all` all containers are removed; the next sync begins anew.
         """
         result = PodSyncResult()
-        actions = compute_pod_actions(pod, status, self._liveness, self._startup)
+        actions = compute_pod_actions(
+            pod, status, self._liveness, self._startup, restarts_all=restarts_all
+        )
         self._policy.register_containers(pod, status)
         if actions.kill_pod and not self._policy.may_kill(
             pod, status.running(), ExitCause.POD, now
@@ -216,6 +243,9 @@ class PodSyncer:
             goes_on = yield from self._kill_pod(pod, status, actions, result, now)
         else:
             goes_on = yield from self._kill_listed(pod, status, actions, result)
+            goes_on = goes_on and (
+                yield from self._reset_listed(pod, status, actions, result)
+            )
         if not goes_on:
             return result
         if not actions.create_sandbox:
@@ -239,7 +269,7 @@ class PodSyncer:
         killed = yield from self._killer.kill_pod(pod, status, now)
         for name, error in killed.errors:
             reason = KILL_CONTAINER_ERROR if error is not None else ""
-            result.add("KillContainer", name, reason, error or "")
+            result.add(KILL_CONTAINER, name, reason, error or "")
         reason = KILL_POD_SANDBOX_ERROR if killed.sandbox_error is not None else ""
         result.add("KillPodSandbox", pod.uid, reason, killed.sandbox_error or "")
         if killed.error is not None:
@@ -272,9 +302,53 @@ class PodSyncer:
             kill = Kill(instance, victim.message, victim.reason, by)
             error = yield from self._killer.kill_container(pod, kill, pod_ip, now)
             if error is not None:
-                result.add("KillContainer", instance.name, KILL_CONTAINER_ERROR, error)
+                result.add(KILL_CONTAINER, instance.name, KILL_CONTAINER_ERROR, error)
                 return False
-            result.add("KillContainer", instance.name)
+            result.add(KILL_CONTAINER, instance.name)
+        return True
+
+    def _reset_listed(
+        self,
+        pod: Pod,
+        status: RuntimePodStatus,
+        actions: PodActions,
+        result: PodSyncResult,
+    ) -> Routine[bool]:
+        """Remove containers one by one; those that run are stopped without grace.
+
+        How often each was started is kept: the kubelet reads it from the logs, which
+        stay.
+        """
+        pod_ip = status.ips[0] if status.ips else ""
+        by = ExitCause.RESTART_ALL
+        running = status.running() if actions.containers_to_reset else ()
+        if not self._policy.may_kill(pod, running, by, (yield NOW).at):
+            return False
+        for instance in actions.containers_to_reset:
+            if instance.state is not RuntimeState.EXITED:
+                kill = Kill(instance, RESET_MESSAGE, KillReason.RESTART_ALL, by, 0)
+                now = (yield NOW).at
+                error = yield from self._killer.kill_container(pod, kill, pod_ip, now)
+                if error is not None:
+                    result.add(
+                        REMOVE_CONTAINER, instance.name, KILL_CONTAINER_ERROR, error
+                    )
+                    return False
+            removed = yield RemoveContainer(instance.container_id)
+            if removed.error is not None and not removed.not_found:
+                result.add(
+                    REMOVE_CONTAINER,
+                    instance.name,
+                    REMOVE_CONTAINER_ERROR,
+                    removed.error,
+                )
+                return False
+            key = (pod.uid, instance.name)
+            attempt = max(
+                instance.restart_count + 1, self._attempts_after_reset.get(key, 0)
+            )
+            self._attempts_after_reset[key] = attempt
+            result.add(REMOVE_CONTAINER, instance.name)
         return True
 
     def _remove_all_init_containers(
@@ -401,9 +475,7 @@ class PodSyncer:
             missing = self._policy.withhold_start(pod, container, newest, now)
             if missing is None:
                 return False
-            result.add(
-                "StartContainer", container.name, missing.reason, missing.message
-            )
+            result.add(START_CONTAINER, container.name, missing.reason, missing.message)
             return True
         decision = do_back_off(self._backoff, pod, container, status, now, self._rules)
         self._record_backoff(pod, container, status, decision, now)
@@ -411,14 +483,18 @@ class PodSyncer:
         if decision.waits:
             failure = StartFailure(CRASH_LOOP_BACK_OFF, decision.message)
         else:
+            key = (pod.uid, container.name)
+            attempt = self._attempts_after_reset.get(key, 0)
+            if newest is not None:
+                attempt = newest.restart_count + 1
             failure = yield from self._starter.start(
-                pod, container, status, sandbox, now
+                pod, container, attempt, sandbox, now
             )
         if failure is None:
-            result.add("StartContainer", container.name)
+            result.add(START_CONTAINER, container.name)
             return False
         result.add(
-            "StartContainer",
+            START_CONTAINER,
             container.name,
             failure.reason,
             failure.message,

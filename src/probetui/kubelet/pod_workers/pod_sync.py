@@ -13,13 +13,14 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
-from probetui.k8s.status import PodStatus
+from probetui.k8s.status import ConditionStatus, PodStatus
 from probetui.kubelet.images.image_manager import IMAGE_PULL_BACK_OFF
 from probetui.kubelet.journal import ExitCause, StateEntry, StateField, StatusEntry
 from probetui.kubelet.kuberuntime.action_policy import ActionPolicy
 from probetui.kubelet.kuberuntime.backoff import CRASH_LOOP_BACK_OFF
 from probetui.kubelet.kuberuntime.killing import Killer
 from probetui.kubelet.kuberuntime.reason_cache import ReasonCache, StartFailure
+from probetui.kubelet.kuberuntime.restart import ALL_CONTAINERS_RESTARTING
 from probetui.kubelet.kuberuntime.sync_pod import PodSyncer, PodSyncResult
 from probetui.kubelet.pleg.pleg import PodCache
 from probetui.kubelet.pod_workers.pod_update import (
@@ -131,7 +132,13 @@ class PodSync:
             return SyncCallResult.ERROR
         now = (yield NOW).at
         self._probes.add_pod(pod, now)
-        result = yield from self._syncer.sync_pod(pod, in_runtime, now)
+        restarting = status.condition(ALL_CONTAINERS_RESTARTING)
+        restarts_all = restarting is not None and (
+            restarting.status is ConditionStatus.TRUE
+        )
+        result = yield from self._syncer.sync_pod(
+            pod, in_runtime, now, restarts_all=restarts_all
+        )
         self._remember_reasons(pod, result)
         if self._rules.relists_on_demand and result.has_acted:
             # What is judged next must have been seen after this sync.
@@ -140,6 +147,10 @@ class PodSync:
         until = result.back_off_until
         if self._rules.sleeps_until_back_off_ends and until is not None:
             return InBackOff(until)
+        # Without this a pod of one container would wait for its next resync: that a
+        # dead container is removed syncs no pod.
+        if self._rules.syncs_after_reset and result.has_removed and not result.error:
+            return SyncCallResult.AGAIN
         return judged
 
     def _sync_terminating_pod(

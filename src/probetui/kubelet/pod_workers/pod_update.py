@@ -88,6 +88,8 @@ class SyncCallResult(StrEnum):
     TERMINAL = "terminal"
     ERROR = "error"
     NETWORK_NOT_READY = "networkNotReady"
+    AGAIN = "again"
+    """It is to be called again at once."""
 
 
 class InBackOff(Struct, frozen=True):

@@ -164,7 +164,7 @@ class PodWorkers:
             status.pending = None
             self.queue.cancel(pod_uid)
         else:
-            if has_moved_on:
+            if has_moved_on or result is SyncCallResult.AGAIN:
                 self._requeue_last(status)
             delay = self._delay(result, now, has_moved_on=has_moved_on)
             self.queue.set(pod_uid, now + delay)
@@ -422,7 +422,7 @@ class PodWorkers:
                 return self._jittered(self._config.retry_after_network_error)
             case SyncCallResult.ERROR:
                 return self._jittered(self._config.retry_after_error)
-            case SyncCallResult.OK | SyncCallResult.TERMINAL:
+            case SyncCallResult.OK | SyncCallResult.TERMINAL | SyncCallResult.AGAIN:
                 return self._jittered(self._config.sync_frequency)
 
     def _jittered(self, length: timedelta) -> timedelta:

@@ -16,6 +16,7 @@ from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID, parse_container_id
 from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
 from probetui.kubelet.journal import Exit, Skip
+from probetui.kubelet.kuberuntime.restart import is_restarted_after, should_restart_all
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.gates import TickFacts
 from probetui.kubelet.prober.results_manager import ResultsManager
@@ -142,7 +143,7 @@ class Worker:
             return Skip.CONTAINER_MISSING
         if (self.container_id or "://") != container.container_id:
             self._adopt_container(container.container_id, results)
-        decision, age_seconds = self._pass_gates(container, results, now)
+        decision, age_seconds = self._pass_gates(container, status, results, now)
         delay_seconds = self.probe.initial_delay_seconds
         if age_seconds is not None and age_seconds > delay_seconds:
             age_seconds = delay_seconds
@@ -218,7 +219,11 @@ class Worker:
         self.new_container = True
 
     def _pass_gates(
-        self, container: ContainerStatus, results: ResultsManager, now: datetime
+        self,
+        container: ContainerStatus,
+        status: PodStatus,
+        results: ResultsManager,
+        now: datetime,
     ) -> tuple[Decision, int | None]:
         """Return the decision, and the container's age where it was asked for."""
         if self.on_hold:
@@ -227,7 +232,7 @@ class Worker:
         if not isinstance(state, Running):
             if self.container_id:
                 results.set(self.container_id, Result.FAILURE, self.key.pod_uid)
-            if isinstance(state, Terminated) and self._ends_with_container():
+            if isinstance(state, Terminated) and self._ends_after(state, status):
                 return Exit.CONTAINER_WILL_NOT_RESTART, None
             return Skip.NOT_RUNNING, None
         if (
@@ -254,10 +259,20 @@ class Worker:
             return Skip.NOT_STARTED
         return ProbeNow(self.container_id)
 
-    def _ends_with_container(self) -> bool:
-        own = None if self.container.is_sidecar else self.container.restart_policy
-        policy = own or self.pod.restart_policy
-        if policy is not RestartPolicy.NEVER or self.container.restart_rules:
+    def _ends_after(self, state: Terminated, status: PodStatus) -> bool:
+        """Return whether the container will not be restarted after this exit.
+
+        Quirk, kept: without restart rules of containers, only the pod's policy Never
+        ends a worker, whatever the exit code was.
+
+        Source: prober/worker.go, v1.32.10, v1.36.2, doProbe.
+        """
+        if self.rules.container_restart_rules:
+            return not (
+                is_restarted_after(self.pod, self.container, state.exit_code)
+                or should_restart_all(self.pod, None, status)
+            )
+        if self.pod.restart_policy is not RestartPolicy.NEVER:
             return False
         return (
             self.rules.sidecar_workers_end_with_never or not self.container.is_sidecar

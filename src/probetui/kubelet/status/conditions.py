@@ -14,10 +14,18 @@ from probetui.k8s.status import (
     ContainerStatus,
     PodCondition,
     PodPhase,
+    PodStatus,
 )
 from probetui.kubelet.kuberuntime.pod_actions import pod_sandbox_changed
+from probetui.kubelet.kuberuntime.restart import (
+    ALL_CONTAINERS_RESTARTING,
+    should_restart_all,
+)
 from probetui.kubelet.runtime.go_format import go_list, go_quote
-from probetui.kubelet.status.phase import has_any_regular_container_started
+from probetui.kubelet.status.phase import (
+    has_any_regular_container_started,
+    restarts_with_all,
+)
 
 READY = "Ready"
 CONTAINERS_READY = "ContainersReady"
@@ -27,12 +35,21 @@ SCHEDULED = "PodScheduled"
 DISRUPTION_TARGET = "DisruptionTarget"
 
 OWNED_BY_KUBELET = frozenset(
-    {READY, CONTAINERS_READY, INITIALIZED, READY_TO_START_CONTAINERS, SCHEDULED}
+    {
+        READY,
+        CONTAINERS_READY,
+        INITIALIZED,
+        READY_TO_START_CONTAINERS,
+        SCHEDULED,
+        ALL_CONTAINERS_RESTARTING,
+    }
 )
 
 UNKNOWN_CONTAINER_STATUSES = "UnknownContainerStatuses"
 POD_COMPLETED = "PodCompleted"
 POD_FAILED = "PodFailed"
+RESTART_STARTED = "RestartAllContainersStarted"
+RESTART_MESSAGE = "container exited with restart policy rule"
 CONTAINERS_NOT_READY = "ContainersNotReady"
 CONTAINERS_NOT_INITIALIZED = "ContainersNotInitialized"
 READINESS_GATES_NOT_READY = "ReadinessGatesNotReady"
@@ -113,7 +130,10 @@ def initialized(
     if phase is PodPhase.SUCCEEDED and not missing:
         return PodCondition(INITIALIZED, _TRUE, POD_COMPLETED)
     message = _message(missing, incomplete, "incomplete")
-    if message and not has_any_regular_container_started(pod, statuses):
+    has_begun = has_any_regular_container_started(pod, statuses) or any(
+        map(restarts_with_all, statuses)
+    )
+    if message and not has_begun:
         return PodCondition(INITIALIZED, _FALSE, CONTAINERS_NOT_INITIALIZED, message)
     return PodCondition(INITIALIZED, _TRUE)
 
@@ -124,8 +144,25 @@ def ready_to_start_containers(pod: Pod, status: RuntimePodStatus) -> PodConditio
     return PodCondition(READY_TO_START_CONTAINERS, _FALSE if is_needed else _TRUE)
 
 
+def all_containers_restarting(
+    pod: Pod, status: RuntimePodStatus, published: PodStatus, phase: PodPhase
+) -> PodCondition:
+    """Return AllContainersRestarting: from the exit until all have been removed.
+
+    Source: status/generate.go, v1.36.2, GenerateAllContainersRestartingCondition.
+    """
+    if phase.is_terminal:
+        return terminal_condition(ALL_CONTAINERS_RESTARTING, phase)
+    is_left = any(status.newest(one.name) for one in pod.all_containers())
+    if not (is_left and should_restart_all(pod, status, published)):
+        return PodCondition(ALL_CONTAINERS_RESTARTING, _FALSE)
+    return PodCondition(
+        ALL_CONTAINERS_RESTARTING, _TRUE, RESTART_STARTED, RESTART_MESSAGE
+    )
+
+
 def terminal_condition(condition_type: str, phase: PodPhase) -> PodCondition:
-    """Return Ready or ContainersReady of a pod that has ended."""
+    """Return a condition of a pod that has ended and is no more."""
     reason = POD_FAILED if phase is PodPhase.FAILED else POD_COMPLETED
     return PodCondition(condition_type, _FALSE, reason)
 

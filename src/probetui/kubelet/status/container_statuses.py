@@ -25,6 +25,7 @@ from probetui.k8s.status import (
 )
 from probetui.kubelet.kuberuntime.reason_cache import ReasonCache
 from probetui.kubelet.kuberuntime.restart import should_container_be_restarted
+from probetui.kubelet.status.phase import RESTARTING_ALL
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 CONTAINER_STATUS_UNKNOWN = "ContainerStatusUnknown"
@@ -44,6 +45,9 @@ LOST_WHILE_RUNNING = Terminated(
     "The container could not be located when the pod was deleted.  "
     "The container used to be Running",
 )
+_REMOVED = "The container is removed because RestartAllContainers in place"
+WAITING_FOR_ALL = Waiting(RESTARTING_ALL, _REMOVED)
+RESTARTED_WITH_ALL = Terminated(EXIT_CODE_UNKNOWN, RESTARTING_ALL, _REMOVED)
 READ_ONLY_NOT_RECURSIVE = "Disabled"
 
 
@@ -54,6 +58,7 @@ def container_statuses(
     reasons: ReasonCache,
     *,
     of_init: bool,
+    restarts_all: bool = False,
     rules: KubeletRules = PORTED_RULES,
 ) -> tuple[ContainerStatus, ...]:
     """Return the statuses of a pod's init or regular containers.
@@ -68,6 +73,7 @@ def container_statuses(
         previous: the statuses of the same containers that were published last.
         reasons: why the last starts failed.
         of_init: of the init containers instead of the regular ones.
+        restarts_all: the containers are being removed, to be restarted together.
         rules: those of the kubelet's version.
     """
     containers = pod.init_containers if of_init else pod.containers
@@ -77,9 +83,11 @@ def container_statuses(
         instances = _newest_two(status.containers, container.name)
         before = old.get(container.name)
         if instances:
-            found = _from_runtime(instances, before)
+            found = _from_runtime(instances, before, rules)
         else:
             found = _without_instance(pod, container, before)
+            if restarts_all and before and not isinstance(before.state, Waiting):
+                found = _removed_to_restart(found, before)
         has_finished = of_init and bool(instances) and _succeeded(instances[0])
         if not has_finished and should_container_be_restarted(
             container.name, pod, status, rules
@@ -134,6 +142,17 @@ def _without_instance(
     )
 
 
+def _removed_to_restart(
+    found: ContainerStatus, before: ContainerStatus
+) -> ContainerStatus:
+    return replace(
+        found,
+        state=WAITING_FOR_ALL,
+        last_state=RESTARTED_WITH_ALL,
+        restart_count=before.restart_count + 1,
+    )
+
+
 def _volume_mounts(container: Container) -> tuple[VolumeMountStatus, ...]:
     return tuple(
         VolumeMountStatus(
@@ -147,15 +166,21 @@ def _volume_mounts(container: Container) -> tuple[VolumeMountStatus, ...]:
 
 
 def _from_runtime(
-    instances: Sequence[RuntimeContainerStatus], before: ContainerStatus | None
+    instances: Sequence[RuntimeContainerStatus],
+    before: ContainerStatus | None,
+    rules: KubeletRules,
 ) -> ContainerStatus:
     """Return the status by the newest instance, and the last state by the one before.
 
-    Quirk, kept: a published last state does not outlive its instance.
+    Quirk, kept: in older versions a published last state does not outlive its instance.
     """
     newest = instances[0]
     state = _state(newest, before)
+    last_state = _state(instances[1], before) if len(instances) > 1 else None
     restart_count = newest.restart_count
+    if rules.keeps_last_state and before is not None:
+        last_state = last_state or _last_state(newest, before)
+        restart_count = max(restart_count, before.restart_count)
     # The runtime has lost it, so it cannot count it either.
     if before is not None and state is LOST_AT_TERMINATION:
         restart_count = before.restart_count + 1
@@ -163,13 +188,23 @@ def _from_runtime(
         name=newest.name,
         container_id=newest.container_id,
         state=state,
-        last_state=_state(instances[1], before) if len(instances) > 1 else None,
+        last_state=last_state,
         restart_count=restart_count,
         image=newest.image,
         image_id=newest.image_ref,
         volume_mounts=() if before is None else before.volume_mounts,
         started=None if before is None else before.started,
     )
+
+
+def _last_state(
+    newest: RuntimeContainerStatus, before: ContainerStatus
+) -> Terminated | None:
+    """Return what is known of the instance before, that the runtime has no more."""
+    is_another = before.container_id != newest.container_id
+    if is_another and isinstance(before.state, Terminated):
+        return before.state
+    return before.last_state if isinstance(before.last_state, Terminated) else None
 
 
 def _state(

@@ -16,10 +16,12 @@ from probetui.k8s.pod import NO_RESOURCES, Container, Pod
 from probetui.k8s.runtime import RuntimePodStatus
 from probetui.k8s.status import PodCondition, PodPhase, PodStatus
 from probetui.kubelet.kuberuntime.reason_cache import ReasonCache
+from probetui.kubelet.kuberuntime.restart import could_restart_all, should_restart_all
 from probetui.kubelet.status.conditions import (
     DISRUPTION_TARGET,
     OWNED_BY_KUBELET,
     SCHEDULED_TRUE,
+    all_containers_restarting,
     containers_ready,
     initialized,
     pod_ready,
@@ -75,16 +77,21 @@ def generate_api_pod_status(
         rules: those of the kubelet's version.
     """
     old = api_status if published is None else published
-    regular = container_statuses(
-        pod, status, old.container_statuses or (), reasons, of_init=False, rules=rules
-    )
-    inits = container_statuses(
-        pod,
-        status,
-        old.init_container_statuses or (),
-        reasons,
-        of_init=True,
-        rules=rules,
+    restarts_all = should_restart_all(pod, status, old)
+    regular, inits = (
+        container_statuses(
+            pod,
+            status,
+            before or (),
+            reasons,
+            of_init=of_init,
+            restarts_all=restarts_all,
+            rules=rules,
+        )
+        for of_init, before in (
+            (False, old.container_statuses),
+            (True, old.init_container_statuses),
+        )
     )
     phase = pod_phase(pod, (*regular, *inits), is_terminal=is_terminal)
     phase = _keep_terminal_phase(phase, old.phase, api_status.phase)
@@ -176,6 +183,10 @@ def _conditions(
     conditions.append(pod_ready(pod, conditions, statuses, probed.phase))
     conditions.append(containers_ready(pod, statuses, probed.phase))
     conditions.append(SCHEDULED_TRUE)
+    if could_restart_all(pod):
+        conditions.append(
+            all_containers_restarting(pod, status, old, probed.phase),
+        )
     return tuple(conditions)
 
 

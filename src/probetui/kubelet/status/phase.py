@@ -15,8 +15,15 @@ from probetui.k8s.status import (
     Terminated,
     Waiting,
 )
-from probetui.kubelet.kuberuntime.restart import has_own_restarts, is_restarted_after
+from probetui.kubelet.kuberuntime.restart import (
+    could_restart_all,
+    has_own_restarts,
+    is_restarted_after,
+)
 from probetui.kubelet.pod_source import is_static_pod
+
+RESTARTING_ALL = "RestartingAllContainers"
+"""Why a container waits, and why it ended, that was removed to be restarted."""
 
 StatusByName = Mapping[str, ContainerStatus]
 
@@ -59,6 +66,15 @@ def has_any_regular_container_started(
     return any(
         status.name in regular and isinstance(status.state, Running | Terminated)
         for status in statuses
+    )
+
+
+def restarts_with_all(status: ContainerStatus) -> bool:
+    """Return whether a container waits that was removed to be restarted with all."""
+    return (
+        isinstance(status.state, Waiting)
+        and isinstance(status.last_state, Terminated)
+        and status.last_state.reason == RESTARTING_ALL
     )
 
 
@@ -105,6 +121,8 @@ class _Tally:
 
     def _count_plain_init(self, pod: Pod, container: Container) -> None:
         status = self._by_name.get(container.name)
+        if status is not None and restarts_with_all(status):
+            return
         ended = None if status is None else status.state
         if status is not None and isinstance(status.state, Waiting):
             ended = status.last_state
@@ -151,7 +169,7 @@ class _Tally:
             case Waiting():
                 if isinstance(status.last_state, Terminated):
                     self.stopped += 1
-                    self.restarts += is_restarted_after(
+                    self.restarts += restarts_with_all(status) or is_restarted_after(
                         pod, container, status.last_state.exit_code
                     )
                 else:
@@ -168,7 +186,7 @@ def _stopped_phase(pod: Pod, tally: _Tally, *, is_terminal: bool) -> PodPhase:
     ended = PodPhase.SUCCEEDED if tally.stopped == tally.succeeded else PodPhase.FAILED
     if is_terminal and not is_static_pod(pod):
         return ended
-    if has_own_restarts(pod):
+    if has_own_restarts(pod) or could_restart_all(pod):
         return PodPhase.RUNNING if tally.restarts else ended
     if pod.restart_policy is RestartPolicy.ALWAYS:
         return PodPhase.RUNNING

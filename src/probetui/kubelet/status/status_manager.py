@@ -22,7 +22,11 @@ from probetui.k8s.status import (
     Terminated,
     Waiting,
 )
-from probetui.kubelet.kuberuntime.restart import has_own_restarts, is_restarted_after
+from probetui.kubelet.kuberuntime.restart import (
+    could_restart_all,
+    has_own_restarts,
+    is_restarted_after,
+)
 from probetui.kubelet.pod_source import is_static_pod
 from probetui.kubelet.status.conditions import (
     CONTAINERS_READY,
@@ -236,6 +240,8 @@ def _is_illegal_transition(pod: Pod, old: PodStatus, new: PodStatus) -> bool:
     Source: status/status_manager.go, v1.32.10, checkContainerStateTransition.
     """
     if pod.restart_policy is RestartPolicy.ALWAYS and not has_own_restarts(pod):
+        return False
+    if could_restart_all(pod):
         return False
     regular = old.container_statuses or ()
     if any(_is_restarted(pod, status, new.container_statuses) for status in regular):

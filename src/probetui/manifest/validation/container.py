@@ -12,6 +12,7 @@ from lightkube.models import core_v1
 from msgspec import Struct
 
 from probetui.k8s.api.quantity import parse_quantity
+from probetui.k8s.pod import RESTART_ALL_CONTAINERS
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.environment import validate_environment
@@ -32,7 +33,7 @@ _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _SIDECAR = "Always"
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
-_RESTART_ACTIONS = ("Restart",)
+_RESTART = "Restart"
 _EXIT_CODE_OPERATORS = ("In", "NotIn")
 
 
@@ -61,7 +62,7 @@ def validate_containers(
         taken.add(container.name)
         yield from _lifecycle_and_probes(container, at, pod_context)
         if pod_context.rules.container_restart_rules:
-            yield from _restart_rules(container, at)
+            yield from _restart_rules(container, at, pod_context.rules)
         elif container.restartPolicy is not None:
             detail = "may not be set for non-init containers"
             yield forbidden(f"{at}.restartPolicy", detail)
@@ -81,7 +82,7 @@ def validate_init_containers(
         yield from _common(container, at, pod_context)
         policy = container.restartPolicy
         if pod_context.rules.container_restart_rules:
-            yield from _restart_rules(container, at)
+            yield from _restart_rules(container, at, pod_context.rules)
         elif policy is not None and policy != _SIDECAR:
             yield not_supported(f"{at}.restartPolicy", policy, (_SIDECAR,))
         if container.name in taken:
@@ -95,7 +96,9 @@ def validate_init_containers(
             yield from _plain_init(container, at)
 
 
-def _restart_rules(container: core_v1.Container, path: str) -> Iterator[FieldError]:
+def _restart_rules(
+    container: core_v1.Container, path: str, version: KubeletRules
+) -> Iterator[FieldError]:
     """Check a container's restart policy and its rules.
 
     Source: pkg/apis/core/validation/validation.go, v1.36.2,
@@ -108,10 +111,12 @@ def _restart_rules(container: core_v1.Container, path: str) -> Iterator[FieldErr
         yield required(
             f"{path}.restartPolicy", "must specify restartPolicy when restart rules are"
         )
+    everything = (RESTART_ALL_CONTAINERS,) if version.restart_all_containers else ()
+    actions = (_RESTART, *everything)
     for index, rule in enumerate(rules):
         at = f"{path}.restartPolicyRules[{index}]"
-        if rule.action not in _RESTART_ACTIONS:
-            yield not_supported(f"{at}.action", rule.action, _RESTART_ACTIONS)
+        if rule.action not in actions:
+            yield not_supported(f"{at}.action", rule.action, actions)
         codes = rule.exitCodes
         if codes is None:
             yield required(f"{at}.exitCodes", "must be specified")

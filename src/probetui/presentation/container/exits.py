@@ -27,6 +27,7 @@ _ASKED = {
     ExitCause.DELETE: "pod deleted",
     ExitCause.DEFINITION: "spec changed",
     ExitCause.POD: "pod stopped",
+    ExitCause.RESTART_ALL: "all restarted",
 }
 
 _IN_SHORT = {
@@ -36,6 +37,7 @@ _IN_SHORT = {
     ExitCause.DELETE: "pod",
     ExitCause.DEFINITION: "spec",
     ExitCause.POD: "pod",
+    ExitCause.RESTART_ALL: "rule",
 }
 
 

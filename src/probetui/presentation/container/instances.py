@@ -31,6 +31,7 @@ _KILLED = {
     ExitCause.DELETE: "pod deleted",
     ExitCause.DEFINITION: "spec changed",
     ExitCause.POD: "pod stopped",
+    ExitCause.RESTART_ALL: "all restarted",
 }
 _LEAST_STRIP = 12
 _LEAST_WORDS = 34

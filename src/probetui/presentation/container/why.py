@@ -16,6 +16,10 @@ from probetui.k8s.pod import Container, RestartPolicy
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import BackoffEntry, ContainerEntry, ExitCause, TickEntry
 from probetui.kubelet.kuberuntime.grace_period import GraceSource, KillReason
+from probetui.kubelet.kuberuntime.restart import (
+    effective_restart_policy,
+    restarts_all_after,
+)
 from probetui.kubelet.prober.gates import short_id
 from probetui.presentation.container.exits import runs_pre_stop, signal_name
 from probetui.presentation.container.instances import format_instance
@@ -42,6 +46,10 @@ _WHO = {
     ExitCause.DELETE: "The pod was deleted.",
     ExitCause.DEFINITION: "The container's spec changed, so it had to be recreated.",
     ExitCause.POD: "The whole pod was stopped.",
+    ExitCause.RESTART_ALL: (
+        "Another container exited with a code on which its restart rule restarts all "
+        "containers of the pod."
+    ),
 }
 _NOT_STARTED = "It has not been restarted"
 _NOT_YET = f"{_NOT_STARTED} yet."
@@ -224,6 +232,9 @@ def backoff_sentences(
     decision, waited = history.decision, history.waits
     if following is not None:
         decision, waited = following.allowed, following.waited
+    if following is not None and _restarts_all(instance, context):
+        yield f"{restart} without back-off, as all containers of the pod were."
+        return
     if decision is None:
         unknown = f"{restart}; the back-off at that time is not known."
         yield _not_restarted(instance, context) if following is None else unknown
@@ -248,17 +259,30 @@ def _not_restarted(instance: ContainerInstance, context: WhyContext | None) -> s
     """Return that there is no instance after this one, and why, as far as is known."""
     exited = instance.exited
     pod = None if context is None else context.pod
-    policy = None if pod is None else pod.restart_policy
+    container = None if context is None else context.container
+    policy = None if pod is None else effective_restart_policy(pod, container)
     has_succeeded = exited is not None and exited.exit_code == 0
     if instance.is_deleted:
         return f"{_NOT_STARTED}: the pod was deleted."
-    if policy is RestartPolicy.NEVER:
+    has_rule = container is not None and bool(container.restart_rules)
+    if policy is RestartPolicy.NEVER and not has_rule:
         return f"{_NOT_STARTED}: restartPolicy is Never."
     if has_succeeded and context is not None and context.is_plain_init:
         return f"{_NOT_STARTED}: it is an init container and has succeeded."
     if policy is RestartPolicy.ON_FAILURE and has_succeeded:
         return f"{_NOT_STARTED}: restartPolicy is OnFailure, and it exited with 0."
     return _NOT_YET
+
+
+def _restarts_all(instance: ContainerInstance, context: WhyContext | None) -> bool:
+    """Return whether all containers were restarted after this instance's end."""
+    exited = instance.exited
+    container = None if context is None else context.container
+    if exited is None or container is None:
+        return False
+    return exited.by is ExitCause.RESTART_ALL or restarts_all_after(
+        container, exited.exit_code or 0
+    )
 
 
 def _is_to_come(waited: BackoffEntry, view: View) -> bool:

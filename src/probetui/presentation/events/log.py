@@ -294,7 +294,12 @@ _CHANGED = {
     StateField.STARTED: {TickAction.STARTED},
 }
 _BEFORE_A_START = {"Pulling", "Pulled", "Created"}
-_ORDERLY = {ExitCause.DELETE, ExitCause.DEFINITION, ExitCause.POD}
+_ORDERLY = {
+    ExitCause.DELETE,
+    ExitCause.DEFINITION,
+    ExitCause.POD,
+    ExitCause.RESTART_ALL,
+}
 _BACK_OFF = "Back-off restarting"
 
 
