@@ -115,6 +115,10 @@ class KubeletRules(Struct, frozen=True, eq=False):
             pod of one container waits for its resync. Since 1.36 (k/k#136966).
         keeps_last_state: the last state and the restart count of a container outlive
             the instance that they are about. Since 1.36 (k/k#136964, recorded).
+        relaxed_env_names: a variable's name can have any printable ASCII but `=`. On
+            since 1.32, gate RelaxedEnvironmentVariableValidation (KEP-4369).
+        relaxed_dns_searches: a DNS search path can have underscores, or be a dot. On
+            since 1.33, gate RelaxedDNSSearchValidation (KEP-4427).
         feature_gates: those that were set, as `NAME=true`.
     """
 
@@ -158,6 +162,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
     restart_all_containers: bool
     syncs_after_reset: bool
     keeps_last_state: bool
+    relaxed_env_names: bool
+    relaxed_dns_searches: bool
     feature_gates: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -221,6 +227,8 @@ RULES_1_15 = KubeletRules(
     restart_all_containers=False,
     syncs_after_reset=False,
     keeps_last_state=False,
+    relaxed_env_names=False,
+    relaxed_dns_searches=False,
 )
 RULES_1_19 = replace(RULES_1_15, version="1.19", startup_probes=True)
 RULES_1_20 = replace(
@@ -248,6 +256,7 @@ RULES_1_28 = replace(
 RULES_1_32 = replace(
     RULES_1_28,
     version="1.32",
+    relaxed_env_names=True,
     sidecars=True,
     sleep_hooks=True,
     ready_to_start_condition=True,
@@ -257,6 +266,7 @@ RULES_1_33 = replace(
     RULES_1_32,
     version="1.33",
     zero_sleep=True,
+    relaxed_dns_searches=True,
     sidecar_workers_end_with_never=False,
     errored_text="{type} probe errored and resulted in {state} state: {error}",
     reports_unknown=False,

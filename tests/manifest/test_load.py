@@ -206,7 +206,7 @@ def test_an_error_in_a_container_says_where_and_what_to_do(
             id="label",
         ),
         pytest.param(
-            "ephemeralContainers: [{name: a}]",
+            "ephemeralContainers: [{name: a, image: x}]",
             "pod.yaml:12:3: spec.ephemeralContainers: cannot be set on create",
             id="ephemeral-containers",
         ),

@@ -144,7 +144,7 @@ def _key_errors(field_name: str, data: Mapping[str, object]) -> Iterator[FieldEr
 
 def _size_errors(contents: Iterable[bytes]) -> Iterator[FieldError]:
     if sum(map(len, contents)) > _MAX_BYTES:
-        yield too_long("data", f"may not be more than {_MAX_BYTES} bytes")
+        yield too_long("data", _MAX_BYTES)
 
 
 def encode_text(text: str) -> bytes:

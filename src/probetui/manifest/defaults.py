@@ -16,6 +16,15 @@ DEFAULT_GRACE_PERIOD_SECONDS = 30
 _FILE_MODE = 0o644
 _TOKEN_LIFETIME_SECONDS = 3600
 _VOLUME_NAME_FIELD = "name"
+_PLUGIN_DEFAULTS: Mapping[str, Mapping[str, object]] = {
+    "azureDisk": {
+        "cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4",
+        "readOnly": False,
+    },
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}  # fmt: skip
 _PATH_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _HOST_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
 _HOST = re.compile(
@@ -30,10 +39,7 @@ _REPOSITORY = re.compile(
 
 
 def set_defaults(pod: core_v1.Pod) -> None:
-    """Set the defaults of a pod that this program uses or shows.
-
-    Defaults of unsupported kinds of volumes are left out.
-    """
+    """Set the defaults of a pod."""
     if pod.metadata is None:
         pod.metadata = meta_v1.ObjectMeta()
     if pod.spec is None:
@@ -52,6 +58,8 @@ def set_defaults(pod: core_v1.Pod) -> None:
         _default_volume(volume)
     for container in (*spec.containers, *(spec.initContainers or ())):
         _default_container(container, host_network=bool(spec.hostNetwork))
+    for ephemeral in spec.ephemeralContainers or ():
+        _default_container(ephemeral, host_network=False)
 
 
 def pull_policy(image: str) -> str:
@@ -84,7 +92,9 @@ def _tag(image: str) -> str:
     return match["tag"] or ("" if match["digest"] else "latest")
 
 
-def _default_container(container: core_v1.Container, *, host_network: bool) -> None:
+def _default_container(
+    container: core_v1.Container | core_v1.EphemeralContainer, *, host_network: bool
+) -> None:
     if not container.imagePullPolicy:
         container.imagePullPolicy = pull_policy(container.image or "")
     container.terminationMessagePath = (
@@ -160,11 +170,25 @@ def _default_volume(volume: core_v1.Volume) -> None:
     ):
         if source is not None and source.defaultMode is None:
             source.defaultMode = _FILE_MODE
+    _default_plugin(volume)
     if volume.downwardAPI is not None:
         _default_downward_items(volume.downwardAPI.items)
     if volume.projected is not None:
         for projection in volume.projected.sources or ():
             _default_projection(projection)
+
+
+def _default_plugin(volume: core_v1.Volume) -> None:
+    for name, values in _PLUGIN_DEFAULTS.items():
+        source = getattr(volume, name)
+        for field, value in values.items() if source is not None else ():
+            if getattr(source, field) in {None, ""}:
+                setattr(source, field, value)
+    if volume.image is not None and not volume.image.pullPolicy:
+        volume.image.pullPolicy = pull_policy(volume.image.reference or "")
+    template = volume.ephemeral and volume.ephemeral.volumeClaimTemplate
+    if template and template.spec.volumeMode is None:
+        template.spec.volumeMode = "Filesystem"
 
 
 def _default_projection(projection: core_v1.VolumeProjection) -> None:

@@ -221,7 +221,7 @@ def join_steps(path: str, *keys: str) -> str:
 def _errors(draft: PodDraft) -> Iterator[Problem]:
     workload = draft.found.object.workload
     errors = (
-        *pod.validate_pod(draft.pod, rules=draft.rules),
+        *pod.validate_pod(draft.pod, rules=draft.rules, is_admitted=draft.is_derived),
         *workloads.validate_template(workload, draft.pod),
     )
     for field_error in errors:

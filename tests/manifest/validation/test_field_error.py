@@ -58,8 +58,8 @@ from probetui.manifest.validation.field_error import FieldError
             id="not-found",
         ),
         pytest.param(
-            field_error.too_long("spec.x", "may be 3"),
-            "spec.x: Too long: may be 3",
+            field_error.too_long("spec.x", 3),
+            "spec.x: Too long: may not be more than 3 bytes",
             id="too-long",
         ),
     ],

@@ -56,8 +56,8 @@ def _errors(
             "volumes: [{name: a, configMap: {name: c, items: [{key: k, path: p}]}},"
             " {name: b, persistentVolumeClaim: {claimName: p}},"
             " {name: c, downwardAPI: {items: [{path: p, resourceFieldRef:"
-            " {resource: limits.cpu}}, {path: q, fieldRef: {fieldPath:"
-            " metadata.labels}}]}}]",
+            " {containerName: app, resource: limits.cpu}}, {path: q, fieldRef:"
+            " {fieldPath: metadata.labels}}]}}]",
             id="volumes",
         ),
         pytest.param(
@@ -128,11 +128,8 @@ def test_good_pods_break_no_rule(container: str, spec: str) -> None:
                 f"{_APP}.env[0].name: Required value",
                 (f'{_APP}.env[1].valueFrom: Invalid value: "": must specify one of:'
                 " `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"),
-                (f'{_APP}.env[2].valueFrom.fieldRef.fieldPath: Unsupported value:'
-                f' "nope":'
-                ' supported values: "metadata.name", "metadata.namespace",'
-                ' "metadata.uid", "spec.nodeName", "spec.serviceAccountName",'
-                ' "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"'),
+                (f'{_APP}.env[2].valueFrom.fieldRef.fieldPath: Invalid value: "nope":'
+                ' error converting fieldPath: field label not supported: nope'),
                 (f'{_APP}.env[2].valueFrom: Invalid value: "": may not be specified'
                 f' when'
                 " `value` is not empty"),
@@ -385,7 +382,7 @@ def test_rules_of_init_containers(init: str, expected: list[str]) -> None:
             id="deadline",
         ),
         pytest.param(
-            "ephemeralContainers: [{name: a}]",
+            "ephemeralContainers: [{name: a, image: x}]",
             ["spec.ephemeralContainers: Forbidden: cannot be set on create"],
             id="ephemeral-containers",
         ),
@@ -408,11 +405,10 @@ def test_rules_of_init_containers(init: str, expected: list[str]) -> None:
             "volumes: [{name: a, emptyDir: {sizeLimit: -1}, hostPath: {}}, {name: b},"
             " {name: b}]",
             [
-                ("spec.volumes[0].hostPath: Forbidden: may not specify more than 1"
-                " volume type"),
                 ("spec.volumes[0].emptyDir.sizeLimit: Forbidden: SizeLimit field must"
                 " be a valid resource quantity"),
-                "spec.volumes[0].hostPath.path: Required value",
+                ("spec.volumes[0].hostPath: Forbidden: may not specify more than 1"
+                " volume type"),
                 'spec.volumes[2].name: Duplicate value: "b"',
             ],
             id="volumes",
@@ -438,14 +434,14 @@ def test_rules_of_init_containers(init: str, expected: list[str]) -> None:
                 " start with '..'"),
                 "spec.volumes[2].configMap.name: Required value",
                 "spec.volumes[3].persistentVolumeClaim.claimName: Required value",
-                ('spec.volumes[4].downwardAPI.items[0].path: Invalid value: "/a": must'
+                ('spec.volumes[4].downwardAPI.path: Invalid value: "/a": must'
                 ' be'
                 " a relative path"),
-                ("spec.volumes[4].downwardAPI.items[0]: Required value: one of fieldRef"
+                ("spec.volumes[4].downwardAPI: Required value: one of fieldRef"
                 " and resourceFieldRef is required"),
-                ("spec.volumes[4].downwardAPI.items[0].mode: Invalid value: -1: must"
+                ("spec.volumes[4].downwardAPI.mode: Invalid value: -1: must"
                 " be a number between 0 and 0777 (octal), both inclusive"),
-                ("spec.volumes[4].downwardAPI.items[1].fieldRef.fieldPath: Required"
+                ("spec.volumes[4].downwardAPI.fieldRef.fieldPath: Required"
                 " value"),
             ],
             id="sources-of-volumes",
@@ -463,14 +459,14 @@ def test_rules_of_init_containers(init: str, expected: list[str]) -> None:
                 " value: \"../p\": must not contain '..'"),
                 ('spec.volumes[0].projected: Invalid value: "s": conflicting duplicate'
                 " paths"),
-                ("spec.volumes[0].projected.sources[3].downwardAPI.items[0].fieldRef"
+                ("spec.volumes[0].projected.sources[3].downwardAPI.fieldRef"
                 '.fieldPath: Unsupported value: "status.podIP": supported values:'
                 ' "metadata.annotations", "metadata.labels", "metadata.name",'
                 ' "metadata.namespace", "metadata.uid"'),
-                ("spec.volumes[0].projected.sources[3].downwardAPI.items[1]: Required"
-                " value: one of fieldRef and resourceFieldRef is required"),
                 ('spec.volumes[0].projected: Invalid value: "q": conflicting duplicate'
                 " paths"),
+                ("spec.volumes[0].projected.sources[3].downwardAPI: Required"
+                " value: one of fieldRef and resourceFieldRef is required"),
             ],
             id="projected-volumes",
         ),

@@ -19,6 +19,7 @@ _DECIMAL = {
     "E": 18, "P": 15, "T": 12, "G": 9, "M": 6, "k": 3, "": 0, "m": -3, "u": -6, "n": -9,
 }  # fmt: skip
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_KIBI = 1024
 _FINEST = Decimal("1e-9")
 
 
@@ -40,6 +41,22 @@ def parse_quantity(text: str) -> Decimal:
     return number.scaleb(int(suffix[1:]))
 
 
+def canonical_quantity(text: str) -> str:
+    """Return a quantity as Kubernetes' errors show it: `500m` for `0.5`.
+
+    A suffix keeps its family, so that `1024Mi` becomes `1Gi` and `1e3` stays.
+    """
+    match = QUANTITY_PATTERN.fullmatch(text)
+    amount = parse_quantity(text)
+    suffix = match["suffix"] if match is not None else ""
+    if suffix not in _DECIMAL and suffix not in _BINARY:
+        return _format_exponent(amount)
+    is_whole = amount == amount.to_integral_value()
+    if suffix in _BINARY[1:] and is_whole and abs(amount) >= _KIBI:
+        return _format_binary(int(amount))
+    return _format_decimal(amount)
+
+
 def format_quantity(amount: Decimal) -> str:
     """Return an amount in base units (cores, bytes) as a quantity.
 
@@ -57,6 +74,14 @@ def _format_decimal(amount: Decimal) -> str:
         if scaled == scaled.to_integral_value():
             return f"{int(scaled)}{suffix}" if scaled else "0"
     return f"{(amount / _FINEST).to_integral_value(ROUND_CEILING)}n"
+
+
+def _format_exponent(amount: Decimal) -> str:
+    exponent = -9
+    while amount and amount.scaleb(-exponent - 3) % 1 == 0:
+        exponent += 3
+    scaled = int(amount.scaleb(-exponent))
+    return f"{scaled}e{exponent}" if scaled and exponent else str(scaled)
 
 
 def _format_binary(amount: int) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lightkube.models import core_v1
-from msgspec import Struct
+from msgspec import Struct, convert
+from msgspec.structs import fields
 
-from probetui.k8s.api.quantity import parse_quantity
 from probetui.k8s.pod import RESTART_ALL_CONTAINERS
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.validation import names
@@ -21,11 +21,21 @@ from probetui.manifest.validation.field_error import (
     duplicate,
     forbidden,
     invalid,
+    not_found,
     not_supported,
     required,
 )
 from probetui.manifest.validation.probe import validate_lifecycle, validate_probes
-from probetui.manifest.validation.volume import validate_mounts
+from probetui.manifest.validation.resources import (
+    validate_resize_policy,
+    validate_resources,
+)
+from probetui.manifest.validation.security import validate_container_security
+from probetui.manifest.validation.volume import (
+    Volumes,
+    validate_devices,
+    validate_mounts,
+)
 
 PLAIN_INIT = "may not be set for init containers without restartPolicy=Always"
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -35,15 +45,24 @@ _SIDECAR = "Always"
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _RESTART = "Restart"
 _EXIT_CODE_OPERATORS = ("In", "NotIn")
+_NOT_EPHEMERAL = (
+    "ports", "resources", "resizePolicy", "restartPolicy", "livenessProbe",
+    "readinessProbe", "startupProbe", "lifecycle",
+)  # fmt: skip
+_NO_EPHEMERAL = "cannot be set for an Ephemeral Container"
+_FIELDS = tuple(field.name for field in fields(core_v1.Container))
 
 
 class PodContext(Struct, frozen=True):
     """What the rules of containers need of the pod."""
 
     grace_seconds: int | None
-    volumes: frozenset[str]
+    volumes: Volumes
     strict_env_names: bool
     rules: KubeletRules = PORTED_RULES
+    claims: frozenset[str] = frozenset()
+    restart_policy: str = "Always"
+    host_users: bool = True
 
 
 def validate_containers(
@@ -67,6 +86,40 @@ def validate_containers(
             detail = "may not be set for non-init containers"
             yield forbidden(f"{at}.restartPolicy", detail)
     yield from _host_ports(containers, path)
+
+
+def validate_ephemeral_containers(
+    spec: core_v1.PodSpec, path: str, pod_context: PodContext
+) -> Iterator[FieldError]:
+    """Check ephemeral containers, which no new pod may have anyway."""
+    others = {one.name for one in (*spec.containers, *(spec.initContainers or ()))}
+    taken = set(others)
+    for index, ephemeral in enumerate(spec.ephemeralContainers or ()):
+        at = f"{path}[{index}]"
+        container = convert(
+            {
+                name: getattr(ephemeral, name)
+                for name in _FIELDS
+                if getattr(ephemeral, name) is not None
+            },
+            core_v1.Container,
+        )
+        yield from _common(container, at, pod_context)
+        yield from _image_name(container, at)
+        if ephemeral.name in taken:
+            yield duplicate(f"{at}.name", ephemeral.name)
+        taken.add(ephemeral.name)
+        target = ephemeral.targetContainerName
+        if target and target not in others:
+            yield not_found(f"{at}.targetContainerName", target)
+        for name in _NOT_EPHEMERAL:
+            if getattr(ephemeral, name):
+                yield forbidden(f"{at}.{name}", _NO_EPHEMERAL)
+        for number, mount in enumerate(ephemeral.volumeMounts or ()):
+            for name in ("subPath", "subPathExpr"):
+                if getattr(mount, name):
+                    field = f"{at}.volumeMounts[{number}].{name}"
+                    yield forbidden(field, _NO_EPHEMERAL)
 
 
 def validate_init_containers(
@@ -133,10 +186,14 @@ def validate_image_names(
     Source: validation.go, v1.32.10, validateContainersOnlyForPod.
     """
     for index, container in enumerate(containers):
-        image = container.image or ""
-        if image != image.strip():
-            detail = "must not have leading or trailing whitespace"
-            yield invalid(f"{path}[{index}].image", image, detail)
+        yield from _image_name(container, f"{path}[{index}]")
+
+
+def _image_name(container: core_v1.Container, path: str) -> Iterator[FieldError]:
+    image = container.image or ""
+    if image != image.strip():
+        detail = "must not have leading or trailing whitespace"
+        yield invalid(f"{path}.image", image, detail)
 
 
 def _common(
@@ -156,30 +213,28 @@ def _common(
     )
     yield from _ports(container.ports or (), f"{path}.ports")
     yield from validate_environment(
-        container, path, strict_names=pod_context.strict_env_names
+        container,
+        path,
+        strict_names=(
+            pod_context.strict_env_names or not pod_context.rules.relaxed_env_names
+        ),
     )
     yield from validate_mounts(container, f"{path}.volumeMounts", pod_context.volumes)
+    yield from validate_devices(container, f"{path}.volumeDevices", pod_context.volumes)
     yield from _choice(
         container.imagePullPolicy, f"{path}.imagePullPolicy", _PULL_POLICIES
     )
-    if container.resources is not None:
-        yield from _resources(container.resources, f"{path}.resources")
-    yield from validate_ids(container.securityContext, f"{path}.securityContext")
-
-
-def validate_ids(
-    context: core_v1.SecurityContext | core_v1.PodSecurityContext | None, path: str
-) -> Iterator[FieldError]:
-    """Check the user and group of a security context."""
-    if context is None:
-        return
-    for name, value in (
-        ("runAsUser", context.runAsUser),
-        ("runAsGroup", context.runAsGroup),
-    ):
-        if value is not None and not 0 <= value <= names.MAX_INT32:
-            detail = f"must be between 0 and {names.MAX_INT32}, inclusive"
-            yield invalid(f"{path}.{name}", value, detail)
+    yield from validate_resources(
+        container.resources, pod_context.claims, f"{path}.resources"
+    )
+    yield from validate_resize_policy(
+        container.resizePolicy or (), pod_context.restart_policy, f"{path}.resizePolicy"
+    )
+    yield from validate_container_security(
+        container.securityContext,
+        f"{path}.securityContext",
+        host_users=pod_context.host_users,
+    )
 
 
 def _lifecycle_and_probes(
@@ -217,7 +272,8 @@ def _ports(ports: Iterable[core_v1.ContainerPort], path: str) -> Iterator[FieldE
             yield from names.invalid_names(f"{at}.name", port.name, iter(wrong))
             if not wrong and port.name in taken:
                 yield duplicate(f"{at}.name", port.name)
-            taken.add(port.name)
+            elif not wrong:
+                taken.add(port.name)
         if not port.containerPort:
             yield required(f"{at}.containerPort")
         else:
@@ -249,24 +305,3 @@ def _host_ports(
                 field = f"{path}[{index}].ports[{number}].hostPort"
                 yield duplicate(field, key)
             taken.add(key)
-
-
-def _resources(
-    resources: core_v1.ResourceRequirements, path: str
-) -> Iterator[FieldError]:
-    """Check that quantities are not negative and requests not above their limits."""
-    limits, requests = resources.limits or {}, resources.requests or {}
-    for name, value in sorted(limits.items()):
-        yield from _not_negative(value, f"{path}.limits[{name}]")
-    for name, value in sorted(requests.items()):
-        at = f"{path}.requests[{name}]"
-        yield from _not_negative(value, at)
-        limit = limits.get(name)
-        if limit is not None and parse_quantity(value) > parse_quantity(limit):
-            detail = f"must be less than or equal to {name} limit of {limit}"
-            yield invalid(f"{path}.requests", value, detail)
-
-
-def _not_negative(value: str, path: str) -> Iterator[FieldError]:
-    if parse_quantity(value) < 0:
-        yield invalid(path, value, "must be greater than or equal to 0")

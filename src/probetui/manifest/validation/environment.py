@@ -1,15 +1,17 @@
 """The API server's rules for environment variables.
 
 Source: pkg/apis/core/validation/validation.go, v1.32.10, ValidateEnv,
-ValidateEnvFrom.
+ValidateEnvFrom, validateContainerResourceDivisor.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 from lightkube.models import core_v1
 
+from probetui.k8s.api.quantity import canonical_quantity, parse_quantity
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
@@ -35,7 +37,19 @@ FILES = (
     "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace",
     "metadata.uid",
 )  # fmt: skip
-_SUBSCRIPTED = ("metadata.annotations['", "metadata.labels['")
+_SUBSCRIPTED = frozenset({"metadata.annotations", "metadata.labels"})
+_SUBSCRIPT = re.compile(r"(?P<path>.+?)\['(?P<key>.*)'\]", re.DOTALL)
+_FIELDS = frozenset({
+    *VARIABLES, *FILES, "spec.restartPolicy", "spec.schedulerName", "status.phase",
+    "spec.host",
+})  # fmt: skip
+"""The fields that have a name here, whether or not they can be had."""
+
+_FORMER = {"spec.host": "spec.nodeName"}
+_CORES = ("1m", "1")
+_BYTES = (
+    "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
+)  # fmt: skip
 
 
 def validate_environment(
@@ -74,7 +88,8 @@ def _value_from(
         yield from validate_field_ref(source.fieldRef, f"{path}.fieldRef")
     if source.resourceFieldRef is not None:
         count += 1
-        yield from _resource(source.resourceFieldRef, f"{path}.resourceFieldRef")
+        at = f"{path}.resourceFieldRef"
+        yield from validate_resource_ref(source.resourceFieldRef, at, is_file=False)
     for name, key in (
         ("configMapKeyRef", source.configMapKeyRef),
         ("secretKeyRef", source.secretKeyRef),
@@ -82,6 +97,9 @@ def _value_from(
         if key is not None:
             count += 1
             yield from _key(key, f"{path}.{name}")
+    if source.fileKeyRef is not None:
+        count += 1
+        yield from _file_key(source.fileKeyRef, f"{path}.fileKeyRef")
     if not count:
         one_of = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
         yield invalid(path, "", f"must specify one of: {one_of}")
@@ -96,19 +114,66 @@ def validate_field_ref(
 ) -> Iterator[FieldError]:
     """Check the field of a fieldRef; `fields` are the supported ones.
 
-    Difference: a label's or annotation's key in brackets is not checked.
+    Source: validation.go, v1.32.10, validateObjectFieldSelector; pods/helpers.go,
+    ConvertDownwardAPIFieldLabel.
     """
+    if not ref.apiVersion:
+        yield required(f"{path}.apiVersion")
+        return
     if not ref.fieldPath:
         yield required(f"{path}.fieldPath")
-    elif ref.fieldPath not in fields and not ref.fieldPath.startswith(_SUBSCRIPTED):
-        yield not_supported(f"{path}.fieldPath", ref.fieldPath, fields)
+        return
+    written = _SUBSCRIPT.fullmatch(ref.fieldPath)
+    field = written["path"] if written is not None else ref.fieldPath
+    problem = ""
+    if ref.apiVersion != "v1":
+        problem = f"unsupported pod version: {ref.apiVersion}"
+    elif written is not None and field not in _SUBSCRIPTED:
+        problem = f"field label does not support subscript: {ref.fieldPath}"
+    elif written is None and field not in _FIELDS:
+        problem = f"field label not supported: {ref.fieldPath}"
+    if problem:
+        detail = f"error converting fieldPath: {problem}"
+        yield invalid(f"{path}.fieldPath", ref.fieldPath, detail)
+    elif written is not None:
+        key = written["key"]
+        if field == "metadata.annotations":
+            key = key.lower()
+        yield from names.invalid_names(path, key, names.check_qualified_name(key))
+    elif (known := _FORMER.get(field, field)) not in fields:
+        yield not_supported(f"{path}.fieldPath", known, fields)
 
 
-def _resource(ref: core_v1.ResourceFieldSelector, path: str) -> Iterator[FieldError]:
-    if not ref.resource:
+def validate_resource_ref(
+    ref: core_v1.ResourceFieldSelector, path: str, *, is_file: bool
+) -> Iterator[FieldError]:
+    """Check a limit or a request that a variable or a file has."""
+    name = ref.resource
+    if is_file and not ref.containerName:
+        yield required(f"{path}.containerName")
+    elif not name:
         yield required(f"{path}.resource")
-    elif ref.resource not in _RESOURCES and not ref.resource.startswith(_HUGE_PAGES):
-        yield not_supported(f"{path}.resource", ref.resource, _RESOURCES)
+    elif name not in _RESOURCES and not name.startswith(_HUGE_PAGES):
+        yield not_supported(f"{path}.resource", name, _RESOURCES)
+    divisor = ref.divisor or "0"
+    if parse_quantity(divisor) == 0:
+        return
+    kind = name.partition(".")[2]
+    divisors: tuple[str, ...] = _BYTES
+    if name.startswith(_HUGE_PAGES):
+        what = "hugepages"
+    elif name in _RESOURCES:
+        what = "local ephemeral storage" if kind == "ephemeral-storage" else kind
+        if kind == "cpu":
+            divisors = _CORES
+    else:
+        return
+    if canonical_quantity(divisor) not in divisors:
+        listed = " and ".join(_CORES) if divisors is _CORES else ", ".join(_BYTES)
+        detail = (
+            f"only divisor's values {listed} are supported with the {what} resource"
+        )
+        yield invalid(f"{path}.divisor", name, detail)
 
 
 def _key(
@@ -122,6 +187,16 @@ def _key(
     yield from names.invalid_names(
         f"{path}.key", ref.key, names.check_config_key(ref.key)
     )
+
+
+def _file_key(ref: core_v1.FileKeySelector, path: str) -> Iterator[FieldError]:
+    """Check a variable from a file in a volume.
+
+    Source: validation.go, v1.36.2, validateFileKeySelector.
+    """
+    for name in ("volumeName", "path", "key"):
+        if not getattr(ref, name):
+            yield required(f"{path}.{name}")
 
 
 def _env_from(

@@ -12,7 +12,14 @@ from msgspec import Struct
 
 from probetui.manifest.problem import quote
 
-Value = str | int | bool | None
+
+class GoSyntax(Struct, frozen=True):
+    """A value that has no JSON of its own in a message: Go's syntax for it."""
+
+    text: str
+
+
+Value = str | int | bool | GoSyntax | None
 
 
 class ErrorType(StrEnum):
@@ -39,6 +46,7 @@ _WORDS = {
 _WITHOUT_VALUE = frozenset(
     {ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG}
 )
+_OMITTED = "<value omitted>"
 
 
 class FieldError(Struct, frozen=True):
@@ -87,14 +95,20 @@ def duplicate(field: str, value: Value) -> FieldError:
     return FieldError(ErrorType.DUPLICATE, field, value)
 
 
-def not_found(field: str, value: Value) -> FieldError:
+def not_found(field: str, value: Value, detail: str = "") -> FieldError:
     """Report the name of something that does not exist."""
-    return FieldError(ErrorType.NOT_FOUND, field, value)
+    return FieldError(ErrorType.NOT_FOUND, field, value, detail)
 
 
-def too_long(field: str, detail: str) -> FieldError:
-    """Report a value with too many bytes."""
-    return FieldError(ErrorType.TOO_LONG, field, "", detail)
+def too_long(field: str, most: int) -> FieldError:
+    """Report a value with more than `most` bytes."""
+    detail = f"may not be more than {most} bytes"
+    return FieldError(ErrorType.TOO_LONG, field, _OMITTED, detail)
+
+
+def go_strings(values: Iterable[str]) -> GoSyntax:
+    """Return a list of texts as a bad value."""
+    return GoSyntax(f"[]string{{{', '.join(quote(value) for value in values)}}}")
 
 
 def _go_text(value: Value) -> str:
@@ -107,3 +121,5 @@ def _go_text(value: Value) -> str:
             return "true" if value else "false"
         case int():
             return str(value)
+        case GoSyntax(text=text):
+            return text

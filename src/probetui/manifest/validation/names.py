@@ -12,6 +12,8 @@ from probetui.manifest.validation.field_error import FieldError, invalid
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_SEARCH_LABEL = "[a-z0-9_]([-_a-z0-9]*[a-z0-9])?"
+_SEARCH = rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_QUALIFIED})?"
 _HEADER = "[-A-Za-z0-9]+"
@@ -39,6 +41,12 @@ NOT_A_SUBDOMAIN = _example(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric"
     " characters, '-' or '.', and must start and end with an alphanumeric character",
     _SUBDOMAIN, "example.com",
+)  # fmt: skip
+_NOT_A_SEARCH = _example(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric"
+    " characters, '-', '_' or '.', and must start and end with an alphanumeric"
+    " character",
+    _SEARCH, "example.com",
 )  # fmt: skip
 _NOT_QUALIFIED = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end"
@@ -89,6 +97,14 @@ def check_subdomain(value: str) -> Iterator[str]:
         yield f"must be no more than {MAX_SUBDOMAIN} characters"
     if not re.fullmatch(_SUBDOMAIN, value):
         yield NOT_A_SUBDOMAIN
+
+
+def check_search(value: str) -> Iterator[str]:
+    """Check a DNS search path where underscores are allowed."""
+    if len(value) > MAX_SUBDOMAIN:
+        yield f"must be no more than {MAX_SUBDOMAIN} characters"
+    if not re.fullmatch(_SEARCH, value):
+        yield _NOT_A_SEARCH
 
 
 def check_qualified_name(value: str) -> Iterator[str]:

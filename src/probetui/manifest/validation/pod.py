@@ -1,14 +1,14 @@
 """The API server's rules for new pods.
 
-Rules about scheduling (affinity, topology, gates, classes) are left out.
-
-Source: pkg/apis/core/validation/validation.go, v1.32.10, ValidatePodCreate.
+Source: pkg/apis/core/validation/validation.go, v1.32.10, ValidatePodCreate,
+ValidatePodSpec.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator
 
 from lightkube.models import core_v1, meta_v1
 
@@ -18,22 +18,46 @@ from probetui.manifest.validation.container import (
     RESTART_POLICIES,
     PodContext,
     validate_containers,
-    validate_ids,
+    validate_ephemeral_containers,
     validate_image_names,
     validate_init_containers,
 )
 from probetui.manifest.validation.field_error import (
     FieldError,
+    GoSyntax,
+    duplicate,
     forbidden,
+    go_strings,
     invalid,
     not_supported,
     required,
-    too_long,
+)
+from probetui.manifest.validation.metadata import (
+    validate_labels,
+    validate_metadata,
+    validate_pod_annotations,
+)
+from probetui.manifest.validation.resources import validate_amounts
+from probetui.manifest.validation.scheduling import (
+    validate_affinity,
+    validate_scheduling_gates,
+    validate_spread,
+    validate_tolerations,
+)
+from probetui.manifest.validation.seccomp import validate_profile_matches
+from probetui.manifest.validation.security import (
+    validate_host_users,
+    validate_os,
+    validate_pod_security,
 )
 from probetui.manifest.validation.volume import validate_volumes
 
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_MAX_ANNOTATION_BYTES = 256 * 1024
+_PREEMPTIONS = ("PreemptLowerPriority", "Never")
+_MAX_SERVERS = 3
+_MAX_SEARCHES = 32
+_MAX_SEARCH_BYTES = 2048
+_LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
 
 def validate_pod(
@@ -41,63 +65,61 @@ def validate_pod(
     *,
     strict_env_names: bool = False,
     rules: KubeletRules = PORTED_RULES,
+    is_admitted: bool = False,
 ) -> Iterator[FieldError]:
     """Yield every rule that a defaulted pod breaks, in the API server's order.
 
-    `strict_env_names` selects the kubelet's rule for pod files, `rules` are those of
-    the version.
+    Args:
+        pod: it has its defaults.
+        strict_env_names: apply the kubelet's rule for pod files.
+        rules: those of the version.
+        is_admitted: a controller makes the pod, so that admission has given it a
+            service account.
     """
     metadata = pod.metadata or meta_v1.ObjectMeta()
     spec = pod.spec or core_v1.PodSpec(containers=[])
-    yield from _metadata(metadata, "metadata")
-    yield from _spec(spec, rules, strict_env_names=strict_env_names)
+    annotations = metadata.annotations or {}
+    yield from validate_metadata(metadata, "metadata")
+    yield from validate_pod_annotations(annotations, spec, "metadata.annotations")
+    yield from _spec(spec, metadata, rules, strict_env_names=strict_env_names)
+    if not spec.serviceAccountName and not is_admitted:
+        yield from _tokens(spec.volumes or ())
     yield from validate_image_names(spec.containers, "spec.containers")
     yield from validate_image_names(spec.initContainers or (), "spec.initContainers")
     if spec.ephemeralContainers:
         yield forbidden("spec.ephemeralContainers", "cannot be set on create")
-
-
-def _metadata(metadata: meta_v1.ObjectMeta, path: str) -> Iterator[FieldError]:
-    if not metadata.name:
-        yield required(f"{path}.name", "name or generateName is required")
-    else:
-        found = names.check_subdomain(metadata.name)
-        yield from names.invalid_names(f"{path}.name", metadata.name, found)
-    namespace = metadata.namespace or "default"
-    found = names.check_label(namespace)
-    yield from names.invalid_names(f"{path}.namespace", namespace, found)
-    yield from _labels(metadata.labels or {}, f"{path}.labels")
-    yield from _annotations(metadata.annotations or {}, f"{path}.annotations")
-
-
-def _labels(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
-    for key, value in sorted(labels.items()):
-        yield from names.invalid_names(path, key, names.check_qualified_name(key))
-        yield from names.invalid_names(path, value, names.check_label_value(value))
-
-
-def _annotations(annotations: Mapping[str, str], path: str) -> Iterator[FieldError]:
-    for key in sorted(annotations):
-        yield from names.invalid_names(
-            path, key, names.check_qualified_name(key.lower())
-        )
-    texts = chain(annotations.keys(), annotations.values())
-    if sum(len(text.encode("utf-8", "replace")) for text in texts) > (
-        _MAX_ANNOTATION_BYTES
-    ):
-        yield too_long(path, f"may not be more than {_MAX_ANNOTATION_BYTES} bytes")
+    if spec.nodeName and spec.schedulingGates:
+        detail = "cannot be set until all schedulingGates have been cleared"
+        yield forbidden("spec.nodeName", detail)
+    yield from validate_profile_matches(annotations, spec)
 
 
 def _spec(
-    spec: core_v1.PodSpec, rules: KubeletRules, *, strict_env_names: bool
+    spec: core_v1.PodSpec,
+    metadata: meta_v1.ObjectMeta,
+    rules: KubeletRules,
+    *,
+    strict_env_names: bool,
 ) -> Iterator[FieldError]:
-    volumes: set[str] = set()
-    yield from validate_volumes(spec.volumes or (), "spec.volumes", volumes)
-    grace = spec.terminationGracePeriodSeconds
-    pod_context = PodContext(grace, frozenset(volumes), strict_env_names, rules)
+    volumes: dict[str, core_v1.Volume] = {}
+    name = metadata.name or ""
+    yield from validate_volumes(spec.volumes or (), "spec.volumes", volumes, name)
+    yield from _claims(spec.resourceClaims or (), "spec.resourceClaims")
+    pod_context = PodContext(
+        spec.terminationGracePeriodSeconds,
+        volumes,
+        strict_env_names,
+        rules,
+        frozenset(claim.name for claim in spec.resourceClaims or () if claim.name),
+        spec.restartPolicy or "",
+        spec.hostUsers is not False,
+    )
     yield from validate_containers(spec.containers, "spec.containers", pod_context)
     yield from validate_init_containers(
         spec.initContainers or [], spec.containers, "spec.initContainers", pod_context
+    )
+    yield from validate_ephemeral_containers(
+        spec, "spec.ephemeralContainers", pod_context
     )
     if spec.hostNetwork:
         yield from _host_network_ports(spec.containers)
@@ -105,14 +127,147 @@ def _spec(
         yield not_supported("spec.restartPolicy", spec.restartPolicy, RESTART_POLICIES)
     if spec.dnsPolicy not in _DNS_POLICIES:
         yield not_supported("spec.dnsPolicy", spec.dnsPolicy, _DNS_POLICIES)
-    yield from _labels(spec.nodeSelector or {}, "spec.nodeSelector")
-    yield from validate_ids(spec.securityContext, "spec.securityContext")
+    yield from validate_labels(spec.nodeSelector or {}, "spec.nodeSelector")
+    yield from validate_pod_security(spec, "spec.securityContext")
+    yield from validate_affinity(spec.affinity, "spec.affinity")
+    yield from _dns(spec, "spec.dnsConfig", rules)
     for index, gate in enumerate(spec.readinessGates or ()):
         found = names.check_qualified_name(gate.conditionType)
         field = f"spec.readinessGates[{index}].conditionType"
         yield from names.invalid_names(field, gate.conditionType, found)
+    yield from validate_scheduling_gates(
+        spec.schedulingGates or (), "spec.schedulingGates"
+    )
+    yield from validate_spread(
+        spec.topologySpreadConstraints or [], "spec.topologySpreadConstraints"
+    )
+    yield from validate_host_users(spec, "spec")
     yield from _names_and_deadline(spec)
-    yield from _tolerations(spec.tolerations or (), "spec.tolerations")
+    yield from validate_tolerations(spec.tolerations or (), "spec.tolerations")
+    yield from _host_aliases(spec.hostAliases or (), "spec.hostAliases")
+    yield from _classes(spec)
+    yield from validate_amounts(spec.overhead or {}, "spec.overhead.limits")
+    yield from validate_os(spec, "spec")
+
+
+def _tokens(volumes: Iterable[core_v1.Volume]) -> Iterator[FieldError]:
+    for index, volume in enumerate(volumes):
+        projected = volume.projected or core_v1.ProjectedVolumeSource()
+        for number, source in enumerate(projected.sources or ()):
+            if source.serviceAccountToken is not None:
+                at = f"spec.volumes[{index}].projected.sources[{number}]"
+                detail = "must not be specified when serviceAccountName is not set"
+                yield forbidden(f"{at}.serviceAccountToken", detail)
+
+
+def _claims(
+    claims: Iterable[core_v1.PodResourceClaim], path: str
+) -> Iterator[FieldError]:
+    """Check the devices that a pod claims."""
+    seen: set[str] = set()
+    for index, claim in enumerate(claims):
+        at = f"{path}[{index}]"
+        if not claim.name:
+            yield required(f"{at}.name")
+        elif claim.name in seen:
+            yield duplicate(f"{at}.name", claim.name)
+        else:
+            found = names.check_label(claim.name)
+            yield from names.invalid_names(f"{at}.name", claim.name, found)
+            seen.add(claim.name)
+        sources = ("resourceClaimName", "resourceClaimTemplateName")
+        written = [name for name in sources if getattr(claim, name) is not None]
+        if len(written) != 1:
+            start = "at most one of" if written else "must specify one of:"
+            end = " may be specified" if written else ""
+            listed = (" or " if written else ", ").join(f"`{name}`" for name in sources)
+            value = GoSyntax("core.PodResourceClaim{...}")
+            yield invalid(at, value, f"{start} {listed}{end}")
+        for name in written:
+            value_text = getattr(claim, name)
+            found = names.check_subdomain(value_text)
+            yield from names.invalid_names(f"{at}.{name}", value_text, found)
+
+
+def _dns(spec: core_v1.PodSpec, path: str, rules: KubeletRules) -> Iterator[FieldError]:
+    config = spec.dnsConfig
+    if spec.dnsPolicy == "None":
+        if config is None:
+            detail = "must provide `dnsConfig` when `dnsPolicy` is None"
+            yield required(path, detail)
+            return
+        if not config.nameservers:
+            detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            yield required(f"{path}.nameservers", detail)
+            return
+    if config is None:
+        return
+    servers = config.nameservers or []
+    if len(servers) > _MAX_SERVERS:
+        detail = f"must not have more than {_MAX_SERVERS} nameservers"
+        yield invalid(f"{path}.nameservers", go_strings(servers), detail)
+    for index, server in enumerate(servers):
+        yield from _ip(server, f"{path}.nameservers[{index}]")
+    yield from _searches(config.searches or [], f"{path}.searches", rules)
+    for index, option in enumerate(config.options or ()):
+        if not option.name:
+            yield required(f"{path}.options[{index}]", "must not be empty")
+
+
+def _searches(
+    searches: list[str], path: str, rules: KubeletRules
+) -> Iterator[FieldError]:
+    if len(searches) > _MAX_SEARCHES:
+        detail = f"must not have more than {_MAX_SEARCHES} search paths"
+        yield invalid(path, go_strings(searches), detail)
+    if len(" ".join(searches).encode("utf-8", "replace")) > _MAX_SEARCH_BYTES:
+        detail = f"must not have more than {_MAX_SEARCH_BYTES} characters (including"
+        value = go_strings(searches)
+        yield invalid(path, value, f"{detail} spaces) in the search list")
+    for index, written in enumerate(searches):
+        search = written.removesuffix(".")
+        if rules.relaxed_dns_searches:
+            found = names.check_search(search) if written != "." else iter(())
+        else:
+            found = names.check_subdomain(search)
+        yield from names.invalid_names(f"{path}[{index}]", search, found)
+
+
+def _host_aliases(
+    aliases: Iterable[core_v1.HostAlias], path: str
+) -> Iterator[FieldError]:
+    for index, alias in enumerate(aliases):
+        yield from _ip(alias.ip, f"{path}[{index}].ip")
+        for number, name in enumerate(alias.hostnames or ()):
+            field = f"{path}[{index}].hostnames[{number}]"
+            yield from names.invalid_names(field, name, names.check_subdomain(name))
+
+
+def _ip(text: str, path: str) -> Iterator[FieldError]:
+    """Check an address; as in Go's old parser, leading zeros mean nothing."""
+    plain = _LEADING_ZEROS.sub("", text) if ":" not in text else text
+    try:
+        ipaddress.ip_address(plain)
+    except ValueError:
+        is_wrong = True
+    else:
+        is_wrong = "%" in text
+    if is_wrong:
+        detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+        yield invalid(path, text, detail)
+
+
+def _classes(spec: core_v1.PodSpec) -> Iterator[FieldError]:
+    for field, value in (
+        ("spec.priorityClassName", spec.priorityClassName or None),
+        ("spec.runtimeClassName", spec.runtimeClassName),
+    ):
+        if value is not None:
+            yield from names.invalid_names(field, value, names.check_subdomain(value))
+    policy = spec.preemptionPolicy
+    if policy is not None and policy not in _PREEMPTIONS:
+        field = "spec.preemptionPolicy"
+        yield not_supported(field, policy, _PREEMPTIONS) if policy else required(field)
 
 
 def _names_and_deadline(spec: core_v1.PodSpec) -> Iterator[FieldError]:
@@ -146,22 +301,3 @@ def _host_network_ports(
                     port.hostPort or 0,
                     "must match `containerPort` when `hostNetwork` is true",
                 )
-
-
-def _tolerations(
-    tolerations: Iterable[core_v1.Toleration], path: str
-) -> Iterator[FieldError]:
-    for index, toleration in enumerate(tolerations):
-        at, operator = f"{path}[{index}]", toleration.operator or ""
-        if toleration.key:
-            found = names.check_qualified_name(toleration.key)
-            yield from names.invalid_names(f"{at}.key", toleration.key, found)
-        elif operator != "Exists":
-            yield invalid(
-                f"{at}.operator",
-                operator,
-                "operator must be Exists when `key` is empty, which means"
-                ' "match all values and all keys"',
-            )
-        if operator not in {"", "Equal", "Exists"}:
-            yield not_supported(f"{at}.operator", operator, ("Equal", "Exists"))

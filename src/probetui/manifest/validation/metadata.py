@@ -1,0 +1,179 @@
+"""The API server's rules for a pod's metadata.
+
+Source: k8s.io/apimachinery v0.32.10, pkg/api/validation/objectmeta.go,
+ValidateObjectMetaAccessor; pkg/apis/core/validation/validation.go, v1.32.10,
+ValidatePodSpecificAnnotations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+
+from lightkube.models import core_v1, meta_v1
+
+from probetui.manifest.validation import names
+from probetui.manifest.validation.field_error import (
+    FieldError,
+    GoSyntax,
+    go_strings,
+    invalid,
+    required,
+    too_long,
+)
+from probetui.manifest.validation.seccomp import validate_seccomp_annotations
+from probetui.manifest.validation.warnings import containers_with_paths
+
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_COST = re.compile("0|-?[1-9][0-9]*|-0+[0-9]*")
+_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+_APP_ARMOR_PROFILES = ("", "runtime/default", "unconfined")
+_MAX_ANNOTATION_BYTES = 256 * 1024
+_MAX_MANAGER = 128
+_MAX_SUBRESOURCE = 256
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_STANDARD_FINALIZERS = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
+
+
+def validate_metadata(metadata: meta_v1.ObjectMeta, path: str) -> Iterator[FieldError]:
+    """Check the metadata that objects of every kind have; no namespace is `default`."""
+    if metadata.generateName:
+        found = names.check_subdomain(_without_dash(metadata.generateName))
+        yield from names.invalid_names(
+            f"{path}.generateName", metadata.generateName, found
+        )
+    if not metadata.name:
+        yield required(f"{path}.name", "name or generateName is required")
+    else:
+        found = names.check_subdomain(metadata.name)
+        yield from names.invalid_names(f"{path}.name", metadata.name, found)
+    namespace = metadata.namespace or "default"
+    found = names.check_label(namespace)
+    yield from names.invalid_names(f"{path}.namespace", namespace, found)
+    if (metadata.generation or 0) < 0:
+        detail = "must be greater than or equal to 0"
+        yield invalid(f"{path}.generation", metadata.generation, detail)
+    yield from validate_labels(metadata.labels or {}, f"{path}.labels")
+    yield from _annotations(metadata.annotations or {}, f"{path}.annotations")
+    yield from _owners(metadata.ownerReferences or [], f"{path}.ownerReferences")
+    yield from _finalizers(metadata.finalizers or [], f"{path}.finalizers")
+    yield from _managed(metadata.managedFields or (), f"{path}.managedFields")
+    for index, finalizer in enumerate(metadata.finalizers or ()):
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully"
+            at = f"{path}.finalizers[{index}]"
+            yield invalid(at, finalizer, f"{detail} qualified")
+
+
+def validate_labels(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
+    """Check keys and values of labels, or of a node selector."""
+    for key, value in sorted(labels.items()):
+        yield from names.invalid_names(path, key, names.check_qualified_name(key))
+        yield from names.invalid_names(path, value, names.check_label_value(value))
+
+
+def validate_pod_annotations(
+    annotations: Mapping[str, str], spec: core_v1.PodSpec, path: str
+) -> Iterator[FieldError]:
+    """Check the annotations that mean something in a pod."""
+    mirror = annotations.get(MIRROR_ANNOTATION)
+    if mirror is not None and not spec.nodeName:
+        detail = "must set spec.nodeName if mirror pod annotation is set"
+        yield invalid(f"{path}[{MIRROR_ANNOTATION}]", mirror, detail)
+    cost = annotations.get(_DELETION_COST)
+    if cost is not None and not _is_cost(cost):
+        yield invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer")
+    yield from validate_seccomp_annotations(annotations, path)
+    known = {container.name for _, container in containers_with_paths(spec)}
+    for key, profile in sorted(annotations.items()):
+        if not key.startswith(_APP_ARMOR):
+            continue
+        name = key.removeprefix(_APP_ARMOR)
+        if name not in known:
+            yield invalid(f"{path}[{key}]", name, "container not found")
+        if profile not in _APP_ARMOR_PROFILES and not profile.startswith("localhost/"):
+            detail = f'invalid AppArmor profile name: "{profile}"'
+            yield invalid(f"{path}[{key}]", profile, detail)
+
+
+def _without_dash(base: str) -> str:
+    """Return the start of a generated name as it is checked: a letter ends it."""
+    return f"{base[:-2]}a" if len(base) > 1 and base.endswith("-") else base
+
+
+def _is_cost(text: str) -> bool:
+    return _COST.fullmatch(text) is not None and -(2**31) <= int(text) < 2**31
+
+
+def _annotations(annotations: Mapping[str, str], path: str) -> Iterator[FieldError]:
+    for key in sorted(annotations):
+        found = names.check_qualified_name(key.lower())
+        yield from names.invalid_names(path, key, found)
+    texts = chain(annotations.keys(), annotations.values())
+    if sum(len(text.encode("utf-8", "replace")) for text in texts) > (
+        _MAX_ANNOTATION_BYTES
+    ):
+        yield too_long(path, _MAX_ANNOTATION_BYTES)
+
+
+def _owners(owners: list[meta_v1.OwnerReference], path: str) -> Iterator[FieldError]:
+    """Check owners; as in the API server, without the index of the wrong one."""
+    controller = ""
+    for owner in owners:
+        version = owner.apiVersion.rpartition("/")[2] if owner.apiVersion else ""
+        if not version:
+            detail = "version must not be empty"
+            yield invalid(f"{path}.apiVersion", owner.apiVersion or "", detail)
+        for name in ("kind", "name", "uid"):
+            if not getattr(owner, name):
+                yield invalid(f"{path}.{name}", "", "must not be empty")
+        if (owner.apiVersion, owner.kind) == ("v1", "Event"):
+            detail = "/v1, Kind=Event is disallowed from being an owner"
+            yield invalid(path, _go_owner(owner), detail)
+        if owner.controller:
+            this = f"{owner.kind}/{owner.name}"
+            if controller:
+                detail = (
+                    "Only one reference can have Controller set to true. Found"
+                    f' "true" in references for {controller} and {this}'
+                )
+                listed = ", ".join(_go_owner(one).text for one in owners)
+                yield invalid(
+                    path, GoSyntax(f"[]v1.OwnerReference{{{listed}}}"), detail
+                )
+            else:
+                controller = this
+
+
+def _go_owner(owner: meta_v1.OwnerReference) -> GoSyntax:
+    return GoSyntax(
+        f'v1.OwnerReference{{APIVersion:"{owner.apiVersion}", Kind:"{owner.kind}",'
+        f' Name:"{owner.name}", UID:"{owner.uid}"}}'
+    )
+
+
+def _finalizers(finalizers: list[str], path: str) -> Iterator[FieldError]:
+    for finalizer in finalizers:
+        found = names.check_qualified_name(finalizer)
+        yield from names.invalid_names(path, finalizer, found)
+    if _ORPHAN in finalizers and _FOREGROUND in finalizers:
+        detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
+        yield invalid(path, go_strings(finalizers), detail)
+
+
+def _managed(
+    entries: Iterable[meta_v1.ManagedFieldsEntry], path: str
+) -> Iterator[FieldError]:
+    for index, entry in enumerate(entries):
+        at = f"{path}[{index}]"
+        if entry.operation not in {"Apply", "Update"}:
+            detail = "must be `Apply` or `Update`"
+            yield invalid(f"{at}.operation", entry.operation or "", detail)
+        if entry.fieldsType and entry.fieldsType != "FieldsV1":
+            yield invalid(f"{at}.fieldsType", entry.fieldsType, "must be `FieldsV1`")
+        if len((entry.manager or "").encode("utf-8", "replace")) > _MAX_MANAGER:
+            yield too_long(f"{at}.manager", _MAX_MANAGER)
+        if len((entry.subresource or "").encode("utf-8", "replace")) > _MAX_SUBRESOURCE:
+            yield too_long(f"{at}.subresource", _MAX_SUBRESOURCE)

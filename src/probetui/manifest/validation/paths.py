@@ -1,0 +1,36 @@
+"""The API server's rules for paths below a folder.
+
+Source: pkg/apis/core/validation/validation.go, v1.32.10, validateLocalDescendingPath,
+validatePathNoBacksteps, ValidateLocalNonReservedPath.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from probetui.manifest.validation.field_error import FieldError, invalid
+
+
+def not_reserved(value: str, path: str) -> Iterator[FieldError]:
+    """Check the path of a file in a volume, which Kubernetes fills."""
+    yield from descending(value, path)
+    if value.startswith("..") and not value.startswith("../"):
+        yield invalid(path, value, "must not start with '..'")
+
+
+def descending(value: str, path: str) -> Iterator[FieldError]:
+    """Check a path that must stay below a folder."""
+    if value.startswith("/"):
+        yield invalid(path, value, "must be a relative path")
+    yield from no_backsteps(value, path)
+
+
+def no_backsteps(value: str, path: str) -> Iterator[FieldError]:
+    """Check that no step of a path leads up."""
+    if has_backsteps(value):
+        yield invalid(path, value, "must not contain '..'")
+
+
+def has_backsteps(value: str) -> bool:
+    """Tell whether a step of a path leads up."""
+    return ".." in value.split("/")

@@ -1,0 +1,199 @@
+"""The API server's rules for resources: names, quantities, claims.
+
+Source: pkg/apis/core/validation/validation.go, v1.32.10,
+ValidateContainerResourceRequirements; pkg/apis/core/helper/helpers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from lightkube.models import core_v1
+
+from probetui.k8s.api.quantity import (
+    canonical_quantity,
+    is_quantity,
+    parse_quantity,
+)
+from probetui.manifest.validation import names
+from probetui.manifest.validation.field_error import (
+    FieldError,
+    GoSyntax,
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    not_supported,
+    required,
+)
+
+_CONTAINER = frozenset({"cpu", "ephemeral-storage", "memory"})
+_COUNTED = frozenset({
+    "configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers",
+    "resourcequotas", "secrets", "services", "services.loadbalancers",
+    "services.nodeports",
+})  # fmt: skip
+_STANDARD = frozenset({
+    *_CONTAINER, *_COUNTED, "storage", "requests.storage",
+    *(f"{kind}.{name}" for kind in ("requests", "limits") for name in _CONTAINER),
+})  # fmt: skip
+_HUGE_PAGES = "hugepages-"
+_NATIVE = "kubernetes.io/"
+_REQUESTS = "requests."
+_RESIZABLE = ("cpu", "memory")
+_RESIZE_POLICIES = ("NotRequired", "RestartContainer")
+
+
+def validate_resources(
+    resources: core_v1.ResourceRequirements | None,
+    claims: Collection[str],
+    path: str,
+) -> Iterator[FieldError]:
+    """Check what a container needs; `claims` are the pod's claims of devices."""
+    if resources is None:
+        return
+    limits, requests = resources.limits or {}, resources.requests or {}
+    yield from validate_amounts(limits, f"{path}.limits")
+    for name, value in sorted(requests.items()):
+        yield from _amount(name, value, f"{path}.requests[{name}]")
+        yield from _compare(name, value, limits.get(name), path)
+        yield from _huge_page(name, value, f"{path}.requests[{name}]")
+    everything = {*limits, *requests}
+    if not everything & {"cpu", "memory"} and any(map(_is_huge_page, everything)):
+        yield forbidden(path, "HugePages require cpu or memory")
+    yield from _claims(resources.claims or (), claims, f"{path}.claims")
+
+
+def validate_amounts(amounts: Mapping[str, str], path: str) -> Iterator[FieldError]:
+    """Check names and quantities of limits, or of a pod's overhead."""
+    for name, value in sorted(amounts.items()):
+        yield from _amount(name, value, f"{path}[{name}]")
+        yield from _huge_page(name, value, f"{path}[{name}]")
+
+
+def validate_resize_policy(
+    policies: Iterable[core_v1.ContainerResizePolicy], restart: str, path: str
+) -> Iterator[FieldError]:
+    """Check how a container is resized; `restart` is the pod's restart policy."""
+    seen: set[str] = set()
+    for index, policy in enumerate(policies):
+        if policy.resourceName in seen:
+            yield duplicate(f"{path}[{index}]", policy.resourceName)
+        seen.add(policy.resourceName)
+        for value, choices in (
+            (policy.resourceName, _RESIZABLE),
+            (policy.restartPolicy, _RESIZE_POLICIES),
+        ):
+            if not value:
+                yield required(path)
+            elif value not in choices:
+                yield not_supported(path, value, choices)
+        if restart == "Never" and policy.restartPolicy != _RESIZE_POLICIES[0]:
+            detail = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            yield invalid(path, policy.restartPolicy, detail)
+
+
+def _amount(name: str, value: str, path: str) -> Iterator[FieldError]:
+    yield from _name(name, path)
+    amount = parse_quantity(value)
+    if amount < 0:
+        detail = "must be greater than or equal to 0"
+        yield invalid(path, canonical_quantity(value), detail)
+    if (name in _COUNTED or _is_extended(name)) and amount % 1 != 0:
+        shown = GoSyntax(f"resource.Quantity({canonical_quantity(value)})")
+        yield invalid(path, shown, "must be an integer")
+
+
+def _name(name: str, path: str) -> Iterator[FieldError]:
+    wrong = list(names.check_qualified_name(name))
+    yield from names.invalid_names(path, name, iter(wrong))
+    if "/" not in name:
+        if not wrong and name not in _STANDARD and not _is_quota_huge_page(name):
+            detail = "must be a standard resource type or fully qualified"
+            yield invalid(path, name, detail)
+        if name not in _CONTAINER and not _is_huge_page(name):
+            yield invalid(path, name, "must be a standard resource for containers")
+    elif _NATIVE not in name and not _is_extended(name):
+        yield invalid(path, name, "doesn't follow extended resource name standard")
+
+
+def _compare(
+    name: str, value: str, limit: str | None, path: str
+) -> Iterator[FieldError]:
+    """Check a request against its limit."""
+    can_differ = (("/" not in name) or _NATIVE in name) and not _is_huge_page(name)
+    if limit is None:
+        if not can_differ:
+            detail = "Limit must be set for non overcommitable resources"
+            yield required(f"{path}.limits", detail)
+        return
+    difference = parse_quantity(value) - parse_quantity(limit)
+    most = f"{name} limit of {canonical_quantity(limit)}"
+    if difference and not can_differ:
+        detail = f"must be equal to {most}"
+    elif difference > 0:
+        detail = f"must be less than or equal to {most}"
+    else:
+        return
+    yield invalid(f"{path}.requests", canonical_quantity(value), detail)
+
+
+def _huge_page(name: str, value: str, path: str) -> Iterator[FieldError]:
+    if not _is_huge_page(name):
+        return
+    size = name.removeprefix(_HUGE_PAGES)
+    page = parse_quantity(size) if is_quantity(size) else parse_quantity("0")
+    if page <= 0 or page % 1 or parse_quantity(value) % page:
+        shown = canonical_quantity(value)
+        detail = f"{shown} is not positive integer multiple of {name}"
+        yield invalid(path, shown, detail)
+
+
+def _is_huge_page(name: str) -> bool:
+    return name.startswith(_HUGE_PAGES)
+
+
+def _is_quota_huge_page(name: str) -> bool:
+    return name.removeprefix(_REQUESTS).startswith(_HUGE_PAGES)
+
+
+def _is_extended(name: str) -> bool:
+    if "/" not in name or _NATIVE in name or name.startswith(_REQUESTS):
+        return False
+    return not any(names.check_qualified_name(_REQUESTS + name))
+
+
+def _claims(
+    claims: Iterable[core_v1.ResourceClaim], known: Collection[str], path: str
+) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, claim in enumerate(claims):
+        at = f"{path}[{index}]"
+        if not claim.name:
+            yield required(at)
+            continue
+        yield from _claim_twice(claim, seen, at)
+        if claim.name not in known:
+            detail = "must be one of the names in pod.spec.resourceClaims"
+            listed = f": {', '.join(sorted(known))}" if known else " which is empty"
+            yield not_found(at, claim.name, detail + listed)
+
+
+def _claim_twice(
+    claim: core_v1.ResourceClaim, seen: set[str], path: str
+) -> Iterator[FieldError]:
+    if claim.name in seen:
+        yield duplicate(path, claim.name)
+        return
+    key = claim.name
+    if claim.request:
+        found = names.check_label(claim.request)
+        yield from names.invalid_names(f"{path}.request", claim.request, found)
+        key = f"{claim.name}/{claim.request}"
+    if key in seen:
+        yield duplicate(path, key)
+    elif not claim.request:
+        for other in sorted(seen):
+            if other.partition("/")[0] == claim.name and "/" in other:
+                yield duplicate(path, claim.name)
+    seen.add(key)

@@ -1,0 +1,277 @@
+"""The API server's rules for what a scheduler reads.
+
+Nothing is scheduled here; what a cluster refuses is refused all the same.
+
+Source: pkg/apis/core/validation/validation.go, v1.32.10, validateAffinity,
+ValidateTolerations, validateTopologySpreadConstraints, validateSchedulingGates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from lightkube.models import core_v1, meta_v1
+
+from probetui.manifest.validation import names
+from probetui.manifest.validation.field_error import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from probetui.manifest.validation.metadata import validate_labels
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
+_NODE_POLICIES = ("Honor", "Ignore")
+_MAX_WEIGHT = 100
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_NEEDS_VALUES = "must be specified when `operator` is 'In' or 'NotIn'"
+_NO_VALUES = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+_NO_OPERATOR = "not a valid selector operator"
+_NO_SELECTOR = "must not be specified when labelSelector is not set"
+_IN_SELECTOR = "exists in both matchLabelKeys and labelSelector"
+_NOT_POSITIVE = "must be greater than zero"
+
+
+def validate_affinity(
+    affinity: core_v1.Affinity | None, path: str
+) -> Iterator[FieldError]:
+    """Check which nodes and which neighbours a pod wants."""
+    if affinity is None:
+        return
+    if affinity.nodeAffinity is not None:
+        yield from _node_affinity(affinity.nodeAffinity, f"{path}.nodeAffinity")
+    for name, pods in (
+        ("podAffinity", affinity.podAffinity),
+        ("podAntiAffinity", affinity.podAntiAffinity),
+    ):
+        if pods is None:
+            continue
+        at = f"{path}.{name}.{_REQUIRED}"
+        for index, term in enumerate(getattr(pods, _REQUIRED) or ()):
+            yield from _pod_term(term, f"{at}[{index}]")
+        at = f"{path}.{name}.{_PREFERRED}"
+        for index, weighted in enumerate(getattr(pods, _PREFERRED) or ()):
+            yield from _weight(weighted.weight, f"{at}[{index}].weight")
+            term = weighted.podAffinityTerm
+            yield from _pod_term(term, f"{at}[{index}].podAffinityTerm")
+
+
+def validate_tolerations(
+    tolerations: Iterable[core_v1.Toleration], path: str
+) -> Iterator[FieldError]:
+    """Check the taints that a pod tolerates."""
+    for index, toleration in enumerate(tolerations):
+        at, operator = f"{path}[{index}]", toleration.operator or ""
+        effect = toleration.effect or ""
+        if toleration.key:
+            yield from _label_name(toleration.key, f"{at}.key")
+        elif operator != "Exists":
+            yield invalid(
+                f"{at}.operator",
+                operator,
+                "operator must be Exists when `key` is empty, which means"
+                ' "match all values and all keys"',
+            )
+        if toleration.tolerationSeconds is not None and effect != "NoExecute":
+            detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            yield invalid(f"{at}.effect", effect, detail)
+        yield from _toleration_value(operator, toleration.value or "", at)
+        if effect and effect not in _EFFECTS:
+            yield not_supported(f"{at}.effect", effect, _EFFECTS)
+
+
+def validate_spread(
+    constraints: list[core_v1.TopologySpreadConstraint], path: str
+) -> Iterator[FieldError]:
+    """Check how pods are spread over zones or nodes."""
+    for index, constraint in enumerate(constraints):
+        at, action = f"{path}[{index}]", constraint.whenUnsatisfiable
+        if constraint.maxSkew <= 0:
+            yield invalid(f"{at}.maxSkew", constraint.maxSkew, _NOT_POSITIVE)
+        if not constraint.topologyKey:
+            yield required(f"{at}.topologyKey", "can not be empty")
+        if action not in _ACTIONS:
+            yield not_supported(f"{at}.whenUnsatisfiable", action, _ACTIONS)
+        kind = (constraint.topologyKey, action)
+        rest = constraints[index + 1 :]
+        if kind in {(one.topologyKey, one.whenUnsatisfiable) for one in rest}:
+            field = f"{at}.{{topologyKey, whenUnsatisfiable}}"
+            yield duplicate(field, f"{{{kind[0]}, {kind[1]}}}")
+        yield from _min_domains(constraint.minDomains, action, f"{at}.minDomains")
+        for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+            policy = getattr(constraint, name)
+            if policy is not None and policy not in _NODE_POLICIES:
+                yield not_supported(f"{at}.{name}", policy, _NODE_POLICIES)
+        yield from _spread_keys(constraint, f"{at}.matchLabelKeys")
+        yield from validate_selector(constraint.labelSelector, f"{at}.labelSelector")
+
+
+def validate_scheduling_gates(
+    gates: Iterable[core_v1.PodSchedulingGate], path: str
+) -> Iterator[FieldError]:
+    """Check what keeps a pod from being scheduled."""
+    seen: set[str] = set()
+    for index, gate in enumerate(gates):
+        at = f"{path}[{index}]"
+        yield from _label_name(gate.name, at)
+        if gate.name in seen:
+            yield duplicate(at, gate.name)
+        seen.add(gate.name)
+
+
+def validate_selector(
+    selector: meta_v1.LabelSelector | None, path: str
+) -> Iterator[FieldError]:
+    """Check a selector of labels."""
+    if selector is None:
+        return
+    yield from validate_labels(selector.matchLabels or {}, f"{path}.matchLabels")
+    for index, wanted in enumerate(selector.matchExpressions or ()):
+        at = f"{path}.matchExpressions[{index}]"
+        yield from _values(wanted.operator, wanted.values or [], at)
+        yield from _label_name(wanted.key, f"{at}.key")
+        for number, value in enumerate(wanted.values or ()):
+            found = names.check_label_value(value)
+            yield from names.invalid_names(f"{at}.values[{number}]", value, found)
+
+
+def _node_affinity(affinity: core_v1.NodeAffinity, path: str) -> Iterator[FieldError]:
+    selector = getattr(affinity, _REQUIRED)
+    if selector is not None:
+        at = f"{path}.{_REQUIRED}.nodeSelectorTerms"
+        if not selector.nodeSelectorTerms:
+            yield required(at, "must have at least one node selector term")
+        for index, term in enumerate(selector.nodeSelectorTerms):
+            yield from _node_term(term, f"{at}[{index}]")
+    at = f"{path}.{_PREFERRED}"
+    for index, preferred in enumerate(getattr(affinity, _PREFERRED) or ()):
+        yield from _weight(preferred.weight, f"{at}[{index}].weight")
+        yield from _node_term(preferred.preference, f"{at}[{index}].preference")
+
+
+def _node_term(term: core_v1.NodeSelectorTerm, path: str) -> Iterator[FieldError]:
+    for index, wanted in enumerate(term.matchExpressions or ()):
+        at = f"{path}.matchExpressions[{index}]"
+        values = wanted.values or []
+        if wanted.operator in {"Gt", "Lt"}:
+            if len(values) != 1:
+                detail = (
+                    "must be specified single value when `operator` is 'Lt' or 'Gt'"
+                )
+                yield required(f"{at}.values", detail)
+        else:
+            yield from _values(wanted.operator, values, at)
+        yield from _label_name(wanted.key, f"{at}.key")
+    for index, wanted in enumerate(term.matchFields or ()):
+        yield from _node_field(wanted, f"{path}.matchFields[{index}]")
+
+
+def _node_field(
+    wanted: core_v1.NodeSelectorRequirement, path: str
+) -> Iterator[FieldError]:
+    values = wanted.values or []
+    if wanted.operator not in {"In", "NotIn"}:
+        yield invalid(f"{path}.operator", wanted.operator, _NO_OPERATOR)
+    elif len(values) != 1:
+        detail = (
+            "must be only one value when `operator` is 'In' or 'NotIn' for node field"
+            " selector"
+        )
+        yield required(f"{path}.values", detail)
+    if wanted.key != "metadata.name":
+        detail = "not a valid field selector key"
+        yield invalid(f"{path}.key", wanted.key, detail)
+        return
+    for index, value in enumerate(values):
+        found = names.check_subdomain(value)
+        yield from names.invalid_names(f"{path}.values[{index}]", value, found)
+
+
+def _values(operator: str, values: list[str], path: str) -> Iterator[FieldError]:
+    """Check that an operator has values if it needs some."""
+    match operator:
+        case "In" | "NotIn":
+            if not values:
+                yield required(f"{path}.values", _NEEDS_VALUES)
+        case "Exists" | "DoesNotExist":
+            if values:
+                yield forbidden(f"{path}.values", _NO_VALUES)
+        case _:
+            yield invalid(f"{path}.operator", operator, _NO_OPERATOR)
+
+
+def _pod_term(term: core_v1.PodAffinityTerm, path: str) -> Iterator[FieldError]:
+    yield from validate_selector(term.labelSelector, f"{path}.labelSelector")
+    yield from validate_selector(term.namespaceSelector, f"{path}.namespaceSelector")
+    for namespace in term.namespaces or ():
+        found = names.check_label(namespace)
+        yield from names.invalid_names(f"{path}.namespace", namespace, found)
+    for name in ("matchLabelKeys", "mismatchLabelKeys"):
+        keys = getattr(term, name) or ()
+        if keys and term.labelSelector is None:
+            yield forbidden(f"{path}.{name}", _NO_SELECTOR)
+            continue
+        for index, key in enumerate(keys):
+            yield from _label_name(key, f"{path}.{name}[{index}]")
+    for index, key in enumerate(term.matchLabelKeys or ()):
+        if key in (term.mismatchLabelKeys or ()):
+            detail = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield invalid(f"{path}.matchLabelKeys[{index}]", key, detail)
+    if not term.topologyKey:
+        yield required(f"{path}.topologyKey", "can not be empty")
+    yield from _label_name(term.topologyKey, f"{path}.topologyKey")
+
+
+def _spread_keys(
+    constraint: core_v1.TopologySpreadConstraint, path: str
+) -> Iterator[FieldError]:
+    keys, selector = constraint.matchLabelKeys or (), constraint.labelSelector
+    if keys and selector is None:
+        yield forbidden(path, _NO_SELECTOR)
+    selector = selector or meta_v1.LabelSelector()
+    taken = {
+        *(selector.matchLabels or {}),
+        *(wanted.key for wanted in selector.matchExpressions or ()),
+    }
+    for index, key in enumerate(keys):
+        yield from _label_name(key, f"{path}[{index}]")
+        if key in taken:
+            yield invalid(f"{path}[{index}]", key, _IN_SELECTOR)
+
+
+def _min_domains(least: int | None, action: str, path: str) -> Iterator[FieldError]:
+    if least is None:
+        return
+    if least <= 0:
+        yield invalid(path, least, _NOT_POSITIVE)
+    if action != _ACTIONS[0]:
+        detail = f"can only use minDomains if whenUnsatisfiable={_ACTIONS[0]}, not"
+        yield invalid(path, least, f"{detail} {action}")
+
+
+def _toleration_value(operator: str, value: str, path: str) -> Iterator[FieldError]:
+    match operator:
+        case "" | "Equal":
+            found = list(names.check_label_value(value))
+            if found:
+                yield invalid(f"{path}.operator", value, ";".join(found))
+        case "Exists":
+            if value:
+                detail = "value must be empty when `operator` is 'Exists'"
+                yield invalid(f"{path}.operator", value, detail)
+        case _:
+            yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
+
+
+def _weight(weight: int, path: str) -> Iterator[FieldError]:
+    if not 1 <= weight <= _MAX_WEIGHT:
+        yield invalid(path, weight, f"must be in the range 1-{_MAX_WEIGHT}")
+
+
+def _label_name(name: str, path: str) -> Iterator[FieldError]:
+    return names.invalid_names(path, name, names.check_qualified_name(name))

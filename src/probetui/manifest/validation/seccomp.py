@@ -1,0 +1,145 @@
+"""The API server's rules for seccomp and AppArmor profiles, and their annotations.
+
+Source: pkg/apis/core/validation/validation.go, v1.32.10, validateSeccompProfileField,
+ValidateAppArmorProfileField, validateSeccompAnnotationsAndFields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lightkube.models import core_v1
+
+from probetui.manifest.validation.field_error import (
+    FieldError,
+    GoSyntax,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from probetui.manifest.validation.paths import descending
+from probetui.manifest.validation.warnings import containers_with_paths
+
+_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
+_LOCALHOST = "localhost/"
+SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
+SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
+_SAME = {
+    "Unconfined": ("unconfined",),
+    "RuntimeDefault": ("runtime/default", "docker/default"),
+}
+"""The annotations that mean the same as a type."""
+
+_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+_MAX_PROFILE = 4095
+
+
+def validate_seccomp(
+    profile: core_v1.SeccompProfile | None, path: str
+) -> Iterator[FieldError]:
+    """Check a seccomp profile of a security context."""
+    if profile is None:
+        return
+    if not profile.type:
+        yield required(f"{path}.type", "type is required when seccompProfile is set")
+    elif profile.type not in _TYPES:
+        yield not_supported(f"{path}.type", profile.type, _TYPES)
+    at = f"{path}.localhostProfile"
+    if profile.type == "Localhost":
+        if profile.localhostProfile is None:
+            yield required(at, "must be set when seccomp type is Localhost")
+        else:
+            yield from descending(profile.localhostProfile, at)
+    elif profile.localhostProfile is not None:
+        value = GoSyntax(
+            f'core.SeccompProfile{{Type:"{profile.type}",'
+            " LocalhostProfile:(*string)(...)}"
+        )
+        yield invalid(at, value, "can only be set when seccomp type is Localhost")
+
+
+def validate_app_armor(
+    profile: core_v1.AppArmorProfile | None, path: str
+) -> Iterator[FieldError]:
+    """Check an AppArmor profile of a security context."""
+    if profile is None:
+        return
+    at, name = f"{path}.localhostProfile", profile.localhostProfile
+    if profile.type == "Localhost":
+        if name is None or not name:
+            yield required(at, "must be set when AppArmor type is Localhost")
+        elif name.strip() != name:
+            yield invalid(at, name, "must not be padded with whitespace")
+        if name is not None and len(name.encode("utf-8", "replace")) > _MAX_PROFILE:
+            yield too_long(at, _MAX_PROFILE)
+    elif profile.type in _TYPES:
+        if name is not None:
+            detail = "can only be set when AppArmor type is Localhost"
+            yield invalid(at, name, detail)
+    elif not profile.type:
+        yield required(f"{path}.type", "type is required when appArmorProfile is set")
+    else:
+        yield not_supported(f"{path}.type", profile.type, _TYPES)
+
+
+def validate_seccomp_annotations(
+    annotations: Mapping[str, str], path: str
+) -> Iterator[FieldError]:
+    """Check the annotations that named profiles before there were fields."""
+    keys = [key for key in sorted(annotations) if key.startswith(SECCOMP_CONTAINER)]
+    for key in [*([SECCOMP_POD] if SECCOMP_POD in annotations else []), *keys]:
+        profile = annotations[key]
+        if profile.startswith(_LOCALHOST):
+            yield from descending(profile.removeprefix(_LOCALHOST), f"{path}.{key}")
+        elif profile not in {*_SAME["Unconfined"], *_SAME["RuntimeDefault"]}:
+            yield invalid(f"{path}.{key}", profile, "must be a valid seccomp profile")
+
+
+def validate_profile_matches(
+    annotations: Mapping[str, str], spec: core_v1.PodSpec
+) -> Iterator[FieldError]:
+    """Check that the annotations and the fields of a new pod name the same profiles."""
+    context = spec.securityContext or core_v1.PodSecurityContext()
+    yield from _match(
+        annotations.get(SECCOMP_POD),
+        context.seccompProfile,
+        "spec.securityContext.seccompProfile",
+        "seccomp",
+    )
+    for path, container in containers_with_paths(spec):
+        own = container.securityContext or core_v1.SecurityContext()
+        yield from _match(
+            annotations.get(f"{SECCOMP_CONTAINER}{container.name}"),
+            own.seccompProfile,
+            f"{path}.securityContext.seccompProfile",
+            "seccomp",
+        )
+    for path, container in containers_with_paths(spec):
+        own = container.securityContext or core_v1.SecurityContext()
+        yield from _match(
+            annotations.get(f"{_APP_ARMOR}{container.name}"),
+            own.appArmorProfile or context.appArmorProfile,
+            f"{path}.securityContext.appArmorProfile",
+            "apparmor",
+        )
+
+
+def _match(
+    annotation: str | None,
+    profile: core_v1.SeccompProfile | core_v1.AppArmorProfile | None,
+    path: str,
+    what: str,
+) -> Iterator[FieldError]:
+    if annotation is None or profile is None:
+        return
+    other = f"{what} type in annotation and field must match"
+    if profile.type == "Localhost":
+        if not annotation.startswith(_LOCALHOST):
+            yield forbidden(f"{path}.type", other)
+        elif annotation.removeprefix(_LOCALHOST) != profile.localhostProfile:
+            detail = f"{what} profile in annotation and field must match"
+            yield forbidden(f"{path}.localhostProfile", detail)
+    elif annotation not in _SAME.get(profile.type, (annotation,)):
+        yield forbidden(f"{path}.type", other)

@@ -1,0 +1,50 @@
+"""What the API server says of one wrong value each, word for word.
+
+A case in data/to_the_letter.jsonl is what is put into a pod with one container
+(`meta`, `container`, `spec`, in flow style), and the messages in their order. Its
+`function` is the one of the API server's validation.go, so that one sees which of them
+have cases. Of 1.32 where a case names no `kubelet`; `LARGE` is a text of 256 KiB.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probetui.kubelet_rules import rules_of
+from probetui.manifest.validation.pod import validate_pod
+from tests.bulk import chosen, fail_with
+from tests.manifest.yaml_pods import pod_model
+
+_FILE = Path(__file__).parent / "data" / "to_the_letter.jsonl"
+_LARGE = "x" * 256 * 1024
+
+
+def _read() -> Iterator[dict[str, Any]]:
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        yield json.loads(line)
+
+
+def test_the_api_server_says_of_each_wrong_value(
+    pytestconfig: pytest.Config,
+) -> None:
+    cases = {case["id"]: case for case in _read()}
+    problems: dict[str, BaseException] = {}
+    for name in chosen(cases, pytestconfig):
+        case = cases[name]
+        pod = pod_model(
+            case.get("container", ""),
+            case.get("spec", ""),
+            case.get("meta", "name: web").replace("LARGE", _LARGE),
+        )
+        rules = rules_of(case.get("kubelet", "1.32"))
+        found = [error.message for error in validate_pod(pod, rules=rules)]
+        try:
+            assert found == case["errors"]
+        except AssertionError as error:
+            problems[name] = error
+    fail_with(problems)
