@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import count
 
 import pytest
 from textual._xterm_parser import XTermParser
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -48,7 +50,7 @@ async def settled(pilot: Pilot[None]) -> None:
     assert isinstance(app, ProbetuiApp)
     pumps = (app, *app._registry)
     while app._key_order.is_holding or not all(map(is_waiting, pumps)):
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
         pumps = (app, *app._registry)
 
 
@@ -142,3 +144,34 @@ async def test_what_is_pasted_after_a_key_goes_to_the_field_it_opened() -> None:
 
         assert fields(app) == ["restart"]
         assert session.sent == []
+
+
+async def test_a_key_on_its_way_to_the_bindings_of_the_app_is_handled_first() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    on_its_way = Key("colon", ":")
+    on_its_way._set_forwarded()
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        # The app looks at the colon, and then takes the m before it handles the colon.
+        app.call_next(app._key_order.take, Key("m", "m"))
+        app.post_message(on_its_way)
+        await settled(pilot)
+
+        assert fields(app) == ["m"]
+        assert session.sent == []
+
+
+async def test_keys_are_not_held_for_ever_on_a_machine_that_is_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instants = count(step=0.01)
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        # From one line of the framework to the next, ten milliseconds pass.
+        monkeypatch.setattr("textual._time.get_time", lambda: next(instants))
+
+        async with asyncio.timeout(30):
+            await type_at_once(pilot, ":restart")
+
+        assert "restart" in fields(app)

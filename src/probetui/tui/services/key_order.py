@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -62,7 +63,10 @@ class KeyOrder:
         self._is_dropping = False
 
     def _look_again(self) -> None:
-        self._app.set_timer(_LOOKS_AGAIN_SECONDS, self._deliver_next)
+        # A timer of the framework that starts later than it is due never fires, and
+        # on a busy machine a millisecond is over before it starts.
+        later = asyncio.get_running_loop().call_later
+        later(_LOOKS_AGAIN_SECONDS, self._app.call_next, self._deliver_next)
 
     async def _deliver_next(self) -> None:
         if self._held and self._is_settled():
@@ -73,8 +77,11 @@ class KeyOrder:
     def _is_settled(self) -> bool:
         """Tell whether nobody but the app itself, which asks, has anything to do."""
         app = self._app
-        # The framework has no other way to ask for either.
-        has_more = app.message_queue_size or app._next_callbacks  # noqa: SLF001
+        # The framework has no other way to ask. A message that it has looked at is no
+        # more in the queue, and may be a key on its way up to the app's bindings.
+        has_more = (
+            app.message_queue_size or app._pending_message or app._next_callbacks  # noqa: SLF001
+        )
         return not has_more and all(map(is_waiting, app._registry))  # noqa: SLF001
 
 
