@@ -322,7 +322,7 @@ VERSION_PATTERN = r"v?(?P<version>1\.(?P<minor>[0-9]{1,4}))(?:\.[0-9]{1,4})?"
 PORTED_RULES = RULES_1_32
 """Those of the version that the port follows line by line."""
 
-DEFAULT_VERSION = PORTED_RULES.version
+DEFAULT_VERSION = RULES_1_36.version
 """The version of a session that asks for none."""
 
 _GATED: Mapping[str, str] = {

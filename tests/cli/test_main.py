@@ -11,6 +11,7 @@ import pytest
 
 from probetui import __version__
 from probetui.cli.main import COMMANDS, run
+from probetui.kubelet_rules import DEFAULT_VERSION
 
 POD = """\
 apiVersion: v1
@@ -72,6 +73,14 @@ def test_every_command_has_a_help_text_of_its_own(
     assert run([name, "--help"]) == 0
 
     assert f"probetui {name}" in capsys.readouterr().out
+
+
+def test_help_names_the_kubelet_of_a_session_that_asks_for_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["run", "--help"]) == 0
+
+    assert f"[default: {DEFAULT_VERSION}]" in capsys.readouterr().out
 
 
 def examples() -> Iterator[tuple[str, list[str]]]:

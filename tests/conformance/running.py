@@ -208,7 +208,7 @@ async def _running(
     with told.open("wb") as stderr:
         process = await asyncio.create_subprocess_exec(
             *(program, "run", "-f", pods.path, "--watch"),
-            *("--runtime", pods.runtime, "-o", "jsonl"),
+            *("--runtime", pods.runtime, "-o", "jsonl", "--kubelet", "1.32"),
             env=_environment(pods.scratch),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

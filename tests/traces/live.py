@@ -120,7 +120,9 @@ def run_all(
         text = yaml.safe_dump(dict(renamed(manifest, pod)))
         (folder / f"{pod}.yaml").write_text(text, encoding="utf-8")
     where = ("-f", str(folder), "--watch", "-n", NAMESPACE, "--runtime", runtime)
-    command = ("run", *where, "-o", "jsonl", "--seed", "0")
+    (version,) = {trace.version for trace in traces.values()}
+    kubelet = ("--kubelet", version, "--seed", "0")
+    command = ("run", *where, "-o", "jsonl", *kubelet)
     with Lateness() as lateness, program.started(*command) as process:
         records, removed = [], {}
         for record in _records(process):

@@ -359,8 +359,8 @@ version_options = _group(
         section=_KUBELET,
         type=KubeletVersion(),
         metavar="VERSION",
-        help="Decide as a kubelet of this version does: 1.15, 1.20, 1.36...; see "
-        "`probetui info`.",
+        help="Decide as a kubelet of this version does: 1.15, 1.20, 1.32...; see "
+        "`probetui info`.  [default: 1.36]",
     ),
     setting(
         "--feature-gates",

@@ -107,7 +107,7 @@ def test_a_simulation_is_over_when_it_has_come_to_what_it_waits_for(
         pytest.param([], 0, 600, id="long enough"),
         pytest.param(["--until", "restarts=9"], 1, 600, id="what never comes"),
         pytest.param(
-            ["--until", "web/app:ready", "--for-at-least", "2s"], 0, 4.005, id="held"
+            ["--until", "web/app:ready", "--for-at-least", "2s"], 0, 2.005, id="held"
         ),
     ],
 )

@@ -206,6 +206,19 @@ def test_what_is_kept_back_is_told_at_the_end() -> None:
     assert lines.flush(NOW) == []
 
 
+def test_what_is_kept_back_of_a_pod_is_told_before_it_is_gone() -> None:
+    lines = the_lines()
+    first = skipped("08:21:10", 1)
+    told(lines, first, skipped("08:21:15", 2))
+
+    texts = told(lines, PodGoneEntry(9, NOW, first.key.pod_uid))
+
+    assert [text.split(" ", 1)[1] for text in texts] == [
+        "demo/liveness liveness #1-#2 skipped on-hold x2",
+        "demo gone",
+    ]
+
+
 def test_verbose_tells_every_skip_and_every_entry() -> None:
     lines = told(
         the_lines(is_verbose=True),

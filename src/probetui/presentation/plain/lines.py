@@ -179,19 +179,27 @@ class PlainLines:
         if not self._is_verbose and not self._is_worth_a_line(entry):
             return []
         lines = self._lines(entry)
+        if isinstance(entry, PodGoneEntry):
+            return [*self._close_skips(entry.pod_uid, entry.at), *lines]
         if isinstance(entry, ContainerEntry) and entry.what is LifecycleStep.STARTED:
             lines += self._introduction(entry)
         return lines
 
     def flush(self, now: datetime) -> list[str]:
         """Return the lines that close the output."""
-        closing = [
-            self._closing_line(key, skips, now) for key, skips in self._skips.items()
-        ]
-        self._skips.clear()
+        closing = [*self._close_skips(None, now)]
         if self._is_verbose:
-            closing += [self._summary(key, now) for key in self._detail.probes]
-        return [fact for fact in closing if fact is not None]
+            summaries = [self._summary(key, now) for key in self._detail.probes]
+            closing += [summary for summary in summaries if summary is not None]
+        return closing
+
+    def _close_skips(self, pod_uid: str | None, now: datetime) -> Iterator[str]:
+        """Yield the ends of runs of skipped ticks: those of one pod, or all."""
+        keys = [key for key in self._skips if pod_uid in {None, key.pod_uid}]
+        for key in keys:
+            line = self._closing_line(key, self._skips.pop(key), now)
+            if line is not None:
+                yield line
 
     def _tick(self, tick: TickEntry) -> list[str]:
         skips = self._skips.get(tick.key)
