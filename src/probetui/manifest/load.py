@@ -32,6 +32,7 @@ from probetui.manifest.edit.set_option import (
     unknown_container_text,
 )
 from probetui.manifest.manifests import FieldValidation, LoadedConfigObject, Manifests
+from probetui.manifest.other_formats import find_other_format, find_template
 from probetui.manifest.problem import Problem, Severity, quote_short
 from probetui.manifest.stand_ins import add_stand_ins, add_stubs, without_claims
 from probetui.manifest.validation.references import (
@@ -106,11 +107,20 @@ class _ManifestReader(Struct):
     def read(self, source: SourceFile) -> None:
         """Read one file."""
         parsed = parse_yaml(source)
+        # A template is hardly ever YAML; what is wrong with it then helps nobody.
+        templates = [find_template(source, found.line) for found in parsed.problems]
+        if template := next(filter(None, templates), None):
+            self.problems.append(template)
+            self.documents += 1
+            return
         self.problems += parsed.problems
         self.documents += len(parsed.documents)
         for document in parsed.documents:
             self.problems += self._find_duplicates(document)
-            self._add_object(document.root, "", document, source)
+            if other := find_other_format(document.root, source):
+                self.problems.append(other)
+            else:
+                self._add_object(document.root, "", document, source)
 
     def _add_object(
         self, node: YamlNode, path: str, document: YamlDocument, source: SourceFile

@@ -1,0 +1,78 @@
+"""Files of other tools that people hand over: what they are, and what renders them.
+
+Compose files, Helm charts and templates, and Kustomizations are made into manifests by
+their own tools; a problem names the command.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from probetui.manifest.problem import Position, Problem, Severity
+from probetui.manifest.yaml.nodes import MapNode, YamlNode
+from probetui.manifest.yaml.parser import SourceFile
+
+_CHART_FIELDS = ("apiVersion", "name", "version")
+_RULE = "kind"
+
+
+def find_template(source: SourceFile, broken_at: int) -> Problem | None:
+    """Return a problem of a file that is no YAML because it is a template.
+
+    Args:
+        source: the file.
+        broken_at: the line where it stops being YAML, or the one below that.
+    """
+    data = source.data
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    lines = text.splitlines()
+    # A line above as well: a block of its own breaks what follows it.
+    for number in (broken_at, broken_at - 1):
+        if 0 < number <= len(lines) and (column := lines[number - 1].find("{{")) >= 0:
+            return _rendered_by(
+                Position(source.name, number, column + 1),
+                "is a template, as Helm has them",
+                "helm template CHART",
+            )
+    return None
+
+
+def find_other_format(node: YamlNode, source: SourceFile) -> Problem | None:
+    """Return a problem of a document that is another tool's, None for any other."""
+    if not isinstance(node, MapNode):
+        return None
+    folder = _folder(source)
+    if node.text("kind") == "Kustomization":
+        return _rendered_by(
+            node.position,
+            "is a Kustomization",
+            f"kubectl kustomize {folder}",
+            Severity.NOTE,
+            "kind-skipped",
+        )
+    if node.get("kind") is not None:
+        return None
+    if isinstance(node.get("services"), MapNode):
+        return _rendered_by(
+            node.position,
+            "is a Compose file",
+            f"kompose convert --stdout -f {source.name}",
+        )
+    if all(node.text(field) for field in _CHART_FIELDS):
+        return _rendered_by(node.position, "is a Helm chart", f"helm template {folder}")
+    return None
+
+
+def _rendered_by(
+    position: Position,
+    what: str,
+    command: str,
+    severity: Severity = Severity.ERROR,
+    rule: str = _RULE,
+) -> Problem:
+    message = f"{what}; to run what it renders: {command} | probetui -f -"
+    return Problem(position, "", message, severity, rule)
+
+
+def _folder(source: SourceFile) -> str:
+    return str(PurePath(source.name).parent) if source.location else "."
