@@ -145,10 +145,10 @@ def is_met(text: str, *entries: JournalEntry) -> bool:
         ("restarts=2", Condition(ConditionKind.RESTARTS, 2)),
         ("backoff", Condition(ConditionKind.BACKOFF)),
         ("event=Unhealthy", Condition(ConditionKind.EVENT, reason="Unhealthy")),
-        ("web:ready", Condition(ConditionKind.READY, pod="web")),
+        ("web:ready", Condition(ConditionKind.READY, target="web")),
         (
             "web/app:killed=2",
-            Condition(ConditionKind.KILLED, 2, pod="web", container="app"),
+            Condition(ConditionKind.KILLED, 2, target="web/app"),
         ),
     ],
 )
@@ -168,9 +168,9 @@ def test_a_condition_is_read_and_written_alike(text: str, condition: Condition) 
         pytest.param("killed=-1", "not a number from 1", id="negative"),
         pytest.param("killed=x", "not a number from 1", id="no number"),
         pytest.param("event", "event needs a reason", id="reason missing"),
-        pytest.param(":ready", "is not POD or POD/CONTAINER", id="empty target"),
-        pytest.param("web/:ready", "is not POD or POD/", id="empty container"),
-        pytest.param("a/b/c:ready", "is not POD or POD/", id="too many parts"),
+        pytest.param(":ready", "is not POD, POD/CONTAINER", id="empty target"),
+        pytest.param("web/:ready", "is not POD, POD/", id="empty container"),
+        pytest.param("a/b/c/d:ready", "is not POD, POD/", id="too many parts"),
     ],
 )
 def test_what_is_no_condition_is_refused_with_what_would_be_one(
@@ -183,7 +183,11 @@ def test_what_is_no_condition_is_refused_with_what_would_be_one(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("wed:ready", r'no pod is called "wed" \(has: web, db\)', id="pod"),
+        pytest.param(
+            "wed:ready",
+            r'no pod is called "wed" \(has: web, db\) \(nearest: web\)',
+            id="pod",
+        ),
         pytest.param(
             "web/ap:ready",
             r'pod "web" has no container "ap" \(has: app, log\)',

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from probetui.errors import UsageError
 from probetui.k8s.pod import Container, Pod
+from probetui.k8s.pod_names import find_pods, split_name
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import ConditionStatus, PodPhase, PodStatus
 from probetui.kubelet.journal import (
@@ -62,23 +63,21 @@ CONDITION_FORMS = (
 
 
 class Condition(Struct, frozen=True):
-    """A condition as given; `pod` and `container` are empty where none is named."""
+    """A condition as given; `target` is empty where no pod or container is named."""
 
     kind: ConditionKind
     count: int = 1
     reason: str = ""
-    pod: str = ""
-    container: str = ""
+    target: str = ""
 
     def __str__(self) -> str:
         """Return the condition as it is written on the command line."""
-        target = "/".join(name for name in (self.pod, self.container) if name)
         value = {
             ConditionKind.KILLED: f"={self.count}" if self.count != 1 else "",
             ConditionKind.RESTARTS: f"={self.count}",
             ConditionKind.EVENT: f"={self.reason}",
         }.get(self.kind, "")
-        return f"{target}{':' if target else ''}{self.kind}{value}"
+        return f"{self.target}{':' if self.target else ''}{self.kind}{value}"
 
 
 def parse_condition(text: str) -> Condition:
@@ -88,9 +87,8 @@ def parse_condition(text: str) -> Condition:
         UsageError: the text is not a condition.
     """
     target, colon, condition = text.rpartition(":")
-    pod, slash, container = target.partition("/")
-    if (colon and not pod) or (slash and not container) or "/" in container:
-        raise UsageError(f'"{target}" is not POD or POD/CONTAINER')
+    if colon:
+        split_name(target)
     word, equals, value = condition.partition("=")
     if word not in set(ConditionKind):
         hint = nearest_hint(word, ConditionKind)
@@ -101,14 +99,14 @@ def parse_condition(text: str) -> Condition:
     if kind is ConditionKind.EVENT:
         if not value:
             raise UsageError("event needs a reason, as in event=Unhealthy")
-        return Condition(kind, reason=value, pod=pod, container=container)
+        return Condition(kind, reason=value, target=target)
     if equals and kind not in {ConditionKind.KILLED, ConditionKind.RESTARTS}:
         raise UsageError(f'{word} takes no number, but "{condition}" has one')
     if kind is ConditionKind.RESTARTS and not equals:
         raise UsageError("restarts needs a number, as in restarts=1")
     if equals and not (value.isascii() and value.isdigit() and int(value) > 0):
         raise UsageError(f'"{value}" in "{condition}" is not a number from 1')
-    return Condition(kind, int(value) if equals else 1, "", pod, container)
+    return Condition(kind, int(value) if equals else 1, "", target)
 
 
 class ConditionWatch:
@@ -138,7 +136,10 @@ class ConditionWatch:
         self._hold_for = hold_for
         self.is_met = False
         """Whether it was met at some instant, whatever came later."""
-        self._pods = {pod.uid: pod for pod in _named_pods(condition, pods)}
+        found, self._container = (
+            find_pods(condition.target, pods) if condition.target else (pods, "")
+        )
+        self._pods = {pod.uid: pod for pod in found}
         self._statuses: dict[str, PodStatus] = {}
         self._succeeded: set[ProbeKey] = set()
         self._held_since: datetime | None = None
@@ -234,16 +235,14 @@ class ConditionWatch:
                 return False
 
     def _is_about(self, pod_uid: str, container_name: str) -> bool:
-        return pod_uid in self._pods and (
-            self.condition.container in {"", container_name}
-        )
+        return pod_uid in self._pods and (self._container in {"", container_name})
 
     def _holds(self, pod: Pod, status: PodStatus) -> bool:
         if not all(
             self._has_succeeded(pod, container) for container in self._containers(pod)
         ):
             return False
-        if self.condition.kind is ConditionKind.READY and not self.condition.container:
+        if self.condition.kind is ConditionKind.READY and not self._container:
             condition = status.condition("Ready")
             return condition is not None and condition.status is ConditionStatus.TRUE
         found = [
@@ -269,10 +268,10 @@ class ConditionWatch:
     def _containers(self, pod: Pod) -> Iterator[Container]:
         """Yield the containers of the target: init containers only by name."""
         for container in (*pod.sidecars, *pod.containers):
-            if self.condition.container in {"", container.name}:
+            if self._container in {"", container.name}:
                 yield container
         for container in pod.init_containers:
-            if self.condition.container == container.name and not container.is_sidecar:
+            if self._container == container.name and not container.is_sidecar:
                 yield container
 
     def _impossible_from_the_start(self) -> str:
@@ -289,7 +288,7 @@ class ConditionWatch:
                 for container in self._containers(pod)
             ):
                 return f"nothing in {self._subject} is restarted (restartPolicy Never)"
-            case ConditionKind.READY if not self.condition.container:
+            case ConditionKind.READY if not self._container:
                 for pod in self._pods.values():
                     if pod.readiness_gates:
                         gates = ", ".join(pod.readiness_gates)
@@ -307,25 +306,6 @@ class ConditionWatch:
     @property
     def _subject(self) -> str:
         names = [pod.name for pod in self._pods.values()]
-        if self.condition.container:
-            return f"{names[0]}/{self.condition.container}"
+        if self._container:
+            return f"{names[0]}/{self._container}"
         return ", ".join(names)
-
-
-def _named_pods(condition: Condition, pods: Sequence[Pod]) -> Sequence[Pod]:
-    if not condition.pod:
-        return pods
-    found = [pod for pod in pods if pod.name == condition.pod]
-    if not found:
-        has = ", ".join(pod.name for pod in pods)
-        raise UsageError(f'no pod is called "{condition.pod}" (has: {has})')
-    if not condition.container:
-        return found
-    kept = [pod for pod in found if pod.container(condition.container)]
-    if not kept:
-        has = ", ".join(container.name for container in found[0].all_containers())
-        raise UsageError(
-            f'pod "{condition.pod}" has no container '
-            f'"{condition.container}" (has: {has})'
-        )
-    return kept

@@ -269,6 +269,10 @@ class Pod(Struct, frozen=True):
         yield from self.init_containers
         yield from self.containers
 
+    def container_names(self) -> tuple[str, ...]:
+        """Return the names of all containers, those of init containers first."""
+        return tuple(container.name for container in self.all_containers())
+
     def containers_with_paths(self) -> Iterator[tuple[str, Container]]:
         """Yield the same containers with their paths in the API's JSON."""
         for index, container in enumerate(self.init_containers):

@@ -73,7 +73,9 @@ def test_it_tells_of_the_containers_that_ended(
     assert "web/quiet" not in out
 
 
-@pytest.mark.parametrize("name", ["web/quiet", "quiet"])
+@pytest.mark.parametrize(
+    "name", ["web/quiet", "quiet", "default/web/quiet", "default:web/quiet"]
+)
 def test_it_tells_of_the_container_that_is_named(
     record: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

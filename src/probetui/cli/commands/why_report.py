@@ -38,9 +38,13 @@ class _Request(NamedTuple):
 
 
 class _RecordedSession(NamedTuple):
-    """A session as recorded: its pods by UID, and its history."""
+    """A session as recorded: its pods by UID, and its history.
+
+    `pods` are those of the manifests; `full_names` have namespace and name of all.
+    """
 
     pods: Mapping[str, Pod]
+    full_names: Mapping[str, tuple[str, str]]
     names: Mapping[str, str]
     past: SessionHistory
     view: View
@@ -108,7 +112,8 @@ def _load_session(recording: Recording) -> _RecordedSession:
     }
     reach = recorded_runtime(recording.session.options).reach
     view = View(TimeFormatter(now, started_at), mask=mask, reach=reach, rules=rules)
-    return _RecordedSession(pods, pod_names(known.values()), past, view)
+    names = pod_names(known.values())
+    return _RecordedSession(pods, recording.pods, names, past, view)
 
 
 def _rules(recording: Recording) -> KubeletRules:
@@ -144,10 +149,9 @@ def _selected_containers(
     if not name:
         ended = [key for key in keys if told.past.container(*key).last_ends]
         return ended or keys
-    names = {key: object_name(told.names, *key) for key in keys}
-    chosen = [key for key, known in names.items() if _is_named(name, known)]
+    chosen = [key for key in keys if _is_named(name, told, key)]
     if not chosen:
-        known_names = list(names.values())
+        known_names = [object_name(told.names, *key) for key in keys]
         raise UsageError(
             f'"{name}" is not in {path} (has: {", ".join(known_names)})'
             f"{nearest_hint(name, known_names)}"
@@ -155,9 +159,11 @@ def _selected_containers(
     return chosen
 
 
-def _is_named(name: str, known: str) -> bool:
-    pod, _, container = known.rpartition("/")
-    return name in {known, pod, container}
+def _is_named(text: str, told: _RecordedSession, key: tuple[str, str]) -> bool:
+    pod_uid, container = key
+    namespace, pod = told.full_names[pod_uid]
+    own = (f"{pod}/{container}", f"{namespace}/{pod}", f"{namespace}/{pod}/{container}")
+    return text.replace(":", "/") in {container, pod, *own}
 
 
 def _case(told: _RecordedSession, key: tuple[str, str]) -> WhyContext:
