@@ -131,6 +131,35 @@ def test_down_takes_the_pods_of_the_manifests_only(
     assert listed(capfd, "-o", "name") == "pod/web\n"
 
 
+def test_pods_are_listed_and_removed_by_name(
+    capfd: pytest.CaptureFixture[str], path: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(POD.replace("{name: web}", "{name: web, namespace: shop}"))
+    for file in (path, other):
+        session(file, "--until", "started", "--keep", "-q")
+
+    assert listed(capfd, "shop/web", "-o", "name") == "pod/web\n"
+    assert listed(capfd, "web", "-o", "name") == "pod/web\npod/web\n"
+
+    assert run(["down", "web", "-n", "shop", "--runtime", "process"]) == 0
+    assert capfd.readouterr().out == "removed shop/web (process)\n"
+    assert run(["down", "wep", "--runtime", "process"]) == 2
+    assert 'no pod is called "wep" (has: web)' in capfd.readouterr().err
+    assert listed(capfd, "-o", "name") == "pod/web\n"
+
+
+def test_a_readiness_probe_that_fails_is_not_ready_though_the_pod_was_kept(
+    path: Path,
+) -> None:
+    path.write_text(
+        f"{POD}      readinessProbe: {{exec: {{command: ['false']}}, periodSeconds: 1}}"
+    )
+    session(path, "--until", "started", "--keep", "-q")
+
+    assert session(path, "--until", "ready", "--timeout", "2s", "-q") == 4
+
+
 def test_what_cannot_be_started_is_told_in_the_end(
     capfd: pytest.CaptureFixture[str], path: Path
 ) -> None:

@@ -6,6 +6,7 @@ Everything goes through `safe_text` here, wherever it came from. A test in
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -48,6 +49,16 @@ def print_line(text: str = "", *, err: bool = False) -> None:
 def print_text(text: str, *, err: bool = False) -> None:
     """Print a text whole, with the line breaks that are in it."""
     _echo(safe_lines(text), nl=False, err=err)
+
+
+def print_output(data: bytes, *, err: bool = False) -> None:
+    """Print what a command printed: byte for byte, but on a terminal as safe text."""
+    stream = sys.stderr if err else sys.stdout
+    if stream.isatty():
+        print_text(data.decode(errors="replace"), err=err)
+    else:
+        stream.buffer.write(data)
+        stream.flush()
 
 
 def print_json(value: object) -> None:

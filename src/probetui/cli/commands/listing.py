@@ -22,6 +22,7 @@ from probetui.drive.clocks import SystemClock
 from probetui.durations import format_age
 from probetui.errors import ContainerRuntimeError, ProbetuiError
 from probetui.k8s.api.codec import format_time
+from probetui.k8s.pod_names import find_pods
 from probetui.k8s.runtime import (
     RuntimeContainerStatus,
     RuntimePodStatus,
@@ -42,9 +43,23 @@ class ListedPod(Struct, frozen=True):
     unowned: UnownedPod | None = None
 
     @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return self.status.namespace
+
+    @property
     def name(self) -> str:
+        """Its name in its namespace."""
+        return self.status.name
+
+    @property
+    def full_name(self) -> str:
         """Namespace and name."""
-        return f"{self.status.namespace}/{self.status.name}"
+        return f"{self.namespace}/{self.name}"
+
+    def container_names(self) -> tuple[str, ...]:
+        """Return the names of its containers."""
+        return tuple(container.name for container in self.containers)
 
     @property
     def owner(self) -> str:
@@ -178,7 +193,7 @@ class PodSearch:
                 for pod in unowned
                 if namespace in {None, pod.status.namespace}
             ]
-        return sorted(found, key=lambda pod: (pod.name, pod.runtime.name))
+        return sorted(found, key=lambda pod: (pod.full_name, pod.runtime.name))
 
     def _found(
         self,
@@ -193,12 +208,24 @@ class PodSearch:
         return ListedPod(runtime, status, holder, unowned)
 
 
+def meant_pods(found: Sequence[ListedPod], names: Sequence[str]) -> list[ListedPod]:
+    """Return the pods with these names; without names all of them.
+
+    Raises:
+        UsageError: there is no pod of a name.
+    """
+    if not names:
+        return list(found)
+    named = [pod for name in names for pod in find_pods(name, found)[0]]
+    return [pod for pod in found if pod in named]
+
+
 async def list_pods(params: Mapping[str, Any]) -> int:
     """Print the pods that there are and return the exit status."""
     clock = SystemClock()
     notes = Notes(quiet=params["quiet"])
     async with PodSearch(pick_options(RuntimeOptions, params), clock) as search:
-        found = await search.pods(namespace=params["namespace"])
+        found = meant_pods(await search.pods(params["namespace"]), params["names"])
     for sentence in search.undone:
         notes.note(sentence)
     _print(found, clock.now(), params["output"], headers=not params["no_headers"])

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from datetime import timedelta
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from probetui.cli.late_calls import load_late, run_late
+from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     docker_options,
     filename_options,
     image_table_options,
+    namespace_option,
     program_options,
     runtime_options,
     table_options,
     version_options,
 )
 from probetui.cli.parameters import Duration, SectionedCommand, examples, option
-from probetui.cli.printing import print_notice
-from probetui.errors import ContainerRuntimeError, UsageError
 
 _PODS, _COLLECTION = "Pods", "Collection"
-_CANNOT_START, _NOT_FOUND = 126, 127
-"""Exit statuses of a command that was not run, as shells have them."""
+
+_names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 
 
 @click.command(
@@ -37,11 +34,14 @@ _CANNOT_START, _NOT_FOUND = 126, 127
         "probetui ls --runtime docker -o json",
     ),
 )
+@_names_argument
 @table_options
 @runtime_options
 @program_options
 def ls(**params: Any) -> int:
     """List the pods that probetui runs or has left behind, on every runtime.
+
+    NAME is a pod, or NAMESPACE/POD; without it, all of them.
 
     RUN-BY is the process that runs a pod; a pod without one is removed by `probetui
     down` and taken over by `probetui run` of the same manifest.
@@ -53,12 +53,15 @@ def ls(**params: Any) -> int:
     "down",
     cls=SectionedCommand,
     epilog=examples(
+        "probetui down web",
         "probetui down -f pod.yaml",
         "probetui down --all",
         "probetui down --all --all-users",
     ),
 )
+@_names_argument
 @filename_options
+@namespace_option
 @option("--all", "takes_all", section=_PODS, is_flag=True, help="All your pods.")
 @option(
     "--all-users",
@@ -76,42 +79,57 @@ def ls(**params: Any) -> int:
 @runtime_options
 @program_options
 def down(*, takes_all: bool, **params: Any) -> int:
-    """Stop and remove the pods of -f, or --all, that your probetui left behind.
+    """Stop and remove pods that your probetui left behind: by NAME, of -f, or --all.
 
+    NAME is a pod, or NAMESPACE/POD. With -n it is looked for in that namespace, and
+    --all are those of the namespace.
     It leaves pods that another probetui is running, and pods of other users unless
     --all-users is given. It never touches containers that probetui did not create.
     """
-    if takes_all == bool(params["filenames"]):
-        raise click.UsageError("say which pods: -f FILE or --all")
+    if takes_all + bool(params["filenames"]) + bool(params["names"]) != 1:
+        raise click.UsageError("say which pods: NAME, -f FILE or --all")
     return run_late("cli.commands.removal:remove_found_pods", params)
+
+
+class _ExecCommand(SectionedCommand):
+    """Options may follow the pod where `--` says what the command is."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words; without `--` all behind the first are the command's."""
+        ctx.allow_interspersed_args = "--" in args
+        return super().parse_args(ctx, args)
 
 
 @click.command(
     "exec",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    cls=_ExecCommand,
+    epilog=examples(
+        "probetui exec web -c app -- cat /tmp/healthy",
+        "probetui exec shop/web/app ls -l",
+    ),
 )
-@click.argument("container_id", metavar="ID")
+@click.argument("target", metavar="POD|ID")
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
-def exec_(*, container_id: str, words: tuple[str, ...]) -> int:
-    """Run COMMAND as an exec probe would: in the folder of a plain process, and with
-    its environment variables.
+@option(
+    "-c",
+    "--container",
+    section=_PODS,
+    metavar="NAME",
+    help="The container, if the pod has several.",
+)
+@namespace_option
+@runtime_options
+@program_options
+def exec_(*, target: str, words: tuple[str, ...], **params: Any) -> int:
+    """Run COMMAND in a container, as an exec probe would, on every runtime.
 
-    ID is a container ID as in `probetui ls -o json`, or a process ID. This is to
-    processes what `docker exec` is to containers. The exit status is that of COMMAND.
+    POD is NAME, NAME/CONTAINER or NAMESPACE/NAME/CONTAINER of a pod of `probetui ls`;
+    ID is that of a plain process, or a process ID. There is no terminal in containers,
+    and at least the first 10 KiB of the output are printed; plain processes have the
+    terminal, the folder and the variables of their container. The exit status is that
+    of COMMAND.
     """
-    pods_folder = load_late("cli.folders:pods_folder")
-    find_environment = load_late("runtimes.process.listing:environment_of_container")
-    try:
-        place = find_environment(pods_folder(), container_id.removeprefix("process://"))
-    except ContainerRuntimeError as error:
-        raise UsageError(str(error)) from error
-    sys.stdout.flush()
-    try:
-        os.chdir(place.folder)
-        os.execvpe(words[0], words, place.env)  # noqa: S606  # what was asked for
-    except OSError as error:
-        print_notice("error", f"{words[0]}: {error.strerror}")
-        return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_START
+    return run_late("cli.commands.execution:run_command", target, words, params)
 
 
 @click.command("info", cls=SectionedCommand)

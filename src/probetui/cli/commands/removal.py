@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from probetui.cli.commands.listing import ListedPod, PodSearch
+from probetui.cli.commands.listing import ListedPod, PodSearch, meant_pods
 from probetui.cli.option_values import RuntimeOptions, pick_options
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import Notes, print_line
@@ -30,7 +30,7 @@ _FLAGS = {
 
 
 async def remove_found_pods(params: Mapping[str, Any]) -> int:
-    """Remove the pods of the manifests, or all without any; return the exit status."""
+    """Remove the pods that are meant, or all of them; return the exit status."""
     notes = Notes(quiet=params["quiet"])
     wanted = _grace_periods(params)
     claims = _claims(params)
@@ -38,19 +38,21 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
         for sentence in search.undone:
             notes.note(sentence)
         meant = [
-            found_pod
-            for found_pod in await search.pods()
-            if found_pod.name in wanted or not wanted
+            found
+            for found in meant_pods(
+                await search.pods(params["namespace"]), params["names"]
+            )
+            if found.full_name in wanted or not wanted
         ]
         taken = [
-            found_pod
-            for found_pod in meant
-            if found_pod.unowned is None or found_pod.unowned.claim in claims
+            found
+            for found in meant
+            if found.unowned is None or found.unowned.claim in claims
         ]
         statuses = await asyncio.gather(
             *(
-                _remove(found_pod, wanted.get(found_pod.name, _GRACE_SECONDS), notes)
-                for found_pod in taken
+                _remove(found, wanted.get(found.full_name, _GRACE_SECONDS), notes)
+                for found in taken
             )
         )
         for pod in meant:
@@ -83,7 +85,7 @@ def _report_skipped(pod: ListedPod, notes: Notes) -> None:
         whose = f"{pod.owner} made it"
     held = f", and {pod.holder} runs it" if pod.holder else ""
     notes.note(
-        f"left {pod.name} ({pod.runtime.name}): {whose}{held}; "
+        f"left {pod.full_name} ({pod.runtime.name}): {whose}{held}; "
         f"`probetui down {flag}` removes it too"
     )
 
@@ -92,7 +94,9 @@ def _grace_periods(params: Mapping[str, Any]) -> dict[str, int]:
     """Return the grace periods of the pods that are meant; none stands for all pods."""
     if not params["filenames"]:
         return {}
-    options = ManifestOptions(params["filenames"], params["recursive"])
+    options = ManifestOptions(
+        params["filenames"], params["recursive"], params["namespace"]
+    )
     return {
         f"{pod.namespace}/{pod.name}": pod.termination_grace_period_seconds or 0
         for pod in load_pods(options).pods
@@ -101,7 +105,7 @@ def _grace_periods(params: Mapping[str, Any]) -> dict[str, int]:
 
 async def _remove(pod: ListedPod, grace_period_seconds: int, notes: Notes) -> int:
     if pod.holder:
-        notes.error(f"{pod.name} is run by {pod.holder}: stop that session first")
+        notes.error(f"{pod.full_name} is run by {pod.holder}: stop that session first")
         return _REFUSED
     own = Pod(pod.status.pod_uid, pod.status.name, pod.status.namespace)
     try:
@@ -112,9 +116,9 @@ async def _remove(pod: ListedPod, grace_period_seconds: int, notes: Notes) -> in
         notes.error(f"{error}: stop that session first")
         return _REFUSED
     except ContainerRuntimeError as error:
-        notes.error(f"{pod.name}: {error}")
+        notes.error(f"{pod.full_name}: {error}")
         return error.exit_status
-    print_line(f"removed {pod.name} ({pod.runtime.name})")
+    print_line(f"removed {pod.full_name} ({pod.runtime.name})")
     return 0
 
 

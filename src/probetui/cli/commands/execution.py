@@ -1,0 +1,116 @@
+"""`probetui exec`: a command where a container runs, on every runtime."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from probetui.cli.commands.listing import ListedPod, PodSearch
+from probetui.cli.folders import pods_folder
+from probetui.cli.option_values import RuntimeOptions, pick_options
+from probetui.cli.printing import print_notice, print_output
+from probetui.drive.clocks import SystemClock
+from probetui.errors import (
+    ContainerRuntimeError,
+    ExecutableMissingError,
+    RuntimeUnavailableError,
+    UsageError,
+)
+from probetui.k8s.pod_names import find_pods
+from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
+from probetui.runtimes.process.listing import (
+    ProcessEnvironment,
+    environment_of_container,
+)
+
+_CANNOT_START, _NOT_FOUND = 126, 127
+"""Exit statuses of a command that was not run, as shells have them."""
+
+_PROCESS = "process://"
+
+
+async def run_command(
+    target: str, command: Sequence[str], params: Mapping[str, Any]
+) -> int:
+    """Run a command in a container of ours and return its exit status.
+
+    Args:
+        target: a pod, POD/CONTAINER, or the ID of a plain process.
+        command: the command, run without a shell.
+        params: the options, by name.
+
+    Raises:
+        UsageError: there is no such container, or several.
+        RuntimeUnavailableError: it does not run.
+    """
+    if params["container"] is None and (place := _process(target)) is not None:
+        return _replace_this_process(place, command)
+    async with PodSearch(pick_options(RuntimeOptions, params), SystemClock()) as search:
+        mine = [
+            pod for pod in await search.pods(params["namespace"]) if pod.unowned is None
+        ]
+        found, name = find_pods(target, mine)
+        pod, container = _only(found, params["container"] or name)
+        own_id = container.container_id
+        if not own_id.startswith(_PROCESS):
+            return await _run_in(pod, container, command)
+    return _replace_this_process(
+        environment_of_container(pods_folder(), own_id.removeprefix(_PROCESS)), command
+    )
+
+
+def _process(target: str) -> ProcessEnvironment | None:
+    own_id = target.removeprefix(_PROCESS)
+    try:
+        return environment_of_container(pods_folder(), own_id)
+    except ContainerRuntimeError as error:
+        if target.startswith(_PROCESS):
+            raise UsageError(str(error)) from error
+        return None
+
+
+def _only(
+    pods: Sequence[ListedPod], name: str
+) -> tuple[ListedPod, RuntimeContainerStatus]:
+    if len(pods) > 1:
+        has = ", ".join(f"{pod.full_name} on {pod.runtime.name}" for pod in pods)
+        raise UsageError(f"more than one pod is meant: {has}; use -n and --runtime")
+    (pod,) = pods
+    meant = [one for one in pod.containers if name in {"", one.name}]
+    if len(meant) != 1:
+        has = ", ".join(pod.container_names())
+        raise UsageError(f"-c: which container of {pod.full_name} (has: {has})")
+    (container,) = meant
+    if container.state is not RuntimeState.RUNNING:
+        raise RuntimeUnavailableError(f"{pod.full_name}/{container.name} does not run")
+    return pod, container
+
+
+async def _run_in(
+    pod: ListedPod, container: RuntimeContainerStatus, command: Sequence[str]
+) -> int:
+    """Run it as an exec probe is run: without a terminal and without a time limit."""
+    try:
+        result = await pod.runtime.exec_sync(
+            container.container_id, tuple(command), timeout_seconds=0
+        )
+    except ContainerRuntimeError as error:
+        print_notice("error", f"{command[0]}: {error}")
+        is_missing = isinstance(error, ExecutableMissingError)
+        return _NOT_FOUND if is_missing else _CANNOT_START
+    print_output(result.stdout)
+    print_output(result.stderr, err=True)
+    return result.exit_code
+
+
+def _replace_this_process(place: ProcessEnvironment, command: Sequence[str]) -> int:
+    """Become the command, in the folder and with the environment of a process."""
+    sys.stdout.flush()
+    try:
+        os.chdir(place.folder)
+        os.execvpe(command[0], list(command), place.env)  # noqa: S606  # what was asked for
+    except OSError as error:
+        print_notice("error", f"{command[0]}: {error.strerror}")
+        return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_START

@@ -1,0 +1,75 @@
+"""`probetui exec`: a command where a container runs, on every runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.program import Program
+from tests.engines import CRI_ENDPOINT
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: execpod, namespace: e2e-exec}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+    - name: app
+      image: busybox:1.36
+      command: [sleep, "300"]
+    - name: other
+      image: busybox:1.36
+      command: [sleep, "300"]
+"""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(("--runtime", "process"), id="process"),
+        pytest.param(("--runtime", "docker"), id="docker", marks=pytest.mark.docker),
+        pytest.param(
+            ("--runtime", "cri", "-r", CRI_ENDPOINT), id="cri", marks=pytest.mark.cri
+        ),
+    ]
+)
+def runtime(
+    request: pytest.FixtureRequest, program: Program, tmp_path: Path
+) -> Iterator[tuple[str, ...]]:
+    """Return the options of a runtime on which the pod runs."""
+    options: tuple[str, ...] = request.param
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD)
+    made = program.run(
+        "-f", str(path), *options, "--keep", "--until", "started", "--timeout", "60s"
+    )
+    assert made.returncode == 0, made.stderr
+    yield options
+    removed = program.run("down", "-f", str(path), *options)
+    assert removed.returncode == 0, removed.stderr
+
+
+def test_a_command_runs_in_a_container_and_gives_its_output_and_status(
+    program: Program, runtime: tuple[str, ...]
+) -> None:
+    command = ("sh", "-c", "echo out; echo err >&2; exit 3")
+
+    ran = program.run("exec", *runtime, "execpod", "-c", "app", "--", *command)
+    same = program.run("exec", *runtime, "e2e-exec/execpod/other", *command)
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "out\n", "err\n")
+    assert (same.returncode, same.stdout) == (3, "out\n")
+
+
+def test_what_cannot_be_run_has_the_status_that_shells_have(
+    program: Program, runtime: tuple[str, ...]
+) -> None:
+    missing = program.run("exec", *runtime, "execpod/app", "no-such-program")
+    unclear = program.run("exec", *runtime, "execpod", "true")
+
+    assert missing.returncode == 127
+    assert "no-such-program" in missing.stderr
+    assert unclear.returncode == 2
+    assert "-c: which container of e2e-exec/execpod (has: app, other)" in unclear.stderr
