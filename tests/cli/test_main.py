@@ -154,15 +154,91 @@ def test_a_misspelt_command_is_refused_with_the_nearest(
     )
 
 
-def test_a_file_instead_of_a_command_is_told_how_to_be_run(
-    capsys: pytest.CaptureFixture[str], write: Write
+@pytest.mark.parametrize(
+    "args",
+    [
+        pytest.param(["{}"], id="alone"),
+        pytest.param(["run", "{}"], id="run"),
+        pytest.param(["run", "-f", "{}", "{}"], id="beside -f"),
+        pytest.param(["-f", "{},{}"], id="commas"),
+    ],
+)
+def test_files_are_run_however_they_are_named(
+    capsys: pytest.CaptureFixture[str], write: Write, args: list[str]
 ) -> None:
     path = write(POD)
 
-    status, errors = refused(capsys, path)
+    status, errors = refused(capsys, *(word.format(path, path) for word in args))
+
+    assert status == 3, "it got as far as looking for an engine"
+    assert "nobody.sock" in errors
+
+
+def test_a_file_that_is_not_there_is_no_unknown_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, errors = refused(capsys, "gone.yaml")
 
     assert status == 2
-    assert f"to run it: probetui -f {path}" in errors
+    assert "gone.yaml: No such file or directory" in errors
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_commands_without_a_session_take_files_as_well(
+    capsys: pytest.CaptureFixture[str], write: Write, command: str
+) -> None:
+    path = write(POD)
+
+    assert run([command, path]) == run([command, "-f", path]) == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "same"),
+    [
+        pytest.param(["help"], ["--help"], id="program"),
+        pytest.param(["help", "run"], ["run", "--help"], id="command"),
+    ],
+)
+def test_help_is_a_word_too(
+    capsys: pytest.CaptureFixture[str], args: list[str], same: list[str]
+) -> None:
+    assert run(args) == 0
+    said = capsys.readouterr().out
+
+    assert run(same) == 0
+    assert said == capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        pytest.param(["get", "pods"], "probetui ls", id="get"),
+        pytest.param(["logs", "web"], "l on the screen", id="logs"),
+        pytest.param(["describe", "pod", "web"], "probetui explain", id="describe"),
+        pytest.param(["delete", "pod", "web"], "probetui down", id="delete"),
+        pytest.param(["apply", "-f", "x.yaml"], "probetui -f FILE", id="apply"),
+        pytest.param(["ps"], "probetui ls", id="ps"),
+        pytest.param(["up"], "probetui -f FILE", id="up"),
+        pytest.param(["-f", "x", "--dry-run"], "probetui check", id="dry run"),
+        pytest.param(["-d", "-f", "x"], "--keep", id="detached"),
+        pytest.param(["-k", "."], "kubectl kustomize DIR | ", id="kustomize"),
+    ],
+)
+def test_words_of_other_tools_are_answered_with_what_to_type(
+    capsys: pytest.CaptureFixture[str], args: list[str], message: str
+) -> None:
+    status, errors = refused(capsys, *args)
+
+    assert status == 2
+    assert message in errors
+    assert len(errors.splitlines()) == 1
+
+
+def test_the_help_has_three_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["--help"])
+
+    _, _, text = capsys.readouterr().out.partition("Examples:")
+    assert text.count("  probetui ") == 3
 
 
 @pytest.mark.parametrize(
@@ -186,9 +262,13 @@ def test_a_file_instead_of_a_command_is_told_how_to_be_run(
             "the command comes first: probetui demo --theme nord",
             id="a command behind its options",
         ),
-        pytest.param(["run", "extra"], 2, "unexpected extra argument", id="argument"),
+        pytest.param(["run", "extra"], 2, "extra: No such file", id="argument"),
         pytest.param(["demo", "livenes"], 2, "(nearest: liveness)", id="lesson"),
         pytest.param(["completion", "csh"], 2, "bash, zsh, fish", id="shell"),
+        pytest.param(["completion"], 2, "say which shell: bash, zsh", id="no shell"),
+        pytest.param(
+            ["attach", "web"], 2, "probetui attach -f FILE CONTAINER=", id="attach"
+        ),
         pytest.param(["down"], 2, "say which pods: -f FILE or --all", id="down"),
     ],
 )

@@ -113,22 +113,23 @@ class _Commands(click.Group):
         return entry.load()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert `run` before options that are not the program's own."""
+        """Insert `run` before its options and files; `help NAME` is `NAME --help`."""
         own = {"--help", "-h", "--version"}
-        if args and args[0].startswith("-") and args[0] not in own:
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+        elif args and args[0] not in own and _belongs_to_run(args[0]):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for the name of a file, say how to run it."""
+        """Find the command; for another tool's command, say what to type here."""
         name = args[0]
         if name not in COMMANDS:
-            hint = nearest_hint(name, COMMANDS)
-            if os.path.exists(name):  # noqa: PTH110  # pathlib is dear to import
-                hint = f"; to run it: probetui -f {name}"
-            known = ", ".join(COMMANDS)
+            if here := load_late("cli.other_words:hint_for_command")(name):
+                raise click.UsageError(f'"{name}" is no command here; {here}', ctx)
+            known, hint = ", ".join(COMMANDS), nearest_hint(name, COMMANDS)
             raise click.UsageError(f'"{name}" is not one of {known}{hint}', ctx)
         return super().resolve_command(ctx, args)
 
@@ -144,6 +145,16 @@ class _Commands(click.Group):
             )
 
 
+def _belongs_to_run(word: str) -> bool:
+    """Tell whether the first word is an option or a file of `run`."""
+    if word.startswith("-"):
+        return True
+    if word in COMMANDS or load_late("cli.other_words:hint_for_command")(word):
+        return False
+    is_there = os.path.exists(word)  # noqa: PTH110  # pathlib is dear to import
+    return is_there or bool(load_late("cli.other_words:is_filename")(word))
+
+
 @click.group(
     cls=_Commands,
     invoke_without_command=True,
@@ -151,7 +162,11 @@ class _Commands(click.Group):
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
     },
-    epilog="Every setting of a command may also be given as PROBETUI_NAME in the "
+    epilog="\b\nExamples:\n"
+    "  probetui demo\n"
+    "  probetui pod.yaml\n"
+    "  probetui pod.yaml --until ready --timeout 90s\n\n"
+    "Every setting of a command may also be given as PROBETUI_NAME in the "
     "environment or as name: in the configuration file.",
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
@@ -178,9 +193,12 @@ def run(args: Sequence[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        return _print_errors([(_ERROR, _usage_line(error, args))], _USAGE)
+        return _print_errors([(_ERROR, _usage_line(error))], _USAGE)
     except ProbetuiError as error:
-        return _print_errors(_lines(error), error.exit_status)
+        lines = _lines(error)
+        if words := _command_behind_options(lines, args):
+            lines = [(_ERROR, words)]
+        return _print_errors(lines, error.exit_status)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
@@ -216,13 +234,14 @@ def _print_errors(lines: Sequence[tuple[str, str]], status: int) -> int:
     return status
 
 
-def _usage_line(error: click.ClickException, args: Sequence[str]) -> str:
-    if words := _command_behind_options(error, args):
-        return words
+def _usage_line(error: click.ClickException) -> str:
+    hint = load_late("cli.other_words:hint_for_option")
     match error:
         case click.BadParameter(param=click.Parameter() as parameter):
             name = max(parameter.opts, key=len)
             return f"{name}: {error.message}"
+        case click.NoSuchOption() if here := hint(error.option_name):
+            return f'"{error.option_name}" is no option here: {here}'
         case click.NoSuchOption(possibilities=list() as near) if near:
             return f'"{error.option_name}" is not an option (nearest: {near[0]})'
         case click.NoSuchOption():
@@ -231,11 +250,17 @@ def _usage_line(error: click.ClickException, args: Sequence[str]) -> str:
             return error.format_message().rstrip(".")
 
 
-def _command_behind_options(error: click.ClickException, args: Sequence[str]) -> str:
-    """Return what to type where a command stands behind its options; else nothing."""
-    found = next((place for place, word in enumerate(args) if word in COMMANDS), 0)
-    is_extra = error.message.startswith("Got unexpected extra argument")
-    if not (found and is_extra and args[0].startswith("-")):
+def _command_behind_options(
+    lines: Sequence[tuple[str, str]], args: Sequence[str]
+) -> str:
+    """Return what to type where a command stands behind its options; else nothing.
+
+    There it is taken for a file, which is not there.
+    """
+    missing = {line.partition(": No such file")[0] for _, line in lines}
+    behind = [place for place, word in enumerate(args) if word in COMMANDS]
+    found = next((place for place in behind if args[place] in missing), 0)
+    if not found or not args[0].startswith("-"):
         return ""
     # Late: only this error needs it.
     import shlex  # noqa: PLC0415

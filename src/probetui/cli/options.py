@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -61,6 +62,34 @@ def _as_pace(
     return None if text is None else float(text)
 
 
+def _split_at_commas(
+    _ctx: click.Context, _option: click.Parameter, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return names of files; those with commas that are no file are several."""
+    return tuple(
+        part
+        for name in names
+        for part in ([name] if Path(name).exists() else name.split(","))
+    )
+
+
+def takes_files(command: F) -> F:
+    """Let a command take files without `-f`, too; the first of its decorators."""
+
+    @wraps(command)
+    def with_files(*, files: tuple[str, ...], **params: Any) -> Any:
+        return command(**(params | {"filenames": (*params["filenames"], *files)}))
+
+    argument = click.argument(
+        "files",
+        nargs=-1,
+        type=click.Path(allow_dash=True),
+        callback=_split_at_commas,
+        metavar="[FILE]...",
+    )
+    return cast("F", argument(with_files))
+
+
 filename_options = _group(
     option(
         "-f",
@@ -69,6 +98,7 @@ filename_options = _group(
         section=_PODS,
         multiple=True,
         type=click.Path(allow_dash=True),
+        callback=_split_at_commas,
         metavar="FILE",
         help="Pod YAML: a file, a folder, or - for standard input. Repeatable.",
     ),

@@ -19,6 +19,7 @@ from probetui.cli.options import (
     program_options,
     runtime_options,
     stub_missing_option,
+    takes_files,
     validate_option,
     version_options,
 )
@@ -81,6 +82,7 @@ _text_or_json_option = option(
     help="Also print notes, and fields that probetui does not support.",
 )
 @program_options
+@takes_files
 def check(**params: Any) -> int:
     """Validate manifests as the API server does, and check probes for bad practice.
 
@@ -102,6 +104,7 @@ def check(**params: Any) -> int:
 @container_filter_option("Only pods with such a container. Repeatable.")
 @_text_or_json_option
 @program_options
+@takes_files
 def explain(**params: Any) -> int:
     """Print the effective settings of all probes, and the timing that follows.
 
@@ -162,6 +165,7 @@ def explain(**params: Any) -> int:
     help="Output format.",
 )
 @program_options
+@takes_files
 def versions(**params: Any) -> int:
     """Compare what the versions of the kubelet do with pods.
 

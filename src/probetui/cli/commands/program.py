@@ -16,6 +16,9 @@ _SCHEMAS = {
 }
 
 
+_SHELLS = ("bash", "zsh", "fish")
+
+
 @click.command("schema")
 @click.argument("name", type=OneOf(tuple(_SCHEMAS)), default="record")
 def schema(name: str) -> None:
@@ -24,9 +27,9 @@ def schema(name: str) -> None:
 
 
 @click.command("completion")
-@click.argument("shell", type=OneOf(("bash", "zsh", "fish")))
+@click.argument("shell", type=OneOf(_SHELLS), required=False)
 @click.pass_context
-def completion(ctx: click.Context, shell: str) -> None:
+def completion(ctx: click.Context, shell: str | None) -> None:
     """Print the completion script for a shell.
 
     bash: eval "$(probetui completion bash)" in ~/.bashrc
@@ -35,6 +38,8 @@ def completion(ctx: click.Context, shell: str) -> None:
 
     fish: probetui completion fish > ~/.config/fish/completions/probetui.fish
     """
+    if shell is None:
+        raise click.UsageError(f"say which shell: {', '.join(_SHELLS)}")
     # Late: only this command needs it.
     from click.shell_completion import get_completion_class  # noqa: PLC0415
 

@@ -27,6 +27,7 @@ from probetui.cli.options import (
     runtime_options,
     screen_options,
     session_runtime_options,
+    takes_files,
     watch_option,
 )
 from probetui.cli.parameters import SectionedCommand, examples, option
@@ -60,6 +61,7 @@ from probetui.cli.printing import print_short_help
 @autosave_options
 @screen_options
 @program_options
+@takes_files
 def run(**params: Any) -> int:
     """Create the containers of pods and run the kubelet's prober on them.
 
@@ -115,6 +117,11 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
     running.
     """
     if not params["filenames"]:
+        if words:
+            raise click.UsageError(
+                "attach needs the manifest with the probes: probetui attach -f FILE "
+                "CONTAINER=NAME_OR_ID"
+            )
         return print_short_help()
     return run_late("cli.session.start:attach_pods", words, params, waits=not no_wait)
 
@@ -143,6 +150,7 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
 @autosave_options
 @screen_options
 @program_options
+@takes_files
 def sim(*, script: str | None, **params: Any) -> int:
     """Simulate pods on virtual time, without a container runtime.
 
