@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -187,19 +186,3 @@ def test_lines_need_no_engine_and_no_adapter(module: str) -> None:
         if each.startswith(("probetui.runtimes.", "probetui.probers.", "probetui.tui."))
         or each == "probetui.engine.engine"
     }
-
-
-def test_help_is_there_at_once() -> None:
-    def processor_seconds() -> float:
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    code = "from probetui.cli.main import run; run(['--help'])"
-    times = []
-    for _ in range(5):
-        before = processor_seconds()
-        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-        times.append(processor_seconds() - before)
-
-    # Of the processor's time, not the clock's: other tests run beside this one.
-    assert min(times) < 0.15

@@ -269,7 +269,7 @@ def test_the_help_has_three_examples(capsys: pytest.CaptureFixture[str]) -> None
         pytest.param(
             ["attach", "web"], 2, "probetui attach -f FILE CONTAINER=", id="attach"
         ),
-        pytest.param(["down"], 2, "say which pods: -f FILE or --all", id="down"),
+        pytest.param(["down"], 2, "say which pods: NAME, -f FILE or", id="down"),
     ],
 )
 def test_a_command_line_that_cannot_be_used_is_refused_in_one_line(
