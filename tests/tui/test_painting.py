@@ -29,12 +29,16 @@ class Terminal:
 
     def __init__(self, app: ProbetuiApp, size: tuple[int, int]) -> None:
         self._app = app
+        self.first: list[str] = []
+        """What stood there when something had been written for the first time."""
+
         self._cells = [[" "] * size[0] for _ in range(size[1])]
         display = app._display
 
         def noting(screen: Any, update: Any) -> None:
             if isinstance(update, CompositorUpdate):
                 self._write(update.render_segments(app.console))
+                self.first = self.first or self.lines
             display(screen, update)
 
         app._display = noting  # type: ignore[method-assign, assignment]  # to look at it
@@ -61,6 +65,18 @@ def painted_anew(app: ProbetuiApp) -> list[str]:
     for widget in app.screen.query(Widget):
         widget._styles_cache.clear()
     return screen_lines(app)
+
+
+@pytest.mark.parametrize("size", [(40, 10), (80, 24), (120, 40), (200, 50)])
+async def test_what_is_painted_first_is_the_whole_screen_as_it_stays(
+    size: tuple[int, int],
+) -> None:
+    app = an_app(FakeSession(failing()))
+    terminal = Terminal(app, size)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+
+        assert terminal.first == terminal.lines == painted_anew(app)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

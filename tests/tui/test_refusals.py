@@ -26,7 +26,7 @@ async def said_on(snapshot: Snapshot, key: str, *, read_only: bool) -> str:
         await pilot.pause()
 
         assert session.sent == []
-        assert len(app.screen_stack) == 2
+        assert len(app.screen_stack) == 1
         messages = [notice.message for notice in app._notifications]
         assert len(messages) == 1
         return messages[0]

@@ -17,6 +17,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Event, Key, Paste
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.widget import AwaitMount
 
 from probetui.drive.session import Session
 from probetui.errors import UsageError
@@ -175,8 +176,12 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
     def drop_keys(self) -> None:
         self._key_order.drop()
 
+    def get_default_screen(self) -> Screen[Any]:
+        return self._main
+
     async def on_mount(self) -> None:
-        await self.push_screen(self._main)
+        # What it is told before it is there would be lost.
+        await AwaitMount(self._main, [self._main])
         self._unsubscribe = self.session.subscribe(self._announce)
         # Something may have happened since it was looked at last, and nothing after.
         self._announce()

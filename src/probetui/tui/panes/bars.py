@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from textual.events import Click, Resize
+from textual.events import Click
+from textual.geometry import Size
 
 from probetui.engine.snapshot import Snapshot
 from probetui.presentation.header import (
@@ -193,10 +194,10 @@ class LessonBar(LineWidget):
         if lesson is not None and lesson.exercise:
             self._exercise = line(strong(" Try  "), lesson.exercise)
 
-    def fit_into(self, size: Resize) -> None:
+    def fit_into(self, size: Size) -> None:
         """Take the lines that a terminal of that size has for it."""
-        room = min(max(size.size.height - _LINES_BELOW_LESSON, 1), _MOST_LESSON_LINES)
-        self.styles.height = min(len(self._lines(size.size.width)), room)
+        room = min(max(size.height - _LINES_BELOW_LESSON, 1), _MOST_LESSON_LINES)
+        self.styles.height = min(len(self._lines(size.width)), room)
 
     def content(self) -> Sequence[StyledLine]:
         """Return the words, wrapped; what does not fit ends in an ellipsis."""

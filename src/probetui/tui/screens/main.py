@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
+from textual.geometry import Size
 
 from probetui.k8s.probe import ProbeType
 from probetui.presentation.text.filters import Filter
@@ -30,7 +31,13 @@ from probetui.tui.panes.subject_panes import (
 )
 from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.screens.registry import SCREEN_FACTORIES
-from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, is_below
+from probetui.tui.screens.sizes import (
+    BY_HEIGHT,
+    BY_WIDTH,
+    FRAMED,
+    is_below,
+    size_classes,
+)
 from probetui.tui.state import UiState
 from probetui.tui.view_model import ViewModel
 
@@ -60,6 +67,8 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 
     def __init__(self, ui_state: UiState) -> None:
         super().__init__(ui_state)
+        self._is_styled = False
+        self._is_laid_out = False
         self._zoomed = ""
         self._grid_rows = ""
         self._in_turn: list[str] = []
@@ -88,17 +97,38 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         yield self.key_line
 
     def on_mount(self) -> None:
-        self.set_class(self.ui_state.host.logs is None, "-without-logs")
+        has_logs = self.ui_state.host.logs is not None
+        self.set_class(not has_logs, "-without-logs", update=False)
         self.show(self.ui_state.view_model)
 
+    def on_screen_resume(self) -> None:
+        # Before the framework styles and lays out everything, which it then does once.
+        self._fit_into(self.app.size)
+        self._is_styled = True
+
     def on_resize(self, event: Resize) -> None:
-        self._lesson.fit_into(event)
-        is_bare = is_below(event.size, FRAMED)
-        self.set_class(is_bare, "-bare")
+        self._fit_into(event.size)
+        self.call_after_refresh(self._show_resized)
+
+    def _fit_into(self, size: Size) -> None:
+        self._lesson.fit_into(size)
+        is_bare = is_below(size, FRAMED)
+        classes = size_classes(size) | {"-bare": is_bare}
+        self.update_classes(classes, update=self._is_styled, animate=False)
         for pane in self._panes:
             pane.show_bare(is_bare=is_bare)
         self._share_rows()
-        self.call_after_refresh(self._show_detail)
+
+    def _show_resized(self) -> None:
+        self._show_detail()
+        if not self._is_laid_out:
+            self._is_laid_out = True
+            self.refresh()
+
+    def _compositor_refresh(self) -> None:
+        # Nothing is drawn before all panes know their size.
+        if self._is_laid_out:
+            super()._compositor_refresh()
 
     def on_unmount(self) -> None:
         self._outputs.close()
@@ -119,7 +149,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             for pod in snapshot.pods
             for container in pod.containers
         )
-        self.set_class(not has_others, "-single-probes")
+        self.set_class(not has_others, "-single-probes", update=self._is_styled)
         self._share_rows()
         if view_model.log is not self._log:
             self._log = view_model.log
@@ -218,15 +248,15 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         for pane in (self._detail, self._other, self._ticks, self._why):
             pane.show(subject, view)
         several = subject is not None and len(subject.container.probes) > 1
-        self.set_class(several, "-several-probes")
+        self.set_class(several, "-several-probes", update=self._is_styled)
         self._outputs.show(self.ui_state)
         self.refresh_keys()
 
     def _share_rows(self) -> None:
         """Give the list as many rows as it has, within limits; events get the rest."""
         few = self._containers.total <= FEW
-        self.set_class(few, "-few")
-        rows = grid_rows(self.size.height, self._containers.total)
+        self.set_class(few, "-few", update=self._is_styled)
+        rows = grid_rows(self.app.size.height, self._containers.total)
         if rows != self._grid_rows and self.is_mounted:
             self._grid_rows = rows
             self.query_one("#panes").styles.grid_rows = rows or None

@@ -21,6 +21,15 @@ BY_WIDTH = [(0, "-tiny"), (FRAMED.width, "-narrow"), (100, "-normal"), (160, "-w
 BY_HEIGHT = [(0, "-flat"), (FRAMED.height, "-short"), (22, "-middle"), (38, "-tall")]
 
 
+def size_classes(size: Size) -> dict[str, bool]:
+    """Return which of the classes a screen of that size has."""
+    classes: dict[str, bool] = {}
+    for least_sizes, cells in ((BY_WIDTH, size.width), (BY_HEIGHT, size.height)):
+        names = [name for least, name in least_sizes if cells >= least]
+        classes |= {name: name == names[-1] for _, name in least_sizes}
+    return classes
+
+
 def is_below(size: Size, least: Size) -> bool:
     """Tell whether a size lacks width or height."""
     return size.width < least.width or size.height < least.height
@@ -42,6 +51,11 @@ class MinimumSizeScreen(Screen[ScreenResultType], inherit_bindings=False):
         if not self.is_attached:  # the program ends before the screen is there
             return
         self.mount(Static(TOO_SMALL, id="too-small", markup=False))
+
+    def _compositor_refresh(self) -> None:
+        # What is drawn while changes are gathered is thrown away.
+        if not self.app._batch_count:  # noqa: SLF001  # it has no public name
+            super()._compositor_refresh()
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(is_below(event.size, LEAST), "-too-small")
