@@ -97,6 +97,7 @@ class Bench:
         events: EventSource | None = None,
         execs: ExecSource | None = None,
         on_input: Callable[[Input | None, datetime], None] | None = None,
+        held_until: asyncio.Event | None = None,
     ) -> None:
         self.clock = clock or FakeClock()
         self.world = FakeEngine(self.clock)
@@ -110,6 +111,7 @@ class Bench:
             events=self.runtime if events is None else events,
             execs=execs,
             on_input=on_input,
+            held_until=held_until,
         )
 
     async def pass_time(self, seconds: float) -> None:
@@ -149,6 +151,26 @@ class TestRunning:
 
         assert bench.reasons() == ["Pulled", "Created", "Started"]
         assert bench.world.container("app").runs()
+
+    async def test_a_session_that_is_held_knows_its_pods_and_starts_nothing(
+        self,
+    ) -> None:
+        shown, calls = asyncio.Event(), []
+        bench = Bench(held_until=shown)
+        bench.session.subscribe(lambda: calls.append(len(bench.session.journal)))
+        bench.session.send(AddPod(a_pod()))
+        async with running(bench):
+            await asyncio.sleep(2 * NOTICE_PERIOD_SECONDS)
+            known = [pod.pod.name for pod in bench.session.snapshot.pods]
+            started, heard = bench.reasons(), list(calls)
+
+            shown.set()
+            await bench.pass_time(3)
+            await asyncio.sleep(2 * NOTICE_PERIOD_SECONDS)
+
+        assert (known, started, heard) == (["web"], [], [])
+        assert bench.reasons() == ["Pulled", "Created", "Started"]
+        assert calls
 
     async def test_a_container_that_fails_its_probe_is_killed(self) -> None:
         bench = Bench()

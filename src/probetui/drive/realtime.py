@@ -65,6 +65,7 @@ class RealtimeSession:
         logs: reads the logs of containers, if the runtime keeps them.
         disruptor: who can disrupt containers; None where nobody can.
         loop_watch: is run as long as the session, if given.
+        held_until: no effect is carried out, nor a subscriber called, before it is set.
 
     Attributes:
         on_bug: called with what a subscriber or `on_input` raised; as long as nobody
@@ -84,6 +85,7 @@ class RealtimeSession:
         logs: LogSource | None = None,
         fault_injector: FaultInjector | None = None,
         loop_watch: LoopWatch | None = None,
+        held_until: asyncio.Event | None = None,
     ) -> None:
         self._engine = engine
         self._executor = executor
@@ -95,6 +97,7 @@ class RealtimeSession:
         self._logs = logs
         self._fault_injector = fault_injector
         self._loop_watch = loop_watch
+        self._held_until = held_until
         self._inbox: deque[Input] = deque()
         self._wake = asyncio.Event()
         self._journal = SessionJournal()
@@ -179,6 +182,8 @@ class RealtimeSession:
             self._spawn(self._loop_watch.run())
         if self._execs is not None:
             self._spawn(self._watch_execs(self._execs))
+        if self._held_until is not None:
+            self._spawn(self._release(self._held_until))
         try:
             self._turn(self._clock.now())
             while not self._is_stopping:
@@ -253,7 +258,14 @@ class RealtimeSession:
         for effect in turn.effects:
             self._spawn(self._execute(effect))
 
+    async def _release(self, held_until: asyncio.Event) -> None:
+        await held_until.wait()
+        self._held_until = None
+        self._schedule_notice()
+
     async def _execute(self, effect: Effect) -> None:
+        if self._held_until is not None:
+            await self._held_until.wait()
         await self._executor.execute(effect, self._put)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -287,7 +299,8 @@ class RealtimeSession:
             self._late_at = now
 
     def _schedule_notice(self) -> None:
-        if self._notice is None and self._subscribers:
+        is_held = self._held_until is not None
+        if self._notice is None and self._subscribers and not is_held:
             loop = asyncio.get_running_loop()
             self._notice = loop.call_later(
                 NOTICE_PERIOD_SECONDS, self._notify_subscribers

@@ -289,6 +289,7 @@ class _LiveSession:
                 self._config, restarts=attached.can_start, creates=False
             )
         self._images = self._image_maintenance()
+        self._is_shown = asyncio.Event()
         self._outputs = SessionOutputs(plan, pod_registry, self._mask, self._started_at)
 
     async def run(self) -> int:
@@ -414,6 +415,7 @@ class _LiveSession:
             logs=capable if isinstance(capable, LogSource) else None,
             fault_injector=capable if isinstance(capable, FaultInjector) else None,
             loop_watch=loop_watch,
+            held_until=self._is_shown,
             on_input=lambda item, now: self._outputs.on_input(
                 item, now, len(session.journal)
             ),
@@ -466,21 +468,26 @@ class _LiveSession:
     async def _show(self, session: RealtimeSession, follower: Follower) -> Verdict:
         plan = self._plan
         if plan.form is Form.LINES:
+            self._is_shown.set()
             plan.print_intro()
             gc_tuning.freeze()
             return await follower.verdict(plan.options.timeout)
         # Late: the screen's library is slow to import.
         show_screen = load_late("cli.session.screen:show_screen")
         save = self._outputs.saver(follower.drain)
-        verdict: Verdict = await show_screen(
-            plan,
-            session,
-            follower,
-            self._mask,
-            save,
-            pod_registry=self._pod_registry,
-            stop_pods=session.shutdown,
-        )
+        try:
+            verdict: Verdict = await show_screen(
+                plan,
+                session,
+                follower,
+                self._mask,
+                save,
+                pod_registry=self._pod_registry,
+                stop_pods=session.shutdown,
+                on_drawn=self._is_shown.set,
+            )
+        finally:
+            self._is_shown.set()
         return verdict
 
     async def _end(

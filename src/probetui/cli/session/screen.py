@@ -56,10 +56,12 @@ class _App(app.ProbetuiApp):
     """The screen as part of this program: its bugs are the program's."""
 
     job_control: JobControl
+    on_drawn: Callable[[], None]
 
     def on_ready(self) -> None:
-        """Start garbage collection once the first screen is drawn."""
+        """Start what waits for the first screen once that is drawn."""
         self.call_after_refresh(gc_tuning.freeze)
+        self.call_after_refresh(self.on_drawn)
         self.job_control.install()
 
     def _fatal_error(self) -> None:
@@ -83,6 +85,7 @@ async def show_screen(
     save: Callable[[], str] | None = None,
     pod_registry: PodRegistry | None = None,
     stop_pods: Callable[[], Awaitable[object]] | None = None,
+    on_drawn: Callable[[], None] = lambda: None,
 ) -> Verdict:
     """Show a session until the user leaves or something else ends it.
 
@@ -94,6 +97,7 @@ async def show_screen(
         save: keeps the session's record in a file of its own, and names that.
         pod_registry: the pods that run, if they can be kept or changed by manifests.
         stop_pods: stops the pods of a lesson before the next one, on the screen.
+        on_drawn: is called once the first screen is drawn.
     """
     _choose_colors(plan.screen)
     looks = load_appearance(plan.screen)
@@ -115,6 +119,7 @@ async def show_screen(
     options = _options(plan, looks)
     shown = _App(session, options=options, mask=mask, host=host)
     shown.job_control = JobControl()
+    shown.on_drawn = on_drawn
 
     def show_note(weight: NoteLevel, text: str) -> None:
         shown.notify(text, severity=_SEVERITIES[weight], markup=False)
