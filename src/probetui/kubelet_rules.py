@@ -31,7 +31,10 @@ class KubeletRules(Struct, frozen=True, eq=False):
             statuses. Beta, on, since 1.18 (KEP-950).
         inherits_started: a container that is restarted at once counts as started until
             the next tick of its startup worker, so that liveness and readiness probe
-            it too early. Since 1.35; mended after 1.37.0 (k/k#141155, k/k#141342).
+            it too early: the startup window. Since 1.35, also in 1.37.0 (k/k#141155,
+            recorded in 1.36.2). k/k#141342 mends it; its patches of 1.35 to 1.37 are
+            asked for (k/k#142041 to 142043), without a number yet. The gate
+            ChangeContainerStatusOnKubeletRestart does away with it, too.
         delays_every_worker: each worker waits a random part of its period first. Until
             1.20; then only while the kubelet is younger than the period (k/k#97126).
         triggers_readiness: a container that is started and not ready is probed for
@@ -326,6 +329,7 @@ DEFAULT_VERSION = RULES_1_36.version
 """The version of a session that asks for none."""
 
 _GATED: Mapping[str, str] = {
+    "ChangeContainerStatusOnKubeletRestart": "inherits_started",
     "ContainerRestartRules": "container_restart_rules",
     "ExecProbeTimeout": "exec_timeout_is_failure",
     "PodLifecycleSleepActionAllowZero": "zero_sleep",
@@ -336,7 +340,11 @@ _GATED: Mapping[str, str] = {
 }
 """Which field a feature gate switches."""
 
+_SWITCHES_OFF = frozenset({"ChangeContainerStatusOnKubeletRestart"})
+"""Gates that switch their field off when they are on."""
+
 _SETTABLE: Mapping[str, tuple[str, ...]] = {
+    "ChangeContainerStatusOnKubeletRestart": ("1.35", "1.36", "1.37"),
     "ContainerRestartRules": ("1.34", "1.35"),
     "ExecProbeTimeout": ("1.20", "1.28", "1.32", "1.33", "1.34"),
     "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
@@ -394,6 +402,7 @@ def rules_of(version: str, feature_gates: tuple[str, ...] = ()) -> KubeletRules:
                 f'kubelet {version} has no feature gate "{name}" that can be set here'
                 f"{nearest_hint(name, gates)}"
             )
-        switched: dict[str, Any] = {_GATED[name]: value.lower() == "true"}
+        is_on = (value.lower() == "true") is (name not in _SWITCHES_OFF)
+        switched: dict[str, Any] = {_GATED[name]: is_on}
         rules = replace(rules, **switched)
     return replace(rules, feature_gates=feature_gates) if feature_gates else rules

@@ -15,6 +15,7 @@ from probetui.k8s.probe import (
     Probe,
     TCPSocketAction,
 )
+from probetui.kubelet_rules import rules_of
 from tests.builders import a_container, a_pod, an_exec_probe, an_http_probe
 
 PORTS = (ContainerPort(8080, "http"),)
@@ -216,3 +217,59 @@ def test_a_long_grace_period_keeps_what_hangs(
 
 def test_every_kind_of_finding_says_what_it_is_about() -> None:
     assert all(rule.about.endswith(".") for rule in FINDING_RULES.values())
+
+
+def with_window(**fields: Any) -> Container:
+    """A container with a startup probe each 10 s and a quick liveness probe."""
+    return a_container(
+        **{
+            "startup_probe": an_exec_probe("up", timeout_seconds=2, period_seconds=10),
+            "liveness_probe": an_exec_probe(
+                "live", timeout_seconds=2, period_seconds=1, failure_threshold=3
+            ),
+            **fields,
+        },
+    )
+
+
+def found_by(version: str, pod: Pod) -> list[str]:
+    findings = findings_for(pod, rules_of(version))
+    return [one.message for one in findings if one.rule == "startup-window"]
+
+
+@pytest.mark.parametrize(
+    ("version", "count"), [("1.32", 0), ("1.34", 0), ("1.35", 1), ("1.36", 1)]
+)
+def test_a_window_without_startup_is_found_where_the_version_has_it(
+    version: str, count: int
+) -> None:
+    messages = found_by(version, a_pod(with_window()))
+
+    assert len(messages) == count
+    assert all("up to 10s" in text and "from 2s on" in text for text in messages)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(
+            a_pod(with_window(liveness_probe=an_exec_probe("live"))),
+            id="liveness that takes longer",
+        ),
+        pytest.param(a_pod(with_window(startup_probe=None)), id="no startup probe"),
+        pytest.param(
+            a_pod(with_window(), restart_policy=RestartPolicy.NEVER), id="no restart"
+        ),
+    ],
+)
+def test_no_window_is_found_that_harms_nobody(pod: Pod) -> None:
+    assert found_by("1.36", pod) == []
+
+
+def test_a_gate_does_away_with_the_window() -> None:
+    rules = rules_of("1.36", ("ChangeContainerStatusOnKubeletRestart=true",))
+
+    assert not rules.inherits_started
+    assert "startup-window" not in [
+        one.rule for one in findings_for(a_pod(with_window()), rules)
+    ]

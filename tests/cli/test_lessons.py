@@ -44,6 +44,7 @@ def test_the_default_lesson_comes_first() -> None:
         "readiness",
         "redirects",
         "sidecar",
+        "startup-window",
         "startup",
         "thresholds",
         "timeout",
@@ -103,11 +104,11 @@ def test_a_lesson_that_does_not_exist_is_refused_with_those_that_do() -> None:
 def test_pages_are_turned_in_a_circle() -> None:
     first, last = (
         OpenLesson(load_lesson(lesson_names()[0])),
-        OpenLesson(load_lesson("sidecar")),
+        OpenLesson(load_lesson("startup-window")),
     )
     first.turned, last.turned = -1, 1
 
-    assert (first.number, first.following) == (1, "sidecar")
+    assert (first.number, first.following) == (1, "startup-window")
     assert (last.number, last.following) == (last.count, DEFAULT)
 
 

@@ -85,13 +85,13 @@ def test_the_next_lesson_comes_without_the_shell_and_without_keys_typed_before_i
     program: Program, tty: Terminal
 ) -> None:
     tty.enter(f"{PROGRAM} demo readiness; echo status $?")
-    tty.wait_for("2 of 12", "Running")
+    tty.wait_for("2 of 13", "Running")
 
     tty.type("}")
-    tty.wait_for("Stopping the pod of readiness.", "Lesson 3 of 12")
+    tty.wait_for("Stopping the pod of readiness.", "Lesson 3 of 13")
     tty.type("q", "}")
     tty.wait_without("readiness")
-    tty.wait_for("3 of 12  ", "Running")
+    tty.wait_for("3 of 13  ", "Running")
 
     tty.type("q")
     tty.wait_for("stopping startup", "status 0")
@@ -201,7 +201,7 @@ def test_a_simulated_lesson_is_stepped_sought_and_left_for_the_next(
     tty: Terminal,
 ) -> None:
     tty.enter(f"{PROGRAM} demo --runtime sim --paused; echo status $?")
-    tty.wait_for("liveness  1 of 12", "PAUSED", "sim", "00:00.0")
+    tty.wait_for("liveness  1 of 13", "PAUSED", "sim", "00:00.0")
     tty.type(":")
     tty.wait_for("enter runs")
     tty.enter("seek 20s")
@@ -209,7 +209,7 @@ def test_a_simulated_lesson_is_stepped_sought_and_left_for_the_next(
     tty.type(",")
     tty.wait_for("00:19")
     tty.type("}")
-    tty.wait_for("readiness  2 of 12", "00:00.0")
+    tty.wait_for("readiness  2 of 13", "00:00.0")
     tty.type("q")
     tty.wait_for("status 0")
 

@@ -23,6 +23,8 @@ from probetui.k8s.probe import (
 )
 from probetui.kubelet.journal import FindingEntry
 from probetui.kubelet.kuberuntime.grace_period import GraceSource
+from probetui.kubelet.kuberuntime.restart import should_restart_on_failure
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.problem import Severity, quote_short
 
 DEFAULT_TIMEOUT_SECONDS = 1
@@ -53,6 +55,11 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
     ),
     "liveness-without-startup": FindingRule(
         Severity.NOTE, "A liveness probe kills an app that is slow to start."
+    ),
+    "startup-window": FindingRule(
+        Severity.WARNING,
+        "After a restart, liveness can kill a container before its startup probe has "
+        "run (kubelet 1.35 to 1.37).",
     ),
     "liveness-same-as-readiness": FindingRule(
         Severity.WARNING,
@@ -153,12 +160,41 @@ def finding_text(entry: FindingEntry) -> str:
     return ": ".join(filter(None, (entry.place, entry.path, entry.message)))
 
 
-def findings_for(pod: Pod) -> Iterator[Finding]:
-    """Yield what is found about a pod, container by container."""
+def findings_for(pod: Pod, rules: KubeletRules = PORTED_RULES) -> Iterator[Finding]:
+    """Yield what is found about a pod, container by container.
+
+    `rules` are those of the kubelet's version, as some has what others have not.
+    """
     for path, container in pod.containers_with_paths():
         is_probed = container.is_sidecar or container not in pod.init_containers
         if is_probed:
             yield from _about_container(pod, container, path)
+            if rules.inherits_started:
+                yield from _about_startup_window(pod, container, path)
+
+
+def _about_startup_window(
+    pod: Pod, container: Container, path: str
+) -> Iterator[Finding]:
+    """Find a liveness probe that is through before the startup worker's next tick."""
+    startup, liveness = container.startup_probe, container.liveness_probe
+    if startup is None or liveness is None:
+        return
+    if not should_restart_on_failure(pod, container):
+        return
+    window = startup.period_seconds
+    kills = (
+        liveness.initial_delay_seconds
+        + (liveness.failure_threshold - 1) * liveness.period_seconds
+    )
+    if kills < window:
+        message = (
+            "a container that is restarted at once counts as started for up to "
+            f"{window}s, until the next tick of this probe: liveness can kill it from "
+            f"{kills}s on (k/k#141155); a period of {max(kills, 1)}s or less, or a "
+            "longer livenessProbe, avoids that"
+        )
+        yield Finding("startup-window", f"{path}.startupProbe.periodSeconds", message)
 
 
 def _about_container(pod: Pod, container: Container, path: str) -> Iterator[Finding]:

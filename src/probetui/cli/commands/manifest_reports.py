@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from probetui.analysis.findings import FINDING_RULES, findings_for
 from probetui.analysis.host_access import host_access_findings
 from probetui.cli.files import read_sources
-from probetui.cli.option_values import pick_options
+from probetui.cli.option_values import pick_options, rules_by
 from probetui.cli.pods import (
     ManifestOptions,
     check_containers,
@@ -125,7 +125,8 @@ def _findings(
             yield from loaded.unsupported
         if params["no_findings"]:
             continue
-        for finding in (*host_access_findings(loaded.pod), *findings_for(loaded.pod)):
+        about_probes = findings_for(loaded.pod, rules_by(params))
+        for finding in (*host_access_findings(loaded.pod), *about_probes):
             yield loaded.object.problem(
                 finding.path, finding.message, finding.severity, finding.rule
             )

@@ -34,6 +34,7 @@ _ORDER = (
     "prestop",
     "timeout",
     "sidecar",
+    "startup-window",
 )
 """What comes first is what the others build on."""
 
