@@ -882,3 +882,27 @@ def test_volumes_that_a_stateful_set_claims_are_its_pods_own() -> None:
         "spec.volumeClaimTemplates[0]",
         "spec.volumeClaimTemplates[1]",
     ]
+
+
+def test_a_strict_check_refuses_what_a_merge_key_doubles() -> None:
+    text = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n"
+        "  - &base {name: a, image: x, livenessProbe: {tcpSocket: {port: 1}}}\n"
+        "  - {<<: *base, name: b}\n"
+    )
+
+    strict = load(text, validation=FieldValidation.STRICT)
+
+    assert load(text).problems == ()
+    assert [problem.rule for problem in strict.errors] == ["duplicate-key"]
+    assert str(strict.errors[0]).startswith("pod.yaml:7:17: spec.containers[1].name: ")
+    assert strict.pods == ()
+
+
+def test_an_empty_first_document_is_noted() -> None:
+    loaded = load("---\n---\n" + pod_yaml(PROBED))
+
+    assert [(problem.rule, problem.line) for problem in loaded.notes] == [
+        ("empty-document", 1)
+    ]
+    assert len(loaded.pods) == 1

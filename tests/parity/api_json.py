@@ -71,6 +71,8 @@ def pod(value: Json) -> Pod:
         containers=_each(container, spec.get("containers")),
         ephemeral_containers=_each(container, spec.get("ephemeralContainers")),
         host_network=spec.get("hostNetwork", False),
+        host_pid=spec.get("hostPID", False),
+        host_ipc=spec.get("hostIPC", False),
         share_process_namespace=spec.get("shareProcessNamespace", False),
         hostname=spec.get("hostname", ""),
         readiness_gates=tuple(

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.parity import api_json
 from tests.parity.judges import (
     grpc_result,
+    labels,
     pod_workers,
     port,
     prober,
@@ -224,3 +226,33 @@ class TestAPodThatOnlyTheRuntimeKnows:
         call = {"call": "SyncPod", "uid": "u9", "updateType": "sync", "version": "v1"}
 
         pod_workers.judge({"steps": [a_step([call], {}, "SyncPod", **synced)]})
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({}, {"pid": "CONTAINER", "ipc": "POD"}, id="own"),
+        pytest.param(
+            {"hostPID": True, "hostIPC": True},
+            {"pid": "NODE", "ipc": "NODE"},
+            id="host",
+        ),
+        pytest.param(
+            {"hostPID": True, "shareProcessNamespace": False},
+            {"pid": "NODE", "ipc": "POD"},
+            id="host-processes",
+        ),
+    ],
+)
+def test_the_namespaces_of_a_sandbox_are_judged(
+    spec: dict[str, Any], expected: dict[str, str]
+) -> None:
+    pod = {
+        "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
+        "spec": {"containers": [{"name": "a", "image": "busybox"}], **spec},
+    }
+    case = {"pod": pod, "sandboxAttempt": 0}
+
+    found = labels.sandbox(api_json.pod(pod), case)["namespaceOptions"]
+
+    assert found == {"network": "POD", **expected}

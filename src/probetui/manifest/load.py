@@ -33,7 +33,7 @@ from probetui.manifest.edit.set_option import (
 )
 from probetui.manifest.manifests import FieldValidation, LoadedConfigObject, Manifests
 from probetui.manifest.other_formats import find_other_format, find_template
-from probetui.manifest.problem import Problem, Severity, quote_short
+from probetui.manifest.problem import Position, Problem, Severity, quote_short
 from probetui.manifest.stand_ins import add_stand_ins, add_stubs, without_claims
 from probetui.manifest.validation.references import (
     ObjectKey,
@@ -121,6 +121,8 @@ class _ManifestReader(Struct):
                 self.problems.append(other)
             else:
                 self._add_object(document.root, "", document, source)
+        if parsed.starts_empty and parsed.documents:
+            self.problems.append(_empty_first_document(source))
 
     def _add_object(
         self, node: YamlNode, path: str, document: YamlDocument, source: SourceFile
@@ -173,13 +175,25 @@ class _ManifestReader(Struct):
         severity = self.validation.severity
         if severity is None:
             return
+        is_strict = self.validation is FieldValidation.STRICT
         for duplicate in document.duplicates:
+            if duplicate.is_merged and not is_strict:
+                continue
             message = (
                 f"duplicate key, first in line {duplicate.first.line};"
                 " the last one is used"
             )
             path = join_path(duplicate.path, duplicate.key)
             yield Problem(duplicate.position, path, message, severity, "duplicate-key")
+
+
+def _empty_first_document(source: SourceFile) -> Problem:
+    message = (
+        "the first document is empty: kubectl skips it, a kubelet's static pod file and"
+        " an API server that is given the whole file end there"
+    )
+    where = Position(source.name, 1, 1)
+    return Problem(where, "", message, Severity.NOTE, "empty-document")
 
 
 def _check_references(

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from probetui.k8s.api.quantity import is_quantity, parse_quantity
+from probetui.k8s.api.quantity import canonical_quantity, is_quantity, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,28 @@ def test_a_quantity_is_a_number(text: str, number: str) -> None:
 def test_what_is_no_quantity_counts_as_zero(text: str) -> None:
     assert not is_quantity(text)
     assert parse_quantity(text) == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("0.5", "500m"),
+        ("1500m", "1500m"),
+        ("1000m", "1"),
+        ("1000", "1k"),
+        ("1024Mi", "1Gi"),
+        ("1.5Gi", "1536Mi"),
+        ("0.5Ki", "512"),
+        ("1.5", "1500m"),
+        ("-1.5Gi", "-1536Mi"),
+        ("1e3", "1e3"),
+        ("15e2", "1500"),
+        ("1E7", "10e6"),
+        ("0", "0"),
+        ("0e9", "0"),
+        ("1e22", "10e21"),
+        ("0.1n", "1n"),
+    ],
+)
+def test_a_quantity_is_shown_in_its_canonical_form(written: str, shown: str) -> None:
+    assert canonical_quantity(written) == shown

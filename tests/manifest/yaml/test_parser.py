@@ -93,6 +93,53 @@ def test_merged_keys(text: str, value: dict[str, int]) -> None:
     assert document["it"] == value
 
 
+@pytest.mark.parametrize(
+    ("text", "doubled"),
+    [
+        pytest.param("<<: *x\nk: 2", [("k", 4)], id="own-key-after-it"),
+        pytest.param("k: 2\n<<: *x", [("k", 1)], id="own-key-before-it"),
+        pytest.param("<<: [{k: 3}, *x]", [("k", 3)], id="two-sources"),
+        pytest.param("<<: *x\nn: 2", [], id="none"),
+    ],
+)
+def test_a_key_that_is_merged_and_written_is_doubled(
+    text: str, doubled: list[tuple[str, int]]
+) -> None:
+    """The line is that of the value that Go's decoder finds there already set."""
+    body = "\n".join(f"  {line}" for line in text.splitlines())
+    source = SourceFile("a.yaml", f"base: &x {{k: 1, m: 1}}\nit:\n{body}\n")
+    (document,) = parse_yaml(source).documents
+
+    found = [(one.key, one.value.line) for one in document.duplicates]
+    assert found == doubled
+    assert {one.path for one in document.duplicates} <= {"it"}
+    assert all(one.is_merged for one in document.duplicates)
+
+
+def test_double_keys_are_remembered_in_the_order_of_their_values() -> None:
+    text = "a: {k: 1, k: 2}\nb: 1\nb: 2\nc: {k: 1, k: 2}\n"
+    (document,) = parse_yaml(SourceFile("a.yaml", text)).documents
+
+    assert [(one.path, one.key) for one in document.duplicates] == [
+        ("a", "k"),
+        ("", "b"),
+        ("c", "k"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_empty"),
+    [
+        pytest.param("---\n---\na: 1\n", True, id="nothing"),
+        pytest.param("null\n---\na: 1\n", True, id="null"),
+        pytest.param("# a\n---\na: 1\n", False, id="comment-before-the-marker"),
+        pytest.param("---\na: 1\n---\n", False, id="last"),
+    ],
+)
+def test_an_empty_first_document_is_told(text: str, *, is_empty: bool) -> None:
+    assert parse_yaml(SourceFile("a.yaml", text)).starts_empty is is_empty
+
+
 def test_of_double_keys_the_last_counts_and_all_are_remembered() -> None:
     (document,) = parse_yaml(
         SourceFile("a.yaml", "s:\n- k: 1\n  k:\n    2\n")

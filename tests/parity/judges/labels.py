@@ -15,6 +15,8 @@ from probetui.kubelet.kuberuntime.labels import (
     sandbox_labels,
     sandbox_log_directory,
 )
+from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.cri.configs import namespaces
 from tests.parity import api_json
 
 
@@ -24,13 +26,14 @@ def judge(case: dict[str, Any]) -> None:
     assert container is not None
 
     assert {
-        "sandbox": _sandbox(pod, case),
+        "sandbox": sandbox(pod, case),
         "container": _container(pod, container, case),
         "legacyLogSymlink": legacy_log_symlink(pod, container, case["containerID"]),
     } == case["expect"]
 
 
-def _sandbox(pod: Pod, case: dict[str, Any]) -> dict[str, Any]:
+def sandbox(pod: Pod, case: dict[str, Any]) -> dict[str, Any]:
+    options = namespaces(pod)
     return {
         "metadata": {
             "name": pod.name,
@@ -51,9 +54,8 @@ def _sandbox(pod: Pod, case: dict[str, Any]) -> dict[str, Any]:
             for mapping in port_mappings(pod)
         ],
         "namespaceOptions": {
-            "network": "NODE" if pod.host_network else "POD",
-            "ipc": "POD",
-            "pid": "POD" if pod.share_process_namespace else "CONTAINER",
+            name: cri.NamespaceMode.Name(getattr(options, name))
+            for name in ("network", "ipc", "pid")
         },
     }
 

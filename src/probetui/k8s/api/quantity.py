@@ -41,6 +41,11 @@ def parse_quantity(text: str) -> Decimal:
     return number.scaleb(int(suffix[1:]))
 
 
+def is_whole(amount: Decimal) -> bool:
+    """Tell whether an amount has no fraction."""
+    return amount == amount.to_integral_value()
+
+
 def canonical_quantity(text: str) -> str:
     """Return a quantity as Kubernetes' errors show it: `500m` for `0.5`.
 
@@ -51,8 +56,7 @@ def canonical_quantity(text: str) -> str:
     suffix = match["suffix"] if match is not None else ""
     if suffix not in _DECIMAL and suffix not in _BINARY:
         return _format_exponent(amount)
-    is_whole = amount == amount.to_integral_value()
-    if suffix in _BINARY[1:] and is_whole and abs(amount) >= _KIBI:
+    if suffix in _BINARY[1:] and is_whole(amount) and abs(amount) >= _KIBI:
         return _format_binary(int(amount))
     return _format_decimal(amount)
 
@@ -77,11 +81,17 @@ def _format_decimal(amount: Decimal) -> str:
 
 
 def _format_exponent(amount: Decimal) -> str:
-    exponent = -9
-    while amount and amount.scaleb(-exponent - 3) % 1 == 0:
-        exponent += 3
-    scaled = int(amount.scaleb(-exponent))
-    return f"{scaled}e{exponent}" if scaled and exponent else str(scaled)
+    sign, digits, exponent = amount.as_tuple()
+    written = "".join(map(str, digits)).lstrip("0")
+    if not written:
+        return "0"
+    exponent = int(exponent) + len(written)
+    written = written.rstrip("0")
+    exponent -= len(written)
+    written += "0" * (exponent % 3)
+    exponent -= exponent % 3
+    text = f"{'-' if sign else ''}{written}"
+    return f"{text}e{exponent}" if exponent else text
 
 
 def _format_binary(amount: int) -> str:

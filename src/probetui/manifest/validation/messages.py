@@ -9,7 +9,11 @@ from __future__ import annotations
 from probetui.manifest.problem import quote_short
 from probetui.manifest.validation import names
 from probetui.manifest.validation.container import PLAIN_INIT
-from probetui.manifest.validation.field_error import ErrorType, FieldError
+from probetui.manifest.validation.field_error import (
+    ErrorType,
+    FieldError,
+    GoSyntax,
+)
 from probetui.manifest.validation.probe import (
     NO_HANDLER,
     NO_READINESS_GRACE,
@@ -41,9 +45,17 @@ def format_field_error(error: FieldError) -> str:
         case ErrorType.DUPLICATE:
             return f"duplicate {_value(error)}"
         case ErrorType.NOT_FOUND:
-            return f"{_value(error)} is not the name of a valid volume of the pod"
+            return _not_found(error)
         case ErrorType.TOO_LONG:
             return error.detail
+
+
+def _not_found(error: FieldError) -> str:
+    if error.detail:
+        return f"is {_value(error)}, {error.detail}"
+    is_target = error.field.endswith(".targetContainerName")
+    what = "container" if is_target else "valid volume"
+    return f"{_value(error)} is not the name of a {what} of the pod"
 
 
 def _required(error: FieldError) -> str:
@@ -70,7 +82,7 @@ def _invalid(error: FieldError) -> str:
             " and startup probes kill a container"
         )
     detail = _PLAINER.get(error.detail, error.detail)
-    if error.bad_value == "":
+    if error.bad_value == "" or isinstance(error.bad_value, GoSyntax):
         return detail
     if detail.startswith(("must", "may")):
         return f"is {_value(error)}, {detail}"

@@ -7,12 +7,14 @@ ValidateContainerResourceRequirements; pkg/apis/core/helper/helpers.go.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from fractions import Fraction
 
 from lightkube.models import core_v1
 
 from probetui.k8s.api.quantity import (
     canonical_quantity,
     is_quantity,
+    is_whole,
     parse_quantity,
 )
 from probetui.manifest.validation import names
@@ -99,7 +101,7 @@ def _amount(name: str, value: str, path: str) -> Iterator[FieldError]:
     if amount < 0:
         detail = "must be greater than or equal to 0"
         yield invalid(path, canonical_quantity(value), detail)
-    if (name in _COUNTED or _is_extended(name)) and amount % 1 != 0:
+    if (name in _COUNTED or _is_extended(name)) and not is_whole(amount):
         shown = GoSyntax(f"resource.Quantity({canonical_quantity(value)})")
         yield invalid(path, shown, "must be an integer")
 
@@ -127,11 +129,11 @@ def _compare(
             detail = "Limit must be set for non overcommitable resources"
             yield required(f"{path}.limits", detail)
         return
-    difference = parse_quantity(value) - parse_quantity(limit)
+    asked, most_amount = parse_quantity(value), parse_quantity(limit)
     most = f"{name} limit of {canonical_quantity(limit)}"
-    if difference and not can_differ:
+    if asked != most_amount and not can_differ:
         detail = f"must be equal to {most}"
-    elif difference > 0:
+    elif asked > most_amount:
         detail = f"must be less than or equal to {most}"
     else:
         return
@@ -143,7 +145,11 @@ def _huge_page(name: str, value: str, path: str) -> Iterator[FieldError]:
         return
     size = name.removeprefix(_HUGE_PAGES)
     page = parse_quantity(size) if is_quantity(size) else parse_quantity("0")
-    if page <= 0 or page % 1 or parse_quantity(value) % page:
+    if (
+        page <= 0
+        or not is_whole(page)
+        or Fraction(parse_quantity(value)) % Fraction(page)
+    ):
         shown = canonical_quantity(value)
         detail = f"{shown} is not positive integer multiple of {name}"
         yield invalid(path, shown, detail)

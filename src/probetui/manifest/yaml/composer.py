@@ -67,6 +67,8 @@ class _Frame(Struct):
     entries: list[tuple[str, Position, YamlNode]] | None
     items: list[YamlNode] = field(default_factory=list)
     key: tuple[str, Position] | None = None
+    written: dict[str, Position] = field(default_factory=dict)
+    merged: set[str] = field(default_factory=set)
     weight: int = 1
     height: int = 0
 
@@ -146,7 +148,7 @@ class Composer:
             raise parse_error(position, message)
         self._count(position, part.weight)
         self._check_depth(position, part.height)
-        self._attach(part, None)
+        self._attach(part, None, position)
 
     def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
         position = mark_position(self.file, event.start_mark)
@@ -179,7 +181,10 @@ class Composer:
             message = f"is nested more than {MAX_DEPTH} levels deep"
             raise parse_error(position, message)
 
-    def _attach(self, part: _Subtree, anchor: str | None) -> None:
+    def _attach(
+        self, part: _Subtree, anchor: str | None, position: Position | None = None
+    ) -> None:
+        """Put a finished node into what is open; an alias has its own position."""
         if anchor is not None:
             self.anchors[anchor] = part
         if not self.stack:
@@ -193,8 +198,31 @@ class Composer:
         elif frame.key is None:
             frame.key = (self._key(part.node), part.node.position)
         else:
+            self._note_duplicates(frame, part.node, position or part.node.position)
             frame.entries.append((*frame.key, part.node))
             frame.key = None
+
+    def _note_duplicates(
+        self, frame: _Frame, value: YamlNode, position: Position
+    ) -> None:
+        """Note that the open key, or one that `<<` merges, is there already."""
+        if frame.key is None:
+            return
+        key, at = frame.key
+        added = [(key, position)]
+        if key == _MERGE:
+            merged = self._merged_entries(value)
+            added = [(entry.key, entry.value.position) for entry in merged]
+        for name, line in added:
+            first = frame.written.get(name)
+            if first is not None:
+                is_merged = key == _MERGE or name in frame.merged
+                self.duplicates.append(
+                    DuplicateKey(self._path(), name, at, first, line, is_merged)
+                )
+            frame.written[name] = at
+            if key == _MERGE:
+                frame.merged.add(name)
 
     def _key(self, node: YamlNode) -> str:
         if not isinstance(node, ScalarNode):
@@ -210,22 +238,15 @@ class Composer:
         """Build a mapping; of duplicate keys the last one is used.
 
         Quirk, kept: keys merged by `<<` replace earlier ones, because Go sets keys in
-        their order. Merged keys are no duplicates.
+        their order.
         """
         entries: dict[str, MapEntry] = {}
-        written: dict[str, Position] = {}
         for key, at, value in pairs:
             if key == _MERGE:
                 merged = self._merged_entries(value)
                 entries |= {entry.key: entry for entry in merged}
-                continue
-            if key in written:
-                path = self._path()
-                self.duplicates.append(
-                    DuplicateKey(path, key, at, written[key], value.position)
-                )
-            written[key] = at
-            entries[key] = MapEntry(key, at, value)
+            else:
+                entries[key] = MapEntry(key, at, value)
         return MapNode(tuple(entries.values()), position)
 
     def _merged_entries(self, node: YamlNode) -> Iterator[MapEntry]:
@@ -236,7 +257,8 @@ class Composer:
             yield from source.entries
 
     def _path(self) -> str:
+        """Return the path of the innermost mapping that is open."""
         path = ""
-        for frame in self.stack:
+        for frame in self.stack[:-1]:
             path = join_path(path, frame.step)
         return path

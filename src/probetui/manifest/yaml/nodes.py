@@ -81,13 +81,18 @@ YamlNode = ScalarNode | MapNode | ListNode
 
 
 class DuplicateKey(Struct, frozen=True):
-    """A key that a mapping has twice; `path` is the mapping's."""
+    """A key that a mapping has twice; `path` is the mapping's.
+
+    `is_merged` where one of the two is merged by `<<`, which people mean: only a strict
+    API server reports it.
+    """
 
     path: str
     key: str
     position: Position
     first: Position
     value: Position
+    is_merged: bool = False
 
 
 class YamlDocument(Struct, frozen=True):

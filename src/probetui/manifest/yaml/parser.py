@@ -53,22 +53,26 @@ class SourceFile(Struct, frozen=True):
 class ParsedFile(Struct, frozen=True):
     """The documents of a file, up to a syntax error.
 
-    Empty documents (only comments, null) are left out.
+    Empty documents (only comments, null) are left out; `starts_empty` tells that the
+    first one is.
     """
 
     documents: tuple[YamlDocument, ...]
     problems: tuple[Problem, ...] = ()
+    starts_empty: bool = False
 
 
 def parse_yaml(source: SourceFile) -> ParsedFile:
     """Parse the documents of one file."""
-    documents: list[YamlDocument] = []
+    documents: list[YamlDocument | None] = []
+    problems: tuple[Problem, ...] = ()
     try:
         for document in _documents(source.name, decode_source(source)):
             documents.append(document)  # noqa: PERF402  # kept when a later one fails
     except ParseError as error:
-        return ParsedFile(tuple(documents), (error.problem,))
-    return ParsedFile(tuple(documents))
+        problems = (error.problem,)
+    kept = tuple(document for document in documents if document is not None)
+    return ParsedFile(kept, problems, documents[:1] == [None])
 
 
 def parse_yaml_value(name: str, text: str) -> YamlNode:
@@ -101,8 +105,8 @@ def _set_position(node: YamlNode, position: Position) -> YamlNode:
             return MapNode(tuple(entries), position)
 
 
-def _documents(file: str, text: str) -> Iterator[YamlDocument]:
-    """Yield the documents of a text that are not empty."""
+def _documents(file: str, text: str) -> Iterator[YamlDocument | None]:
+    """Yield the documents of a text, None for an empty one."""
     lines = text.splitlines()
     composer = Composer(file)
     begin = count = 0
@@ -117,7 +121,9 @@ def _documents(file: str, text: str) -> Iterator[YamlDocument]:
                     raise parse_error(position, message)
             elif isinstance(event, yaml.DocumentEndEvent):
                 end = mark_position(file, event.end_mark).line - 1
-                if composer.root is not None and not is_null(composer.root):
+                if composer.root is None or is_null(composer.root):
+                    yield None
+                else:
                     duplicates = tuple(composer.duplicates)
                     text = _strip_marker(lines[begin:end])
                     yield YamlDocument(composer.root, text, duplicates)

@@ -162,7 +162,7 @@ def _port_mappings(pod: Pod) -> list[cri.PortMapping]:
     ]
 
 
-def _namespaces(pod: Pod) -> cri.NamespaceOption:
+def namespaces(pod: Pod) -> cri.NamespaceOption:
     """Return which namespaces the containers of a pod share.
 
     Source: kuberuntime/util/util.go, v1.32.10, NamespacesForPod.
@@ -184,7 +184,7 @@ def _sandbox_security(pod: Pod) -> cri.LinuxSandboxSecurityContext:
     context = pod.security_context
     user, group = context.run_as_user, context.run_as_group
     return cri.LinuxSandboxSecurityContext(
-        namespace_options=_namespaces(pod),
+        namespace_options=namespaces(pod),
         run_as_user=_number(user),
         run_as_group=None if user is None else _number(group),
         supplemental_groups=_groups(context),
@@ -213,7 +213,7 @@ def _container_security(
             drop_capabilities=context.drop_capabilities,
         ),
         privileged=bool(context.privileged),
-        namespace_options=_namespaces(pod),
+        namespace_options=namespaces(pod),
         run_as_user=_number(user),
         run_as_username=name if user is None else "",
         run_as_group=_number(context.run_as_group) if has_user else None,
