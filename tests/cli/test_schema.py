@@ -69,6 +69,7 @@ def test_the_configuration_has_a_schema_too(
     ("key", "schema"),
     [
         pytest.param("keep", {"type": "boolean", "default": False}, id="switch"),
+        pytest.param("autosave", {"type": "boolean", "default": True}, id="on"),
         pytest.param(
             "color",
             {"enum": ["auto", "always", "never"], "default": "auto"},

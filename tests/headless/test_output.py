@@ -6,6 +6,7 @@ import io
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.headless.output import (
     EntryFilter,
@@ -21,6 +22,7 @@ from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
     EventEntry,
+    ExitCause,
     JournalEntry,
     LifecycleStep,
     NoteEntry,
@@ -213,6 +215,10 @@ def test_what_people_did_and_were_told_is_always_wanted(entry: JournalEntry) -> 
             ),
             id="state",
         ),
+        pytest.param(
+            StateEntry(1, at(1), WEB.uid, "app", "", StateField.READY, "false", "true"),
+            id="ready",
+        ),
     ],
 )
 def test_a_probe_of_another_type_is_not_wanted(entry: JournalEntry) -> None:
@@ -220,11 +226,14 @@ def test_a_probe_of_another_type_is_not_wanted(entry: JournalEntry) -> None:
     assert not EntryFilter(probe_types=[ProbeType.LIVENESS]).wants(entry)
 
 
-def test_what_is_about_no_probe_is_wanted_whatever_the_types() -> None:
+def test_what_no_probe_of_a_type_led_to_is_not_wanted() -> None:
     liveness_only = EntryFilter(probe_types=[ProbeType.LIVENESS])
+    killed = replace(started("app"), what=LifecycleStep.EXITED, by=ExitCause.LIVENESS)
 
-    assert liveness_only.wants(started("app"))
-    assert liveness_only.wants(event("app"))
+    assert liveness_only.wants(killed)
+    assert not liveness_only.wants(replace(killed, by=ExitCause.STARTUP))
+    assert not liveness_only.wants(started("app"))
+    assert not liveness_only.wants(event("app"))
 
 
 def test_a_sink_can_be_given_a_selection() -> None:

@@ -53,13 +53,7 @@ def _read_settings(
     return path
 
 
-PACES = ("0.25", "0.5", "1", "2", "4", "8", "16", "32", "64")
-
-
-def _as_pace(
-    _ctx: click.Context, _option: click.Parameter, text: str | None
-) -> float | None:
-    return None if text is None else float(text)
+FASTEST, SLOWEST = 10_000.0, 0.001
 
 
 def _split_at_commas(
@@ -283,11 +277,10 @@ play_options = _group(
     option(
         "--time-scale",
         section=_ENDING,
-        type=OneOf(PACES),
+        type=click.FloatRange(SLOWEST, FASTEST),
         metavar="N",
-        callback=_as_pace,
-        help="Simulation and replay only: speed as a multiple of real time, 0.25 to "
-        "64.  [default: 1 on the screen, else as fast as possible]",
+        help="Simulation and replay only: speed as a multiple of real time, as in 0.5 "
+        "or 100.  [default: 1 on the screen, else as fast as possible]",
     ),
     option(
         "--for",
@@ -479,7 +472,7 @@ output_options = _group(
         section=_OUTPUT,
         multiple=True,
         type=OneOf(("liveness", "readiness", "startup")),
-        help="Print only probes of these types. Repeatable.",
+        help="Print only what probes of these types do and lead to. Repeatable.",
     ),
     option(
         "--record",

@@ -98,6 +98,13 @@ def print_table(rows: Sequence[Mapping[str, str]], *, headers: bool) -> None:
         print_line("   ".join(cells).rstrip())
 
 
+PRINTERS: Mapping[str, Callable[[object], None]] = {
+    "json": print_json,
+    "yaml": print_yaml,
+}
+"""What prints a value, by the name of the output format."""
+
+
 def confirm(question: str) -> bool:
     """Ask a question on the terminal and return whether the answer is yes."""
     return click.confirm(safe_line(question), err=True)

@@ -169,7 +169,7 @@ def config_schema(settings: Sequence[Option] = ALL_SETTINGS) -> JsonSchema:
 def _schema_of(setting: Option) -> JsonSchema:
     schema: JsonSchema = {"description": setting.help or ""}
     if setting.is_flag:
-        return schema | {"type": "boolean", "default": False}
+        return schema | {"type": "boolean", "default": setting.default is True}
     match setting.type:
         case click.Choice(choices=choices):
             schema["enum"] = list(choices)

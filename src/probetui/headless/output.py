@@ -17,12 +17,14 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     DryRunEntry,
     EventEntry,
+    ExitCause,
     FindingEntry,
     JournalEntry,
     ListenersEntry,
     NoteEntry,
     PodGoneEntry,
     StateEntry,
+    StateField,
     StatusEntry,
     TickEntry,
     UserEntry,
@@ -90,6 +92,13 @@ class NoteForwarder:
                 self._forward(entry.text, entry.is_fault)
 
 
+_STATES = {StateField.READY: ProbeType.READINESS, StateField.STARTED: ProbeType.STARTUP}
+_CAUSES = {
+    ExitCause.LIVENESS: ProbeType.LIVENESS,
+    ExitCause.STARTUP: ProbeType.STARTUP,
+}
+
+
 class EntryFilter(Struct, frozen=True):
     """Which containers and probe types are wanted; empty means all."""
 
@@ -104,8 +113,9 @@ class EntryFilter(Struct, frozen=True):
     def wants(self, entry: JournalEntry) -> bool:
         """Tell whether an entry is wanted.
 
-        Commands of the user and notes always are; entries about a whole pod only if no
-        containers are named.
+        Commands of the user and notes always are; entries about a whole pod only if
+        neither containers nor types are named. With types, what no probe of them led
+        to is left out.
         """
         match entry:
             case UserEntry() | NoteEntry():
@@ -118,25 +128,25 @@ class EntryFilter(Struct, frozen=True):
             ):
                 return self._has(key.container_name) and self._has_type(key.probe_type)
             case EventEntry(event=event, tick=tick):
-                return self._has(event.container_name) and (
-                    tick is None or self._has_type(tick.key.probe_type)
-                )
-            case StateEntry(container_name=name, subject=subject):
-                is_probe = subject in set(ProbeType)
-                return self._has(name) and (
-                    not is_probe or self._has_type(ProbeType(subject))
-                )
-            case (
-                ContainerEntry(container_name=name) | BackoffEntry(container_name=name)
-            ):
-                return self._has(name)
+                probe_type = None if tick is None else tick.key.probe_type
+                return self._has(event.container_name) and self._has_type(probe_type)
+            case StateEntry(container_name=name, subject=subject, what=what):
+                probe_type = _STATES.get(what)
+                if subject in set(ProbeType):
+                    probe_type = ProbeType(subject)
+                return self._has(name) and self._has_type(probe_type)
+            case ContainerEntry(container_name=name, by=by):
+                probe_type = None if by is None else _CAUSES.get(by)
+                return self._has(name) and self._has_type(probe_type)
+            case BackoffEntry(container_name=name):
+                return self._has(name) and not self.probe_types
             case StatusEntry() | PodGoneEntry():
-                return self._has("")
+                return self._has("") and not self.probe_types
 
     def _has(self, container_name: str) -> bool:
         return not self.containers or container_name in self.containers
 
-    def _has_type(self, probe_type: ProbeType) -> bool:
+    def _has_type(self, probe_type: ProbeType | None) -> bool:
         return not self.probe_types or probe_type in self.probe_types
 
 

@@ -61,6 +61,21 @@ def test_what_is_only_unwise_is_no_failure(
     assert captured.err == "probetui: note: 3 notes\n"
 
 
+def test_a_quiet_check_prints_errors_alone(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    path = write(POD.replace(": 5", ": -5"))
+
+    status = run(["check", "-q", path])
+
+    captured = capsys.readouterr()
+    assert status == 1
+    assert [line.split(":")[3].strip() for line in captured.out.splitlines()] == [
+        "error"
+    ]
+    assert captured.err == ""
+
+
 def test_a_good_pod_has_nothing_to_be_found(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:

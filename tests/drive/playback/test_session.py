@@ -349,6 +349,9 @@ async def test_commands_reach_the_engine_at_the_session_s_own_time() -> None:
         pytest.param(64.0, 1, 64.0, id="fastest"),
         pytest.param(0.25, -1, 0.25, id="slowest"),
         pytest.param(None, -1, 64.0, id="from as fast as it goes"),
+        pytest.param(3.0, 1, 4.0, id="faster than one of its own"),
+        pytest.param(3.0, -1, 2.0, id="slower than one of its own"),
+        pytest.param(100.0, -1, 64.0, id="from beyond"),
     ],
 )
 async def test_the_pace_goes_by_steps(

@@ -34,11 +34,11 @@ from probetui.cli.parameters import (
 CHECK_FORMATS = ("text", "json", "junit", "tap", "sarif", "github")
 _OUTPUT, _PROBE, _VERSIONS = "Output", "Probe", "Versions"
 
-_text_or_json_option = option(
+_text_or_data_option = option(
     "-o",
     "--output",
     section=_OUTPUT,
-    type=OneOf(("text", "json")),
+    type=OneOf(("text", "json", "yaml")),
     default="text",
     show_default=True,
     help="Output format.",
@@ -102,7 +102,7 @@ def check(**params: Any) -> int:
 @manifest_options
 @version_options
 @container_filter_option("Only pods with such a container. Repeatable.")
-@_text_or_json_option
+@_text_or_data_option
 @program_options
 @takes_files
 def explain(**params: Any) -> int:
@@ -159,7 +159,7 @@ def explain(**params: Any) -> int:
     "-o",
     "--output",
     section=_OUTPUT,
-    type=OneOf(("table", "json")),
+    type=OneOf(("table", "json", "yaml")),
     default="table",
     show_default=True,
     help="Output format.",
@@ -211,7 +211,7 @@ def versions(**params: Any) -> int:
 @version_options
 @exec_errors_option
 @findings_option
-@_text_or_json_option
+@_text_or_data_option
 @program_options
 def probe(words: tuple[str, ...], **params: Any) -> int:
     """Run one probe once and print its result.

@@ -20,7 +20,7 @@ from probetui.cli.pods import (
     report_problems,
     select_pods,
 )
-from probetui.cli.printing import Notes, print_json, print_line, print_text
+from probetui.cli.printing import PRINTERS, Notes, print_line, print_text
 from probetui.errors import NothingToDoError
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
@@ -83,6 +83,8 @@ def check_manifests(params: Mapping[str, Any]) -> int:
     def place(problem: Problem) -> tuple[int, int, int]:
         return order.get(problem.file, len(order)), problem.line, problem.column
 
+    if params["quiet"]:
+        problems = [found for found in problems if found.severity is Severity.ERROR]
     report = CheckReport(
         tuple(order),
         sorted(problems, key=place),
@@ -160,8 +162,8 @@ def explain_probes(params: Mapping[str, Any]) -> int:
         if not names or any(pod.container(name) for name in names)
     ]
     view = View.timeless(Mask(find_pod_secrets(pods)))
-    if params["output"] == "json":
-        print_json([explain_pod_json(pod, view) for pod in pods])
+    if print_value := PRINTERS.get(params["output"]):
+        print_value([explain_pod_json(pod, view) for pod in pods])
         return 0
     for number, pod in enumerate(pods):
         if number:

@@ -17,7 +17,7 @@ from probetui.cli.pods import (
     load_pods,
     report_problems,
 )
-from probetui.cli.printing import Notes, print_json, print_line
+from probetui.cli.printing import PRINTERS, Notes, print_line
 from probetui.cli.runtimes import open_runtime
 from probetui.cli.session.attachment import (
     AttachOptions,
@@ -112,8 +112,8 @@ def probe_once(words: Sequence[str], params: Mapping[str, Any]) -> int:
         report = report._replace(
             finding=_finding(manifests.loaded, chosen, report.outcome)
         )
-    if params["output"] == "json":
-        print_json(_as_json(chosen, report, view))
+    if print_value := PRINTERS.get(params["output"]):
+        print_value(_as_json(chosen, report, view))
     else:
         for line in _lines(chosen, report, view):
             print_line(line)

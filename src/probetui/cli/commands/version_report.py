@@ -10,7 +10,7 @@ from typing import Any
 from probetui.cli.files import read_sources
 from probetui.cli.option_values import pick_options
 from probetui.cli.pods import ManifestOptions, format_filenames, select_pods
-from probetui.cli.printing import Notes, print_json, print_line, print_table
+from probetui.cli.printing import PRINTERS, Notes, print_line, print_table
 from probetui.drive.scenario.reader import read_scenario
 from probetui.drive.scenario.script import Scenario
 from probetui.drive.version_comparison import (
@@ -60,8 +60,8 @@ def compare_versions(params: Mapping[str, Any]) -> int:
 
     scripts = _scripts(params["scripts"], newest.pods)
     differences = tuple(find_differences(versions, scripts, load))
-    if params["output"] == "json":
-        print_json(
+    if print_value := PRINTERS.get(params["output"]):
+        print_value(
             {
                 "versions": list(versions),
                 "scripts": list(scripts),

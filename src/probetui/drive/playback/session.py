@@ -44,7 +44,7 @@ class PlaybackSession:
         source: what is played; owned by this session from now on.
         clock: the wall clock.
         runtime_name: for people.
-        pace: one of `PACES`, or None for as fast as possible; subscribers are then
+        pace: times real time, or None for as fast as possible; subscribers are then
             notified after every turn.
         limit: the instant at which it ends.
 
@@ -205,8 +205,10 @@ class PlaybackSession:
     def change_pace(self, steps: int) -> None:
         """Move the pace by so many steps of `PACES`; slower if negative."""
         self._catch_up()
-        index = len(PACES) if self._pace is None else PACES.index(self._pace)
-        self._pace = PACES[min(max(index + steps, 0), len(PACES) - 1)]
+        # The command line may have given one between them, or beyond.
+        paces = sorted({*PACES, *([] if self._pace is None else [self._pace])})
+        index = len(paces) if self._pace is None else paces.index(self._pace)
+        self._pace = paces[min(max(index + steps, 0), len(paces) - 1)]
         self._clock_anchor = self._clock.now(), self._source.now
         self._mark_changed()
 
