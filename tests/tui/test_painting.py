@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from datetime import timedelta
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual._compositor import CompositorUpdate
+from textual.pilot import Pilot
+from textual.strip import Strip
 from textual.widget import Widget
 
 from probetui.kubelet.journal import NoteEntry
 from probetui.tui.app import ProbetuiApp
+from probetui.tui.panes.line_widget import LineWidget
 from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, running
@@ -125,3 +130,42 @@ async def test_events_that_came_while_the_pane_was_hidden_are_there_when_it_is_b
 
         assert "told meanwhile" not in hidden
         assert any("told meanwhile" in line for line in terminal.lines)
+
+
+async def test_lines_that_changed_leave_nothing_for_the_garbage_collector() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+
+    async def let_time_pass(pilot: Pilot[None], seconds: range) -> None:
+        for second in seconds:
+            at = NOW + timedelta(seconds=second)
+            session.publish(replace(failing(), taken_at=at))
+            await pilot.pause(0.05)
+
+    async with app.run_test() as pilot:
+        await let_time_pass(pilot, range(1, 5))
+        gc.collect()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            await let_time_pass(pilot, range(5, 9))
+            gc.collect()
+            garbage = {type(found) for found in gc.garbage}
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+
+    assert Strip not in garbage
+
+
+@pytest.mark.parametrize(
+    "keys", [(), ("v",), ("enter",), ("w",), ("?",), ("l",), ("s",)], ids=str
+)
+async def test_nothing_is_around_the_lines_of_a_widget(keys: tuple[str, ...]) -> None:
+    app = an_app(FakeSession(failing()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        shown = [widget for widget in app.screen.query(LineWidget) if widget.region]
+
+        assert shown
+        assert all(widget.content_region.size == widget.size for widget in shown)

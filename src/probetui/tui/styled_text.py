@@ -94,6 +94,7 @@ def _safe_text(text: str) -> str:
     return "\xa0".join(map(safe_line, text.split("\xa0")))
 
 
+@lru_cache(maxsize=4096)  # asked again at each step from a word to the whole line
 def cells(line: StyledLine) -> int:
     """Return how many cells a line takes."""
     return sum([len(text) if text.isascii() else cell_len(text) for text, _ in line])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual._styles_cache import StylesCache
 from textual.css.styles import RenderStyles
+from textual.filter import LineFilter
 from textual.geometry import Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
@@ -49,6 +51,38 @@ def _count_equal(one: StyledLine, other: StyledLine) -> int:
     return next((index for index, (a, b) in pairs if a != b), shortest)
 
 
+class _PaintedLines(StylesCache):
+    """Keeps lines as they are painted.
+
+    The framework's own goes through each line once more for borders, paddings and
+    transparency, which a widget of lines has none of.
+    """
+
+    def __init__(self, line: Callable[[int], Strip]) -> None:
+        super().__init__()
+        self._line = line
+        self._filters: Sequence[LineFilter] = ()
+
+    def render_widget(self, widget: Widget, crop: Region) -> list[Strip]:
+        filters = widget.get_line_filters()
+        if widget.outer_size.width != self._width or filters != self._filters:
+            self.clear()
+            self._width, self._filters = widget.outer_size.width, filters
+        lines, dirty = self._cache, self._dirty_lines
+        wanted = crop.line_range
+        changed = [y for y in wanted if y in dirty or y not in lines]
+        if changed:
+            dirty.difference_update(changed)
+            _, background = widget.background_colors
+            for y in changed:
+                strip = self._line(y)
+                for line_filter in filters:
+                    strip = strip.apply_filter(line_filter, background)
+                lines[y] = strip
+        left, right = crop.column_span
+        return [lines[y].crop(left, right) for y in wanted]
+
+
 class LineWidget(Widget):
     """A rectangle of lines; subclasses say in `content` what they are.
 
@@ -59,9 +93,18 @@ class LineWidget(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  # the framework's
         super().__init__(id=id)
+        self._styles_cache = _PaintedLines(self.line)
         self._painted: Sequence[StyledLine] = ()
         self._painted_size = _NO_SIZE
         self._styles_by_look: dict[str, Style] = {}
+
+    @property
+    def size(self) -> Size:
+        """The cells that there are for lines: there is nothing around them.
+
+        The framework's own looks for the widget on its screen, which takes long.
+        """
+        return self.outer_size
 
     @property
     def ellipsis(self) -> str:
@@ -99,6 +142,11 @@ class LineWidget(Widget):
         self._styles_by_look.clear()
 
     def render_line(self, y: int) -> Strip:
+        """Return a line with the offset of each text, as selections need it."""
+        return self.line(y).apply_offsets(0, y)
+
+    def line(self, y: int) -> Strip:
+        """Return a line as it is painted."""
         if self._painted_size != self.size:
             self._take_content()
         width = self.size.width
@@ -106,8 +154,7 @@ class LineWidget(Widget):
             return Strip.blank(width, self.rich_style)
         line = self._fitted(self._painted[y])
         segments = [Segment(text, self._style(look)) for text, look in line]
-        strip = self._with_selection(Strip(segments, width), y)
-        return strip.apply_offsets(0, y)
+        return self._with_selection(Strip(segments, width), y)
 
     def selection_updated(
         self,
