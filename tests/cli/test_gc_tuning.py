@@ -25,8 +25,8 @@ def test_nothing_is_collected_while_the_program_starts() -> None:
     [
         pytest.param("gc.isenabled()", "True", id="it works"),
         pytest.param("gc.get_freeze_count() > 0", "True", id="old objects are left"),
-        pytest.param("gc.get_threshold()[1]", "100", id="what dies soon is waited for"),
-        pytest.param("gc.get_threshold()[2]", "20", id="all are looked at seldom"),
+        pytest.param("gc.get_threshold()[1]", "10", id="no look takes long"),
+        pytest.param("gc.get_threshold()[2]", "200", id="all are looked at seldom"),
     ],
 )
 def test_a_session_collects_what_it_makes(question: str, answer: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-_YOUNG, _MIDDLE, _ALL = 700, 100, 20
+_YOUNG, _MIDDLE, _ALL = 700, 10, 200
 """Thresholds of the three generations, as in `gc.set_threshold`."""
 
 
@@ -22,10 +22,10 @@ def freeze() -> None:
 
     A look at everything takes a twentieth of a second once a thousand probes have a
     history; in that time no key is answered and no tick taken. It would come every
-    other second, and so comes every few minutes. The only cycles of a session are
-    lines of the screen (each keeps itself in a cache of the screen's library), which
-    live for some seconds: the middle generation waits so long, so that they are found
-    there. What is older would be found only with everything, and was 100 MB by then.
+    other second, and so comes every few minutes. The middle generation stays small, so
+    that a look at it takes no longer than to draw a line. What a session makes all the
+    time has no cycles and is never old: lines of the screen
+    (`probetui.tui.panes.line_widget`), ticks, probes.
 
     What became garbage until now, some thousand objects, stays: to look for it would
     take as long as to draw the first screen.
