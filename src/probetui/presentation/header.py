@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import NamedTuple
-
-from msgspec import Struct
 
 from probetui.durations import format_age, format_countdown, format_stopwatch
 from probetui.engine.snapshot import (
     PlaybackKind,
     PlaybackSnapshot,
+    PodSnapshot,
     ProbeSnapshot,
     Snapshot,
 )
@@ -130,9 +130,10 @@ LEVELS = 10
 """How many versions of the header there are, from the longest to the shortest."""
 
 
-class Counts(Struct):
-    """What a snapshot has how many of, found in one pass over all its probes."""
+class Counts(NamedTuple):
+    """How many of what there are in a pod, or in all pods."""
 
+    pods: int = 0
     containers: int = 0
     ready: int = 0
     to_be_ready: int = 0
@@ -156,23 +157,28 @@ class Counts(Struct):
         return "".join(f"  {word} {count}" for word, count in counts.items() if count)
 
 
-def count_all(snapshot: Snapshot) -> Counts:
-    """Return the counts of a snapshot."""
-    counts = Counts()
-    for pod in snapshot.pods:
-        ready, total = ready_containers(pod)
-        counts.ready += ready
-        counts.to_be_ready += total
-        counts.containers += len(pod.containers)
-        for container in pod.containers:
-            counts.frozen += container.frozen_since is not None
-            counts.cut_off += container.cut_off_since is not None
-            for probe in container.probes:
-                counts.erroring += probe.error_run > 0
-                counts.muted += probe.muted
-                counts.injected += bool(probe.injections)
-                counts.delayed += bool(probe.delay)
-    return counts
+def count_pod(pod: PodSnapshot) -> Counts:
+    """Return the counts of one pod."""
+    ready, to_be_ready = ready_containers(pod)
+    containers = pod.containers
+    probes = [probe for container in containers for probe in container.probes]
+    return Counts(
+        1,
+        len(containers),
+        ready,
+        to_be_ready,
+        sum(probe.error_run > 0 for probe in probes),
+        sum(container.frozen_since is not None for container in containers),
+        sum(container.cut_off_since is not None for container in containers),
+        sum(probe.muted for probe in probes),
+        sum(bool(probe.injections) for probe in probes),
+        sum(bool(probe.delay) for probe in probes),
+    )
+
+
+def add_up(counts: Iterable[Counts]) -> Counts:
+    """Return the sum of counts, each of its own pod."""
+    return Counts(*map(sum, zip(*counts, strict=True)))
 
 
 def header(
@@ -187,7 +193,8 @@ def header(
 
     `counts` are those of the snapshot, where several versions are asked for.
     """
-    counts = counts or count_all(snapshot)
+    if counts is None:
+        counts = add_up(map(count_pod, snapshot.pods))
     is_short = level >= _SHORT
     has_pods, unit = level < _WITHOUT_PODS, "ctr" if is_short else "container"
     runtime = view.safe(runtime_name)
@@ -197,7 +204,7 @@ def header(
         f"  {runtime}" if level < _TINY else "",
         f"  kubelet v{snapshot.rules.version} rules" if level <= 1 else "",
         f"  {_sources(about, view)}" if level == 0 and about.sources else "",
-        f"  {_count(len(snapshot.pods), 'pod')}" if has_pods else "",
+        f"  {_count(counts.pods, 'pod')}" if has_pods else "",
         f"{' ' if is_short else '  '}{_count(counts.containers, unit)}"
         if has_pods
         else "",
@@ -246,27 +253,39 @@ def runtime_lost_banner(snapshot: Snapshot, runtime_name: str, view: View) -> Li
     )
 
 
-def overload_banner(snapshot: Snapshot) -> Line:
+def timed_out_probes(pod: PodSnapshot) -> Sequence[ProbeSnapshot]:
+    """Return the probes of a pod whose last run took their whole timeout."""
+    return [
+        probe
+        for container in pod.containers
+        for probe in container.probes
+        if _has_timed_out(probe)
+    ]
+
+
+def overload_banner(
+    snapshot: Snapshot, timed_out: Iterable[Sequence[ProbeSnapshot]] | None = None
+) -> Line:
     """Return the banner for most probes timing out at once; empty while they do not.
 
     One container that hangs is its own fault. Where several time out together, it is
-    the machine's more likely than theirs.
+    the machine's more likely than theirs. `timed_out` are the `timed_out_probes` of
+    each pod, where they are known.
     """
-    probes = [
-        probe
+    at = snapshot.taken_at
+    if timed_out is None:
+        timed_out = map(timed_out_probes, snapshot.pods)
+    late = [
+        probe for probe in chain.from_iterable(timed_out) if _probed_lately(probe, at)
+    ]
+    if len({probe.key[:2] for probe in late}) < _SEVERAL:
+        return EMPTY
+    running = sum(
+        _probed_lately(probe, at)
         for pod in snapshot.pods
         for container in pod.containers
         for probe in container.probes
-    ]
-    at = snapshot.taken_at
-    late = [
-        probe.key[:2]
-        for probe in probes
-        if _has_timed_out(probe) and _probed_lately(probe, at)
-    ]
-    if len(set(late)) < _SEVERAL:
-        return EMPTY
-    running = sum(_probed_lately(probe, at) for probe in probes)
+    )
     if len(late) * 2 <= running:
         return EMPTY
     ticks = ""

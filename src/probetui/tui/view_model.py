@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from probetui.analysis.container_history import SessionHistory
 from probetui.analysis.event_aggregation import ClusterEvents
 from probetui.drive.session import Session
-from probetui.engine.snapshot import Snapshot
+from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.pod import Pod
 from probetui.presentation.container.table import pod_names
 from probetui.presentation.events.log import EventLine, EventLineBuffer, EventLog
+from probetui.presentation.per_pod import changed_pods
 from probetui.presentation.text.view import TimeFormat, TimeFormatter, View
 from probetui.presentation.tick.marks import ASCII, UNICODE
 from probetui.record.masking import Mask, find_pod_secrets
@@ -59,6 +60,7 @@ class SessionObserver:
         self._past = SessionHistory(session.journal)
         self._read = 0
         self._rewinds = 0
+        self._seen: Sequence[PodSnapshot] = ()
         self._pods: dict[str, Pod] = {}
         self._names: dict[str, str] = {}
         self._containers: set[tuple[str, str]] = set()
@@ -102,7 +104,8 @@ class SessionObserver:
 
     def _know(self, snapshot: Snapshot) -> None:
         """Take note of pods; they keep their names when they are gone."""
-        is_known = all(self._pods.get(pod.pod.uid) is pod.pod for pod in snapshot.pods)
+        changed, self._seen = changed_pods(snapshot.pods, self._seen), snapshot.pods
+        is_known = all(self._pods.get(pod.pod.uid) is pod.pod for pod in changed)
         if is_known:
             return
         self._pods.update((pod.pod.uid, pod.pod) for pod in snapshot.pods)

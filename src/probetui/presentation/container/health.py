@@ -149,3 +149,11 @@ class SettledHealth:
                 worst, since = seen.worst, last
         self._seen[key] = _LastHealth(pod, health, worst, since)
         return worst
+
+    def is_settled(self, pod: PodSnapshot) -> bool:
+        """Tell whether health stays as it was told while the pod stays the same."""
+        known = (
+            self._seen[pod.pod.uid, container.container.name]
+            for container in pod.containers
+        )
+        return all(seen.worst is seen.health for seen in known)

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
+from itertools import chain
 from operator import itemgetter
+from typing import NamedTuple
 
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.presentation.container.health import SettledHealth
@@ -47,11 +49,26 @@ Rank = tuple[float | str | tuple[tuple[int, int | str], ...], ...]
 _DIGITS = re.compile(r"(\d+)")
 
 
+class _RankedPod(NamedTuple):
+    """The containers of a pod, each with its rank and place."""
+
+    pod: PodSnapshot
+    containers: tuple[tuple[Rank, tuple[int, int]], ...]
+    is_settled: bool
+    """Whether the ranks stay while the pod stays the same."""
+
+
 class ContainerSorter:
-    """Puts containers in order; remembers what was bad a moment ago."""
+    """Puts containers in order; remembers what was bad a moment ago.
+
+    A pod that is the same as before keeps its ranks.
+    """
 
     def __init__(self) -> None:
         self._health = SettledHealth()
+        self._sorted_by: tuple[ContainerOrder, bool] | None = None
+        self._ranked: list[_RankedPod] = []
+        self._places: ContainerPlaces = ()
 
     def places(
         self,
@@ -63,19 +80,42 @@ class ContainerSorter:
     ) -> ContainerPlaces:
         """Return the places of containers, pod and container, as they are listed.
 
+        They are the same object while nothing changes its place.
+
         Args:
             pods: the pods whose containers are listed.
             order: what they are sorted by.
             now: the instant of the snapshot.
             is_reversed: the last comes first.
         """
+        sorted_by = (order, is_reversed)
+        known: Sequence[_RankedPod | None] = self._ranked
+        if sorted_by != self._sorted_by or len(pods) != len(known):
+            known = [None] * len(pods)
         ranked = [
-            (self._rank(pod, container, order, now), (at, index))
-            for at, pod in enumerate(pods)
-            for index, container in enumerate(pod.containers)
+            before
+            if before is not None and before.pod is pod and before.is_settled
+            else self._rank_pod(at, pod, order, now)
+            for at, (pod, before) in enumerate(zip(pods, known, strict=True))
         ]
-        ranked.sort(key=itemgetter(0), reverse=is_reversed)
-        return tuple(place for _, place in ranked)
+        has_changed = any(
+            old is not new and (old is None or old.containers != new.containers)
+            for old, new in zip(known, ranked, strict=True)
+        )
+        if has_changed or not pods:
+            containers = list(chain.from_iterable(pod.containers for pod in ranked))
+            containers.sort(key=itemgetter(0), reverse=is_reversed)
+            self._places = tuple(place for _, place in containers)
+        self._sorted_by, self._ranked = sorted_by, ranked
+        return self._places
+
+    def _rank_pod(
+        self, at: int, pod: PodSnapshot, order: ContainerOrder, now: datetime
+    ) -> _RankedPod:
+        ranks = [self._rank(pod, container, order, now) for container in pod.containers]
+        places = [(at, index) for index in range(len(ranks))]
+        is_settled = order is not ContainerOrder.WORST or self._health.is_settled(pod)
+        return _RankedPod(pod, tuple(zip(ranks, places, strict=True)), is_settled)
 
     def _rank(
         self,
@@ -94,7 +134,7 @@ class ContainerSorter:
             case ContainerOrder.RESTARTS:
                 return (-(container.status.restart_count if container.status else 0),)
             case ContainerOrder.NEXT:
-                return (_seconds_to_next(container, now),)
+                return (_next_tick(container),)
 
 
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:
@@ -106,10 +146,11 @@ def natural(name: str) -> tuple[tuple[int, int | str], ...]:
     )
 
 
-def _seconds_to_next(container: ContainerSnapshot, now: datetime) -> float:
-    waits = [
-        (probe.next_tick_at - now).total_seconds()
+def _next_tick(container: ContainerSnapshot) -> float:
+    """Return when the next tick is, in seconds since the epoch."""
+    ticks = [
+        probe.next_tick_at.timestamp()
         for probe in container.probes
         if probe.next_tick_at is not None
     ]
-    return min(waits, default=float("inf"))
+    return min(ticks, default=float("inf"))

@@ -12,13 +12,16 @@ from probetui.presentation.header import (
     LEVELS,
     NO_SESSION_INFO,
     SessionInfo,
+    add_up,
     breakpoint_banner,
-    count_all,
+    count_pod,
     header,
     overload_banner,
     playback_banner,
     runtime_lost_banner,
+    timed_out_probes,
 )
+from probetui.presentation.per_pod import PerPod
 from probetui.presentation.text.spans import EMPTY, Line, line, muted, strong
 from probetui.presentation.text.view import View
 from probetui.tui.actions.key_labels import KeyLabel
@@ -44,6 +47,7 @@ class HeaderBar(LineWidget):
     def __init__(self, about: SessionInfo = NO_SESSION_INFO) -> None:
         super().__init__(id="header")
         self._about = about
+        self._counts = PerPod(count_pod)
         self._snapshot: Snapshot | None = None
         self._runtime_name = ""
         self._view: View | None = None
@@ -57,7 +61,7 @@ class HeaderBar(LineWidget):
         if self._snapshot is None or self._view is None:
             return ()
         what = (self._snapshot, self._runtime_name, self._view)
-        counts = count_all(self._snapshot)
+        counts = add_up(self._counts.of(self._snapshot.pods))
         versions = (
             header(*what, level, self._about, counts) for level in range(LEVELS)
         )
@@ -75,6 +79,7 @@ class Banner(LineWidget):
 
     def __init__(self) -> None:
         super().__init__(id="banner")
+        self._timed_out = PerPod(timed_out_probes)
         self._line: Line = EMPTY
 
     def show(self, snapshot: Snapshot, runtime_name: str, view: View) -> None:
@@ -84,7 +89,7 @@ class Banner(LineWidget):
             lost
             or playback_banner(snapshot, view)
             or breakpoint_banner(snapshot, view)
-            or overload_banner(snapshot)
+            or overload_banner(snapshot, self._timed_out.of(snapshot.pods))
         )
         self.display = bool(self._line)
         self.repaint()

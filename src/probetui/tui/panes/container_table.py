@@ -89,6 +89,8 @@ class ContainerTable(ListPane):
         self._names: dict[str, str] = {}
         self._lines: list[ListLine] = []
         self._index: dict[ContainerKey, int] = {}
+        self._known_lines: dict[tuple[int, int], ListLine] = {}
+        """Rows by their place in the snapshot."""
         self._layout: tuple[Filter, ContainerPlaces] | None = None
         self._sorter = ContainerSorter()
         self._hands_on: Timer | None = None
@@ -120,9 +122,7 @@ class ContainerTable(ListPane):
         """The values of the container under the cursor."""
         if self.chosen_key is None:
             return None
-        entry = self._lines[self.cursor]
-        pod = self._pods[entry.pod_index]
-        return pod, pod.containers[entry.container_index]
+        return self._snapshots(self._lines[self.cursor])
 
     @property
     def total(self) -> int:
@@ -224,8 +224,7 @@ class ContainerTable(ListPane):
     def row(self, index: int) -> StyledLine:
         """Return one row of the list, as the room allows."""
         entry = self._lines[index]
-        pod = self._pods[entry.pod_index]
-        container = pod.containers[entry.container_index]
+        pod, container = self._snapshots(entry)
         rows, is_chosen = self._rows, index == self.cursor
         self._forget_rows(rows)
         known = self._known_rows.get((entry.key, is_chosen))
@@ -354,8 +353,10 @@ class ContainerTable(ListPane):
         layout = (self.filter, places)
         if is_known and layout == self._layout and not self.filter.is_active:
             return
+        if not is_known:
+            self._names = pod_names(pods)
+            self._known_lines.clear()
         self._layout, self._laid_out = layout, pods
-        self._names = pod_names(pods)
         before, distance = self.chosen_key, self.cursor - self.top
         count = len(self._lines)
         self._lay_out(places)
@@ -371,16 +372,26 @@ class ContainerTable(ListPane):
             self._on_choice()
 
     def _lay_out(self, places: ContainerPlaces) -> None:
-        self._lines, self._index = [], {}
         self._total = len(places)
-        for pod_index, index in places:
-            pod = self._pods[pod_index]
-            container = pod.containers[index]
-            if not self._keeps(pod, container):
-                continue
-            key = ContainerKey(pod.pod.uid, container.container.name)
-            self._index[key] = len(self._lines)
-            self._lines.append(ListLine(key, pod_index, index))
+        lines = [self._line_at(place) for place in places]
+        if self.filter.is_active:
+            lines = [line for line in lines if self._keeps(*self._snapshots(line))]
+        self._lines = lines
+        self._index = {line.key: index for index, line in enumerate(lines)}
+
+    def _line_at(self, place: tuple[int, int]) -> ListLine:
+        known = self._known_lines.get(place)
+        if known is None:
+            pod = self._pods[place[0]]
+            name = pod.containers[place[1]].container.name
+            known = ListLine(ContainerKey(pod.pod.uid, name), *place)
+            self._known_lines[place] = known
+        return known
+
+    def _snapshots(self, line: ListLine) -> tuple[PodSnapshot, ContainerSnapshot]:
+        """Return the values of the pod and the container that a row is about."""
+        pod = self._pods[line.pod_index]
+        return pod, pod.containers[line.container_index]
 
     def _cursor_for(self, key: ContainerKey | None) -> int:
         """Return the row of that container, or the first one if it is gone.
@@ -399,14 +410,11 @@ class ContainerTable(ListPane):
         )
 
     def _health(self, row: int) -> Health:
-        entry = self._lines[row]
-        pod = self._pods[entry.pod_index]
-        return container_health(pod, pod.containers[entry.container_index])
+        return container_health(*self._snapshots(self._lines[row]))
 
     def _is_sought(self, index: int) -> bool:
-        entry = self._lines[index]
-        pod = self._pods[entry.pod_index]
-        text = self._text(pod, pod.containers[entry.container_index])
+        pod, container = self._snapshots(self._lines[index])
+        text = self._text(pod, container)
         return self.sought.keeps(text, pod.pod.labels)
 
     def _text(self, pod: PodSnapshot, container: ContainerSnapshot) -> str:
@@ -416,8 +424,6 @@ class ContainerTable(ListPane):
 
     def _keeps(self, pod: PodSnapshot, container: ContainerSnapshot) -> bool:
         """Ask the filter, but only for pods that have changed since the last time."""
-        if not self.filter.is_active:
-            return True
         key = ContainerKey(pod.pod.uid, container.container.name)
         known = self._searchable.get(key)
         if known is not None and known[0] is pod:
