@@ -67,15 +67,23 @@ class UiState(Struct):
 
     def allows(self, action: Action) -> bool:
         """Tell whether an action makes sense now and may be done here."""
-        return not self.refusal(action) and action.is_possible(self.context)
+        return self.allowed([action])[0]
+
+    def allowed(self, actions: Sequence[Action]) -> list[bool]:
+        """Tell of each action whether it makes sense now and may be done here."""
+        now = self.context
+        return [
+            not self.refusal(action) and action.is_possible(now) for action in actions
+        ]
 
     def refusal(self, action: Action) -> str:
         """Return why this session never does an action, empty if it may."""
         snapshot = self.view_model.snapshot
-        # A clock of one's own may be stopped: that changes nothing in the world.
-        is_time = action.group is Group.TIME and snapshot.playback is not None
-        if action.changes and self.options.read_only and not is_time:
-            return f"read-only: {action.footer_text} is off"
+        if action.changes and self.options.read_only:
+            # A clock of one's own may be stopped: that changes nothing in the world.
+            is_time = action.group is Group.TIME and snapshot.playback is not None
+            if not is_time:
+                return f"read-only: {action.footer_text} is off"
         if action.acts and not snapshot.acts:
             return "attach only watches; start with --act"
         return ""

@@ -49,7 +49,7 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
 
     def refresh_keys(self) -> None:
         """Look again which keys work, if other actions make sense than before."""
-        allowed = [self.ui_state.allows(action) for action in ACTIONS]
+        allowed = self.ui_state.allowed(ACTIONS)
         if allowed != self._allowed:
             self._allowed = allowed
             self.refresh_bindings()
