@@ -207,3 +207,16 @@ async def test_keys_that_act_are_offered_unless_the_screen_is_read_only(
     assert [word in offered for word in acting] == [not is_read_only] * len(acting)
     assert "why" in offered
     assert ("READ-ONLY" in header) is is_read_only
+
+
+@pytest.mark.parametrize("height", [22, 24, 30])
+async def test_steps_leave_room_for_header_banner_and_keys(height: int) -> None:
+    app = an_app(stopped())
+    async with app.run_test(size=(80, height)) as pilot:
+        await pilot.press("Q")
+        await pilot.pause()
+        header, banner, *_, keys = screen_lines(app)
+
+    assert "PAUSED" in header
+    assert "stopped before a kill" in banner
+    assert "space resume" in keys
