@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
 from probetui.manifest.decode import decode
+from probetui.manifest.field_versions import MODELS_VERSION
 from probetui.manifest.problem import Problem, Severity
 from probetui.manifest.validation import messages, names
 from probetui.manifest.validation.field_error import (
@@ -42,6 +43,7 @@ class ConfigObjectReader(Struct):
         node: the document, or an item of a list.
         path: its path in the document.
         unknown: the severity of unknown fields, None to ignore them.
+        version: that of Kubernetes.
 
     Errors are added to `problems`.
     """
@@ -50,6 +52,7 @@ class ConfigObjectReader(Struct):
     node: MapNode
     path: str
     unknown: Severity | None
+    version: str = MODELS_VERSION
     problems: list[Problem] = field(default_factory=list)
 
     def read(self, namespace: str | None) -> ConfigObject | None:
@@ -58,7 +61,7 @@ class ConfigObjectReader(Struct):
         Args:
             namespace: its namespace, instead of the document's; None keeps that.
         """
-        decoded = decode(self.node, KINDS[self.kind], self.path)
+        decoded = decode(self.node, KINDS[self.kind], self.path, self.version)
         self.problems += decoded.problems
         self.problems += decoded.unknown_problems(self.unknown)
         if decoded.problems:

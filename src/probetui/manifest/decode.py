@@ -18,9 +18,10 @@ import msgspec
 from msgspec import Struct, field
 
 from probetui.k8s.api.quantity import is_quantity
-from probetui.manifest import schema
+from probetui.manifest import field_versions, schema
 from probetui.manifest.problem import Position, Problem, Severity, quote, quote_short
 from probetui.manifest.schema import FieldKind, FieldSchema
+from probetui.manifest.version_fields import CONSEQUENCES
 from probetui.manifest.yaml.nodes import (
     ListNode,
     MapEntry,
@@ -45,16 +46,25 @@ _EXPONENT_FROM = 1e21
 
 
 class UnknownField(Struct, frozen=True):
-    """A field that the type does not have; `suggestion` may be empty."""
+    """A field that the type does not have.
+
+    `suggestion` may be empty. `version` is the one that does not know it yet, empty
+    where no version does; `consequence` is what becomes of it then, if that is not
+    plain.
+    """
 
     path: str
     name: str
     position: Position
     suggestion: str = ""
+    version: str = ""
+    consequence: str = ""
 
     @property
     def message(self) -> str:
         """The message, without the position."""
+        if self.version:
+            return f"unknown to Kubernetes {self.version}{self.consequence}"
         hint = f" (did you mean {quote(self.suggestion)}?)" if self.suggestion else ""
         return f"unknown field {quote_short(self.name)}{hint}"
 
@@ -75,12 +85,25 @@ class Decoded(Struct, Generic[Model], frozen=True):
         if severity is not None:
             for field in self.unknown:
                 where, path = field.position, field.path
-                yield Problem(where, path, field.message, severity, "unknown-field")
+                rule = "later-field" if field.version else "unknown-field"
+                yield Problem(where, path, field.message, severity, rule)
 
 
-def decode(node: YamlNode, model: type[Model], path: str = "") -> Decoded[Model]:
-    """Decode a node as a model; `path` is its path in the document."""
-    decoder = _Decoder(node, path)
+def decode(
+    node: YamlNode,
+    model: type[Model],
+    path: str = "",
+    version: str = field_versions.MODELS_VERSION,
+) -> Decoded[Model]:
+    """Decode a node as a model.
+
+    Args:
+        node: it has all fields of the object.
+        model: the object's type.
+        path: the node's path in the document.
+        version: that of Kubernetes, as `1.32`; fields that came later are unknown.
+    """
+    decoder = _Decoder(node, path, version)
     value = decoder.struct(node, model, path)
     return Decoded(
         cast("Model", value), tuple(decoder.problems), tuple(decoder.unknown)
@@ -95,6 +118,7 @@ class _Decoder(Struct):
 
     root: YamlNode
     root_path: str
+    version: str
     problems: list[Problem] = field(default_factory=list)
     unknown: list[UnknownField] = field(default_factory=list)
 
@@ -112,8 +136,12 @@ class _Decoder(Struct):
         }
         for entry in node.entries:
             known = fields.get(entry.key)
+            owner = model.__name__
             if known is None:
-                self._unknown(entry, fields, path)
+                if not field_versions.is_gone(owner, entry.key, self.version):
+                    self._unknown(entry, fields, path)
+            elif field_versions.is_later(owner, entry.key, self.version):
+                self._later(entry, owner, path)
             elif not is_null(entry.value):
                 value = self._value(entry.value, known, join_path(path, entry.key))
                 if value is not None:
@@ -126,6 +154,15 @@ class _Decoder(Struct):
         suggestion = nearest(entry.key, known, cutoff=FIELD_CUTOFF) if is_early else ""
         where = join_path(path, entry.key)
         self.unknown.append(UnknownField(where, entry.key, entry.position, suggestion))
+
+    def _later(self, entry: MapEntry, owner: str, path: str) -> None:
+        where = join_path(path, entry.key)
+        consequence = CONSEQUENCES.get((owner, entry.key), "")
+        self.unknown.append(
+            UnknownField(
+                where, entry.key, entry.position, "", self.version, consequence
+            )
+        )
 
     def _value(self, node: YamlNode, known: FieldSchema, path: str) -> object:
         if not known.is_list:

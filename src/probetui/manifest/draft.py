@@ -22,7 +22,7 @@ from probetui.manifest.manifests import FieldValidation, LoadedPod, PodOrigin
 from probetui.manifest.problem import Position, Problem, Severity, quote_short
 from probetui.manifest.validation import messages, pod, warnings
 from probetui.manifest.validation.warnings import find_oversized_values
-from probetui.manifest.version_fields import CONSEQUENCES, drop_unknown_fields
+from probetui.manifest.version_fields import drop_disabled_fields
 from probetui.manifest.workloads import WorkloadObject
 from probetui.manifest.yaml import dump
 from probetui.manifest.yaml.nodes import (
@@ -131,9 +131,9 @@ def draft_pod(
 ) -> PodDraft:
     """Decode one object and set its defaults."""
     own = found.object
-    decoded = decode(own.node, own.workload.model, own.path)
+    decoded = decode(own.node, own.workload.model, own.path, rules.version)
     pod = workloads.extract_pod(own.workload, decoded.value)
-    dropped = drop_unknown_fields(pod, rules)
+    dropped = drop_disabled_fields(pod, rules)
     defaults.set_defaults(pod)
     metadata = pod.metadata = pod.metadata or meta_v1.ObjectMeta()
     if namespace:
@@ -150,15 +150,10 @@ def draft_pod(
         rules,
     )
     if validation.severity is not None:
-        what = f"unknown to Kubernetes {rules.version}, or its feature gate is off"
+        what = f"its feature gate is off in Kubernetes {rules.version}"
         draft.problems += [
-            draft.problem(
-                path,
-                what + CONSEQUENCES.get(path.rpartition(".")[2], ""),
-                validation.severity,
-                "later-field",
-            )
-            for path in dropped
+            draft.problem(path, what + consequence, Severity.WARNING, "later-field")
+            for path, consequence in dropped
         ]
     return draft
 

@@ -67,7 +67,7 @@ def load_manifests(
         host: this machine's name; it goes into the uid of pods that have none.
         stub_missing: make stubs of ConfigMaps, Secrets and claims that no file has.
     """
-    reader = _ManifestReader(validation, namespace)
+    reader = _ManifestReader(validation, namespace, rules.version)
     for source in sources:
         reader.read(source)
     found, problems = _apply_settings(reader.pods, settings)
@@ -99,6 +99,7 @@ class _ManifestReader(Struct):
 
     validation: FieldValidation
     namespace: str | None
+    version: str
     pods: list[PodManifest] = field(default_factory=list)
     objects: dict[ObjectKey, LoadedConfigObject] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -153,7 +154,7 @@ class _ManifestReader(Struct):
 
     def _add_config_object(self, found: OtherObject, path: str) -> None:
         reader = ConfigObjectReader(
-            found.kind, found.node, path, self.validation.severity
+            found.kind, found.node, path, self.validation.severity, self.version
         )
         value = reader.read(self.namespace)
         self.problems += reader.problems

@@ -1,6 +1,7 @@
-"""Fields that the chosen version of Kubernetes does not know: dropped, and said once.
+"""Fields that the chosen version of Kubernetes has switched off: dropped, said once.
 
-An API server of that version drops them without a word, unless asked to be strict.
+An API server drops them without a word, even if it is asked to be strict. What a
+version does not know at all is in `field_versions`.
 """
 
 from __future__ import annotations
@@ -13,29 +14,32 @@ from lightkube.models import core_v1
 from probetui.kubelet_rules import KubeletRules
 
 CONSEQUENCES = {
-    "mode": ": the probe goes on in plaintext",
-    "protocol": ": the probe goes on with HTTP/1.1",
+    ("GRPCAction", "mode"): ": the probe goes on in plaintext",
+    ("HTTPGetAction", "protocol"): ": the probe goes on with HTTP/1.1",
 }
 """What becomes of a probe, where that is not seen from the field's absence."""
 
 
-def drop_unknown_fields(pod: core_v1.Pod, rules: KubeletRules) -> list[str]:
-    """Set the fields to None that a version does not know, and return their paths."""
+def drop_disabled_fields(
+    pod: core_v1.Pod, rules: KubeletRules
+) -> list[tuple[str, str]]:
+    """Set the fields to None whose gates are off; return paths and consequences."""
     spec = pod.spec
     if spec is None:
         return []
     dropped = []
-    for owner, name, path in _later_fields(spec, rules):
+    for owner, name, path in _disabled_fields(spec, rules):
         if getattr(owner, name) is not None:
             setattr(owner, name, None)
-            dropped.append(f"{path}.{name}")
+            consequence = CONSEQUENCES.get((type(owner).__name__, name), "")
+            dropped.append((f"{path}.{name}", consequence))
     return dropped
 
 
-def _later_fields(
+def _disabled_fields(
     spec: core_v1.PodSpec, rules: KubeletRules
 ) -> Iterator[tuple[Any, str, str]]:
-    """Yield the fields that the version does not know: owner, name, path of owner."""
+    """Yield the fields that the version has off: owner, name, path of owner."""
     for key in ("initContainers", "containers"):
         for index, container in enumerate(getattr(spec, key) or ()):
             path = f"spec.{key}[{index}]"
@@ -48,11 +52,11 @@ def _later_fields(
             for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
                 probe = getattr(container, kind)
                 if probe is not None:
-                    yield from _later_probe_fields(probe, f"{path}.{kind}", rules)
-            yield from _later_hook_fields(container, path, rules)
+                    yield from _disabled_probe_fields(probe, f"{path}.{kind}", rules)
+            yield from _disabled_hook_fields(container, path, rules)
 
 
-def _later_probe_fields(
+def _disabled_probe_fields(
     probe: core_v1.Probe, path: str, rules: KubeletRules
 ) -> Iterator[tuple[Any, str, str]]:
     if not rules.grpc_probes:
@@ -65,7 +69,7 @@ def _later_probe_fields(
         yield probe, "terminationGracePeriodSeconds", path
 
 
-def _later_hook_fields(
+def _disabled_hook_fields(
     container: core_v1.Container, path: str, rules: KubeletRules
 ) -> Iterator[tuple[Any, str, str]]:
     lifecycle = container.lifecycle

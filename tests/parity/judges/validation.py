@@ -6,6 +6,7 @@ from typing import Any
 
 from lightkube.models import core_v1, meta_v1
 
+from probetui.kubelet_rules import PORTED_RULES
 from probetui.manifest import defaults, workloads
 from probetui.manifest.decode import Decoded, decode
 from probetui.manifest.validation import pod as pod_validation
@@ -76,7 +77,7 @@ def _read(text: str) -> tuple[YamlDocument | None, Decoded[core_v1.Pod] | None]:
     found = workloads.classify_object(document.root)
     if not isinstance(found, workloads.WorkloadObject) or found.workload.kind != "Pod":
         return document, None
-    decoded = decode(document.root, core_v1.Pod)
+    decoded = decode(document.root, core_v1.Pod, version=PORTED_RULES.version)
     return document, None if decoded.problems else decoded
 
 
