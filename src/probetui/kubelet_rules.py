@@ -43,8 +43,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
         holds_after_startup_success: a startup worker is on hold after a success, too;
             before, only after a failure (k/k#117153).
         stops_liveness_on_deletion: liveness and startup workers stop when the pod
-            begins to terminate; before, liveness could kill during that time. Since
-            1.21 (k/k#98571).
+            begins to terminate; before, they went on until it was gone, but for static
+            pods (recorded in 1.20.2), so that a container that was shutting down failed
+            its liveness probe. Since 1.21 (k/k#52817, k/k#98571).
         results_wake_pod: a changed readiness or startup result syncs the pod; before,
             only a liveness failure did, and a failed startup probe killed at the next
             resync. Since 1.21 (prober_manager.go; recorded in 1.20.2).

@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import subprocess
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -20,7 +21,7 @@ from tests.lateness import Lateness
 from tests.traces.trace import Json, Trace
 
 NAMESPACE = "traces"
-"""Keeps the pods apart from others of their name on a shared engine."""
+"""What the namespace of a session's pods begins with."""
 
 SHARE = 0.95
 BUSY_MILLISECONDS = 450
@@ -119,8 +120,9 @@ def run_all(
         pod = live_name(name)
         text = yaml.safe_dump(dict(renamed(manifest, pod)))
         (folder / f"{pod}.yaml").write_text(text, encoding="utf-8")
-    where = ("-f", str(folder), "--watch", "-n", NAMESPACE, "--runtime", runtime)
     (version,) = {trace.version for trace in traces.values()}
+    namespace = _namespace(version)
+    where = ("-f", str(folder), "--watch", "-n", namespace, "--runtime", runtime)
     kubelet = ("--kubelet", version, "--seed", "0")
     command = ("run", *where, "-o", "jsonl", *kubelet)
     with Lateness() as lateness, program.started(*command) as process:
@@ -141,9 +143,15 @@ def run_all(
         return Session(records, removed, told, status, end, slow, late)
 
 
+def _namespace(version: str) -> str:
+    """Return a namespace of one session: others may run the same pods there."""
+    return f"{NAMESPACE}-{version.replace('.', '-')}-{uuid.uuid4().hex[:6]}"
+
+
 def _at_home(message: str, pod: str, called: str) -> str:
     """Return a message with the name and namespace that the pod of the trace has."""
-    return message.replace(f"{pod}_{NAMESPACE}(", f"{called}_default(")
+    here = rf"\b{re.escape(pod)}_{NAMESPACE}-[\w-]+\("
+    return re.sub(here, f"{called}_default(", message)
 
 
 def _records(process: subprocess.Popen[str]) -> Iterator[Json]:

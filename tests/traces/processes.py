@@ -15,8 +15,6 @@ from typing import Any
 
 from tests.traces.trace import Json
 
-NEEDS_IMAGES = "needs images: where there are none, none is missing"
-
 _PATH = re.compile(
     r"(?<![\w./$}:-])(?<!Location: )"
     r"/(?!(?:bin|sbin|usr|proc|dev|etc|sys)\b)[\w.-][\w./-]*"

@@ -1,7 +1,7 @@
 """The pods of the traces on real containers and real processes, side by side.
 
-All pods run at once for as long as the kubelet was watched, four and a half minutes, on
-all runtimes at the same time.
+All pods run at once for as long as the kubelet was watched, four and a half minutes, by
+all versions and on all runtimes at the same time.
 """
 
 from __future__ import annotations
@@ -11,137 +11,176 @@ import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.engines import cri_variables
 from tests.traces.compare import compare
-from tests.traces.live import Session, a_program, live_name, run_all
+from tests.traces.live import Session, Traces, a_program, live_name, run_all
 from tests.traces.processes import (
-    NEEDS_IMAGES,
     for_processes,
     in_the_traces_words,
     link_busybox,
 )
-from tests.traces.trace import Json, load_traces
+from tests.traces.trace import DATA, OWN_DATA, Json, Trace, load_traces, own_traces
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 DOCKER, CRI, PROCESS = "docker", "cri", "process"
-TRACES = load_traces()
-RUN = {name: trace for name, trace in TRACES.items() if not trace.is_of_another_version}
 INTERRUPTED = 130
 SLACK = float(os.environ.get("PROBETUI_TRACES_SLACK", "1"))
 """Seconds that a busy machine may add: a relist, and what is below a second."""
 
-on_docker = pytest.mark.docker
-on_cri = pytest.mark.cri
-as_process = (
-    []
+ALL = os.environ.get("PROBETUI_TRACES_ALL") == "1"
+"""Run all traces of other versions than 1.32, not those alone that tell them apart."""
+
+_TELLING: Mapping[str, frozenset[str]] = {
+    "1.36": frozenset({
+        "container-restart-policy",
+        "crashloop",
+        "exec-missing-binary",
+        "poststart-fail",
+        "poststart-sleep",
+        "prestop-sleep3",
+        "restart-all",
+        "restart-rules-in",
+        "sidecar-order-delete",
+        "startup-regate",
+        "startup-window",
+        "stop-signal",
+    }),
+    "1.20": frozenset({
+        "crashloop",
+        "deadline",
+        "delete-liveness-prestop",
+        "exec-missing-binary",
+        "exec-timeout",
+        "poststart-fail",
+        "prestop-grace",
+        "startup-never",
+    }),
+}  # fmt: skip
+"""What shows how a version differs: few, as all pods of all versions run at once."""
+
+
+class Lane(NamedTuple):
+    """The pods of one version on one runtime, run by one session."""
+
+    version: str
+    runtime: str
+
+
+def _lanes() -> dict[Lane, dict[str, Trace]]:
+    """Return what is run side by side; of a folder that was named, everything."""
+    is_own = DATA.resolve() == OWN_DATA
+    lanes: dict[Lane, dict[str, Trace]] = {}
+    for trace in (own_traces() if is_own else load_traces()).values():
+        is_ported = not trace.is_of_another_version
+        is_chosen = ALL or not is_own or trace.name in _TELLING.get(trace.version, ())
+        if trace.is_edited or not (is_ported or is_chosen):
+            continue
+        for runtime in (DOCKER, CRI, PROCESS) if is_ported else (DOCKER, CRI):
+            if runtime == PROCESS and trace.lacks_image:
+                continue
+            lanes.setdefault(Lane(trace.version, runtime), {})[trace.name] = trace
+    return lanes
+
+
+LANES = _lanes()
+
+_MARKS = {
+    DOCKER: [pytest.mark.docker],
+    CRI: [pytest.mark.cri],
+    PROCESS: []
     if shutil.which("busybox")
-    else [pytest.mark.skip(reason="the programs of the pods are those of busybox")]
-)
-
-
-def _marks(name: str, runtime: str) -> list[pytest.MarkDecorator]:
-    trace = TRACES[name]
-    if trace.is_of_another_version:
-        return [pytest.mark.skip(reason=f"kubelet {trace.version} has other rules")]
-    match runtime:
-        case "docker":
-            return [on_docker]
-        case "cri":
-            return [on_cri]
-        case _ if trace.lacks_image:
-            return [pytest.mark.skip(reason=f"{name} {NEEDS_IMAGES}")]
-        case _:
-            return as_process
+    else [pytest.mark.skip(reason="the programs of the pods are those of busybox")],
+}
 
 
 @pytest.fixture(scope="session")
 def sessions(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, Session]:
-    """Run all pods on every runtime that a test was selected for."""
+) -> Mapping[Lane, Session]:
+    """Run the pods of every lane that a test was selected for."""
     folder = tmp_path_factory.mktemp("traces")
     params = [getattr(item, "callspec", None) for item in request.session.items]
     wanted = {
-        parameter.params.get("runtime") for parameter in params if parameter is not None
+        parameter.params.get("lane") for parameter in params if parameter is not None
     }
     run = {DOCKER: _on_docker, CRI: _on_cri, PROCESS: _as_processes}
-    with ThreadPoolExecutor() as threads:
+    chosen = [lane for lane in LANES if lane in wanted]
+    with ThreadPoolExecutor(max(len(chosen), 1)) as threads:
         running = {
-            name: threads.submit(run[name], folder / name)
-            for name in run.keys() & wanted
+            lane: threads.submit(
+                run[lane.runtime], folder / "-".join(lane), LANES[lane]
+            )
+            for lane in chosen
         }
-        return {name: future.result() for name, future in running.items()}
+        return {lane: future.result() for lane, future in running.items()}
 
 
-def _on_docker(home: Path) -> Session:
-    return run_all(a_program(home), DOCKER, _manifests(), RUN)
+def _on_docker(home: Path, traces: Traces) -> Session:
+    return run_all(a_program(home), DOCKER, _manifests(traces), traces)
 
 
-def _on_cri(home: Path) -> Session:
+def _on_cri(home: Path, traces: Traces) -> Session:
     program = a_program(home, cri_variables())
-    return run_all(program, CRI, _manifests(), RUN)
+    return run_all(program, CRI, _manifests(traces), traces)
 
 
-def _as_processes(home: Path) -> Session:
+def _as_processes(home: Path, traces: Traces) -> Session:
     programs = home.with_name("busybox")
     link_busybox(programs)
-    manifests = {
-        name: for_processes(trace.manifest)
-        for name, trace in RUN.items()
-        if not trace.lacks_image
-    }
+    manifests = {name: for_processes(trace.manifest) for name, trace in traces.items()}
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     program = a_program(home, {"PATH": path})
-    return run_all(program, PROCESS, manifests, RUN)
+    return run_all(program, PROCESS, manifests, traces)
 
 
-def _manifests() -> Mapping[str, Json]:
-    return {name: trace.manifest for name, trace in RUN.items()}
+def _manifests(traces: Traces) -> Mapping[str, Json]:
+    return {name: trace.manifest for name, trace in traces.items()}
 
 
 @pytest.mark.parametrize(
-    ("name", "runtime"),
+    ("name", "lane"),
     [
-        pytest.param(name, runtime, marks=_marks(name, runtime))
-        for runtime in (DOCKER, CRI, PROCESS)
-        for name in TRACES
+        pytest.param(
+            name, lane, marks=_MARKS[lane.runtime], id=f"{name}-{'-'.join(lane)}"
+        )
+        for lane, traces in LANES.items()
+        for name in traces
     ],
 )
 def test_a_pod_does_what_it_did_on_the_kubelet(
-    name: str, runtime: str, sessions: Mapping[str, Session]
+    name: str, lane: Lane, sessions: Mapping[Lane, Session]
 ) -> None:
-    trace = TRACES[name]
+    trace = LANES[lane][name]
     retell = in_the_traces_words(trace.manifest)
-    ours = sessions[runtime].seen(live_name(name), retell, trace.pod_name)
+    ours = sessions[lane].seen(live_name(name), retell, trace.pod_name)
 
-    late = sessions[runtime].late
+    late = sessions[lane].late
     found = compare(trace, ours, SLACK + late)
 
     print(*found, sep="\n")  # noqa: T201  # what was different by chance is worth seeing
     unlike = [str(difference) for difference in found if not difference.is_chance]
-    excuse = sessions[runtime].excuse() if unlike else ""
+    excuse = sessions[lane].excuse() if unlike else ""
     if excuse:
         pytest.xfail(f"{excuse}: {unlike}")
     assert unlike == [], f"and the machine was {late:.1f} s late"
 
 
-@pytest.mark.skipif(not RUN, reason="all traces are of another version")
 @pytest.mark.parametrize(
-    "runtime",
+    "lane",
     [
-        pytest.param(DOCKER, marks=on_docker),
-        pytest.param(CRI, marks=on_cri),
-        pytest.param(PROCESS, marks=as_process),
+        pytest.param(lane, marks=_MARKS[lane.runtime], id="-".join(lane))
+        for lane in LANES
     ],
 )
 def test_nothing_goes_wrong_with_all_pods_at_once(
-    runtime: str, sessions: Mapping[str, Session]
+    lane: Lane, sessions: Mapping[Lane, Session]
 ) -> None:
-    session = sessions[runtime]
+    session = sessions[lane]
 
     faults = [record["text"] for record in session.records if record.get("fault")]
     assert faults == []

@@ -54,7 +54,8 @@ def test_messages_can_be_retold() -> None:
 
 
 def test_pods_are_in_the_namespace_of_the_traces() -> None:
-    session = a_session(an_event(1, message="Back-off of app in pod web_traces(uid)"))
+    message = "Back-off of app in pod web_traces-1-36-0ab1f2(uid)"
+    session = a_session(an_event(1, message=message))
 
     (event,) = session.seen("web").events
 

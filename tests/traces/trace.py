@@ -18,9 +18,11 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.pod_source import CONFIG_SOURCE, FILE_SOURCE
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
@@ -88,6 +90,11 @@ class Trace:
             event.reason == "Unhealthy" and _TIMED_OUT.search(event.message)
             for event in self.seen.events
         )
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the manifest was changed while the pod ran."""
+        return any(what == "edit" for what, _ in self.seen.actions)
 
     @property
     def deleted_at(self) -> float | None:
@@ -200,7 +207,7 @@ def _status(status: Json) -> Json:
 
 
 def a_pod_of(manifest: Json, rules: KubeletRules = PORTED_RULES) -> Pod:
-    """Return the pod of a manifest, as that version of Kubernetes has it."""
+    """Return the static pod of a manifest, as that version of Kubernetes has it."""
     source = SourceFile("pod.yaml", yaml.safe_dump(dict(manifest)))
     (pod,) = load_manifests([source], rules=rules).pods
-    return pod
+    return replace(pod, annotations={**pod.annotations, CONFIG_SOURCE: FILE_SOURCE})

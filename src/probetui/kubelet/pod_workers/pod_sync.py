@@ -23,6 +23,7 @@ from probetui.kubelet.kuberuntime.reason_cache import ReasonCache, StartFailure
 from probetui.kubelet.kuberuntime.restart import ALL_CONTAINERS_RESTARTING
 from probetui.kubelet.kuberuntime.sync_pod import PodSyncer, PodSyncResult
 from probetui.kubelet.pleg.pleg import PodCache
+from probetui.kubelet.pod_source import is_static_pod
 from probetui.kubelet.pod_workers.pod_update import (
     CallOutcome,
     InBackOff,
@@ -167,7 +168,7 @@ class PodSync:
             if not self._policy.may_kill(pod, running, ExitCause.POD, now):
                 return SyncCallResult.ERROR
         self._set_pod_status(pod, self._generate(pod, now), now)
-        self._probes.stop_liveness_and_startup(pod)
+        self._stop_probes(pod)
         by = ExitCause.POD if pod.deletion_requested_at is None else ExitCause.DELETE
         killed = yield from self._killer.kill_pod(
             pod,
@@ -190,6 +191,17 @@ class PodSync:
         status = self._generate(pod, looked.at, is_terminal=True)
         self._set_pod_status(pod, status, looked.at)
         return SyncCallResult.OK
+
+    def _stop_probes(self, pod: Pod) -> None:
+        """Stop the probes that a terminating pod has no use for, as the version does.
+
+        Old ones went on with all of them, but for static pods: with the file gone, the
+        pod was removed from the prober at once (recorded in 1.20.2).
+        """
+        if self._rules.stops_liveness_on_deletion:
+            self._probes.stop_liveness_and_startup(pod)
+        elif is_static_pod(pod):
+            self._probes.remove_pod(pod)
 
     def _sync_terminating_runtime_pod(
         self, call: SyncCall, now: datetime
