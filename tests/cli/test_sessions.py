@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,7 +106,8 @@ def test_what_a_session_kept_is_listed_in_every_form_and_removed(
     status = run(["down", "-f", str(path), "--runtime", "process"])
 
     assert table[0].split() == [
-        "NAMESPACE", "NAME", "RUNTIME", "STATE", "RUNNING", "RESTARTS", "AGE", "RUN-BY",
+        "NAMESPACE", "NAME", "RUNTIME", "STATE", "RUNNING", "RESTARTS", "PROBES",
+        "AGE", "RUN-BY",
         "OWNER",
     ]  # fmt: skip
     assert table[1].split()[:4] == ["default", "web", "process", "running"]
@@ -147,6 +151,29 @@ def test_pods_are_listed_and_removed_by_name(
     assert run(["down", "wep", "--runtime", "process"]) == 2
     assert 'no pod is called "wep" (has: web)' in capfd.readouterr().err
     assert listed(capfd, "-o", "name") == "pod/web\n"
+
+
+def test_the_probes_of_a_session_that_runs_are_listed(
+    capfd: pytest.CaptureFixture[str], path: Path
+) -> None:
+    path.write_text(
+        f"{POD}      livenessProbe: {{exec: {{command: ['false']}}, periodSeconds: 1, "
+        "failureThreshold: 9}"
+    )
+    running = [sys.executable, "-m", "probetui", "-f", str(path), "--plain"]
+    with subprocess.Popen(
+        [*running, "--runtime", "process"], stdout=subprocess.PIPE, text=True
+    ) as session:
+        assert session.stdout is not None
+        next(line for line in session.stdout if "liveness #2 failure" in line)
+        table = listed(capfd)
+        (pod,) = json.loads(listed(capfd, "-o", "json"))
+        session.terminate()
+        session.stdout.read()
+
+    assert re.search(r"app/liveness [2-9]/9", table)
+    assert pod["session"]["phase"] == "Running"
+    assert pod["session"]["containers"][0]["probes"][0]["probe"] == "liveness"
 
 
 def test_a_readiness_probe_that_fails_is_not_ready_though_the_pod_was_kept(

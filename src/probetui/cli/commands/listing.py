@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.cli.option_values import RuntimeOptions, pick_options
 from probetui.cli.printing import Notes, print_json, print_line, print_table, print_yaml
@@ -18,9 +20,10 @@ from probetui.cli.runtimes import (
     unowned_pods,
 )
 from probetui.cli.session.locks import lock_holder
+from probetui.cli.session.state_socket import read_states
 from probetui.drive.clocks import SystemClock
 from probetui.durations import format_age
-from probetui.errors import ContainerRuntimeError, ProbetuiError
+from probetui.errors import ContainerRuntimeError, ProbetuiError, UsageError
 from probetui.k8s.api.codec import format_time
 from probetui.k8s.pod_names import find_pods
 from probetui.k8s.runtime import (
@@ -29,18 +32,23 @@ from probetui.k8s.runtime import (
     RuntimeState,
 )
 from probetui.ports import Clock, PodKey, Runtime, UnownedPod, UnownedReason
+from probetui.runtimes.translation import EPOCH
+
+_WATCH_SECONDS = 1
 
 
 class ListedPod(Struct, frozen=True):
     """A pod that a probetui made, ours unless `unowned` is there.
 
-    `holder` is the process that runs it now, empty for none.
+    `holder` is the process that runs it now, empty for none, and `session` the pod's
+    state there, as `probetui schema state` has it, if that session answers.
     """
 
     runtime: Runtime
     status: RuntimePodStatus
     holder: str
     unowned: UnownedPod | None = None
+    session: Mapping[str, Any] | None = None
 
     @property
     def namespace(self) -> str:
@@ -102,6 +110,7 @@ class ListedPod(Struct, frozen=True):
             "RESTARTS": str(
                 sum(container.restart_count for container in self.containers)
             ),
+            "PROBES": "-" if self.session is None else _probe_cell(self.session),
             "AGE": format_age(now - self._created_at(now)),
             "RUN-BY": self.holder or "-",
             "OWNER": self.owner,
@@ -136,6 +145,7 @@ class ListedPod(Struct, frozen=True):
                 }
                 for container in self.containers
             ],
+            "session": self.session,
         }
 
     def _created_at(self, now: datetime) -> datetime:
@@ -145,6 +155,24 @@ class ListedPod(Struct, frozen=True):
             if sandbox.created_at
         ]
         return min(created, default=now)
+
+
+def _probe_cell(pod: Mapping[str, Any]) -> str:
+    """Return the failing probes of a pod, or how many of them succeeded last."""
+    probes = [
+        (container["container"], probe)
+        for container in pod["containers"]
+        for probe in container["probes"]
+    ]
+    failing = [
+        f"{name}/{probe['probe']} {run['count']}/{run['threshold']}"
+        for name, probe in probes
+        if (run := probe["run"])["result"] == "Failure" and not probe["onHold"]
+    ]
+    succeeded = sum(probe["run"]["result"] == "Success" for _, probe in probes)
+    if not failing:
+        return f"{succeeded}/{len(probes)} ok" if probes else "none"
+    return ", ".join(failing)
 
 
 class PodSearch:
@@ -174,6 +202,9 @@ class PodSearch:
     async def pods(self, namespace: str | None = None) -> list[ListedPod]:
         """Return the pods by namespace and name, all or those of one namespace."""
         found = []
+        states = {
+            pod["podUID"]: pod for state in await read_states() for pod in state["pods"]
+        }
         for runtime in self._runtimes:
             try:
                 statuses = await all_pods(runtime)
@@ -193,6 +224,7 @@ class PodSearch:
                 for pod in unowned
                 if namespace in {None, pod.status.namespace}
             ]
+        found = [replace(pod, session=states.get(pod.status.pod_uid)) for pod in found]
         return sorted(found, key=lambda pod: (pod.full_name, pod.runtime.name))
 
     def _found(
@@ -221,20 +253,39 @@ def meant_pods(found: Sequence[ListedPod], names: Sequence[str]) -> list[ListedP
 
 
 async def list_pods(params: Mapping[str, Any]) -> int:
-    """Print the pods that there are and return the exit status."""
+    """Print the pods that there are and return the exit status.
+
+    With `watch` rows that changed are printed again, until it is interrupted.
+    """
     clock = SystemClock()
     notes = Notes(quiet=params["quiet"])
+    output, headers = params["output"], not params["no_headers"]
+    namespace = None if params["all_namespaces"] else params["namespace"]
+    if params["watch"] and output not in {"table", "wide"}:
+        raise UsageError(f"--watch prints tables, not -o {output}")
     async with PodSearch(pick_options(RuntimeOptions, params), clock) as search:
-        found = meant_pods(await search.pods(params["namespace"]), params["names"])
-    for sentence in search.undone:
-        notes.note(sentence)
-    _print(found, clock.now(), params["output"], headers=not params["no_headers"])
+        found = meant_pods(await search.pods(namespace), params["names"])
+        for sentence in search.undone:
+            notes.note(sentence)
+        _print(found, clock.now(), output, headers=headers)
+        while params["watch"] and search.problem is None:
+            await asyncio.sleep(_WATCH_SECONDS)
+            before, now = set(map(_changing, found)), clock.now()
+            found = meant_pods(await search.pods(namespace), params["names"])
+            changed = [pod for pod in found if _changing(pod) not in before]
+            _print(changed, now, output, headers=False)
     if search.problem is not None:
         notes.error(str(search.problem))
         return search.problem.exit_status
     if not found:
         notes.note("no pods")
     return 0
+
+
+def _changing(pod: ListedPod) -> tuple[str, ...]:
+    """Return what of a row changes by more than time."""
+    row = pod.row(EPOCH, wide=True)
+    return tuple(cell for heading, cell in row.items() if heading != "AGE")
 
 
 def _print(

@@ -36,6 +36,20 @@ _names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 )
 @_names_argument
 @table_options
+@option(
+    "-A",
+    "--all-namespaces",
+    section=_PODS,
+    is_flag=True,
+    help="Pods of all namespaces, as without -n.",
+)
+@option(
+    "-w",
+    "--watch",
+    section=_PODS,
+    is_flag=True,
+    help="Print the rows that change, until ^C.",
+)
 @runtime_options
 @program_options
 def ls(**params: Any) -> int:
@@ -43,8 +57,10 @@ def ls(**params: Any) -> int:
 
     NAME is a pod, or NAMESPACE/POD; without it, all of them.
 
-    RUN-BY is the process that runs a pod; a pod without one is removed by `probetui
-    down` and taken over by `probetui run` of the same manifest.
+    PROBES are the failing probes of a pod that a session runs, with the failures in a
+    row and the threshold; -o json and yaml have its whole state, as `probetui schema
+    state` describes it. RUN-BY is the process that runs a pod; a pod without one is
+    removed by `probetui down` and taken over by `probetui run` of the same manifest.
     """
     return run_late("cli.commands.listing:list_pods", params)
 

@@ -36,6 +36,7 @@ from probetui.cli.session.outputs import SessionOutputs
 from probetui.cli.session.plan import Plan
 from probetui.cli.session.pod_registry import DesiredState, PodRegistry
 from probetui.cli.session.signal_watch import SignalWatch
+from probetui.cli.session.state_socket import serve_state
 from probetui.cli.terminal import Form
 from probetui.debugger.commands import PauseProbes
 from probetui.descriptor_limit import raise_descriptor_limit
@@ -301,6 +302,7 @@ class _LiveSession:
         async with asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
             if options.metrics is not None:
                 sinks.append(await self._serve_metrics(options.metrics, stack))
+            await self._serve_state(session, stack)
             follower = Follower(
                 session,
                 sinks,
@@ -373,6 +375,22 @@ class _LiveSession:
         self._plan.notes.note(f"metrics at http://{host}:{port}/metrics")
         sink: Sink = metrics
         return sink
+
+    async def _serve_state(
+        self, session: RealtimeSession, stack: AsyncExitStack
+    ) -> None:
+        """Serve the session's state to `probetui ls` until the stack ends."""
+
+        def make_state() -> str:
+            # Late: few sessions are looked at from elsewhere.
+            state_text = load_late("presentation.state_json:state_text")
+            text: str = state_text(session.snapshot, session.runtime_name, self._mask)
+            return text
+
+        try:
+            await stack.enter_async_context(serve_state(make_state))
+        except OSError as error:
+            self._plan.notes.warning(f"`probetui ls` cannot show this session: {error}")
 
     async def _make_session(self) -> RealtimeSession:
         """Return the session; its pods have been sent to the engine."""

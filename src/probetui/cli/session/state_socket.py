@@ -1,0 +1,138 @@
+"""The state of a session for `probetui ls`: a socket that only its user may read.
+
+Who connects gets the state as JSON, `probetui schema state`, and the end of the stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from probetui.cli.folders import make_private_directory, state_folder
+from probetui.untrusted_files import DirectoryRoot
+
+MAX_CONNECTIONS = 8
+"""Further connections are closed without an answer."""
+
+TIMEOUT_SECONDS = 5
+"""For a session to answer, and for a reader to take the answer."""
+
+CACHE_SECONDS = 0.5
+"""How long an answer is used again: to make one delays the probes."""
+
+_SUFFIX = ".sock"
+_DESCRIPTORS = "/proc/self/fd"
+_OWN_MODE = 0o600
+
+
+@asynccontextmanager
+async def serve_state(make_state: Callable[[], str]) -> AsyncIterator[None]:
+    """Serve a session's state while the context lasts.
+
+    Raises:
+        OSError: the state folder takes no socket.
+    """
+    folder = _folder()
+    make_private_directory(folder)
+    root, name = DirectoryRoot(folder), f"{os.getpid()}{_SUFFIX}"
+    root.unlink(name, missing_ok=True)  # of a process that had this number
+    with _short_path(root) as short, contextlib.closing(_listener()) as listener:
+        listener.bind(str(short / name))
+        server = await asyncio.start_unix_server(
+            _answers(make_state), sock=listener, backlog=MAX_CONNECTIONS
+        )
+        try:
+            async with server:
+                yield
+        finally:
+            root.unlink(name, missing_ok=True)
+
+
+async def read_states() -> list[dict[str, Any]]:
+    """Return the states of all sessions of this user that answer."""
+    folder = _folder()
+    if not folder.is_dir():
+        return []
+    root = DirectoryRoot(folder)
+    names = [name for name in sorted(root.names()) if name.endswith(_SUFFIX)]
+    with _short_path(root) as short:
+        found = await asyncio.gather(*(_read(root, short, name) for name in names))
+    return [state for state in found if state is not None]
+
+
+def _listener() -> socket.socket:
+    """Return a socket that its owner alone may connect to, once it has a name."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # Not every system has modes of sockets; the folder is private as well.
+    with contextlib.suppress(OSError):
+        os.fchmod(listener.fileno(), _OWN_MODE)
+    return listener
+
+
+def _answers(
+    make_state: Callable[[], str],
+) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]:
+    answered: tuple[float, bytes] = (-CACHE_SECONDS, b"")
+    count = 0
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal answered, count
+        now = asyncio.get_running_loop().time()
+        if count >= MAX_CONNECTIONS:
+            writer.transport.abort()
+            return
+        count += 1
+        try:
+            if now - answered[0] >= CACHE_SECONDS:
+                answered = now, make_state().encode()
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                writer.write(answered[1])
+                await writer.drain()
+                writer.close()
+                await writer.wait_closed()
+        except (TimeoutError, ConnectionError):
+            return
+        finally:
+            count -= 1
+            writer.transport.abort()
+
+    return answer
+
+
+async def _read(root: DirectoryRoot, short: Path, name: str) -> dict[str, Any] | None:
+    """Return what a session answers, None if none does; a dead one's socket goes."""
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            reader, writer = await asyncio.open_unix_connection(short / name)
+            with contextlib.closing(writer):
+                state: dict[str, Any] = json.loads(await reader.read())
+                return state
+    except ConnectionRefusedError:
+        root.unlink(name, missing_ok=True)
+        return None
+    except (OSError, TimeoutError, ValueError):
+        return None
+
+
+@contextmanager
+def _short_path(root: DirectoryRoot) -> Iterator[Path]:
+    """Give a path of the folder that is short enough for the address of a socket."""
+    if not Path(_DESCRIPTORS).is_dir():
+        yield root.path
+        return
+    descriptor = root.open_directory("")
+    try:
+        yield Path(_DESCRIPTORS, str(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _folder() -> Path:
+    return state_folder() / "sockets"

@@ -1,0 +1,60 @@
+"""The socket by which `probetui ls` sees the sessions that run."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.folders import state_folder
+from probetui.cli.session.state_socket import read_states, serve_state
+
+
+def sockets() -> list[Path]:
+    return sorted((state_folder() / "sockets").iterdir())
+
+
+async def test_the_state_of_a_session_is_read_while_it_runs() -> None:
+    state = {"pods": [{"podUID": "1"}]}
+
+    async with serve_state(lambda: json.dumps(state)):
+        assert await read_states() == [state]
+        assert [path.name for path in sockets()] == [f"{os.getpid()}.sock"]
+
+    assert sockets() == []
+    assert await read_states() == []
+
+
+async def test_only_its_user_may_connect() -> None:
+    async with serve_state(lambda: "{}"):
+        (path,) = sockets()
+
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+async def test_the_socket_of_a_dead_session_is_removed_and_a_file_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serve_state(lambda: "{}"):
+        folder = sockets()[0].parent
+    (folder / "notes.txt").write_text("mine")
+    monkeypatch.chdir(folder)
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind("7.sock")
+
+    assert await read_states() == []
+    assert [path.name for path in sockets()] == ["notes.txt"]
+
+
+async def test_a_state_folder_with_a_long_path_has_a_socket_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ("long" * 40)))
+
+    async with serve_state(lambda: "{}"):
+        assert await read_states() == [{}]
