@@ -171,7 +171,7 @@ def test_the_probes_of_a_session_that_runs_are_listed(
         session.terminate()
         session.stdout.read()
 
-    assert re.search(r"app/liveness [2-9]/9", table)
+    assert re.search(r"app/liveness [1-9]/9", table)
     assert pod["session"]["phase"] == "Running"
     assert pod["session"]["containers"][0]["probes"][0]["probe"] == "liveness"
 

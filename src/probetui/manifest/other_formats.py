@@ -6,8 +6,6 @@ their own tools; a problem names the command.
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
 from probetui.manifest.problem import Position, Problem, Severity
 from probetui.manifest.yaml.nodes import MapNode, YamlNode
 from probetui.manifest.yaml.parser import SourceFile
@@ -75,4 +73,4 @@ def _rendered_by(
 
 
 def _folder(source: SourceFile) -> str:
-    return str(PurePath(source.name).parent) if source.location else "."
+    return source.name.rpartition("/")[0] or "."
