@@ -251,7 +251,7 @@ def _observe(
         replace(pod, uid=f"pod-{number}") for number, pod in enumerate(given.pods)
     )
     start = script.start
-    config = _TrialConfig(version=rules.version, trial=rules)
+    config = _TrialConfig(version=rules.version, trial=rules, queues_while_waiting=True)
     simulation = Simulation(Engine(config, start), script.world(), start)
     simulation.schedule(SetObjects(given.objects), start)
     simulation.schedule(SetPods(pods), start)

@@ -27,6 +27,9 @@ class KubeletConfig(Struct, frozen=True):
             a probe's period delays that probe's first tick by a random part of it.
         sidecar_probes_end_with_never: not read, as the version says it; old records may
             have it.
+        queues_while_waiting: a pod worker takes its update before it waits for a look
+            at the runtime, so that what is asked for meanwhile is another sync; in old
+            records it is the same one.
         creates: a missing container is created; else the kubelet waits for it.
         restarts: a container that exited is started again; else that is only journaled.
         kills: a container whose probes failed is stopped; else that is only journaled.
@@ -42,6 +45,7 @@ class KubeletConfig(Struct, frozen=True):
     seed: int = 0
     age: timedelta = LONG_AGO
     sidecar_probes_end_with_never: bool = True
+    queues_while_waiting: bool = False
 
     sync_tick: timedelta = timedelta(seconds=1)
     housekeeping_tick: timedelta = timedelta(seconds=2)

@@ -152,6 +152,7 @@ class Plan(Struct, frozen=True):
             version=self.rules.version,
             feature_gates=self.rules.feature_gates,
             seed=default_seed if options.seed is None else options.seed,
+            queues_while_waiting=True,
             kills=options.act,
             restarts=options.act,
             freezes=options.freeze,

@@ -32,11 +32,17 @@ from probetui.kubelet.runtime.timers import Timers
 
 
 class _PodSyncStatus(Struct):
-    """What is kept of one pod; owned by `PodWorkers`."""
+    """What is kept of one pod; owned by `PodWorkers`.
+
+    A worker takes the `pending` update before it waits for a fresh status: what is
+    asked for from then on, `later`, is another sync (pod_workers.go, podWorkerLoop).
+    """
 
     full_name: str
     is_static: bool
     pending: UpdatePodOptions | None = None
+    later: UpdatePodOptions | None = None
+    is_waiting: bool = False
     active: UpdatePodOptions | None = None
     call: SyncCall | None = None
     is_cancelled: bool = False
@@ -134,7 +140,12 @@ class PodWorkers:
             status.grace_period_seconds = effective.seconds
             shortened = effective.is_changed
         grace = status.grace_period_seconds if status.terminating else None
-        status.pending = replace(update, grace_period_override=grace)
+        update = replace(update, grace_period_override=grace)
+        is_taken = status.is_waiting and self._config.queues_while_waiting
+        if is_taken and not status.terminating:
+            status.later = update
+        else:
+            status.pending = update
         status.waits_for_name = False
         if (became_terminating or shortened) and status.call is not None:
             status.is_cancelled = True
@@ -262,9 +273,12 @@ class PodWorkers:
         update = status.pending
         if update is None or status.call is not None or status.waits_for_name:
             return
-        if self._allow_static_pod_start(uid, status, now) and (
+        if not self._allow_static_pod_start(uid, status, now):
+            return
+        status.is_waiting = not (
             update.is_runtime_only or self._is_fresh(uid, status.synced_at)
-        ):
+        )
+        if not status.is_waiting:
             self._start(status, update, now)
 
     def _create_status(self, uid: str, update: UpdatePodOptions) -> _PodSyncStatus:
@@ -335,7 +349,7 @@ class PodWorkers:
     def _start(
         self, status: _PodSyncStatus, update: UpdatePodOptions, now: datetime
     ) -> None:
-        status.pending = None
+        status.pending, status.later = status.later, None
         status.active = update
         if status.terminated:
             kind, grace = SyncCallKind.TERMINATED, None
