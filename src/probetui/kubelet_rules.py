@@ -56,6 +56,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
             (recorded in 1.20.2).
         sends_accept: HTTP probes send `Accept: */*`; before, they sent none and Go's
             `Accept-Encoding: gzip`. Since 1.20 (k/k#95641, k/k#96127).
+        canonical_headers: HTTP probes send the names of their headers with capitals;
+            before, as written, so that `host` is a header of its own beside `Host`
+            (prober.go, v1.20.2, buildHeader; probe/http/request.go, v1.32.10).
         has_dockershim: on Docker it runs commands by dockershim, of which one that
             cannot be started is a failure; by CRI it is an error. Until 1.23 (recorded
             in 1.20.2 with both).
@@ -96,6 +99,13 @@ class KubeletRules(Struct, frozen=True, eq=False):
             PodReadyToStartContainersCondition (KEP-3085).
         tells_hook_errors: the event of a failed hook has the hook's error; before 1.25
             (kuberuntime_container.go, recorded in 1.20.2).
+        consistent_http_hooks: httpGet hooks send requests as probes do, with scheme,
+            headers and user agent; before, without any of them, over plain HTTP, and
+            with a slash before the path. On since 1.25, gate ConsistentHTTPGetHandlers
+            (lifecycle/handlers.go; recorded in 1.20.2).
+        static_pods_wait: a pod that takes the name of one that is ending waits until
+            that is gone; before, it started beside it. Since 1.22 (pod_workers.go;
+            recorded in 1.20.2 and 1.36.2).
         sandbox_failure_text: what FailedCreatePodSandBox begins with
             (kuberuntime_manager.go).
         starts_inits: a plain init container that runs counts as started (recorded in
@@ -137,6 +147,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     exec_timeout_is_failure: bool
     tells_exec_timeout: bool
     sends_accept: bool
+    canonical_headers: bool
     has_dockershim: bool
     redirect_warning: str
     grpc_probes: bool
@@ -155,6 +166,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
     early_ready_to_start: bool
     ready_to_start_condition: bool
     tells_hook_errors: bool
+    consistent_http_hooks: bool
+    static_pods_wait: bool
     sandbox_failure_text: str
     starts_inits: bool
     status_ends_at_deadline: bool
@@ -202,6 +215,7 @@ RULES_1_15 = KubeletRules(
     exec_timeout_is_failure=False,
     tells_exec_timeout=False,
     sends_accept=False,
+    canonical_headers=False,
     has_dockershim=True,
     redirect_warning="",
     grpc_probes=False,
@@ -220,6 +234,8 @@ RULES_1_15 = KubeletRules(
     early_ready_to_start=False,
     ready_to_start_condition=False,
     tells_hook_errors=True,
+    consistent_http_hooks=False,
+    static_pods_wait=False,
     sandbox_failure_text="Failed create pod sandbox",
     starts_inits=False,
     status_ends_at_deadline=True,
@@ -247,12 +263,15 @@ RULES_1_28 = replace(
     stops_liveness_on_deletion=True,
     results_wake_pod=True,
     tells_exec_timeout=True,
+    canonical_headers=True,
     has_dockershim=False,
     redirect_warning="Probe terminated redirects, Response body: ",
     grpc_probes=True,
     probe_grace_period=True,
     back_off_text="Back-off restarting failed container {name} in pod {where}",
     tells_hook_errors=False,
+    consistent_http_hooks=True,
+    static_pods_wait=True,
     sandbox_failure_text="Failed to create pod sandbox",
     starts_inits=True,
     status_ends_at_deadline=False,

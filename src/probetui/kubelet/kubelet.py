@@ -236,7 +236,8 @@ class Kubelet:
                 for old in tuple(self.pods.values()):
                     if old.full_name == pod.full_name:
                         self._note_differences(old, pod, now)
-                self.add_pod(pod, now, waits_for_name=True)
+                waits = self.config.rules.static_pods_wait
+                self.add_pod(pod, now, waits_for_name=waits)
             case PodOperation.UPDATE:
                 self._note_differences(self.pods.get(pod.uid, pod), pod, now)
                 self._update_pod(pod, now)

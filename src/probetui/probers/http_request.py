@@ -39,7 +39,8 @@ Headers = dict[str, tuple[str, ...]]
 class ProbeRequest(Struct, frozen=True):
     """One GET request.
 
-    `headers` has canonical names, each with its values in order; nobody changes it.
+    `headers` has canonical names, or those of old versions as they were written, each
+    with its values in order; nobody changes it.
     `host` is sent as Host header instead of the URL's; empty is the URL's.
     `redirect_warning` is what the output begins with if a redirect is not followed.
     """
@@ -111,12 +112,30 @@ def build_request(
     )
 
 
+def build_bare_request(action: HTTPGetAction, host: str, port: int) -> ProbeRequest:
+    """Return the request of a hook of old, of which only host, port and path count.
+
+    Raises:
+        GoError: what comes of them is no URL.
+
+    Source: kubelet/lifecycle/handlers.go, v1.20.2, runHTTPHandler.
+    """
+    where = join_host_port(host, port)
+    headers: Headers = {
+        "User-Agent": ("Go-http-client/1.1",),
+        "Accept-Encoding": ("gzip",),
+    }
+    return ProbeRequest(urls.parse_url(f"http://{where}/{action.path}"), headers)
+
+
 def _probe_headers(
     action: HTTPGetAction, user_agent: str, rules: KubeletRules
 ) -> Headers:
     headers: Headers = {}
     for header in action.http_headers:
-        name = canonical_name(header.name)
+        name = header.name
+        if rules.canonical_headers:
+            name = canonical_name(name)
         headers[name] = (*headers.get(name, ()), header.value)
     headers.setdefault("User-Agent", (user_agent,))
     if not rules.sends_accept:

@@ -5,6 +5,7 @@ Source: kubelet/lifecycle/handlers.go, v1.32.10, Run, runHTTPHandler.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,10 +28,12 @@ from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.runtime.go_format import to_text
 from probetui.ports import DialAddress, HookResult
 from probetui.probers.exec_probe import CommandRunner
-from probetui.probers.route import pod_route
+from probetui.probers.route import Route, pod_route
 from probetui.probers.truncation import truncate_text
 
 if TYPE_CHECKING:
+    from httpx import AsyncBaseTransport
+
     from probetui.probers.http_request import ProbeRequest
 
 NO_LIMIT = 0
@@ -42,13 +45,18 @@ class LifecycleHookRunner:
     Args:
         runtime: runs the commands.
         dial_address: where to connect instead of pod IPs.
+        open_transport: replaces the connections of requests, by their route.
     """
 
     def __init__(
-        self, runtime: CommandRunner, dial_address: DialAddress | None = None
+        self,
+        runtime: CommandRunner,
+        dial_address: DialAddress | None = None,
+        open_transport: Callable[[Route], AsyncBaseTransport] | None = None,
     ) -> None:
         self._runtime = runtime
         self._dial_address = dial_address
+        self._open_transport = open_transport
 
     async def run(self, operation: RunHook) -> HookResult:
         """Run a hook to its end; it has no time limit of its own."""
@@ -95,7 +103,10 @@ class LifecycleHookRunner:
         from probetui.probers.go.http_transport import OneShotTransport  # noqa: PLC0415
         from probetui.probers.go.tls import PlainHTTPResponseError  # noqa: PLC0415
         from probetui.probers.http_probe import send_request  # noqa: PLC0415
-        from probetui.probers.http_request import build_request  # noqa: PLC0415
+        from probetui.probers.http_request import (  # noqa: PLC0415
+            build_bare_request,
+            build_request,
+        )
 
         host = action.host or operation.pod_ip
         if not host:
@@ -109,7 +120,11 @@ class LifecycleHookRunner:
             rules=rules,
             user_agent=rules.hook_user_agent,
         )
-        transport = OneShotTransport(pod_route(operation.pod_ip, self._dial_address))
+        open_transport = self._open_transport or OneShotTransport
+        transport = open_transport(pod_route(operation.pod_ip, self._dial_address))
+        if not rules.consistent_http_hooks:
+            await send_request(build_bare_request(action, host, port), transport)
+            return HookResult()
         try:
             await send_request(build(action), transport)
         except PlainHTTPResponseError as refused:

@@ -279,7 +279,7 @@ class Killer:
             self._turn.warning(
                 pod,
                 "FailedPreStopHook",
-                hook_failure(pod, container, handler, outcome)
+                hook_failure(pod, container, handler, outcome, self._rules)
                 if self._rules.tells_hook_errors
                 else "PreStopHook failed",
                 outcome.at,
@@ -296,11 +296,15 @@ Source: kubelet/lifecycle/handlers.go, v1.32.10, Run.
 
 
 def hook_failure(
-    pod: Pod, container: Container, handler: LifecycleHandler, outcome: StepResult
+    pod: Pod,
+    container: Container,
+    handler: LifecycleHandler,
+    outcome: StepResult,
+    rules: KubeletRules = PORTED_RULES,
 ) -> str:
     """Return the message of a hook that failed.
 
-    Source: kubelet/lifecycle/handlers.go, v1.32.10, Run.
+    Source: kubelet/lifecycle/handlers.go, v1.20.2, v1.32.10, Run.
     """
     where = f'"{container.name}" in Pod "{pod.full_name}({pod.uid})"'
     error = outcome.error
@@ -310,6 +314,11 @@ def hook_failure(
             return (
                 f"Exec lifecycle hook ({go_list(command)}) for Container {where} "
                 f"failed - error: {error}, message: {go_quote(output)}"
+            )
+        case HTTPGetAction(path=path) if not rules.consistent_http_hooks:
+            return (
+                f"Http lifecycle hook ({path}) for Container {where} "
+                f'failed - error: {error}, message: ""'
             )
         case HTTPGetAction(path=path):
             return (

@@ -211,7 +211,7 @@ class ContainerStarter:
             record_https_fallback(self._turn, pod, outcome, outcome.at)
         if outcome.error is None:
             return None
-        message = hook_failure(pod, container, handler, outcome)
+        message = hook_failure(pod, container, handler, outcome, self._rules)
         tells = self._rules.tells_hook_errors
         self._turn.warning(
             pod,
