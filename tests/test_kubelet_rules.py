@@ -277,13 +277,13 @@ spec:
                 (
                     9,
                     "spec.containers[0].restartPolicy",
-                    "unknown to Kubernetes 1.15, or",
+                    "unknown to Kubernetes 1.15",
                 ),
                 (10, "spec.containers[0].restartPolicyRules", "unknown to Kubernetes"),
                 (
                     12,
                     "spec.containers[0].startupProbe",
-                    "unknown to Kubernetes 1.15, or",
+                    "unknown to Kubernetes 1.15",
                 ),
                 (13, "spec.containers[0].livenessProbe", ""),
                 (13, "spec.containers[0].livenessProbe.grpc", "unknown to Kubernetes"),

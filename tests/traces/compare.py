@@ -7,6 +7,10 @@ to what comes of it; whether it is started again at once. Of the pod the same: p
 conditions, states, exit codes, `ready` and `started`, in the same order and at the same
 time of each container's life.
 
+After its manifest was removed a kubelet forgets the status of a static pod, and so does
+not probe it any more, where ours is deleted as at an API server: probes are compared up
+to there.
+
 Not the same need be what hangs on chance: `BackOff` and the like come with every
 attempt to sync, and when the attempts are depends on random pauses of 10 to 15 s.
 Where they decide when a container is started again, `restarts` says what is allowed;
@@ -16,6 +20,7 @@ So is the error of a probe that met the end of its container.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -23,7 +28,15 @@ from itertools import pairwise
 from tests.conformance.observation import Observation, Status
 from tests.traces.clocks import Clocks
 from tests.traces.life_differences import differences
-from tests.traces.lives import Life, What, lives, plain
+from tests.traces.lives import (
+    PROBED,
+    Life,
+    What,
+    is_of_probe,
+    lives,
+    plain,
+    without_window,
+)
 from tests.traces.pictures import (
     Picture,
     albums,
@@ -45,9 +58,13 @@ from tests.traces.trace import Trace
 TOLERANCE = 1.5
 """Seconds by which times may differ, if no probe has a longer period."""
 
+PROBED_WITHIN = 0.5
+"""Seconds that a probe may take, and the status that comes of it."""
+
 RESYNC_JITTER = 30.0
 """Seconds by which resyncs vary, for which the kill by a startup probe once waited."""
 
+STARTUP = "Startup"
 STATED = {10: "10s", 20: "20s", 40: "40s", 80: "1m20s", 160: "2m40s", 300: "5m0s"}
 """How windows are written in messages."""
 
@@ -68,9 +85,10 @@ class Difference:
 def compare(trace: Trace, ours: Observation, slack: float = 0.0) -> list[Difference]:
     """Return how a run of a trace's pod differs from the trace.
 
-    `slack` is how many seconds more times may differ, for a machine of its own load.
+    `slack` is how many seconds more times may differ, for a machine of its own load;
+    that of the kubelet's machine counts, too.
     """
-    return list(_Comparison(trace, ours, slack).differences())
+    return list(_Comparison(trace, ours, slack + trace.lateness).differences())
 
 
 class _Comparison:
@@ -83,6 +101,8 @@ class _Comparison:
         self._names = tuple(self._periods)
         self._kubelet, self._ours = trace.seen, ours
         self._statuses_end = trace.statuses_end
+        self._probes = trace.probes
+        self._has_window = trace.config.rules.inherits_started
         self._theirs = {name: self._lives(trace.seen, name) for name in self._names}
         self._mine = {name: self._lives(ours, name) for name in self._names}
 
@@ -120,9 +140,20 @@ class _Comparison:
                 told = clocks.tell(theirs[what], t)
                 yield Difference("pod", f"{what[1]} {what[2]!r} is {told}")
 
-    def _lives(self, seen: Observation, name: str) -> Sequence[Life]:
-        events = [event for event in seen.events if event.container == name]
-        return lives(events, self._periods[name])
+    def _lives(
+        self, seen: Observation, name: str, probe: str | None = None
+    ) -> Sequence[Life]:
+        """Return the lives of a container, with the results of one probe or of all."""
+        deleted = next((t for what, t in seen.actions if what == "delete"), math.inf)
+        events = [
+            event
+            for event in seen.events
+            if event.container == name
+            and not (event.reason in PROBED and event.t > deleted)
+            and (probe is None or is_of_probe(event, probe))
+        ]
+        period = self._periods[name] if probe is None else self._probes[name][probe]
+        return lives(events, period)
 
     def _starts(self) -> Iterator[Difference]:
         """Compare the order in which containers were first started, and the pauses."""
@@ -172,8 +203,29 @@ class _Comparison:
     # -- events
 
     def _container(self, name: str) -> Iterator[Difference]:
-        for number, life in enumerate(self._mine[name]):
-            model = _model(self._theirs[name], number)
+        """Compare the lives of a container, the results of each of its probes apart.
+
+        Each probe has a worker of its own, and which of two is first is chance.
+        """
+        probes = self._probes[name]
+        if len(probes) <= 1:
+            yield from self._compare_lives(name, self._theirs[name], self._mine[name])
+            return
+        for probe in probes:
+            theirs = self._lives(self._kubelet, name, probe)
+            mine = self._lives(self._ours, name, probe)
+            if self._has_window and probe != STARTUP and STARTUP in probes:
+                theirs, mine = (
+                    [without_window(life, probes[STARTUP]) for life in found]
+                    for found in (theirs, mine)
+                )
+            yield from self._compare_lives(name, theirs, mine)
+
+    def _compare_lives(
+        self, name: str, theirs: Sequence[Life], mine: Sequence[Life]
+    ) -> Iterator[Difference]:
+        for number, life in enumerate(mine):
+            model = _model(theirs, number)
             clocks = self._clocks(name, model, life, is_first=number == 0)
             where = f"{name}, life {number}"
             for difference in differences(model, life, clocks, TOLERANCE + self._slack):
@@ -198,7 +250,8 @@ class _Comparison:
                 yield Difference(
                     f"{name}, life {number}",
                     f"{one}; the kubelet {other}",
-                    is_chance=one.is_as_it_must_be and other.is_as_it_must_be,
+                    is_chance=self._slack == math.inf
+                    or (one.is_as_it_must_be and other.is_as_it_must_be),
                 )
         for container, number, message in stated_windows(self._ours.statuses):
             if container == name and number < len(made):
@@ -250,7 +303,9 @@ class _Comparison:
             model = _model(self._theirs[name], number)
             life = self._mine[name][min(number, len(self._mine[name]) - 1)]
             clocks = self._clocks(name, model, life, is_first=number == 0)
-            tolerance = max(TOLERANCE, *self._periods.values()) + self._slack
+            clocks = replace(clocks, zeros=[*clocks.zeros, *self._other_starts(key)])
+            longest = max(self._periods.values()) + PROBED_WITHIN
+            tolerance = max(TOLERANCE, longest) + self._slack
             if model.started_at is None:
                 tolerance = float("inf")  # each change is a retry, after a random pause
             mismatch = first_mismatch(
@@ -260,6 +315,15 @@ class _Comparison:
             )
             if mismatch:
                 yield Difference(f"statuses, life {number}", mismatch)
+
+    def _other_starts(self, key: Sequence[int]) -> Iterator[tuple[float, float]]:
+        """Yield when each container was started of which statuses tell."""
+        for name, number in zip(self._names, key, strict=False):
+            if number < min(len(self._theirs[name]), len(self._mine[name])):
+                theirs = self._theirs[name][number].started_at
+                mine = self._mine[name][number].started_at
+                if theirs is not None and mine is not None:
+                    yield theirs, mine
 
     def _first_look(self) -> Iterator[Difference]:
         """Compare how long it took until a status told of the first instance."""

@@ -52,7 +52,7 @@ def _steps(model: Life, life: Life, clocks: Clocks, start: Clocks) -> Iterator[s
         then = clocks if is_started else replace(start, zeros=start.zeros[:1])
         is_started = is_started or theirs.reason == "Started"
         follows = expected[index + 1 : index + 2]
-        if theirs.reason in PROBED and not any(follow.is_kill for follow in follows):
+        if theirs.reason in PROBED and not any(map(theirs.leads_to, follows)):
             yield from _run(theirs, mine, then)
         else:
             yield from _counted(theirs, mine, then)
@@ -121,8 +121,8 @@ def _end(model: Life, life: Life, clocks: Clocks, after_kill: float) -> Iterator
         if mine is not None and not clocks.is_cut_mine(mine):
             yield "it ends, the kubelet's does not"
         return
-    if model.is_killed_by_probe and life.is_killed_by_probe:
-        zero = (model.steps[-1].times[-1], life.steps[-1].times[-1])
+    if model.killed_at is not None and life.killed_at is not None:
+        zero = (model.killed_at, life.killed_at)
         clocks = replace(clocks, zeros=[zero], tolerance=after_kill)
     if not clocks.agree(theirs, mine):
         yield f"its end is noticed {clocks.tell(theirs, mine)}"

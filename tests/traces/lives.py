@@ -21,6 +21,10 @@ SAME_RUN = 1.5
 AT_END = 2.0
 """Seconds at most from a container's end, if it is noticed, to what comes of it."""
 
+AT_START = 0.75
+"""Seconds at most from a container's start until its server listens, and until probes
+know that it has taken the place of the one before."""
+
 AT_ONCE = 0.003
 """Seconds at most between events that one sync made at one instant."""
 
@@ -35,7 +39,17 @@ _START_ERROR = re.compile(
 )
 _ERRORED = r"errored(?: and resulted in \w+ state)?: "
 _EXEC_ERROR = re.compile(rf"^(\w+ probe {_ERRORED}).*", re.DOTALL)
-_MET_THE_END = re.compile(rf"\w+ probe (?:{_ERRORED}.*|failed: )", re.DOTALL)
+_MISSING = re.compile(r"^(\w+ probe failed: OCI runtime exec failed: ).*", re.DOTALL)
+_ADDRESS = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b(?=:\d)")
+_REFUSED = r"failed: .*connect: connection refused"
+_BROKEN_OFF = r"failed: .*(?:EOF|connection reset by peer)"
+_MET_THE_END = re.compile(
+    rf"\w+ probe (?:{_ERRORED}.*|{_REFUSED}|{_BROKEN_OFF}|failed: "
+    r"(?:(?:OCI|cannot exec|ttrpc).*)?)",
+    re.DOTALL,
+)
+_MET_THE_START = re.compile(rf"\w+ probe (?:{_ERRORED}.*|{_REFUSED})", re.DOTALL)
+_FAILED_PROBE = re.compile(r"failed (?P<probe>\w+) probe")
 _REPEATED = re.compile(
     r"Back-off .*|.*pull policy of Never|Error: \w+(?:Off|NeverPull)"
 )
@@ -62,6 +76,12 @@ class Step:
     def is_kill(self) -> bool:
         """Whether it tells of a kill."""
         return self.reason == "Killing"
+
+    def leads_to(self, kill: Step) -> bool:
+        """Tell whether a kill comes of these results of a probe."""
+        named = _FAILED_PROBE.search(kill.what[2])
+        is_of_this = named is None or self.what[2].lower().startswith(named["probe"])
+        return kill.is_kill and is_of_this
 
     @property
     def is_kill_by_probe(self) -> bool:
@@ -113,9 +133,20 @@ class Life:
         )
 
     @property
+    def killed_at(self) -> float | None:
+        """When it was killed because a probe had failed, None if it was not."""
+        times = (step.times[-1] for step in self.steps if step.is_kill_by_probe)
+        return next(times, None)
+
+    @property
     def is_killed_by_probe(self) -> bool:
         """Whether it ended because a probe had failed."""
-        return any(step.is_kill_by_probe for step in self.steps)
+        return self.killed_at is not None
+
+
+def is_of_probe(event: Event, probe: str) -> bool:
+    """Tell whether an event is of a probe (`Liveness`), or of none."""
+    return event.reason not in PROBED or event.message.startswith(probe)
 
 
 def lives(events: Iterable[Event], period: float) -> list[Life]:
@@ -126,9 +157,29 @@ def lives(events: Iterable[Event], period: float) -> list[Life]:
         if not cut or (step.reason in _BEGINS and last != "Pulling"):
             cut.append([])
         cut[-1].append(step)
-    found = [_life(each) for each in cut]
+    found = [_life(_without_early(each)) for each in cut]
     ended = [replace(one, next_at=next_.begins_at) for one, next_ in pairwise(found)]
     return [*map(_without_stray, ended), *map(_without_stray, found[-1:])]
+
+
+def _without_early(steps: Sequence[Step]) -> Sequence[Step]:
+    """Leave out what came of probes that met a container before it was there.
+
+    Up to its start they met the end of the one before it. A server takes a moment
+    until it listens, and whether a probe is as quick is chance.
+    """
+    starts = [index for index, step in enumerate(steps) if step.reason == "Started"]
+    if not starts:
+        return steps
+    start = starts[0]
+    begin = [step for step in steps[:start] if not _MET_THE_END.fullmatch(step.what[2])]
+    rest = list(steps[start:])
+    for index, step in enumerate(rest[:3]):
+        is_soon = step.times[-1] - rest[0].times[0] <= AT_START
+        if is_soon and _MET_THE_START.fullmatch(step.what[2]):
+            del rest[index]
+            break
+    return [*begin, *rest]
 
 
 def _without_stray(life: Life) -> Life:
@@ -136,7 +187,8 @@ def _without_stray(life: Life) -> Life:
     if life.started_at is None:
         return life
     last = life.steps[-1]
-    if len(last.times) > 1 or not _MET_THE_END.fullmatch(last.what[2]):
+    is_run = len(last.times) > 1 and not _follows_kill(life.steps)
+    if is_run or not _MET_THE_END.fullmatch(last.what[2]):
         return life
     is_late = life.noticed_at and life.noticed_at - last.times[0] > AT_END
     if is_late and not _follows_kill(life.steps):
@@ -147,16 +199,38 @@ def _without_stray(life: Life) -> Life:
 def _follows_kill(steps: Sequence[Step]) -> bool:
     """Return whether the last step comes right after a kill."""
     return any(
-        before.is_kill and last.times[0] - before.times[-1] <= AT_END
+        before.is_kill and last.times[-1] - before.times[-1] <= AT_END
         for before, last in pairwise(steps[-2:])
     )
+
+
+def without_window(life: Life, period: float) -> Life:
+    """Leave out what a probe found before a new instance was gated, if nothing came.
+
+    Which of two workers that are due at the same instant is first is chance.
+    """
+    started = life.started_at
+    for index, step in enumerate(life.steps):
+        is_soon = started is not None and step.times[-1] - started <= period
+        after = life.steps[index + 1 : index + 2]
+        if step.reason in PROBED and is_soon and not any(map(step.leads_to, after)):
+            return replace(life, steps=(*life.steps[:index], *life.steps[index + 1 :]))
+    return life
 
 
 def _life(steps: Sequence[Step]) -> Life:
     return Life(
         tuple(step for step in steps if not step.is_repeated),
-        tuple(step for step in steps if step.is_repeated),
+        tuple(_joined_by_what(step for step in steps if step.is_repeated)),
     )
+
+
+def _joined_by_what(steps: Iterable[Step]) -> Iterable[Step]:
+    found: dict[What, Step] = {}
+    for step in steps:
+        known = found.get(step.what)
+        found[step.what] = step if known is None else _joined(known, step)
+    return found.values()
 
 
 def in_one_order(events: Iterable[Event]) -> list[Event]:
@@ -209,10 +283,10 @@ def steps(events: Iterable[Event], period: float) -> Iterator[Step]:
 
 
 def plain(message: str) -> str:
-    """Return a message without what is a runtime's own: IDs and errors."""
-    for pattern in (_PULL_ERROR, _START_ERROR, _EXEC_ERROR):
+    """Return a message without what is a runtime's own: IDs, addresses and errors."""
+    for pattern in (_PULL_ERROR, _START_ERROR, _EXEC_ERROR, _MISSING):
         message = pattern.sub(r"\1…", message)
-    return _UID.sub("(UID)", message)
+    return _ADDRESS.sub("IP", _UID.sub("(UID)", message))
 
 
 def _joined(before: Step, after: Step) -> Step:

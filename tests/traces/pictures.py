@@ -9,6 +9,7 @@ from itertools import groupby
 
 from tests.conformance.observation import ContainerView, Status
 from tests.traces.clocks import Clocks
+from tests.traces.lives import plain
 
 Restarts = tuple[int, ...]
 """The restart count of each container."""
@@ -216,5 +217,6 @@ def _state(state: Mapping[str, object]) -> str:
     for word, details in state.items():
         known = details if isinstance(details, Mapping) else {}
         parts = (known.get("reason"), known.get("exitCode"))
-        return " ".join([word, *(str(part) for part in parts if part is not None)])
+        words = [word, *(str(part) for part in parts if part is not None)]
+        return plain(" ".join(words))
     return ""

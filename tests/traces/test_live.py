@@ -23,7 +23,7 @@ from tests.traces.processes import (
     in_the_traces_words,
     link_busybox,
 )
-from tests.traces.trace import DATA, OWN_DATA, Json, Trace, load_traces, own_traces
+from tests.traces.trace import DATA, OWN_DATA, Json, Trace, all_traces
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
@@ -75,10 +75,10 @@ def _lanes() -> dict[Lane, dict[str, Trace]]:
     """Return what is run side by side; of a folder that was named, everything."""
     is_own = DATA.resolve() == OWN_DATA
     lanes: dict[Lane, dict[str, Trace]] = {}
-    for trace in (own_traces() if is_own else load_traces()).values():
+    for trace in all_traces().values():
         is_ported = not trace.is_of_another_version
         is_chosen = ALL or not is_own or trace.name in _TELLING.get(trace.version, ())
-        if trace.is_edited or not (is_ported or is_chosen):
+        if trace.is_edited or trace.is_of_docker or not (is_ported or is_chosen):
             continue
         for runtime in (DOCKER, CRI, PROCESS) if is_ported else (DOCKER, CRI):
             if runtime == PROCESS and trace.lacks_image:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,16 @@ only_own = pytest.mark.skipif(
 POLL_SECONDS = 0.25
 """How often the kubelet of the traces was asked for statuses."""
 
+START_TAKES = 0.5
+"""Seconds from Pulled to Started on a machine at rest, at most."""
+
+BUSY = 1.0
+"""Seconds beyond that from which on a machine was so busy that times say nothing."""
+
+_TOLD = re.compile(r"\w+ probe failed: command timed out: .*", re.DOTALL)
+_MUTE = re.compile(r"\w+ probe failed: ")
+"""What the event of a command says that ran into its time limit."""
+
 Json = Mapping[str, Any]
 
 _TIMED_OUT = re.compile(r"timed out|timeout|deadline exceeded|Client\.Timeout")
@@ -50,7 +61,7 @@ class Trace:
 
     `name` is that of the file, `manifest` what the kubelet read, `seen` what it
     recorded from then on. Statuses were recorded until `statuses_end` (seconds) only.
-    `version` is the kubelet's, `major.minor`.
+    `version` is the kubelet's, `major.minor`, `runtime` what container IDs begin with.
     """
 
     name: str
@@ -58,11 +69,12 @@ class Trace:
     seen: Observation
     statuses_end: float
     version: str = PORTED_RULES.version
+    runtime: str = "containerd"
 
     @property
     def config(self) -> KubeletConfig:
         """A kubelet of that version."""
-        return KubeletConfig(version=self.version)
+        return KubeletConfig(version=self.version, queues_while_waiting=True)
 
     @property
     def pod_name(self) -> str:
@@ -97,27 +109,91 @@ class Trace:
         return any(what == "edit" for what, _ in self.seen.actions)
 
     @property
+    def lateness(self) -> float:
+        """How late its machine was: seconds that a start took beyond the usual."""
+        longest = 0.0
+        begun: dict[str | None, float] = {}
+        for event in self.seen.events:
+            if event.reason == "Pulled":
+                begun[event.container] = event.t
+            elif event.reason in {"Started", "Failed"} and event.container in begun:
+                longest = max(longest, event.t - begun[event.container])
+        late = max(0.0, longest - START_TAKES)
+        return math.inf if late > BUSY else late
+
+    @property
+    def timeouts(self) -> Mapping[tuple[str, int, str], Sequence[float]]:
+        """When commands of probes ran into their time limits on that machine.
+
+        They are seconds from the start of an instance, by container, number of the
+        instance and probe (`Liveness`).
+        """
+        found: dict[tuple[str, int, str], list[float]] = {}
+        starts: dict[str, list[float]] = {}
+        for event in self.seen.events:
+            begun = starts.setdefault(event.container or "", [])
+            if event.reason == "Started":
+                begun.append(event.t)
+            elif begun and self._is_out_of_time(event.message):
+                probe = event.message.partition(" ")[0]
+                key = event.container or "", len(begun) - 1, probe
+                limit = self._limit(event.container or "", probe)
+                found.setdefault(key, []).append(event.t - limit - begun[-1])
+        return found
+
+    def _is_out_of_time(self, message: str) -> bool:
+        tells = self.config.rules.tells_exec_timeout
+        return bool((_TOLD if tells else _MUTE).fullmatch(message))
+
+    def _limit(self, name: str, probe: str) -> float:
+        for container in containers(self.manifest):
+            for key, word in _PROBES.items():
+                if container["name"] == name and word == probe and key in container:
+                    return float(container[key].get("timeoutSeconds", 1))
+        return 0.0
+
+    @property
     def deleted_at(self) -> float | None:
         """When the manifest was taken away again, in seconds; None if it was not."""
         return next((t for what, t in self.seen.actions if what == "delete"), None)
 
     @property
+    def changes(self) -> Sequence[tuple[str, float]]:
+        """What was done to the manifest, and when: `edit`, `delete`, in seconds."""
+        return [one for one in self.seen.actions if one[0] in {"edit", "delete"}]
+
+    @property
+    def is_of_docker(self) -> bool:
+        """Whether the kubelet ran its containers by dockershim."""
+        return self.runtime == "docker"
+
+    @property
     def periods(self) -> Mapping[str, int]:
         """The longest period of the probes of each container, in seconds."""
         return {
-            container["name"]: max(
-                (
-                    container[key].get("periodSeconds", 10)
-                    for key in _PROBES
-                    if key in container
-                ),
-                default=0,
-            )
+            name: max(probes.values(), default=0)
+            for name, probes in self.probes.items()
+        }
+
+    @property
+    def probes(self) -> Mapping[str, Mapping[str, int]]:
+        """The probes of each container (`Liveness`) and their periods, in seconds."""
+        return {
+            container["name"]: {
+                word: container[key].get("periodSeconds", 10)
+                for key, word in _PROBES.items()
+                if key in container
+            }
             for container in containers(self.manifest)
         }
 
 
-_PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
+_KINDS = ("events", "statuses")
+_PROBES = {
+    "startupProbe": "Startup",
+    "livenessProbe": "Liveness",
+    "readinessProbe": "Readiness",
+}
 
 
 def containers(manifest: Json) -> list[Json]:
@@ -130,43 +206,52 @@ def containers(manifest: Json) -> list[Json]:
 def load_traces(folder: Path = DATA) -> Mapping[str, Trace]:
     """Return all traces of a folder, by the names of the files.
 
-    All pods were observed for the same time, of which only the latest record of all
-    tells.
+    All pods of a run were observed for the same time, of which only the latest record
+    of all tells.
     """
     files = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
     recorded = {_name(file): json.loads(_read(file)) for file in files}
-    ends = {
-        kind: max(
-            (record["t"] for trace in recorded.values() for record in trace[kind]),
-            default=0.0,
-        )
-        for kind in ("events", "statuses")
-    }
-    end = max(ends.values())
+    ends: dict[tuple[object, str], float] = {}
+    for trace in recorded.values():
+        for kind in _KINDS:
+            key = trace.get("run"), kind
+            ends[key] = max(ends.get(key, 0.0), *(one["t"] for one in trace[kind]), 0.0)
     return {
         name: Trace(
             name,
             trace["pod"],
-            _observation(trace, end),
-            ends["statuses"],
+            _observation(trace, max(ends[trace.get("run"), kind] for kind in _KINDS)),
+            ends[trace.get("run"), "statuses"],
             _minor(trace.get("kubelet", PORTED_RULES.version)),
+            _runtime(trace),
         )
         for name, trace in recorded.items()
     }
 
 
 @cache
-def own_traces() -> Mapping[str, Trace]:
-    """Return this project's traces of all versions; those of 1.32 have bare names."""
-    found = dict(load_traces(OWN_DATA))
-    for folder in sorted(path for path in OWN_DATA.iterdir() if path.is_dir()):
-        for name, trace in load_traces(folder).items():
-            found[f"{folder.name}/{name}"] = trace
+def all_traces(folder: Path = DATA) -> Mapping[str, Trace]:
+    """Return the traces in a folder and, named `folder/trace`, in those inside it."""
+    found = dict(load_traces(folder))
+    for inner in sorted(path for path in folder.iterdir() if path.is_dir()):
+        for name, trace in load_traces(inner).items():
+            found[f"{inner.name}/{name}"] = trace
     return found
 
 
 def _minor(version: str) -> str:
     return ".".join(version.removeprefix("v").split(".")[:2])
+
+
+def _runtime(trace: Json) -> str:
+    """Return what the first container ID begins with; `containerd` without any."""
+    ids = (
+        container.get("containerID") or ""
+        for status in trace["statuses"]
+        for key in ("initContainerStatuses", "containerStatuses")
+        for container in status.get(key) or ()
+    )
+    return next((one.partition("://")[0] for one in ids if one), "containerd")
 
 
 def _name(file: Path) -> str:
@@ -195,8 +280,10 @@ def _status(status: Json) -> Json:
     t = status["t"]
     if status.get("manifestRemoved"):
         return {"t": t, "kind": "action", "do": "delete"}
-    if status.get("manifestEdited") or status.get("newUID"):
+    if status.get("manifestEdited"):
         return {"t": t, "kind": "action", "do": "edit"}
+    if status.get("newUID"):
+        return {"t": t, "kind": "action", "do": "list anew"}
     if status.get("gone"):
         return {"t": t, "kind": "gone"}
     conditions = [

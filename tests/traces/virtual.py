@@ -1,54 +1,87 @@
-"""The pods of traces on virtual time, in worlds by script."""
+"""The pods of traces on virtual time, in worlds of their own."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
 from operator import itemgetter
+
+from msgspec.structs import replace
 
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
-from probetui.engine.inputs import AddPod, DeletePod
+from probetui.engine.inputs import DeletePod, SetPods
+from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
 from probetui.record.codec import encode_entry
 from probetui.record.format import RecordContext
 from tests.builders import START, at
 from tests.conformance.observation import Observation
 from tests.conformance.translation import Translation
-from tests.traces.scripts import Script
+from tests.traces.pod_world import PodWorld
 from tests.traces.trace import Json, Trace, a_pod_of
+
+
+def world_of(trace: Trace, listens_after: float = 0.0) -> PodWorld:
+    """Return a world for the pod of a trace.
+
+    All that is taken from the trace is of its machine: whether there was an image,
+    which runtime ran commands, and when it was so busy that one of a probe ran into
+    its time limit, which the command itself does not tell.
+    """
+    return PodWorld(
+        has_images=not trace.lacks_image,
+        is_docker=trace.is_of_docker,
+        listens_after=listens_after,
+        timeouts=trace.timeouts,
+    )
 
 
 def play(
     trace: Trace,
-    script: Script,
     config: KubeletConfig | None = None,
     end: float | None = None,
     begins: float = 0.0,
+    listens_after: float = 0.0,
 ) -> Observation:
     """Run the pod of a trace for as long as the kubelet did, or until `end`.
 
     It is added `begins` seconds after the kubelet, whose relists have a phase.
     """
     pod = a_pod_of(trace.manifest, trace.config.rules)
-    simulation = Simulation(
-        Engine(config or trace.config, START), script.world(), START
-    )
+    edited = replace(pod, uid=f"{pod.uid}-edited")
     end = trace.seen.end if end is None else end
     end += begins
     others: list[Json] = [{"t": end, "kind": "end"}]
-    simulation.run_until(at(begins))
-    simulation.submit(AddPod(pod))
-    if trace.deleted_at is not None:
-        deleted_at = trace.deleted_at + begins
-        others.append({"t": deleted_at, "kind": "action", "do": "delete"})
-        simulation.run_until(at(deleted_at))
-        simulation.submit(DeletePod(pod.uid))
-    simulation.run_until(at(end))
+    engine = Engine(config or trace.config, START)
+    with closing(world_of(trace, listens_after)) as world:
+        simulation = Simulation(engine, world, START)
+        simulation.run_until(at(begins))
+        simulation.submit(SetPods((pod,)))
+        for what, when in trace.changes:
+            if when + begins > end:
+                break
+            others.append({"t": when + begins, "kind": "action", "do": what})
+            simulation.run_until(at(when + begins))
+            is_edit = what == "edit"
+            simulation.submit(SetPods((edited,)) if is_edit else DeletePod(pod.uid))
+        simulation.run_until(at(end))
 
-    context = RecordContext(START, {pod.uid: pod})
+    context = RecordContext(START, {pod.uid: pod, edited.uid: edited})
     translation = Translation(trace.pod_name)
     records = (
         record
         for entry in simulation.journal
-        for record in translation.records(encode_entry(entry, context))
+        if not _is_of_old_pod(written := encode_entry(entry, context), pod, others)
+        for record in translation.records(written)
     )
     return Observation.of(sorted([*others, *records], key=itemgetter("t")))
+
+
+def _is_of_old_pod(written: Json, pod: Pod, others: Sequence[Json]) -> bool:
+    """Tell whether a status is of a pod that another one replaced in the pod list."""
+    if written["type"] != "status" or written["podUID"] != pod.uid:
+        return False
+    return any(
+        other.get("do") == "edit" and other["t"] <= written["t"] for other in others
+    )
