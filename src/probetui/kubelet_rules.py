@@ -129,6 +129,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
             pod of one container waits for its resync. Since 1.36 (k/k#136966).
         keeps_last_state: the last state and the restart count of a container outlive
             the instance that they are about. Since 1.36 (k/k#136964, recorded).
+        refuses_probe_host: Pod Security's baseline refuses `host` in probes and hooks.
+            Since 1.34 (KEP-4940, k/k#125271).
         relaxed_env_names: a variable's name can have any printable ASCII but `=`. On
             since 1.32, gate RelaxedEnvironmentVariableValidation (KEP-4369).
         relaxed_dns_searches: a DNS search path can have underscores, or be a dot. On
@@ -179,6 +181,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     restart_all_containers: bool
     syncs_after_reset: bool
     keeps_last_state: bool
+    refuses_probe_host: bool
     relaxed_env_names: bool
     relaxed_dns_searches: bool
     feature_gates: tuple[str, ...] = ()
@@ -247,6 +250,7 @@ RULES_1_15 = KubeletRules(
     restart_all_containers=False,
     syncs_after_reset=False,
     keeps_last_state=False,
+    refuses_probe_host=False,
     relaxed_env_names=False,
     relaxed_dns_searches=False,
 )
@@ -294,7 +298,7 @@ RULES_1_33 = replace(
     errored_text="{type} probe errored and resulted in {state} state: {error}",
     reports_unknown=False,
 )
-RULES_1_34 = replace(RULES_1_33, version="1.34")
+RULES_1_34 = replace(RULES_1_33, version="1.34", refuses_probe_host=True)
 RULES_1_35 = replace(
     RULES_1_34,
     version="1.35",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis.findings import FINDING_RULES, findings_for
 from probetui.k8s.pod import Container, ContainerPort, Pod, RestartPolicy
@@ -22,7 +23,7 @@ PORTS = (ContainerPort(8080, "http"),)
 GOOD = a_container(
     "web",
     ports=PORTS,
-    startup_probe=an_http_probe(timeout_seconds=2, path="/start"),
+    startup_probe=an_http_probe(timeout_seconds=2, path="/start", failure_threshold=30),
     liveness_probe=an_http_probe(timeout_seconds=2, path="/live", failure_threshold=5),
     readiness_probe=an_http_probe(timeout_seconds=2, path="/ready"),
 )
@@ -37,7 +38,7 @@ def with_liveness(probe: Probe | None = None, **fields: Any) -> Container:
     return a_container(
         ports=PORTS,
         readiness_probe=an_http_probe(timeout_seconds=2, period_seconds=2),
-        startup_probe=an_http_probe(timeout_seconds=2),
+        startup_probe=an_http_probe(timeout_seconds=2, failure_threshold=30),
         liveness_probe=probe or an_exec_probe(timeout_seconds=2, **fields),
     )
 
@@ -97,7 +98,7 @@ def test_liveness_without_startup_kills_what_is_slow_to_start() -> None:
 def test_the_same_question_for_both_kills_what_is_only_busy() -> None:
     container = a_container(
         ports=PORTS,
-        startup_probe=an_http_probe(timeout_seconds=2),
+        startup_probe=an_http_probe(timeout_seconds=2, failure_threshold=30),
         liveness_probe=an_http_probe(timeout_seconds=2),
         readiness_probe=an_http_probe(timeout_seconds=2),
     )
@@ -273,3 +274,70 @@ def test_a_gate_does_away_with_the_window() -> None:
     assert "startup-window" not in [
         one.rule for one in findings_for(a_pod(with_window()), rules)
     ]
+
+
+def rules_found(version: str, pod: Pod) -> dict[str, str]:
+    found = findings_for(pod, rules_of(version))
+    return {finding.rule: finding.path for finding in found}
+
+
+def test_a_short_startup_budget_is_said_in_seconds() -> None:
+    startup = an_http_probe(timeout_seconds=2, failure_threshold=3, path="/start")
+    pod = a_pod(replace(GOOD, startup_probe=startup))
+
+    (finding,) = findings_for(pod)
+
+    assert finding.rule == "startup-budget"
+    assert finding.path == "spec.containers[0].startupProbe.failureThreshold"
+    assert finding.message.startswith("an app that is not up within 20s to 32s is")
+
+
+@pytest.mark.parametrize(
+    ("version", "paths"),
+    [
+        ("1.33", []),
+        (
+            "1.34",
+            [
+                "spec.containers[0].startupProbe.httpGet.host",
+                "spec.containers[0].lifecycle.preStop.tcpSocket.host",
+            ],
+        ),
+    ],
+)
+def test_a_host_is_refused_by_pod_security_since_1_34(
+    version: str, paths: list[str]
+) -> None:
+    probe = Probe(HTTPGetAction(port=8080, host="example.com"), timeout_seconds=2)
+    hook = TCPSocketAction(port=8080, host="example.com")
+    pod = a_pod(replace(GOOD, startup_probe=probe, pre_stop=hook))
+
+    found = findings_for(pod, rules_of(version))
+
+    refused = [one.path for one in found if one.rule == "host-refused"]
+    assert refused == paths
+
+
+def test_a_readiness_gate_that_nothing_sets_keeps_the_pod_unready() -> None:
+    pod = replace(a_pod(GOOD), readiness_gates=("example.com/open",))
+
+    assert found(pod) == {
+        "readiness-gate-unset": "spec.readinessGates[0].conditionType"
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "policy", "is_found"),
+    [
+        pytest.param("1.32", RestartPolicy.NEVER, True, id="before"),
+        pytest.param("1.33", RestartPolicy.NEVER, False, id="mended"),
+        pytest.param("1.32", RestartPolicy.ALWAYS, False, id="always"),
+    ],
+)
+def test_a_sidecar_in_a_pod_that_never_restarts_is_not_probed_twice(
+    version: str, policy: RestartPolicy, *, is_found: bool
+) -> None:
+    sidecar = replace(GOOD, name="proxy", restart_policy=RestartPolicy.ALWAYS)
+    pod = replace(a_pod(GOOD), init_containers=(sidecar,), restart_policy=policy)
+
+    assert ("sidecar-probes-end" in rules_found(version, pod)) is is_found

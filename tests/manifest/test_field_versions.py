@@ -103,7 +103,7 @@ def test_a_field_whose_gate_is_off_is_dropped_even_by_a_strict_server() -> None:
 
     loaded = _load(text, "1.19", FieldValidation.STRICT, "StartupProbe=false")
 
-    (warning,) = (one for one in loaded.problems if one.rule == "later-field")
+    (warning,) = (one for one in loaded.problems if one.rule == "disabled-field")
     assert warning.severity is Severity.WARNING
     assert warning.message == "its feature gate is off in Kubernetes 1.19"
     assert loaded.pods[0].containers[0].startup_probe is None
@@ -116,7 +116,7 @@ def test_what_becomes_of_a_probe_is_said() -> None:
         kubelet: [
             one.message
             for one in _load(text, kubelet, FieldValidation.WARN).problems
-            if one.rule == "later-field"
+            if one.rule in {"later-field", "disabled-field"}
         ]
         for kubelet in ("1.36", "1.37")
     }

@@ -5,7 +5,7 @@ import pytest
 from probetui.manifest.problem import Severity
 from probetui.manifest.supported_fields import unsupported_claims, unsupported_fields
 from probetui.manifest.yaml.parser import SourceFile, parse_yaml
-from tests.manifest.yaml_pods import PROBED, pod_yaml
+from tests.manifest.yaml_pods import PROBED, load, pod_yaml
 
 
 def _fields(
@@ -159,3 +159,24 @@ def test_a_pod_that_is_none_uses_nothing() -> None:
     ).documents
 
     assert unsupported_fields(document.root) == ()
+
+
+def test_a_projected_volume_says_what_it_lacks() -> None:
+    spec = (
+        "volumes: [{name: v, projected: {sources: [{clusterTrustBundle: {name: a, path:"
+        " p}}, {podCertificate: {signerName: example.com/a, keyType: ED25519,"
+        " credentialBundlePath: q}}]}}]"
+    )
+
+    (loaded,) = load(pod_yaml(spec=spec)).loaded
+
+    assert [(one.path, one.message) for one in loaded.unsupported] == [
+        (
+            "spec.volumes[0].projected.sources[0].clusterTrustBundle",
+            "is not supported: the volume has no file at its path",
+        ),
+        (
+            "spec.volumes[0].projected.sources[1].podCertificate",
+            "is not supported: the volume has no key and no certificate",
+        ),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -30,6 +31,9 @@ from probetui.manifest.problem import Severity, quote_short
 DEFAULT_TIMEOUT_SECONDS = 1
 LONG_GRACE_SECONDS = 30
 """The default; who chose a longer one thought of an orderly end, not of a hung app."""
+
+SHORT_BUDGET = timedelta(minutes=1)
+"""What takes longer to start than this is nothing unusual."""
 
 TLS_PORTS = frozenset({443, 8443})
 _TLS_NAME = re.compile(r"\b(https|tls|grpcs)\b")
@@ -61,6 +65,9 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
         "After a restart, liveness can kill a container before its startup probe has "
         "run (kubelet 1.35 to 1.37).",
     ),
+    "startup-budget": FindingRule(
+        Severity.NOTE, "A startup probe kills an app that takes a minute to start."
+    ),
     "liveness-same-as-readiness": FindingRule(
         Severity.WARNING,
         "Liveness and readiness use one check: a container that should only lose "
@@ -90,11 +97,25 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
     "host-set": FindingRule(
         Severity.WARNING, "A probe sets `host`: it does not go to the pod."
     ),
+    "host-refused": FindingRule(
+        Severity.WARNING,
+        "A probe or hook sets `host`, which Pod Security's baseline refuses since "
+        "Kubernetes 1.34.",
+    ),
     REDIRECT: FindingRule(
         Severity.WARNING, "A probe was redirected (found in a response)."
     ),
     "liveness-grace-long": FindingRule(
         Severity.NOTE, "An app that hangs gets a long grace period."
+    ),
+    "readiness-gate-unset": FindingRule(
+        Severity.WARNING,
+        "A pod waits for a condition that only a controller of the cluster sets.",
+    ),
+    "sidecar-probes-end": FindingRule(
+        Severity.WARNING,
+        "In a pod with restartPolicy Never, a sidecar's probes end with its first "
+        "exit (kubelets before 1.33).",
     ),
     "host-privileged": FindingRule(
         Severity.WARNING, "A container may do all that root may do on this machine."
@@ -165,12 +186,71 @@ def findings_for(pod: Pod, rules: KubeletRules = PORTED_RULES) -> Iterator[Findi
 
     `rules` are those of the kubelet's version, as some has what others have not.
     """
+    yield from _about_gates(pod)
     for path, container in pod.containers_with_paths():
+        if rules.refuses_probe_host:
+            yield from _about_refused_hosts(container, path)
         is_probed = container.is_sidecar or container not in pod.init_containers
         if is_probed:
             yield from _about_container(pod, container, path)
             if rules.inherits_started:
                 yield from _about_startup_window(pod, container, path)
+            if rules.sidecar_workers_end_with_never:
+                yield from _about_sidecar(pod, container, path)
+
+
+def _about_gates(pod: Pod) -> Iterator[Finding]:
+    for index, gate in enumerate(pod.readiness_gates):
+        message = (
+            f"nothing sets the condition {quote_short(gate)} here, so that the pod "
+            "never becomes Ready; in a cluster its controller has to"
+        )
+        path = f"spec.readinessGates[{index}].conditionType"
+        yield Finding("readiness-gate-unset", path, message)
+
+
+def _about_refused_hosts(container: Container, path: str) -> Iterator[Finding]:
+    handlers: list[tuple[str, object]] = [
+        (f"{path}.{field}", probe.handler) for field, _, probe in _probes(container)
+    ]
+    handlers += [
+        (f"{path}.lifecycle.{name}", hook)
+        for name, hook in (
+            ("postStart", container.post_start),
+            ("preStop", container.pre_stop),
+        )
+        if hook is not None
+    ]
+    for at, handler in handlers:
+        match handler:
+            case HTTPGetAction(host=host) if host:
+                field = "httpGet"
+            case TCPSocketAction(host=host) if host:
+                field = "tcpSocket"
+            case _:
+                continue
+        message = (
+            f"is {quote_short(host)}: a namespace with Pod Security's baseline or "
+            "restricted level refuses the pod since 1.34 (KEP-4940)"
+        )
+        yield Finding("host-refused", f"{at}.{field}.host", message)
+
+
+def _about_sidecar(pod: Pod, container: Container, path: str) -> Iterator[Finding]:
+    """Find a sidecar that nothing probes any more after its first exit."""
+    if not container.is_sidecar or pod.restart_policy is not RestartPolicy.NEVER:
+        return
+    for field, probe_type, _ in _probes(container):
+        end = (
+            "the pod then never gets past its init containers"
+            if probe_type is ProbeType.STARTUP
+            else "nothing is probed after that"
+        )
+        message = (
+            "the sidecar is restarted, but this probe ends with its first exit, as the"
+            f" pod's restartPolicy is Never: {end} (mended in 1.33, k/k#132826)"
+        )
+        yield Finding("sidecar-probes-end", f"{path}.{field}", message)
 
 
 def _about_startup_window(
@@ -202,6 +282,7 @@ def _about_container(pod: Pod, container: Container, path: str) -> Iterator[Find
         message = "has no readinessProbe: it counts as ready as soon as it runs"
         yield Finding("no-readiness-probe", path, message)
     yield from _about_liveness(pod, container, f"{path}.livenessProbe")
+    yield from _about_budget(pod, container, f"{path}.startupProbe")
     for field, _, probe in _probes(container):
         yield from _about_time(probe, f"{path}.{field}")
         yield from _about_handler(container, probe, f"{path}.{field}")
@@ -241,6 +322,26 @@ def _about_liveness(pod: Pod, container: Container, path: str) -> Iterator[Findi
             f"{format_age(unready.noticed.most)} to notice"
         )
         yield Finding("liveness-faster-than-readiness", path, message)
+
+
+def _about_budget(pod: Pod, container: Container, path: str) -> Iterator[Finding]:
+    startup = container.startup_probe
+    if startup is None:
+        return
+    budget = timing_of(pod, container, ProbeType.STARTUP).budget
+    assert budget is not None, "startup probes have one"  # noqa: S101  # for the type
+    if budget.least >= SHORT_BUDGET:
+        return
+    message = (
+        f"an app that is not up within {_seconds(budget.least)} to "
+        f"{_seconds(budget.most)} is killed: {startup.failure_threshold} failures, "
+        f"one each {startup.period_seconds}s"
+    )
+    yield Finding("startup-budget", f"{path}.failureThreshold", message)
+
+
+def _seconds(time: timedelta) -> str:
+    return f"{time.total_seconds():.0f}s"
 
 
 def _about_time(probe: Probe, path: str) -> Iterator[Finding]:

@@ -152,7 +152,7 @@ def draft_pod(
     if validation.severity is not None:
         what = f"its feature gate is off in Kubernetes {rules.version}"
         draft.problems += [
-            draft.problem(path, what + consequence, Severity.WARNING, "later-field")
+            draft.problem(path, what + consequence, Severity.WARNING, "disabled-field")
             for path, consequence in dropped
         ]
     return draft

@@ -55,6 +55,7 @@ def load_manifests(
     rules: KubeletRules = PORTED_RULES,
     host: str = "localhost",
     stub_missing: bool = False,
+    tells_merged: bool = False,
 ) -> Manifests:
     """Return the pods of some files, with every problem in these.
 
@@ -66,8 +67,14 @@ def load_manifests(
         rules: those of the version of Kubernetes.
         host: this machine's name; it goes into the uid of pods that have none.
         stub_missing: make stubs of ConfigMaps, Secrets and claims that no file has.
+        tells_merged: report keys that `<<` doubles, as a strict server does.
     """
-    reader = _ManifestReader(validation, namespace, rules.version)
+    reader = _ManifestReader(
+        validation,
+        namespace,
+        rules.version,
+        tells_merged or validation is FieldValidation.STRICT,
+    )
     for source in sources:
         reader.read(source)
     found, problems = _apply_settings(reader.pods, settings)
@@ -100,6 +107,7 @@ class _ManifestReader(Struct):
     validation: FieldValidation
     namespace: str | None
     version: str
+    tells_merged: bool
     pods: list[PodManifest] = field(default_factory=list)
     objects: dict[ObjectKey, LoadedConfigObject] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -176,9 +184,8 @@ class _ManifestReader(Struct):
         severity = self.validation.severity
         if severity is None:
             return
-        is_strict = self.validation is FieldValidation.STRICT
         for duplicate in document.duplicates:
-            if duplicate.is_merged and not is_strict:
+            if duplicate.is_merged and not self.tells_merged:
                 continue
             message = (
                 f"duplicate key, first in line {duplicate.first.line};"

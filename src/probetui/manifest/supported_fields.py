@@ -30,7 +30,8 @@ class Support(Enum):
 
 
 Table = Mapping[str, "Support | Table | str"]
-"""By field; `_OTHERS` has the consequence of fields that are not in the table."""
+"""By field. A text is the consequence of a field that is not supported; `_OTHERS` has
+that of fields that are not in the table."""
 
 _OTHERS = ""
 _EMPTY_INSTEAD = "the pod gets an empty volume instead"
@@ -76,7 +77,9 @@ _VOLUME: Table = {
     "projected": {
         "defaultMode": _YES,
         "sources": {
+            "clusterTrustBundle": "the volume has no file at its path",
             "configMap": _ENTRIES,
+            "podCertificate": "the volume has no key and no certificate",
             "downwardAPI": {"items": _DOWNWARD_ITEMS},
             "secret": _ENTRIES,
             "serviceAccountToken": _all("audience", "expirationSeconds", "path"),
@@ -202,8 +205,9 @@ def _entry(entry: MapEntry, table: Table, path: str) -> Iterator[Problem]:
     if isinstance(support, Mapping):
         yield from _unsupported(entry.value, support, path)
         return
-    consequence = table.get(_OTHERS, "the pod runs without it")
-    yield _problem(entry.position, path, str(consequence))
+    others = table.get(_OTHERS, "the pod runs without it")
+    consequence = support if isinstance(support, str) else str(others)
+    yield _problem(entry.position, path, consequence)
 
 
 def _problem(position: Position, path: str, consequence: str) -> Problem:

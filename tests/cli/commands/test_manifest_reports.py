@@ -229,3 +229,45 @@ def test_a_container_that_no_pod_has_cannot_be_explained(
 
     assert status == 2
     assert 'no container is called "ap" (has: app)' in capsys.readouterr().err
+
+
+def test_a_check_makes_stubs_as_a_session_does(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    path = write(POD + "      envFrom: [{configMapRef: {name: settings}}]\n")
+
+    _, without = found(capsys, "-f", path)
+    _, stubbed = found(capsys, "-f", path, "--stub-missing")
+
+    assert ("warning", "no-object") in without
+    assert ("warning", "no-object") not in stubbed
+    assert ("warning", "stub-missing") in stubbed
+
+
+def test_a_strict_check_refuses_what_the_version_does_not_know(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    path = write(POD + "      startupProbe: {tcpSocket: {port: 80}}\n")
+
+    old, problems = found(capsys, "-f", path, "--kubelet", "1.15")
+    off, disabled = found(
+        capsys, "-f", path, "--kubelet", "1.19", "--feature-gates", "StartupProbe=false"
+    )
+
+    assert (old, off) == (1, 0)
+    assert ("error", "later-field") in problems
+    assert ("warning", "disabled-field") in disabled
+
+
+def test_a_strict_check_tells_of_keys_that_a_merge_doubles(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    merged = "    - &app {name: a, image: x}\n    - {<<: *app, name: b}\n"
+    path = write(POD.partition("    - name: app")[0] + merged)
+
+    status, problems = found(capsys, "-f", path)
+    _, lenient = found(capsys, "-f", path, "--validate", "warn")
+
+    assert status == 2
+    assert ("error", "duplicate-key") in problems
+    assert "duplicate-key" not in {rule for _, rule in lenient}

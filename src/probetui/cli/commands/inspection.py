@@ -57,6 +57,7 @@ _text_or_data_option = option(
 @namespace_option
 @pod_choice_options
 @validate_option("strict")
+@stub_missing_option
 @version_options
 @container_filter_option("Only findings about pods with such a container. Repeatable.")
 @option(

@@ -35,7 +35,9 @@ from probetui.record.masking import Mask, find_pod_secrets
 _WRONG = 1
 _UNUSABLE = 2
 
-_STRICT_RULES = frozenset({"unknown-field", "duplicate-key", "port-name"})
+_STRICT_RULES = frozenset(
+    {"unknown-field", "later-field", "duplicate-key", "port-name"}
+)
 """What Kubernetes accepts, or drops in silence, and is wrong all the same."""
 
 _UNUSABLE_RULES = frozenset({"yaml", "twice", "set", "duplicate-key"})
@@ -63,6 +65,8 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         settings=options.changes,
         rules=options.rules,
         host=platform.node(),
+        stub_missing=options.stub_missing,
+        tells_merged=options.validate == FieldValidation.STRICT,
     )
     if not (manifests.loaded or manifests.errors):
         names = format_filenames(options.filenames)

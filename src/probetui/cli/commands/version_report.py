@@ -35,6 +35,11 @@ from probetui.suggestions import nearest_hint
 
 _DIFFERS = 1
 _NOT_SIMULATED = "-"
+_DROPPED = {
+    "later-field": "which it does not know",
+    "disabled-field": "whose feature gate is off",
+}
+"""What happens to a field, by the rule of its problem."""
 
 
 def compare_versions(params: Mapping[str, Any]) -> int:
@@ -134,9 +139,9 @@ def _version_input(manifests: Manifests, options: ManifestOptions) -> VersionInp
         loaded = ()
     refused = (f"refuses {error.path}: {error.message}" for error in manifests.errors)
     dropped = (
-        f"drops {problem.path}, which it does not know"
+        f"drops {problem.path}, {_DROPPED[problem.rule]}"
         for problem in manifests.problems
-        if problem.rule == "later-field"
+        if problem.rule in _DROPPED
     )
     return VersionInput(
         tuple(pod.pod for pod in loaded),
