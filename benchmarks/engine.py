@@ -4,7 +4,8 @@
 
 Every pod has a liveness and a readiness probe, each every second, at instants of their
 own as after the start of a kubelet. Probes are answered at once, so what is measured
-is what the engine does for a tick and for a relist of all pods every second.
+is what the engine does for a tick and for a relist of all pods every second. Beside it
+is a fixed loop of the interpreter, by turns with it; both are medians of seconds.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import cProfile
 import json
 import pstats
 import resource
+import statistics
 import sys
 import time
 from collections import deque
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+
+from limits import times
 
 from probetui.drive.scenario.world import World
 from probetui.engine.engine import Engine
@@ -33,6 +37,7 @@ from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.runtime.turn import Turn
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
 SETTLE = timedelta(seconds=5)
 """At the start all pods come up at once; what is measured begins after that."""
 
@@ -50,6 +55,9 @@ class Measured:
     cpu_seconds: float
     ticks_per_cpu_second: int
     microseconds_per_tick: float
+    microseconds_per_loop: float
+    """Of the yardstick: a hundred steps of a loop."""
+    tick_times: float
     peak_mib: float
 
 
@@ -93,6 +101,31 @@ class Bench:
         return self._world.answer(effect, self._now)[1]
 
 
+LOOPS = 400
+
+
+class Counter:
+    """What the loop calls."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, int] = {}
+
+    def add(self, key: int, number: int) -> int:
+        """Add a number to one of the values."""
+        self.values[key] = number = self.values.get(key, 0) + number
+        return number
+
+
+def run_loops(count: int) -> float:
+    """Return the CPU time of loops of a hundred calls each, in seconds."""
+    began = time.process_time()
+    for _ in range(count):
+        counter = Counter()
+        for step in range(100):
+            counter.add(step % 7, step)
+    return time.process_time() - began
+
+
 def a_pod(number: int) -> Pod:
     app = Container("app", "busybox:1.36", liveness_probe=PROBE, readiness_probe=PROBE)
     return Pod(f"uid-{number}", f"pod-{number}", containers=(app,))
@@ -101,21 +134,30 @@ def a_pod(number: int) -> Pod:
 def measure(workers: int, seconds: int, profile: cProfile.Profile | None) -> Measured:
     bench = Bench(workers // PROBES_PER_POD)
     bench.run_for(SETTLE)
-    ticks_before = bench.ticks
-    if profile is not None:
-        profile.enable()
-    began = time.process_time()
-    bench.run_for(timedelta(seconds=seconds))
-    cpu = time.process_time() - began
-    if profile is not None:
-        profile.disable()
-    ticks = bench.ticks - ticks_before
+    ticks, cpu = 0, 0.0
+    per_tick, per_loop = [], []
+    for _ in range(seconds):
+        ticks_before = bench.ticks
+        if profile is not None:
+            profile.enable()
+        began = time.process_time()
+        bench.run_for(SECOND)
+        took = time.process_time() - began
+        if profile is not None:
+            profile.disable()
+        cpu += took
+        ticks += bench.ticks - ticks_before
+        per_tick.append(took / (bench.ticks - ticks_before))
+        per_loop.append(run_loops(LOOPS) / LOOPS)
+    tick, loop = statistics.median(per_tick), statistics.median(per_loop)
     return Measured(
         workers,
         ticks,
         round(cpu, 3),
-        round(ticks / cpu),
-        round(cpu / ticks * 1_000_000, 1),
+        round(1 / tick),
+        round(tick * 1_000_000, 1),
+        round(loop * 1_000_000, 1),
+        times(tick, loop),
         round(peak_mib(), 1),
     )
 
@@ -140,7 +182,8 @@ def main() -> None:
     else:
         print(
             f"{measured.workers} workers: {measured.ticks_per_cpu_second:,} ticks/s "
-            f"of CPU ({measured.microseconds_per_tick} us each), "
+            f"of CPU ({measured.microseconds_per_tick} us each, a loop of 100 calls "
+            f"{measured.microseconds_per_loop} us: {measured.tick_times} times), "
             f"peak {measured.peak_mib} MiB"
         )
     if profile is not None:

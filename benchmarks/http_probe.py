@@ -1,9 +1,10 @@
-"""CPU time of an HTTP probe, beside `httpx.AsyncClient` against the same server.
+"""CPU time of an HTTP and a TCP probe, beside what is bare against the same server.
 
     python benchmarks/http_probe.py [--rounds N] [--probes N] [--json]
 
 The server is a process of its own; rounds of both alternate, each request has a new
 connection, and the best round of each counts. Only this process's CPU is measured.
+What is bare is `httpx.AsyncClient`, h11 on asyncio's own streams, and a connect.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import contextlib
 import json
 import multiprocessing
 import socket
+import statistics
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 
+import h11
 import httpx
+from limits import times
 
 from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError
@@ -112,6 +116,39 @@ def getting(client: httpx.AsyncClient, url: str) -> Act:
     return act
 
 
+def getting_with_h11(port: int) -> Act:
+    """Return the same request with h11 and asyncio, and no more than that takes."""
+    headers = [("Host", LOOPBACK), ("Connection", "close")]
+    request = h11.Request(method="GET", target="/healthz", headers=headers)
+
+    async def act() -> None:
+        reader, writer = await asyncio.open_connection(LOOPBACK, port)
+        connection = h11.Connection(h11.CLIENT)
+        writer.write(connection.send(request) or b"")
+        writer.write(connection.send(h11.EndOfMessage()) or b"")
+        status = 0
+        while not isinstance(event := connection.next_event(), h11.EndOfMessage):
+            if event is h11.NEED_DATA:
+                connection.receive_data(await reader.read(1 << 16))
+            elif isinstance(event, h11.Response):
+                status = event.status_code
+        writer.close()
+        if status != 200:
+            raise SystemExit(f"the request failed: {status}")
+
+    return act
+
+
+def connecting(port: int) -> Act:
+    """Return a connect and a close, as asyncio does them."""
+
+    async def act() -> None:
+        _, writer = await asyncio.open_connection(LOOPBACK, port)
+        writer.close()
+
+    return act
+
+
 async def cpu_per_call(act: Act, calls: int) -> float:
     """Return the CPU time of one call, in microseconds."""
     await act()
@@ -129,17 +166,28 @@ async def measure(port: int, rounds: int, calls: int) -> dict[str, float]:
             "http_us": probing(HTTPGetAction(port, "/healthz")),
             "tcp_us": probing(TCPSocketAction(port)),
             "async_client_us": getting(client, f"http://{LOOPBACK}:{port}/healthz"),
+            "h11_us": getting_with_h11(port),
+            "connect_us": connecting(port),
         }
         seen: dict[str, list[float]] = {name: [] for name in acts}
         for _ in range(rounds):
             for name, act in acts.items():
                 seen[name].append(await cpu_per_call(act, calls))
     best = {name: round(min(values), 1) for name, values in seen.items()}
-    return best | {"ratio": round(best["http_us"] / best["async_client_us"], 3)}
+    return best | {
+        "http_times": median_times(seen["http_us"], seen["h11_us"]),
+        "http_client_times": median_times(seen["http_us"], seen["async_client_us"]),
+        "tcp_times": median_times(seen["tcp_us"], seen["connect_us"]),
+    }
+
+
+def median_times(figures: Sequence[float], yardsticks: Sequence[float]) -> float:
+    """Return how many times its yardstick a figure is in the median of the rounds."""
+    return statistics.median(map(times, figures, yardsticks))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="CPU time of an HTTP probe")
+    parser = argparse.ArgumentParser(description="CPU time of HTTP and TCP probes")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--probes", type=int, default=400, help="in each round")
     parser.add_argument("--json", action="store_true")
@@ -150,9 +198,11 @@ def main() -> None:
         print(json.dumps(result))
         return
     print(
-        f"CPU per HTTP probe {result['http_us']} µs, "
-        f"httpx.AsyncClient {result['async_client_us']} µs, "
-        f"ratio {result['ratio']}; TCP probe {result['tcp_us']} µs"
+        "CPU per HTTP probe {http_us} µs, bare asyncio and h11 {h11_us} µs "
+        "({http_times} times), bare httpx.AsyncClient {async_client_us} µs "
+        "({http_client_times} times)\n"
+        "CPU per TCP probe {tcp_us} µs, a bare connect {connect_us} µs "
+        "({tcp_times} times)".format(**result)
     )
 
 

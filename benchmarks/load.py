@@ -5,6 +5,7 @@
 The containers are scripted and the servers are a process of their own on loopback, so
 that what is measured is the engine, the real-time driver and the probers: how late
 ticks are, CPU time per probe, peak memory. Garbage is collected as the program does it.
+Beside it a process that only sleeps says how late the machine lets it wake.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from multiprocessing.connection import Connection
 
-from limits import Limit, tell
+from limits import Limit, Yardstick, tell
 
 from probetui.cli import gc_tuning
 from probetui.drive.clocks import SystemClock
@@ -79,6 +80,19 @@ async def serve(pipe: Connection) -> None:
 
 def run_server(pipe: Connection) -> None:
     asyncio.run(serve(pipe))
+
+
+SLEEP_SECONDS = 0.01
+
+
+def run_sleeper(pipe: Connection) -> None:
+    """Sleep until told to end; say how late the worst hundredth was, in ms."""
+    late = []
+    while not pipe.poll():
+        began = time.monotonic()
+        time.sleep(SLEEP_SECONDS)
+        late.append((time.monotonic() - began - SLEEP_SECONDS) * 1000)
+    pipe.send(round(sorted(late)[len(late) * 99 // 100], 2))
 
 
 class RealProbes:
@@ -205,7 +219,13 @@ def main() -> None:
     ours, theirs = context.Pipe()
     server = context.Process(target=run_server, args=(theirs,), daemon=True)
     server.start()
-    figures = asyncio.run(measure(options.probes, options.seconds, ours.recv()))
+    port = ours.recv()
+    asked, answering = context.Pipe()
+    sleeper = context.Process(target=run_sleeper, args=(answering,), daemon=True)
+    sleeper.start()
+    figures = asyncio.run(measure(options.probes, options.seconds, port))
+    asked.send(None)
+    figures["sleeper_p99_ms"] = asked.recv()
     server.terminate()
     if options.json:
         print(json.dumps(figures))
@@ -216,7 +236,9 @@ def main() -> None:
         "peak {peak_mib} MiB".format(**figures)
     )
     shown_from = LATENESS_SHOWN / timedelta(milliseconds=1)
-    tell(Limit("lateness, p99", figures["lateness_p99_ms"], shown_from, "ms"))
+    asleep = Yardstick("a process that only sleeps", figures["sleeper_p99_ms"])
+    late = figures["lateness_p99_ms"]
+    tell(Limit("lateness, p99", late, shown_from, "ms", asleep))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ first key are held against the limit of a calm screen.
 
 With `--sim` it is the whole installed program: `probetui sim` at the pace of the wall's
 clock, with pods of three probes. Its CPU is read from the system (Linux).
+
+Then the same is done with a bare Textual app: a `DataTable` of as many rows, of which
+as many change as pods tick, and a line that names the chosen one.
 """
 
 from __future__ import annotations
@@ -40,9 +43,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from limits import Limit, tell
+from limits import Limit, Yardstick, tell, times
 from msgspec.structs import replace
 
+YARDSTICK = "a bare DataTable"
 KEY_TO_PAINT_MILLISECONDS = 50.0
 PERCENT_OF_A_CORE = 25.0
 CALM_KILOBYTES_PER_SECOND = 4.0
@@ -88,26 +92,28 @@ def main() -> None:
     pace = f"period {options.period} s" if options.sim else f"{options.rate} Hz"
     print(
         f"{options.pods} pods x 3 probes{events}, {pace}, {options.size}: "
-        f"{result['keys']} keys, median {result['key_median_ms']} ms, "
+        f"{result['keys']} keys, median {result['key_median_ms']} ms "
+        f"({YARDSTICK} {result['yardstick_key_median_ms']} ms), "
         f"{result['kilobytes_per_second']} kB/s with them"
     )
+    limits = [
+        ("key to paint, p99", "key_p99_ms", KEY_TO_PAINT_MILLISECONDS, "ms"),
+        ("of one core", "cpu_percent", PERCENT_OF_A_CORE, "%"),
+    ]
+    if is_calm(options):
+        calm = ("without keys", "calm_kilobytes_per_second")
+        limits.append((*calm, CALM_KILOBYTES_PER_SECOND, "kB/s"))
     tell(
-        Limit(
-            "key to paint, p99", result["key_p99_ms"], KEY_TO_PAINT_MILLISECONDS, "ms"
-        ),
-        Limit("of one core", result["cpu_percent"], PERCENT_OF_A_CORE, "%"),
         *(
-            [
-                Limit(
-                    "without keys",
-                    result["calm_kilobytes_per_second"],
-                    CALM_KILOBYTES_PER_SECOND,
-                    "kB/s",
-                )
-            ]
-            if is_calm(options)
-            else []
-        ),
+            Limit(
+                what,
+                result[name],
+                limit,
+                unit,
+                Yardstick(YARDSTICK, result[f"yardstick_{name}"]),
+            )
+            for what, name, limit, unit in limits
+        )
     )
 
 
@@ -133,28 +139,54 @@ def parse() -> argparse.Namespace:
 
 # the side of the terminal
 
+Press = Callable[[int, argparse.Namespace], tuple[list[float], int]]
+"""Presses keys on a terminal; returns the time of each answer and bytes painted."""
+
 
 def measure(options: argparse.Namespace) -> dict[str, float]:
-    """Run the screen on a terminal, press keys, and read what it paints."""
-    width, height = (int(each) for each in options.size.split("x"))
-    here, there = pty.openpty()
-    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-    command = [sys.executable, __file__, "--child", *sys.argv[1:]]
-    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    """Measure the screen, and the yardstick after it."""
+    press = press_keys_in_events if options.events else press_keys
     with tempfile.TemporaryDirectory() as home:
         if options.sim:
             command = sim_command(Path(home), options)
-            environment |= {"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home}
-        screen = subprocess.Popen(
-            command, stdin=there, stderr=there, stdout=there, env=environment
+        else:
+            command = [sys.executable, __file__, "--child", *sys.argv[1:]]
+        figures = measure_command(command, Path(home), options, press)
+        bare = measure_command(
+            bare_table_command(options), Path(home), options, press_keys
         )
-        os.close(there)
-        try:
-            calm, answers, painted, cpu = run(here, screen.pid, options)
-            drain(here, lambda: screen.poll() is None)
-        finally:
-            screen.kill()
-            screen.wait()
+    return {
+        **figures,
+        **{f"yardstick_{name}": figure for name, figure in bare.items()},
+        "cpu_times": times(figures["cpu_percent"], bare["cpu_percent"]),
+    }
+
+
+def measure_command(
+    command: list[str], home: Path, options: argparse.Namespace, press: Press
+) -> dict[str, float]:
+    """Run a screen on a terminal, press keys, and read what it paints."""
+    width, height = (int(each) for each in options.size.split("x"))
+    here, there = pty.openpty()
+    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+    environment = {
+        **os.environ,
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "XDG_STATE_HOME": str(home),
+        "XDG_CONFIG_HOME": str(home),
+    }
+    screen = subprocess.Popen(
+        command, stdin=there, stderr=there, stdout=there, env=environment
+    )
+    os.close(there)
+    try:
+        calm, answers, painted, cpu = run(here, screen.pid, options, press)
+        drain(here, lambda: screen.poll() is None)
+    finally:
+        screen.kill()
+        screen.wait()
+        os.close(here)
     answers.sort()
     return {
         "cpu_percent": round(100 * cpu, 1),
@@ -167,7 +199,7 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
 
 
 def run(
-    terminal: int, pid: int, options: argparse.Namespace
+    terminal: int, pid: int, options: argparse.Namespace, press: Press
 ) -> tuple[int, list[float], int, float]:
     """Leave the screen alone, then press keys.
 
@@ -180,7 +212,6 @@ def run(
     read_for(terminal, WARM_UP_SECONDS)
     calm = read_for(terminal, CALM_SECONDS)
     cpu, started_at = cpu_seconds(pid), time.monotonic()
-    press = press_keys_in_events if options.events else press_keys
     answers, painted = press(terminal, options)
     share = (cpu_seconds(pid) - cpu) / (time.monotonic() - started_at)
     os.write(terminal, b"q")
@@ -203,6 +234,15 @@ def sim_command(home: Path, options: argparse.Namespace) -> list[str]:
     script.write_text(SIM_SCRIPT)
     program = str(Path(sys.executable).with_name("probetui"))
     return [program, "sim", "-f", str(manifest), "--script", str(script)]
+
+
+def bare_table_command(options: argparse.Namespace) -> list[str]:
+    """Return a table of as many rows, of which as many change each second."""
+    a_second = options.pods / (options.period if options.sim else 1)
+    changes = max(round(a_second / options.rate), 1)
+    numbers = (options.pods, options.rate, changes)
+    program = str(Path(__file__).with_name("bare_table.py"))
+    return [sys.executable, program, *map(str, numbers)]
 
 
 def press_keys(terminal: int, options: argparse.Namespace) -> tuple[list[float], int]:
