@@ -15,6 +15,7 @@ from probetui.k8s.runtime import (
     ImageFilesystem,
     Listeners,
     Node,
+    RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
     SandboxStatus,
@@ -208,6 +209,14 @@ class NodeSource(Protocol):
 
     async def node(self) -> Node:
         """Return what pods may be told of the machine."""
+
+
+@runtime_checkable
+class RuntimeStatusSource(Protocol):
+    """A runtime that tells whether it, and its network, can run pods."""
+
+    async def conditions(self) -> tuple[RuntimeCondition, ...]:
+        """Return at least `RuntimeReady` and `NetworkReady`."""
 
 
 @runtime_checkable

@@ -44,7 +44,6 @@ from probetui.kubelet.journal import (
     UserEntry,
 )
 from probetui.kubelet.outcome import Result
-from probetui.kubelet.pod_workers.pod_config import PodOperation
 from probetui.kubelet.runtime.turn import NOTHING, Turn
 from tests.builders import (
     START,
@@ -314,13 +313,6 @@ class TestManifests:
 
         assert bench.of(NoteEntry) == []
         assert bench.engine.pod_uids() == (WEB, "uid-of-b")
-
-    def test_one_of_which_only_the_status_changed_is_left_as_it_is(self) -> None:
-        bench = Bench()
-
-        bench.engine._kubelet._apply_operation(PodOperation.RECONCILE, a_pod(), START)
-
-        assert bench.engine.pod_uids() == ()
 
 
 class TestPods:

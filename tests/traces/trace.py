@@ -22,8 +22,8 @@ import yaml
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import CONFIG_SOURCE, FILE_SOURCE
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.pod_source import CONFIG_SOURCE, FILE_SOURCE
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile

@@ -12,7 +12,7 @@ from probetui.errors import (
     ImageNotFoundError,
     IncompleteRemovalError,
 )
-from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus
+from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, StoredImage
 from probetui.kubelet.effects import (
     CreateContainer,
     Effect,
@@ -20,7 +20,9 @@ from probetui.kubelet.effects import (
     GetImageStatus,
     GetImageUser,
     GetPodSandboxStatus,
+    GetRuntimeStatus,
     InjectFault,
+    ListImages,
     MountVolume,
     Operation,
     PullImage,
@@ -37,26 +39,36 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.kubelet.facts import (
+    ImagesListed,
     OperationFinished,
     OperationProgress,
     OperationValue,
     ProbeFinished,
     Relisted,
     RelistFailed,
+    RuntimeStatusRead,
 )
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.ports import (
     Clock,
     FaultInjector,
     HookRunner,
+    ImageStore,
     ImageUsers,
     ListenerSource,
     Prober,
     Runtime,
+    RuntimeStatusSource,
     VolumeHost,
 )
 
 log = logging.getLogger(__name__)
+
+MOST_IMAGES = 50
+"""Source: apis/config/v1beta1/defaults.go, v1.32.10, NodeStatusMaxImages."""
+
+MOST_NAMES = 5
+"""Source: nodestatus/setters.go, v1.32.10, MaxNamesPerImageInNodeStatus."""
 
 FactReporter = Callable[[Fact], None]
 RuntimeOperation = (
@@ -85,6 +97,8 @@ class Executor:
         users: finds the users of images; None if the runtime does not.
         disruptor: who can disrupt containers; None where nobody can.
         listeners: who can tell where containers listen; None where nobody can.
+        status: who tells whether the runtime is ready; None where nobody does.
+        images: lists the images; None if the runtime has none.
     """
 
     def __init__(
@@ -97,6 +111,8 @@ class Executor:
         users: ImageUsers | None = None,
         fault_injector: FaultInjector | None = None,
         listeners: ListenerSource | None = None,
+        status: RuntimeStatusSource | None = None,
+        images: ImageStore | None = None,
     ) -> None:
         self._runtime = runtime
         self._prober = prober
@@ -106,6 +122,8 @@ class Executor:
         self._users = users
         self._fault_injector = fault_injector
         self._listeners = listeners
+        self._status = status
+        self._images = images
 
     async def execute(self, effect: Effect, report: FactReporter) -> None:
         """Do what an effect asks and report what came of it.
@@ -128,6 +146,10 @@ class Executor:
                 report(await self._operate(operation_id, operation, report))
             case Relist():
                 report(await self._relist())
+            case GetRuntimeStatus():
+                report(await self._runtime_status())
+            case ListImages():
+                report(await self._list_images())
             case FindListeners():
                 report(await self._find_listeners(effect.container_id))
 
@@ -140,6 +162,32 @@ class Executor:
             return ListenersFound(container_id, await source.listeners(container_id))
         except ContainerRuntimeError as error:
             return ListenersFound(container_id, None, str(error))
+
+    async def _runtime_status(self) -> Fact:
+        if self._status is None:
+            return RuntimeStatusRead(error=f"{self._runtime.name} has no conditions")
+        try:
+            return RuntimeStatusRead(await self._status.conditions())
+        except ContainerRuntimeError as error:
+            return RuntimeStatusRead(error=str(error))
+
+    async def _list_images(self) -> Fact:
+        """List the images; names of the largest are enough, as in a node's status."""
+        if self._images is None:
+            return ImagesListed(error=f"{self._runtime.name} has no images")
+        try:
+            images = await self._images.list_images()
+        except ContainerRuntimeError as error:
+            return ImagesListed(error=str(error))
+        largest = sorted(images, key=lambda image: -image.size_bytes)[:MOST_IMAGES]
+        return ImagesListed(
+            tuple(
+                StoredImage(image.image_id, image.names[:MOST_NAMES], image.size_bytes)
+                for image in largest
+            ),
+            len(images),
+            sum(image.size_bytes for image in images),
+        )
 
     async def _relist(self) -> Fact:
         started_at = self._clock.now()
@@ -262,6 +310,10 @@ def _name(effect: Effect) -> str:
             return f"operation {operation_id}, {type(operation).__name__}"
         case Relist():
             return "a relist"
+        case GetRuntimeStatus():
+            return "the runtime's status"
+        case ListImages():
+            return "the list of images"
         case FindListeners(container_id=container_id):
             return f"the search for listeners of {container_id}"
 
@@ -276,5 +328,9 @@ def _failed(effect: Effect, error: str, clock: Clock) -> Fact:
             return OperationFinished(operation_id, error=error)
         case Relist():
             return RelistFailed(error)
+        case GetRuntimeStatus():
+            return RuntimeStatusRead(error=error)
+        case ListImages():
+            return ImagesListed(error=error)
         case FindListeners(container_id):
             return ListenersFound(container_id, None, error)

@@ -40,16 +40,24 @@ from probetui.engine.inputs import (
 from probetui.engine.snapshot import LastStep, Snapshot
 from probetui.engine.snapshot_builder import SnapshotBuilder
 from probetui.k8s.pod import Pod
+from probetui.k8s.status import PodStatus
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.facts import (
+    ImagesListed,
     OperationFinished,
     OperationProgress,
     ProbeFinished,
     Relisted,
     RelistFailed,
     RuntimeChanged,
+    RuntimeStatusRead,
 )
 from probetui.kubelet.kubelet import Kubelet
+from probetui.kubelet.pod_workers.pod_config import (
+    PodOperation,
+    SourcedPod,
+    SourceUpdate,
+)
 from probetui.kubelet.runtime.turn import Turn, TurnBuilder
 
 
@@ -105,6 +113,8 @@ class Engine:
                 | Relisted()
                 | RelistFailed()
                 | RuntimeChanged()
+                | RuntimeStatusRead()
+                | ImagesListed()
             ):
                 self._snapshots.on_operation(item)
                 self._kubelet.observe(item, now)
@@ -152,9 +162,9 @@ class Engine:
         match command:
             case AddPod(pod):
                 self._kubelet.add_pod(pod, now, waits_for_name=False)
-            case SetPods(pods, places):
-                self._diagnostics.register_places(places)
-                self._kubelet.set_pods(pods, now)
+            case SetPods():
+                self._diagnostics.register_places(command.places)
+                self._kubelet.update_source(_source_update(command), now)
             case SetObjects(objects):
                 self._kubelet.objects.replace(objects)
             case DeletePod(pod_uid, grace_period_seconds):
@@ -210,3 +220,12 @@ class Engine:
         self._snapshots.forget(pod_uid)
         self._debugger.forget_pod(pod_uid)
         self._diagnostics.forget_pod(pod_uid)
+
+
+def _source_update(command: SetPods) -> SourceUpdate:
+    pods = tuple(
+        SourcedPod(pod, PodStatus(conditions=command.conditions.get(pod.uid, ())))
+        for pod in command.pods
+    )
+    operation = PodOperation.SET if command.is_complete else PodOperation.ADD
+    return SourceUpdate(operation, command.source, pods)

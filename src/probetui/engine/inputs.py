@@ -8,7 +8,9 @@ from msgspec import Struct, field
 
 from probetui.debugger.commands import ContainerCommand, DebuggerCommand
 from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import API_SOURCE
 from probetui.k8s.runtime import ContainerID, Listeners
+from probetui.k8s.status import PodCondition
 from probetui.k8s.volume import ConfigObject
 from probetui.kubelet.facts import ProbeFinished, RuntimeFact
 
@@ -20,15 +22,21 @@ class AddPod(Struct, frozen=True):
 
 
 class SetPods(Struct, frozen=True):
-    """These are all the pods of the manifests now: run what is new, end the others.
+    """These are all the pods of a source now: run what is new, end the others.
 
     A pod that takes the name of another one begins when that one is gone. `places`
     says where fields of probes stand in the manifests (`pod.yaml:12:9`), by the UID of
-    the pod, a blank and the field's path.
+    the pod, a blank and the field's path. `source` is `api`, `file` or `http`.
+    `conditions` are those that others than the kubelet have set, by the UID of the pod.
+    Where `is_complete` is False, these are some of the source's pods: none is ended,
+    and the source has not been heard yet.
     """
 
     pods: tuple[Pod, ...]
     places: Mapping[str, str] = field(default_factory=dict)
+    source: str = API_SOURCE
+    conditions: Mapping[str, tuple[PodCondition, ...]] = field(default_factory=dict)
+    is_complete: bool = True
 
 
 class SetObjects(Struct, frozen=True):

@@ -11,6 +11,7 @@ from probetui.debugger.breakpoints import StopReason
 from probetui.debugger.commands import BreakpointKind, Injected
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
+from probetui.k8s.runtime import RuntimeCondition, StoredImage
 from probetui.k8s.status import ContainerStatus, PodStatus
 from probetui.kubelet.journal import (
     DryRunEntry,
@@ -110,6 +111,8 @@ class PodSnapshot(Struct, frozen=True):
     """One pod; the same object as before where nothing of it changed.
 
     `operation` says in words what is being done for it now ("pulling busybox 40%").
+    `api_status` is what an API server would hold of the pod, or of its mirror pod: it
+    says later than `status` that a pod has ended.
     """
 
     pod: Pod
@@ -117,6 +120,7 @@ class PodSnapshot(Struct, frozen=True):
     state: PodWorkerState
     operation: str
     containers: tuple[ContainerSnapshot, ...]
+    api_status: PodStatus = PodStatus()
 
 
 class QueuedTick(Struct, frozen=True):
@@ -200,6 +204,56 @@ class LastStep(Struct, frozen=True):
     pods: tuple[PodSnapshot, ...]
 
 
+class SourceSnapshot(Struct, frozen=True):
+    """A source of pods: `api`, `file` or `http`, and how many pods it has.
+
+    Nothing is cleaned up before each source has been heard.
+    """
+
+    name: str
+    is_heard: bool
+    pods: int
+
+
+class PodWorkerSnapshot(Struct, frozen=True):
+    """A pod worker and its place in the work queue.
+
+    `call` is what runs now, empty if nothing does. `has_update` says that an update
+    waits for the worker. `due_at` is when the pod is synced again at the latest, None
+    where it is in no queue.
+    """
+
+    pod_uid: str
+    state: PodWorkerState
+    call: str
+    has_update: bool
+    due_at: datetime | None
+
+
+class NodeSnapshot(Struct, frozen=True):
+    """The node as the kubelet sees it: its runtime, images, sources of pods, workers.
+
+    `conditions` are the runtime's, as of `checked_at`, empty where they are not polled.
+    `not_ready` is the message of the node's condition Ready, empty while it is ready.
+    `relisted_at` is when the last relist that succeeded began. `images` are the largest
+    as of `images_at`, of `image_count` in all.
+    """
+
+    name: str = ""
+    sources: tuple[SourceSnapshot, ...] = ()
+    conditions: tuple[RuntimeCondition, ...] = ()
+    checked_at: datetime | None = None
+    status_error: str = ""
+    not_ready: str = ""
+    relisted_at: datetime | None = None
+    images: tuple[StoredImage, ...] = ()
+    image_count: int = 0
+    image_bytes: int = 0
+    images_at: datetime | None = None
+    images_error: str = ""
+    workers: tuple[PodWorkerSnapshot, ...] = ()
+
+
 class Snapshot(Struct, frozen=True):
     """The state of the engine at one instant.
 
@@ -210,7 +264,8 @@ class Snapshot(Struct, frozen=True):
     `upcoming` is what comes next, in order, at most 50; it is filled while paused, like
     `queue`, which has the ticks alone. `stopped_by` says why probes are paused where no
     person did it. Without `acts` kills and restarts are only told.
-    `rules` are those of the kubelet's version.
+    `rules` are those of the kubelet's version. `node` is what the kubelet knows apart
+    from the pods.
     """
 
     taken_at: datetime
@@ -232,3 +287,4 @@ class Snapshot(Struct, frozen=True):
     is_running_to_change: bool = False
     acts: bool = True
     rules: KubeletRules = PORTED_RULES
+    node: NodeSnapshot = NodeSnapshot()

@@ -14,10 +14,13 @@ from probetui.engine.snapshot import (
     BackoffSnapshot,
     ContainerSnapshot,
     LastStep,
+    NodeSnapshot,
     PodSnapshot,
+    PodWorkerSnapshot,
     ProbeSnapshot,
     QueuedTick,
     Snapshot,
+    SourceSnapshot,
     Upcoming,
 )
 from probetui.engine.upcoming import predict_skip, upcoming
@@ -59,6 +62,7 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.kubelet import Kubelet
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.kubelet.runtime.turn import Turn
+from probetui.kubelet.runtime_health import node_ready_message
 from probetui.kubelet.status.status_manager import NO_STATUS
 
 ENTRIES_SHOWN = 500
@@ -180,14 +184,39 @@ class SnapshotBuilder:
             last_step=last_step,
             is_running_to_change=overrides.breakpoints.target is not None,
             rules=kubelet.config.rules,
+            node=self._node(now),
             acts=kubelet.config.kills,
+        )
+
+    def _node(self, now: datetime) -> NodeSnapshot:
+        kubelet, health = self._kubelet, self._kubelet.health
+        relisted_at = kubelet.relists.relisted_at
+        errors = health.runtime_errors(relisted_at, now)
+        images = health.images
+        return NodeSnapshot(
+            kubelet.config.node.name,
+            tuple(SourceSnapshot(*source) for source in kubelet.sources()),
+            health.conditions,
+            health.checked_at,
+            health.status_error,
+            node_ready_message(errors, health.network_error),
+            relisted_at,
+            images.images,
+            images.count,
+            images.size_bytes,
+            health.images_at,
+            health.images_error,
+            tuple(
+                PodWorkerSnapshot(uid, *kubelet.workers.activity(uid))
+                for uid in kubelet.workers.uids()
+            ),
         )
 
     def _pod(self, pod: Pod, changed: set[str]) -> PodSnapshot:
         known = self._made.get(pod.uid)
         if known is not None and pod.uid not in changed and known.pod is pod:
             return known
-        status = self._kubelet.statuses.get(pod.uid) or NO_STATUS
+        status = self._kubelet.last_status(pod.uid) or NO_STATUS
         made = PodSnapshot(
             pod,
             status,
@@ -201,6 +230,7 @@ class SnapshotBuilder:
                 )
                 for container in containers
             ),
+            self._kubelet.statuses.in_api(pod.uid),
         )
         self._made[pod.uid] = made
         return made

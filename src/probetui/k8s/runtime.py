@@ -111,6 +111,20 @@ class RuntimePodStatus(Struct, frozen=True):
         return None
 
 
+class RuntimeCondition(Struct, frozen=True):
+    """A condition of the runtime as a whole: `RuntimeReady`, `NetworkReady`."""
+
+    type: str
+    status: bool
+    reason: str = ""
+    message: str = ""
+
+    def __str__(self) -> str:
+        """Return the condition as the kubelet prints it."""
+        status = "true" if self.status else "false"
+        return f"{self.type}={status} reason:{self.reason} message:{self.message}"
+
+
 class StoredImage(Struct, frozen=True):
     """An image on the node.
 

@@ -38,6 +38,11 @@ class KubeletConfig(Struct, frozen=True):
             looked up.
         tells_findings: findings about probes are journaled, once per probe.
         node: the node, as pods see it.
+        sources: the sources of pods that are to be heard before anything is cleaned up;
+            old records have none.
+        polls_runtime: the runtime is asked for its conditions; if not, as in old
+            records, it counts as ready.
+        lists_images: the runtime is asked for its images.
     """
 
     version: str = PORTED_RULES.version
@@ -72,6 +77,9 @@ class KubeletConfig(Struct, frozen=True):
     tells_findings: bool = False
 
     node: Node = UNKNOWN_NODE
+    sources: tuple[str, ...] = ()
+    polls_runtime: bool = False
+    lists_images: bool = False
 
     @property
     def rules(self) -> KubeletRules:

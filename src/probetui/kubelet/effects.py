@@ -205,10 +205,20 @@ class Relist(Struct, frozen=True):
     """List all pods of ours and answer with `Relisted` or `RelistFailed`."""
 
 
+class GetRuntimeStatus(Struct, frozen=True):
+    """Ask the runtime how it is and answer with `RuntimeStatusRead`."""
+
+
+class ListImages(Struct, frozen=True):
+    """List the images on the node and answer with `ImagesListed`."""
+
+
 class FindListeners(Struct, frozen=True):
     """Look where a container listens and answer with `ListenersFound`."""
 
     container_id: ContainerID
 
 
-Effect = RunProbe | RunOperation | Relist | FindListeners
+Effect = (
+    RunProbe | RunOperation | Relist | GetRuntimeStatus | ListImages | FindListeners
+)

@@ -8,9 +8,11 @@ from msgspec import Struct
 
 from probetui.k8s.runtime import (
     ContainerID,
+    RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
     SandboxStatus,
+    StoredImage,
 )
 from probetui.kubelet.effects import PulledImage
 from probetui.kubelet.outcome import ProbeOutcome
@@ -76,6 +78,31 @@ class RuntimeChanged(Struct, frozen=True):
     """The runtime says that something happened; brings the relist forward."""
 
 
+class RuntimeStatusRead(Struct, frozen=True):
+    """What the runtime says of itself, or why it says nothing."""
+
+    conditions: tuple[RuntimeCondition, ...] = ()
+    error: str = ""
+
+
+class ImagesListed(Struct, frozen=True):
+    """The images on the node, or why they are not known.
+
+    `images` are the largest of them, `count` and `size_bytes` those of all.
+    """
+
+    images: tuple[StoredImage, ...] = ()
+    count: int = 0
+    size_bytes: int = 0
+    error: str = ""
+
+
 RuntimeFact = (
-    OperationFinished | OperationProgress | Relisted | RelistFailed | RuntimeChanged
+    OperationFinished
+    | OperationProgress
+    | Relisted
+    | RelistFailed
+    | RuntimeChanged
+    | RuntimeStatusRead
+    | ImagesListed
 )

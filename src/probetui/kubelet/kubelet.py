@@ -8,8 +8,9 @@ Source: kubelet.go, kubelet_pods.go, v1.32.10, syncLoopIteration, HandlePodClean
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from random import Random
 
@@ -17,16 +18,20 @@ from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.pod_diff import diff_pods
+from probetui.k8s.pod_source import API_SOURCE, CONFIG_SOURCE, is_static_pod
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
+from probetui.k8s.status import PodStatus
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.facts import (
+    ImagesListed,
     OperationFinished,
     OperationProgress,
     Relisted,
     RelistFailed,
     RuntimeChanged,
     RuntimeFact,
+    RuntimeStatusRead,
 )
 from probetui.kubelet.journal import PodGoneEntry
 from probetui.kubelet.kuberuntime.action_policy import ActionPolicy
@@ -43,7 +48,6 @@ from probetui.kubelet.pleg.pleg import (
     PodLifecycleEvent,
 )
 from probetui.kubelet.pleg.relists import RelistScheduler
-from probetui.kubelet.pod_source import API_SOURCE
 from probetui.kubelet.pod_workers.pod_config import (
     FAILED_VALIDATION,
     PodConfig,
@@ -65,8 +69,12 @@ from probetui.kubelet.prober.results_manager import ResultUpdate
 from probetui.kubelet.runtime.routines import RoutineRunner
 from probetui.kubelet.runtime.timers import Timers
 from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet.runtime_health import RuntimeHealth
 from probetui.kubelet.status.generate import past_active_deadline
-from probetui.kubelet.status.status_manager import StatusManager
+from probetui.kubelet.status.status_manager import (
+    StatusManager,
+    needs_readiness_reconciled,
+)
 from probetui.kubelet.volumes.volume_manager import VolumeManager
 
 ORPHAN_GRACE_PERIOD_SECONDS = 1
@@ -117,11 +125,14 @@ class Kubelet:
         self.runner = RoutineRunner(self.turn)
         self.changed_pods: set[str] = set()
         self.in_runtime: dict[str, RuntimePodStatus] = {}
-        self.statuses = StatusManager()
+        self.statuses = StatusManager(self._could_have_running_containers)
         self.objects = ObjectStore()
         self._on_pod_removed = on_pod_removed
         self._wanted_again: dict[str, UpdatePodOptions] = {}
         self._removed_at: dict[str, datetime] = {}
+        self._dropped: dict[str, PodStatus | None] = {}
+        """Static pods that their source no longer has, until they are removed, with the
+        status that was known last."""
         self._long_before = started_at - timedelta(days=1)
         rng = Random(config.seed)  # noqa: S311  # jitter, not secrets
         self.probes = ProbeManager(
@@ -151,6 +162,12 @@ class Kubelet:
         self.cache = PodCache()
         self._pleg = Pleg(self.cache)
         self.relists = RelistScheduler(turn, config.relist_period, started_at)
+        self.health = RuntimeHealth(
+            turn,
+            started_at,
+            polls_status=config.polls_runtime,
+            polls_images=config.lists_images,
+        )
         lifecycle = ContainerLifecycle(turn, started_at)
         policy = ActionPolicy()
         if make_policy is not None:
@@ -168,6 +185,7 @@ class Kubelet:
             self.runtime.syncer,
             self.runtime.killer,
             self.relists.newer_than,
+            self.health,
             self._volumes,
             policy,
             config.rules,
@@ -184,6 +202,32 @@ class Kubelet:
         """Return the pods that are not removed yet, or wait to be created again."""
         return tuple({**self.pods, **self._wanted_again})
 
+    def sources_ready(self) -> bool:
+        """Return whether each source of pods has been heard.
+
+        Until then nothing is cleaned up: what is not known may be in another source.
+
+        Source: kubelet/config/config.go, v1.32.10, SeenAllSources.
+        """
+        return all(map(self._sources.is_seen, self.config.sources))
+
+    def sources(self) -> Iterator[tuple[str, bool, int]]:
+        """Yield each source: its name, whether it has been heard, its pods' number."""
+        pods = Counter(
+            pod.annotations.get(CONFIG_SOURCE, API_SOURCE)
+            for uid, pod in self.pods.items()
+            if uid not in self._dropped
+        )
+        for name in dict.fromkeys((*self.config.sources, *pods)):
+            yield name, self._sources.is_seen(name), pods[name]
+
+    def last_status(self, pod_uid: str) -> PodStatus | None:
+        """Return the status of a pod; of a dropped one the last that was known."""
+        return self.statuses.get(pod_uid) or self._dropped.get(pod_uid)
+
+    def _could_have_running_containers(self, pod_uid: str) -> bool:
+        return self.workers.could_have_running_containers(pod_uid)
+
     def longest_grace_period(self) -> timedelta:
         """Return the longest time that any pod may take to end."""
         seconds = [
@@ -198,6 +242,7 @@ class Kubelet:
         off; here it is a new pod, as it would be after a deletion at the API server.
         """
         pod = replace(pod, created_at=pod.created_at or now)
+        self._dropped.pop(pod.uid, None)
         update = UpdatePodOptions(UpdateType.CREATE, pod, is_static=waits_for_name)
         if self.workers.is_termination_requested(pod.uid):
             self._wanted_again[pod.uid] = update
@@ -207,42 +252,74 @@ class Kubelet:
             self.pods[pod.uid] = pod
             self.workers.update(update, now)
 
-    def set_pods(self, pods: tuple[Pod, ...], now: datetime) -> None:
-        """Bring the pods in line with the manifests.
+    def update_source(self, update: SourceUpdate, now: datetime) -> None:
+        """Bring the pods in line with what a source has of them.
 
-        Difference: a pod whose manifest is gone is deleted as the API server does it,
-        so that its status can be followed to the end; the kubelet kills a static pod
-        and drops its status with the file.
+        Difference: manifests of pods that are not static stand for an API server: a pod
+        whose manifest is gone is deleted as an API server does it.
 
-        Source: kubelet.go, v1.32.10, HandlePodAdditions, HandlePodUpdates.
+        Source: kubelet.go, v1.32.10, syncLoopIteration, HandlePodAdditions,
+        HandlePodUpdates, HandlePodRemoves, HandlePodReconcile.
         """
-        sourced = tuple(SourcedPod(pod) for pod in pods)
-        merged = self._sources.merge(
-            SourceUpdate(PodOperation.SET, API_SOURCE, sourced), now
-        )
+        merged = self._sources.merge(update, now)
         for refused in merged.refused:
             self.turn.warning(refused.pod, FAILED_VALIDATION, refused.message, now)
-        for update in merged.updates:
-            for pod in update.pods:
-                self._apply_operation(update.operation, pod.pod, now)
+        for change in merged.updates:
+            pods = change.pods
+            if change.operation is PodOperation.ADD:
+                pods = tuple(sorted(pods, key=_created_at))
+            for pod in pods:
+                self._apply_operation(change.operation, pod, now)
 
     def _apply_operation(
-        self, operation: PodOperation, pod: Pod, now: datetime
+        self, operation: PodOperation, sourced: SourcedPod, now: datetime
     ) -> None:
+        pod = sourced.pod
         match operation:
+            case PodOperation.REMOVE if is_static_pod(pod):
+                self._drop_static_pod(pod.uid, now)
             case PodOperation.REMOVE | PodOperation.DELETE:
                 self.delete_pod(pod.uid, None, now)
             case PodOperation.ADD:
                 for old in tuple(self.pods.values()):
                     if old.full_name == pod.full_name:
                         self._note_differences(old, pod, now)
+                self._set_conditions(sourced)
                 waits = self.config.rules.static_pods_wait
                 self.add_pod(pod, now, waits_for_name=waits)
             case PodOperation.UPDATE:
                 self._note_differences(self.pods.get(pod.uid, pod), pod, now)
+                self._set_conditions(sourced)
                 self._update_pod(pod, now)
-            case PodOperation.SET | PodOperation.RECONCILE:
+            case PodOperation.RECONCILE:
+                self._set_conditions(sourced)
+                in_api = self.statuses.in_api(pod.uid)
+                if needs_readiness_reconciled(pod, in_api):
+                    self.sync(pod.uid, now)
+            case PodOperation.SET:
                 return
+
+    def _set_conditions(self, sourced: SourcedPod) -> None:
+        self.statuses.set_api_conditions(sourced.pod.uid, sourced.status.conditions)
+
+    def _drop_static_pod(self, pod_uid: str, now: datetime) -> None:
+        """Kill a pod that its file or URL no longer has, and forget its status.
+
+        Housekeeping does it once all sources are ready, if they are not now.
+
+        Source: kubelet.go, v1.32.10, HandlePodRemoves, deletePod.
+        """
+        self._wanted_again.pop(pod_uid, None)
+        pod = self.pods.get(pod_uid)
+        if pod is None:
+            return
+        self._dropped[pod_uid] = self.statuses.get(pod_uid)
+        self.changed_pods.add(pod_uid)
+        self.turn.note(now, f"{pod.name} is no longer in its source")
+        if self.workers.should_be_finished(pod_uid):
+            self._remove_content(pod_uid, now)
+        elif self.sources_ready():
+            self.workers.update(UpdatePodOptions(UpdateType.KILL, pod), now)
 
     def _update_pod(self, pod: Pod, now: datetime) -> None:
         """Change the definition of a pod; one that is being deleted still is."""
@@ -307,6 +384,11 @@ class Kubelet:
                 self.relists.on_relist_failed(error, now)
             case RuntimeChanged():
                 self.relists.request(now)
+            case ImagesListed():
+                self.health.on_images_listed(fact, now)
+            case RuntimeStatusRead():
+                self.health.on_status_read(fact, now)
+                self.workers.run_ready(now)
 
     def _handle_relist(self, relisted: Relisted, now: datetime) -> None:
         before = self.in_runtime
@@ -395,7 +477,12 @@ class Kubelet:
 
         Source: kubelet_pods.go, v1.32.10, HandlePodCleanups.
         """
-        self.workers.sync_known_pods(self.pods, now)
+        if not self.sources_ready():
+            return
+        configured = {
+            uid: pod for uid, pod in self.pods.items() if uid not in self._dropped
+        }
+        self.workers.sync_known_pods(configured, now)
         self.probes.cleanup_pods(
             {
                 uid
@@ -403,6 +490,9 @@ class Kubelet:
                 if not self.workers.is_known_terminated(uid)
             }
         )
+        for uid in self._dropped:
+            self._dropped[uid] = self.last_status(uid)
+        self.statuses.remove_orphans(configured)
         for uid in tuple(self._wanted_again):
             if not self.workers.has_worker(uid):
                 update = self._wanted_again.pop(uid)
@@ -438,6 +528,7 @@ class Kubelet:
     def _run_pending(self, now: datetime) -> None:
         """Do all that can be done at this instant, probes apart."""
         self.relists.run_due(now)
+        self.health.run_due(now)
         self._volumes.cancel_waits(self.workers.is_cancelled)
         self.runner.resume_released(now)
         self._volumes.run_due(now)
@@ -445,6 +536,7 @@ class Kubelet:
         deadlines = (
             self._timers.next_deadline(),
             self.relists.due_at,
+            self.health.next_deadline(),
             self._volumes.next_deadline(),
             self.runner.next_deadline(),
         )
@@ -513,7 +605,10 @@ class Kubelet:
         """Return whether the last look at a pod is newer than its last sync.
 
         For a first sync, it has to be newer than the end of an earlier pod of that UID.
+        While the runtime is not ready, nothing is fresh enough: no pod is synced.
         """
+        if not self.health.syncs_pods:
+            return False
         instant = since or self._removed_at.get(pod_uid) or self._long_before
         return self.cache.get_newer_than(pod_uid, instant) is not None
 
@@ -530,7 +625,7 @@ class Kubelet:
             return
         self.turn.write(PodGoneEntry(self.turn.next_sequence(), now, pod_uid))
         is_deleted = self.pods[pod_uid].deletion_requested_at is not None
-        if is_deleted or pod_uid in self._wanted_again:
+        if is_deleted or pod_uid in self._dropped or pod_uid in self._wanted_again:
             self._remove_content(pod_uid, now)
 
     def _remove_content(self, pod_uid: str, now: datetime) -> None:
@@ -539,12 +634,18 @@ class Kubelet:
     def _remove_pod(self, pod_uid: str, now: datetime) -> None:
         self._removed_at[pod_uid] = now
         self.pods.pop(pod_uid, None)
+        self._dropped.pop(pod_uid, None)
         self.in_runtime.pop(pod_uid, None)
         self.runtime.syncer.forget_pod(pod_uid)
         self.statuses.remove(pod_uid)
         self._volumes.forget(pod_uid)
         self.runtime.lifecycle.forget_pod(pod_uid)
         self._on_pod_removed(pod_uid)
+
+
+def _created_at(sourced: SourcedPod) -> datetime:
+    """Return when a pod was created; one from a file has no such time, and is first."""
+    return sourced.pod.created_at or datetime.min.replace(tzinfo=UTC)
 
 
 def orphan_pod(status: RuntimePodStatus) -> Pod:

@@ -79,12 +79,14 @@ from probetui.k8s.volume import (
 )
 from probetui.kubelet.effects import PulledImage
 from probetui.kubelet.facts import (
+    ImagesListed,
     OperationFinished,
     OperationProgress,
     ProbeFinished,
     Relisted,
     RelistFailed,
     RuntimeChanged,
+    RuntimeStatusRead,
 )
 
 KIND_NAMES: Mapping[type, str] = {
@@ -107,6 +109,7 @@ KIND_NAMES: Mapping[type, str] = {
     GRPCAction: "GRPCAction",
     HTTPGetAction: "HTTPGetAction",
     HostPath: "HostPath",
+    ImagesListed: "ImagesListed",
     InjectResults: "InjectResults",
     KillContainer: "KillContainer",
     ListenersFound: "ListenersFound",
@@ -126,6 +129,7 @@ KIND_NAMES: Mapping[type, str] = {
     RunToChange: "RunToChange",
     RuntimeChanged: "RuntimeChanged",
     RuntimeContainerStatus: "RuntimeContainerStatus",
+    RuntimeStatusRead: "RuntimeStatusRead",
     SandboxStatus: "SandboxStatus",
     Secret: "Secret",
     SecretEnvSource: "SecretEnvSource",

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import CONFIG_SEEN, CONFIG_SOURCE
 from probetui.k8s.status import PodPhase, PodStatus
-from probetui.kubelet.pod_source import CONFIG_SEEN, CONFIG_SOURCE
 from probetui.kubelet.pod_workers.pod_config import (
     MergedUpdates,
     PodConfig,

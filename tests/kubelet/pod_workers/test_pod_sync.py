@@ -40,6 +40,7 @@ from probetui.kubelet.pod_workers.pod_update import (
 from probetui.kubelet.prober.prober_manager import ProbeManager
 from probetui.kubelet.runtime.backoff import Backoff
 from probetui.kubelet.runtime.routines import OneShotEvent
+from probetui.kubelet.runtime_health import RuntimeHealth
 from probetui.kubelet.status.status_manager import StatusManager
 from probetui.kubelet.volumes.volume_manager import WAIT_LIMIT, VolumeManager
 from tests.builders import (
@@ -73,6 +74,9 @@ class Bench(EffectExecutor):
             KubeletConfig(), START, status_of=self.statuses.get, turn=self.ledger
         )
         self.looks: list[tuple[datetime, OneShotEvent]] = []
+        self.health = RuntimeHealth(
+            self.ledger, START, polls_status=False, polls_images=False
+        )
         lifecycle = ContainerLifecycle(self.ledger)
         killer = Killer(self.ledger, lifecycle)
         windows = [timedelta(seconds=operation) for operation in (10, 300, 600)]
@@ -93,6 +97,7 @@ class Bench(EffectExecutor):
             ),
             killer,
             self.look,
+            self.health,
             VolumeManager(self.ledger, self.runner, ObjectStore()),
             ActionPolicy(),
         )

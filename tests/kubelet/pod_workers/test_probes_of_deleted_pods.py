@@ -13,12 +13,12 @@ from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import AddPod, DeletePod
 from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import CONFIG_SOURCE, FILE_SOURCE
 from probetui.k8s.probe import ExecAction
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import Operation, Relist, RunHook
 from probetui.kubelet.journal import EventEntry
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.kubelet.pod_source import CONFIG_SOURCE, FILE_SOURCE
 from tests.builders import START, a_container, a_pod, an_exec_probe, at
 
 DELETED_AT, HOOK_LASTS = 8, timedelta(seconds=20)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.pod_source import CONFIG_SOURCE
 from probetui.k8s.status import (
     ContainerState,
     ContainerStatus,
@@ -11,7 +12,6 @@ from probetui.k8s.status import (
     Terminated,
     Waiting,
 )
-from probetui.kubelet.pod_source import CONFIG_SOURCE
 from probetui.kubelet.status.phase import has_any_regular_container_started, pod_phase
 from tests.builders import a_container, a_pod
 

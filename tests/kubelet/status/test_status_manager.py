@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.pod_source import CONFIG_SOURCE
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import (
     ConditionStatus,
@@ -18,7 +19,6 @@ from probetui.k8s.status import (
     Terminated,
     Waiting,
 )
-from probetui.kubelet.pod_source import CONFIG_SOURCE
 from probetui.kubelet.status.container_statuses import LOST_AT_TERMINATION
 from probetui.kubelet.status.status_manager import StatusManager, merge_pod_status
 from tests.builders import START, a_container, a_pod, at

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from probetui.k8s.pod_source import CONFIG_SEEN, CONFIG_SOURCE
 from probetui.k8s.status import PodPhase
-from probetui.kubelet.pod_source import CONFIG_SEEN, CONFIG_SOURCE
 from probetui.kubelet.pod_workers.pod_config import (
     FAILED_VALIDATION,
     PodConfig,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from probetui.kubelet.pod_source import CONFIG_SOURCE
+from probetui.k8s.pod_source import CONFIG_SOURCE
 from probetui.kubelet.status.phase import pod_phase
 from tests.parity import api_json
 

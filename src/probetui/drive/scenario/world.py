@@ -27,6 +27,7 @@ from probetui.errors import GoError
 from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeType, TCPSocketAction
 from probetui.k8s.runtime import (
     ContainerID,
+    RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
@@ -40,7 +41,9 @@ from probetui.kubelet.effects import (
     GetImageStatus,
     GetImageUser,
     GetPodSandboxStatus,
+    GetRuntimeStatus,
     InjectFault,
+    ListImages,
     MountVolume,
     Operation,
     PulledImage,
@@ -58,17 +61,21 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.kubelet.facts import (
+    ImagesListed,
     OperationFinished,
     OperationValue,
     ProbeFinished,
     Relisted,
     RelistFailed,
+    RuntimeStatusRead,
 )
 from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.prober.container_port import resolve_port
+from probetui.kubelet.runtime_health import NETWORK_READY, RUNTIME_READY
 
 SIGKILL_EXIT_CODE = 137
+READY = (RuntimeCondition(RUNTIME_READY, True), RuntimeCondition(NETWORK_READY, True))  # noqa: FBT003  # the condition's status
 
 
 class _Pod(Struct):
@@ -138,6 +145,10 @@ class World:
                 return at, ProbeFinished(effect.probe_id, outcome)
             case RunOperation(operation_id, pod_uid, operation):
                 return self._operate(operation_id, pod_uid, operation, now)
+            case GetRuntimeStatus():
+                return now, RuntimeStatusRead(READY)
+            case ListImages():
+                return now, ImagesListed()
             case FindListeners(container_id):
                 problem = "a scripted container has no network"
                 return now, ListenersFound(container_id, None, problem)

@@ -22,6 +22,7 @@ class RelistScheduler:
 
     Attributes:
         due_at: when the next relist begins; None while one is under way.
+        relisted_at: when the last relist that succeeded began, None before the first.
         lost_since: since when the runtime has not answered, None if it does.
         lost_error: why, in the runtime's words.
     """
@@ -33,6 +34,7 @@ class RelistScheduler:
         self._is_wanted = False
         self._awaited: list[tuple[datetime, OneShotEvent]] = []
         self.due_at: datetime | None = now
+        self.relisted_at: datetime | None = None
         self.lost_since: datetime | None = None
         self.lost_error = ""
 
@@ -69,6 +71,7 @@ class RelistScheduler:
             self.lost_since = None
             self.lost_error = ""
         self._pause = self._period
+        self.relisted_at = started_at
         waiting = self._awaited
         self._awaited = [awaited for awaited in waiting if awaited[0] > started_at]
         for since, event in waiting:

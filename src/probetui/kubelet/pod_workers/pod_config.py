@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE
 from probetui.k8s.status import PodStatus
-from probetui.kubelet.pod_source import CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE
 from probetui.kubelet.runtime.go_format import go_quote
 
 LOCAL_ANNOTATIONS = (CONFIG_SOURCE, CONFIG_MIRROR, CONFIG_SEEN)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import is_static_pod
 from probetui.k8s.status import ConditionStatus, PodStatus
 from probetui.kubelet.images.image_manager import IMAGE_PULL_BACK_OFF
 from probetui.kubelet.journal import ExitCause, StateEntry, StateField, StatusEntry
@@ -23,7 +24,6 @@ from probetui.kubelet.kuberuntime.reason_cache import ReasonCache, StartFailure
 from probetui.kubelet.kuberuntime.restart import ALL_CONTAINERS_RESTARTING
 from probetui.kubelet.kuberuntime.sync_pod import PodSyncer, PodSyncResult
 from probetui.kubelet.pleg.pleg import PodCache
-from probetui.kubelet.pod_source import is_static_pod
 from probetui.kubelet.pod_workers.pod_update import (
     CallOutcome,
     InBackOff,
@@ -34,6 +34,7 @@ from probetui.kubelet.pod_workers.pod_update import (
 from probetui.kubelet.prober.prober_manager import ProbeManager
 from probetui.kubelet.runtime.routines import NOW, OneShotEvent, Routine, WaitFor
 from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet.runtime_health import NETWORK_NOT_READY, RuntimeHealth
 from probetui.kubelet.status.conditions import READY_TO_START, replace_condition
 from probetui.kubelet.status.generate import (
     DEADLINE_EXCEEDED,
@@ -56,6 +57,7 @@ class PodSync:
     Args:
         fresh: returns a latch that is set when a relist newer than the instant has
             come; asks for that relist.
+        health: knows whether pods can have a network.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class PodSync:
         syncer: PodSyncer,
         killer: Killer,
         fresh: Callable[[datetime], OneShotEvent],
+        health: RuntimeHealth,
         volumes: VolumeManager,
         policy: ActionPolicy,
         rules: KubeletRules = PORTED_RULES,
@@ -82,6 +85,7 @@ class PodSync:
         self._syncer = syncer
         self._killer = killer
         self._fresh = fresh
+        self._health = health
         self._volumes = volumes
 
     def routine(self, call: SyncCall, now: datetime) -> Routine[CallOutcome]:
@@ -126,6 +130,10 @@ class PodSync:
         self._set_pod_status(pod, status, now)
         if status.phase.is_terminal:
             return SyncCallResult.TERMINAL
+        if self._health.network_error and not pod.host_network:
+            text = f"{NETWORK_NOT_READY}: {self._health.network_error}"
+            self._turn.warning(pod, "NetworkNotReady", text, now)
+            return SyncCallResult.NETWORK_NOT_READY
         # What the runtime had is read before the wait, as in the kubelet.
         in_runtime = self._cache.get(pod.uid)
         has_volumes = yield from self._volumes.wait_for_mounts(pod, now)
@@ -228,7 +236,9 @@ class PodSync:
         old = self._statuses.get(pod.uid)
         if self._is_last(old):
             return SyncCallResult.OK
-        last = self._statuses.terminate_pod(pod, now, api_status=old or NO_STATUS)
+        last = self._statuses.terminate_pod(
+            pod, now, api_status=self._source_status(pod)
+        )
         self.journal_changes(pod, last, old, now)
         return SyncCallResult.OK
 
@@ -246,11 +256,15 @@ class PodSync:
             published,
             self._reasons,
             self._probes.update_pod_status,
-            api_status=published or NO_STATUS,
+            api_status=self._source_status(pod),
             is_terminal=is_terminal,
             is_past_deadline=is_past,
             rules=self._rules,
         )
+
+    def _source_status(self, pod: Pod) -> PodStatus:
+        """Return the status that a pod's source has; a file has none."""
+        return NO_STATUS if is_static_pod(pod) else self._statuses.in_api(pod.uid)
 
     def _set_pod_status(self, pod: Pod, status: PodStatus, now: datetime) -> None:
         old = self._statuses.get(pod.uid)

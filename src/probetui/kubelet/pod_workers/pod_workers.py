@@ -209,6 +209,21 @@ class PodWorkers:
         status = self._statuses.get(pod_uid)
         return None if status is None else status.state
 
+    def activity(
+        self, pod_uid: str
+    ) -> tuple[PodWorkerState, str, bool, datetime | None]:
+        """Return state and running call of a worker, and what waits for it.
+
+        The last two are whether an update waits, and when a sync is due.
+        """
+        status = self._statuses[pod_uid]
+        return (
+            status.state,
+            "" if status.call is None else status.call.kind.value,
+            status.pending is not None,
+            self.queue.deadline(pod_uid),
+        )
+
     def has_worker(self, pod_uid: str) -> bool:
         """Return whether there is a worker for a pod."""
         return pod_uid in self._statuses

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.pod_source import is_static_pod
 from probetui.k8s.status import (
     ContainerStatus,
     PodPhase,
@@ -20,7 +21,6 @@ from probetui.kubelet.kuberuntime.restart import (
     has_own_restarts,
     is_restarted_after,
 )
-from probetui.kubelet.pod_source import is_static_pod
 
 RESTARTING_ALL = "RestartingAllContainers"
 """Why a container waits, and why it ended, that was removed to be restarted."""

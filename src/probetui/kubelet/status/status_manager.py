@@ -5,12 +5,13 @@ Source: status/status_manager.go, v1.32.10.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.pod_source import is_static_pod
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import (
     ConditionStatus,
@@ -27,7 +28,6 @@ from probetui.kubelet.kuberuntime.restart import (
     has_own_restarts,
     is_restarted_after,
 )
-from probetui.kubelet.pod_source import is_static_pod
 from probetui.kubelet.status.conditions import (
     CONTAINERS_READY,
     DISRUPTION_TARGET,
@@ -51,18 +51,43 @@ NO_STATUS = PodStatus(phase=PodPhase.PENDING)
 class StatusManager:
     """The published status of each pod; owned by the engine.
 
-    What is published stays the same object until it changes.
+    What is published stays the same object until it changes. There is no API server:
+    what one would hold of each pod is held here.
+
+    Args:
+        could_have_running_containers: whether containers of a pod may still run; None
+            if none ever do.
     """
 
-    __slots__ = ("_finished", "_statuses")
+    __slots__ = ("_could_run", "_finished", "_in_api", "_statuses")
 
-    def __init__(self) -> None:
+    def __init__(
+        self, could_have_running_containers: Callable[[str], bool] | None = None
+    ) -> None:
+        self._could_run = could_have_running_containers
         self._statuses: dict[str, PodStatus] = {}
+        self._in_api: dict[str, PodStatus] = {}
         self._finished: set[str] = set()
 
     def get(self, pod_uid: str) -> PodStatus | None:
         """Return the published status of a pod, None before the first."""
         return self._statuses.get(pod_uid)
+
+    def in_api(self, pod_uid: str) -> PodStatus:
+        """Return what an API server holds of a pod, or of the mirror of a static one.
+
+        A pod is not said to have ended there before its containers have.
+        """
+        return self._in_api.get(pod_uid, NO_STATUS)
+
+    def set_api_conditions(
+        self, pod_uid: str, conditions: Iterable[PodCondition]
+    ) -> None:
+        """Set the conditions that others have set at the API server."""
+        held = self.in_api(pod_uid)
+        own = [one for one in held.conditions if one.type in OWNED_BY_KUBELET]
+        others = [one for one in conditions if one.type not in OWNED_BY_KUBELET]
+        self._in_api[pod_uid] = replace(held, conditions=(*others, *own))
 
     def is_finished(self, pod_uid: str) -> bool:
         """Return whether the last status of a pod has been published."""
@@ -169,6 +194,7 @@ class StatusManager:
     def remove(self, pod_uid: str) -> None:
         """Forget a pod."""
         self._statuses.pop(pod_uid, None)
+        self._in_api.pop(pod_uid, None)
         self._finished.discard(pod_uid)
 
     def _update(
@@ -185,13 +211,42 @@ class StatusManager:
         if _is_illegal_transition(pod, old, status):
             return cached
         new = published_status(pod, status, old, now)
-        if cached is not None:
-            if new == cached:
-                return cached
-            if not is_forced and is_status_equal(cached, new):
-                return cached
+        if cached is not None and (
+            new == cached or (not is_forced and is_status_equal(cached, new))
+        ):
+            new = cached
         self._statuses[pod.uid] = new
+        held = self.in_api(pod.uid)
+        if new is not cached or new.phase is not held.phase:
+            self._in_api[pod.uid] = merge_pod_status(
+                held,
+                new,
+                now,
+                could_have_running_containers=(
+                    self._could_run is not None and self._could_run(pod.uid)
+                ),
+            )
         return new
+
+
+def needs_readiness_reconciled(pod: Pod, status: PodStatus) -> bool:
+    """Return whether Ready is not what the conditions of readiness gates make of it.
+
+    Args:
+        pod: the spec.
+        status: what an API server holds.
+
+    Source: status/generate.go, v1.32.10, NeedToReconcilePodReadiness.
+    """
+    current = status.condition(READY)
+    if not pod.readiness_gates or current is None:
+        return False
+    statuses = (
+        *(status.init_container_statuses or ()),
+        *(status.container_statuses or ()),
+    )
+    wanted = pod_ready(pod, status.conditions, statuses, status.phase)
+    return (current.status, current.message) != (wanted.status, wanted.message)
 
 
 def merge_pod_status(

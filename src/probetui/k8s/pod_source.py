@@ -1,4 +1,4 @@
-"""Pod sources: API server or static, by annotations.
+"""Pod sources: the API server, files and URLs; pods of the last two are static.
 
 Source: kubelet/types/pod_update.go, v1.32.10.
 """
@@ -14,6 +14,7 @@ CONFIG_HASH = "kubernetes.io/config.hash"
 
 API_SOURCE = "api"
 FILE_SOURCE = "file"
+HTTP_SOURCE = "http"
 
 
 def is_static_pod(pod: Pod) -> bool:

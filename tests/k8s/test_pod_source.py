@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.kubelet.pod_source import CONFIG_SOURCE, is_static_pod
+from probetui.k8s.pod_source import CONFIG_SOURCE, is_static_pod
 from tests.builders import a_pod
 
 
