@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probetui.cli.files import read_sources
+from probetui.cli.files import SourceReader, read_sources
 from probetui.errors import ManifestError, NothingToDoError, UsageError
 from probetui.manifest.yaml.parser import MAX_BYTES
 
@@ -110,10 +110,50 @@ def test_a_folder_without_manifests_is_nothing_to_do(tmp_path: Path) -> None:
         read_sources([str(tmp_path)], recursive=False)
 
 
-@pytest.mark.parametrize("url", ["https://example.com/pod.yaml", "HTTP://a/b"])
-def test_a_url_is_not_fetched(url: str) -> None:
-    with pytest.raises(UsageError, match="URLs are not fetched; download it"):
+@pytest.mark.parametrize("url", ["ftp://example.com/pod.yaml", "file:///etc/a"])
+def test_a_url_of_another_scheme_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match=f"^{url}: is not http or https$"):
         read_sources([url], recursive=False)
+
+
+class TestStaticPods:
+    def test_of_a_folder_each_file_that_is_not_hidden_is_read(
+        self, folder: Path
+    ) -> None:
+        (folder / ".hidden.yaml").write_text("")
+
+        sources = SourceReader((), (str(folder),), recursive=True).read()
+
+        assert [Path(source.name).name for source in sources] == [
+            "a.yml",
+            "b.yaml",
+            "c.json",
+            "notes.txt",
+        ]
+        assert {source.kubelet_source for source in sources} == {"file"}
+
+    def test_standard_input_is_none(self) -> None:
+        with pytest.raises(UsageError, match="a kubelet reads no standard input"):
+            SourceReader((), ("-",)).read()
+
+    def test_they_are_read_again_alone_and_standard_input_never(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("sys.stdin", Pipe(b"piped"))
+        plain, static = folder / "a.yml", folder / "b.yaml"
+        reader = SourceReader(("-", str(plain)), (str(static),))
+        reader.read()
+        plain.write_text("changed")
+        static.write_text("changed")
+
+        alone = reader.read(only_static=True)
+        both = reader.read()
+
+        assert [source.data for source in alone] == [b"piped", b"a.yml", b"changed"]
+        assert [source.data for source in both] == [b"piped", b"changed", b"changed"]
+        assert reader.kubelet_sources == ("api", "file")
+        assert reader.paths(only_static=True) == (static,)
+        assert reader.paths(only_static=False) == (plain, static)
 
 
 def test_without_any_file_the_demo_is_offered() -> None:

@@ -246,7 +246,9 @@ def test_the_help_has_three_examples(capsys: pytest.CaptureFixture[str]) -> None
     [
         pytest.param(["-f", "gone.yaml"], 2, "gone.yaml: No such file", id="missing"),
         pytest.param(["-f", "."], 5, ".yaml, .yml or .json", id="folder is empty"),
-        pytest.param(["-f", "https://a/b"], 2, "URLs are not fetched", id="URL"),
+        pytest.param(
+            ["-f", "ftp://a/b"], 2, "ftp://a/b: is not http or https", id="URL"
+        ),
         pytest.param(["-o", "jsn"], 2, "--output: ", id="output"),
         pytest.param(["-o", "jsn"], 2, "(nearest: jsonl)", id="the nearest output"),
         pytest.param(["--runtime", "dcker"], 2, "(nearest: docker)", id="runtime"),

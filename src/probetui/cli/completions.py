@@ -40,10 +40,16 @@ def complete_container_targets(
 
 
 def _container_names(ctx: click.Context) -> list[tuple[str, str]]:
-    """Return the names of pods and their containers."""
-    filenames = ctx.params.get("filenames") or ()
+    """Return the names of pods and their containers; nothing is waited for."""
+    is_url = load_late("cli.files:is_url")
+
+    def files(parameter: str) -> tuple[str, ...]:
+        named = ctx.params.get(parameter) or ()
+        return tuple(name for name in named if name != "-" and not is_url(name))
+
     options = load_late("cli.pods:ManifestOptions")(
-        filenames=tuple(filename for filename in filenames if filename != "-"),
+        filenames=files("filenames"),
+        static=files("static"),
         recursive=bool(ctx.params.get("recursive")),
     )
     try:

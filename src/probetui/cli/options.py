@@ -94,7 +94,18 @@ filename_options = _group(
         type=click.Path(allow_dash=True),
         callback=_split_at_commas,
         metavar="FILE",
-        help="Pod YAML: a file, a folder, or - for standard input. Repeatable.",
+        help="Pod YAML: a file, a folder, a URL (read every 20s), or - for standard "
+        "input. Repeatable.",
+    ),
+    option(
+        "--static",
+        "static",
+        section=_PODS,
+        multiple=True,
+        type=click.Path(),
+        metavar="FILE",
+        help="Static pods, as a kubelet reads them from a file, a folder or a URL. "
+        "Repeatable.",
     ),
     option(
         "-R",
@@ -102,6 +113,12 @@ filename_options = _group(
         section=_PODS,
         is_flag=True,
         help="Search folders recursively.",
+    ),
+    setting(
+        "--insecure-skip-tls-verify",
+        section=_PODS,
+        is_flag=True,
+        help="Do not verify the certificates of the servers of URLs.",
     ),
 )
 

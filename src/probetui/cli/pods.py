@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.cli.files import STDIN, read_sources
+from probetui.cli.files import STDIN, SourceReader, format_filenames
 from probetui.cli.option_values import choose_rules
 from probetui.cli.printing import Notes
 from probetui.errors import ManifestError, NothingToDoError, UsageError
@@ -34,6 +34,13 @@ class ManifestOptions(Struct, frozen=True):
     kubelet: str | None = None
     feature_gates: str | None = None
     stub_missing: bool = False
+    static: tuple[str, ...] = ()
+    insecure_skip_tls_verify: bool = False
+
+    @property
+    def names(self) -> str:
+        """All that is named, for a message."""
+        return format_filenames((*self.filenames, *self.static))
 
     @property
     def rules(self) -> KubeletRules:
@@ -49,9 +56,29 @@ class ManifestOptions(Struct, frozen=True):
         """Whether a manifest comes from standard input."""
         return STDIN in self.filenames
 
+    def reader(self, *, awaits_urls: bool = False) -> SourceReader:
+        """Return what reads the files; see `SourceReader`."""
+        return SourceReader(
+            self.filenames,
+            self.static,
+            recursive=self.recursive,
+            verifies_tls=not self.insecure_skip_tls_verify,
+            awaits_urls=awaits_urls,
+        )
 
-def load_pods(options: ManifestOptions) -> Manifests:
+
+def load_pods(
+    options: ManifestOptions,
+    reader: SourceReader | None = None,
+    *,
+    only_static: bool = False,
+) -> Manifests:
     """Read the manifests and return those pods that the options select.
+
+    Args:
+        options: what is read, and how.
+        reader: what read them before, None to read all for the first time.
+        only_static: of what has been read before, read again only static pods.
 
     Raises:
         UsageError: an option cannot be used.
@@ -60,7 +87,7 @@ def load_pods(options: ManifestOptions) -> Manifests:
     """
     if options.selector:
         parse_selector(options.selector)  # refused before anything is read
-    sources = read_sources(options.filenames, recursive=options.recursive)
+    sources = (reader or options.reader()).read(only_static=only_static)
     validation = (
         FieldValidation.STRICT if options.strict else FieldValidation(options.validate)
     )
@@ -74,7 +101,7 @@ def load_pods(options: ManifestOptions) -> Manifests:
         stub_missing=options.stub_missing,
     )
     manifests.raise_for_errors(with_warnings=not options.quiet)
-    names = format_filenames(options.filenames)
+    names = options.names
     if not manifests.documents:
         raise NothingToDoError(f"{names}: no YAML received")
     if not manifests.loaded:
@@ -96,13 +123,6 @@ def report_problems(
         notes.warning(str(problem))
     for problem in manifests.notes:
         notes.note(str(problem))
-
-
-def format_filenames(filenames: Sequence[str]) -> str:
-    """Return names of files for a message."""
-    return ", ".join(
-        "standard input" if filename == STDIN else filename for filename in filenames
-    )
 
 
 def select_pods(

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 
 from probetui.k8s.api.pod import POD
 from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import CONFIG_HASH, FILE_SOURCE, HTTP_SOURCE
+from probetui.k8s.status import ConditionStatus, PodCondition
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest import defaults, supported_fields, workloads
 from probetui.manifest.decode import decode
@@ -159,14 +161,38 @@ def draft_pod(
 
 
 def assign_identity(draft: PodDraft, host: str) -> None:
-    """Set the uid, and the name for a `generateName`, that a manifest does not give."""
+    """Set the uid, and the name for a `generateName`, that a manifest does not give.
+
+    A static pod gets what tells it from others on other nodes.
+    """
     metadata, source = draft.metadata, draft.found.source
     if not metadata.uid:
-        location = source.location or source.name
-        metadata.uid = pod_uid(draft.pod, host, location)
-    if not metadata.name and metadata.generateName:
+        metadata.uid = pod_uid(draft.pod, host, source)
+    if source.is_static:
+        _make_static(draft, host)
+    elif not metadata.name and metadata.generateName:
         base = metadata.generateName
         metadata.name = generate_name(base, metadata.uid)
+
+
+def _make_static(draft: PodDraft, host: str) -> None:
+    """Set the name, annotation, node and toleration of a static pod.
+
+    Source: kubelet/config/common.go, v1.32.10, applyDefaults.
+    """
+    metadata, spec, node = draft.metadata, draft.pod.spec, host.lower()
+    if metadata.name:
+        metadata.name = f"{metadata.name}-{node}"
+    annotations = metadata.annotations or {}
+    metadata.annotations = {**annotations, CONFIG_HASH: metadata.uid or ""}
+    if spec is None:
+        return
+    spec.nodeName = node
+    if draft.found.source.kubelet_source == FILE_SOURCE:
+        stays = core_v1.Toleration(operator="Exists", effect="NoExecute")
+        spec.tolerations = [one for one in spec.tolerations or () if one != stays] + [
+            stays
+        ]
 
 
 def finish_draft(draft: PodDraft) -> LoadedPod | None:
@@ -192,6 +218,28 @@ def finish_draft(draft: PodDraft) -> LoadedPod | None:
         object=own,
         source=found.source,
         unsupported=(*fields, *supported_fields.unsupported_claims(own.node, own.path)),
+        conditions=() if found.source.is_static else gate_conditions(draft.pod),
+    )
+
+
+def gate_conditions(pod: core_v1.Pod) -> tuple[PodCondition, ...]:
+    """Return the conditions of readiness gates in a pod's status.
+
+    In a cluster, whoever is responsible for a gate sets its condition there.
+    """
+    spec, status = pod.spec, pod.status
+    if spec is None or status is None:
+        return ()
+    gates = {gate.conditionType for gate in spec.readinessGates or ()}
+    return tuple(
+        PodCondition(
+            condition.type,
+            ConditionStatus(condition.status),
+            condition.reason or "",
+            condition.message or "",
+        )
+        for condition in status.conditions or ()
+        if condition.type in gates and condition.status in set(ConditionStatus)
     )
 
 
@@ -281,7 +329,7 @@ def _json_of(pod: core_v1.Pod) -> bytes:
         return json.dumps(msgspec.to_builtins(pod), sort_keys=True).encode()
 
 
-def pod_uid(pod: core_v1.Pod, host: str, location: str) -> str:
+def pod_uid(pod: core_v1.Pod, host: str, source: SourceFile) -> str:
     """Return the uid of a pod from a file: 32 hexadecimal digits.
 
     The same content on the same host from the same file has the same uid, so that an
@@ -292,7 +340,11 @@ def pod_uid(pod: core_v1.Pod, host: str, location: str) -> str:
     Source: pkg/kubelet/config/common.go, v1.32.10, applyDefaults.
     """
     digest = hashlib.md5(_json_of(pod), usedforsecurity=False)
-    digest.update(f"host:{host}file:{location}".encode("utf-8", "surrogatepass"))
+    location = source.location or source.name
+    place = f"host:{host}file:{location}"
+    if source.kubelet_source == HTTP_SOURCE:
+        place = f"url:{location}"
+    digest.update(place.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

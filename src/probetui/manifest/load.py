@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from probetui.k8s.pod_source import FILE_SOURCE
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest import workloads
 from probetui.manifest.config_objects import KINDS, ConfigObjectReader
@@ -42,7 +43,7 @@ from probetui.manifest.validation.references import (
     object_key,
 )
 from probetui.manifest.workloads import ListObject, OtherObject, WorkloadObject
-from probetui.manifest.yaml.nodes import YamlDocument, YamlNode, join_path
+from probetui.manifest.yaml.nodes import MapNode, YamlDocument, YamlNode, join_path
 from probetui.manifest.yaml.parser import SourceFile, parse_yaml
 
 
@@ -86,6 +87,7 @@ def load_manifests(
         problems += add_stubs(drafts, reader.objects)
         loaded = [pod and without_claims(pod) for pod in loaded]
     problems += _check_references(drafts, reader.objects)
+    problems += _static_references(drafts)
     problems += reader.problems
     problems += (problem for draft in drafts for problem in draft.problems)
     order = {source.name: index for index, source in enumerate(sources)}
@@ -124,7 +126,11 @@ class _ManifestReader(Struct):
             return
         self.problems += parsed.problems
         self.documents += len(parsed.documents)
-        for document in parsed.documents:
+        documents = parsed.documents
+        if source.kubelet_source == FILE_SOURCE and len(documents) > 1:
+            self.problems.append(_ignored_documents(documents[1]))
+            documents = documents[:1]
+        for document in documents:
             self.problems += self._find_duplicates(document)
             if other := find_other_format(document.root, source):
                 self.problems.append(other)
@@ -140,6 +146,8 @@ class _ManifestReader(Struct):
         match found:
             case Problem():
                 self.problems.append(found)
+            case _ if source.is_static and not _can_be_static(found, source):
+                self.problems.append(_not_static(node))
             case WorkloadObject():
                 self.pods.append(PodManifest(found, document, source))
             case OtherObject():
@@ -202,6 +210,54 @@ def _empty_first_document(source: SourceFile) -> Problem:
     )
     where = Position(source.name, 1, 1)
     return Problem(where, "", message, Severity.NOTE, "empty-document")
+
+
+def _can_be_static(
+    found: WorkloadObject | OtherObject | ListObject, source: SourceFile
+) -> bool:
+    """Return whether a kubelet takes an object from a file or URL for static pods."""
+    match found:
+        case WorkloadObject():
+            return found.workload.is_pod
+        case ListObject():
+            return source.kubelet_source != FILE_SOURCE
+        case OtherObject():
+            return False
+
+
+def _not_static(node: YamlNode) -> Problem:
+    entry = node.entry("kind") if isinstance(node, MapNode) else None
+    position = node.position if entry is None else entry.position
+    message = "a static pod is a Pod, and nothing else is taken from its file"
+    return Problem(position, "kind", message, rule="static-pod")
+
+
+def _ignored_documents(second: YamlDocument) -> Problem:
+    return Problem(
+        second.root.position,
+        "",
+        "left out: of a static pod's file a kubelet reads the first document only",
+        Severity.WARNING,
+        "static-pod",
+    )
+
+
+def _static_references(drafts: Sequence[PodDraft]) -> Iterator[Problem]:
+    """Yield what static pods refer to and no kubelet gets for them."""
+    for draft in drafts:
+        if not draft.found.source.is_static:
+            continue
+        found = {
+            f"{reference.kind} {quote_short(reference.name)}": reference.path
+            for reference in find_references(draft.pod)
+        }
+        account = draft.pod.spec and draft.pod.spec.serviceAccountName
+        if account:
+            what = f"ServiceAccount {quote_short(account)}"
+            found[what] = "spec.serviceAccountName"
+        for what, path in found.items():
+            message = f"{what}: a static pod cannot refer to objects of the API"
+            yield draft.problem(path, message, Severity.WARNING, "static-pod")
 
 
 def _check_references(

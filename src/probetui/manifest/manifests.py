@@ -10,6 +10,7 @@ from msgspec import Struct
 from probetui.errors import ManifestError
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import PodCondition
 from probetui.k8s.volume import ConfigObject
 from probetui.manifest.problem import Position, Problem, Severity
 from probetui.manifest.workloads import WorkloadObject
@@ -48,7 +49,8 @@ class LoadedPod(Struct, frozen=True):
     `document` is the text that was read, before `--set`; `manifest` the whole pod as
     YAML with `--set`, defaults, name and uid in it: loaded again it is the same pod.
     `object` has the positions of its fields in `source`. `unsupported` are warnings of
-    fields that probetui does not support.
+    fields that probetui does not support. `conditions` are those of its readiness gates
+    in its status.
     """
 
     pod: Pod
@@ -59,6 +61,7 @@ class LoadedPod(Struct, frozen=True):
     object: WorkloadObject
     source: SourceFile
     unsupported: tuple[Problem, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
 
 
 class LoadedConfigObject(Struct, frozen=True):

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from probetui.cli.files import UrlPoll
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import Notes
-from probetui.cli.session.manifest_watch import _watched, watch_manifests
+from probetui.cli.session.manifest_watch import ManifestWatch, _watched
 from probetui.cli.session.pod_registry import DesiredState
+from probetui.errors import ManifestError, NothingToDoError
+from tests.builders import START
 
 PATIENCE_SECONDS = 20
+POLL = timedelta(seconds=20)
 
 MANIFEST = """\
 apiVersion: v1
@@ -36,7 +41,10 @@ class Watched:
         self.readings.put_nowait([pod.name for pod in wanted.pods])
 
     def reload(self) -> DesiredState:
-        return DesiredState(load_pods(ManifestOptions((str(self.folder),))).pods)
+        try:
+            return DesiredState(load_pods(ManifestOptions((str(self.folder),))).pods)
+        except NothingToDoError:
+            return DesiredState()
 
     async def until(self, expected: list[str]) -> None:
         """Wait for a reading; a change may be read in more than one."""
@@ -53,11 +61,8 @@ async def watching(
     watched: Watched, scenario: Callable[[], object], expected: list[str]
 ) -> None:
     """Watch, act until the watch is seen to work, and wait for a reading."""
-    task = asyncio.create_task(
-        watch_manifests(
-            (str(watched.folder),), watched.reload, watched.change, Notes(quiet=False)
-        )
-    )
+    watch = ManifestWatch(watched.reload, watched.change, Notes(quiet=False))
+    task = asyncio.create_task(watch.watch_files([watched.folder]))
     try:
         # The first change may come before the watch has begun.
         while watched.readings.empty():
@@ -104,3 +109,90 @@ def test_a_file_that_is_replaced_is_watched_in_its_folder(tmp_path: Path) -> Non
 
     assert _watched(path) == tmp_path
     assert _watched(tmp_path) == tmp_path
+
+
+class PollClock:
+    """A clock that jumps to each poll, as often as there are answers."""
+
+    def __init__(self, polls: int) -> None:
+        self._now = START
+        self._left = polls
+
+    def now(self) -> datetime:
+        return self._now
+
+    async def sleep_until(self, deadline: datetime) -> None:
+        if not self._left:
+            raise asyncio.CancelledError
+        self._left -= 1
+        self._now = deadline
+
+
+async def polling(
+    *answers: UrlPoll, failing: dict[str, str] | None = None
+) -> tuple[list[datetime], int]:
+    """Poll until there is no answer left; return when, and how often was applied."""
+    clock = PollClock(len(answers))
+    left = iter(answers)
+    polled_at: list[datetime] = []
+    applied: list[DesiredState] = []
+
+    async def poll() -> UrlPoll:
+        polled_at.append(clock.now())
+        return next(left)
+
+    watch = ManifestWatch(DesiredState, applied.append, Notes(quiet=False))
+    with pytest.raises(asyncio.CancelledError):
+        await watch.poll_urls(poll, clock, failing or {})
+    return polled_at, len(applied)
+
+
+SAME = UrlPoll(has_changed=False, problems={})
+CHANGED = UrlPoll(has_changed=True, problems={})
+FAILED = UrlPoll(has_changed=False, problems={"http://a": "http://a: 500 Oops"})
+
+
+async def test_urls_are_polled_every_20_seconds_and_only_changes_are_applied() -> None:
+    polled_at, applied = await polling(SAME, CHANGED, SAME)
+
+    assert polled_at == [START + POLL, START + 2 * POLL, START + 3 * POLL]
+    assert applied == 1
+
+
+async def test_what_is_wrong_with_a_url_is_told_once_and_that_it_is_read_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    await polling(FAILED, FAILED, SAME, FAILED)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "probetui: warning: http://a: 500 Oops; its pods run on as they are",
+        "probetui: note: read again, after: http://a: 500 Oops",
+        "probetui: warning: http://a: 500 Oops; its pods run on as they are",
+    ]
+
+
+async def test_what_was_told_at_the_start_is_not_told_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    await polling(FAILED, failing={"http://a": "http://a: 500 Oops"})
+
+    assert capsys.readouterr().err == ""
+
+
+async def test_a_url_that_gives_an_invalid_manifest_changes_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def reload() -> DesiredState:
+        raise ManifestError(["http://a:1:1: is no pod"])
+
+    clock, applied = PollClock(1), list[DesiredState]()
+    watch = ManifestWatch(reload, applied.append, Notes(quiet=False))
+
+    async def poll() -> UrlPoll:
+        return CHANGED
+
+    with pytest.raises(asyncio.CancelledError):
+        await watch.poll_urls(poll, clock, {})
+
+    assert applied == []
+    assert "error: http://a:1:1: is no pod" in capsys.readouterr().err

@@ -102,7 +102,8 @@ def down(*, takes_all: bool, **params: Any) -> int:
     It leaves pods that another probetui is running, and pods of other users unless
     --all-users is given. It never touches containers that probetui did not create.
     """
-    if takes_all + bool(params["filenames"]) + bool(params["names"]) != 1:
+    has_files = bool(params["filenames"] or params["static"])
+    if takes_all + has_files + bool(params["names"]) != 1:
         raise click.UsageError("say which pods: NAME, -f FILE or --all")
     return run_late("cli.commands.removal:remove_found_pods", params)
 

@@ -10,12 +10,10 @@ from msgspec.structs import replace
 
 from probetui.analysis.findings import FINDING_RULES, findings_for
 from probetui.analysis.host_access import host_access_findings
-from probetui.cli.files import read_sources
 from probetui.cli.option_values import pick_options, rules_by
 from probetui.cli.pods import (
     ManifestOptions,
     check_containers,
-    format_filenames,
     load_pods,
     report_problems,
     select_pods,
@@ -55,7 +53,7 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         NothingToDoError: there is nothing to check.
     """
     options = pick_options(ManifestOptions, params)
-    sources = read_sources(options.filenames, recursive=options.recursive)
+    sources = options.reader().read()
     # Read leniently, so that findings are reported beside errors.
     is_ignored = options.validate == FieldValidation.IGNORE
     manifests = load_manifests(
@@ -69,7 +67,7 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         tells_merged=options.validate == FieldValidation.STRICT,
     )
     if not (manifests.loaded or manifests.errors):
-        names = format_filenames(options.filenames)
+        names = options.names
         if not manifests.documents:
             raise NothingToDoError(f"{names}: no YAML received")
         notes = "; ".join(note.message for note in manifests.notes)

@@ -92,11 +92,9 @@ def _report_skipped(pod: ListedPod, notes: Notes) -> None:
 
 def _grace_periods(params: Mapping[str, Any]) -> dict[str, int]:
     """Return the grace periods of the pods that are meant; none stands for all pods."""
-    if not params["filenames"]:
+    options = pick_options(ManifestOptions, params)
+    if not (options.filenames or options.static):
         return {}
-    options = ManifestOptions(
-        params["filenames"], params["recursive"], params["namespace"]
-    )
     return {
         f"{pod.namespace}/{pod.name}": pod.termination_grace_period_seconds or 0
         for pod in load_pods(options).pods

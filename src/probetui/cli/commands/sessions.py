@@ -68,7 +68,7 @@ def run(**params: Any) -> int:
     The session ends when you leave the screen, when --until or --timeout ends it, and,
     without a screen, when every pod has ended: with status 0 if all succeeded, else 1.
     """
-    if not params["filenames"]:
+    if not (params["filenames"] or params["static"]):
         return print_short_help()
     return run_late("cli.session.start:run_pods", params)
 
@@ -116,7 +116,7 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
     session only shows what the kubelet would do. It waits for containers that are not
     running.
     """
-    if not params["filenames"]:
+    if not (params["filenames"] or params["static"]):
         if words:
             raise click.UsageError(
                 "attach needs the manifest with the probes: probetui attach -f FILE "
@@ -159,7 +159,7 @@ def sim(*, script: str | None, **params: Any) -> int:
     --until, --timeout and --for use simulated time. The same script always gives the
     same record.
     """
-    if not params["filenames"]:
+    if not (params["filenames"] or params["static"]):
         return print_short_help()
     return run_late("cli.session.start:simulate_pods", script, params)
 

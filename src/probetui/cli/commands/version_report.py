@@ -9,7 +9,7 @@ from typing import Any
 
 from probetui.cli.files import read_sources
 from probetui.cli.option_values import pick_options
-from probetui.cli.pods import ManifestOptions, format_filenames, select_pods
+from probetui.cli.pods import ManifestOptions, select_pods
 from probetui.cli.printing import PRINTERS, Notes, print_line, print_table
 from probetui.drive.scenario.reader import read_scenario
 from probetui.drive.scenario.script import Scenario
@@ -52,12 +52,11 @@ def compare_versions(params: Mapping[str, Any]) -> int:
     """
     versions = _versions(params["first"], params["last"])
     options = pick_options(ManifestOptions, params)
-    sources = read_sources(options.filenames, recursive=options.recursive)
+    sources = options.reader().read()
     newest = _read(sources, options, rules_of(versions[-1]))
     newest.raise_for_errors()
     if not newest.pods:
-        names = format_filenames(options.filenames)
-        raise NothingToDoError(f"{names}: no pod in it")
+        raise NothingToDoError(f"{options.names}: no pod in it")
     select_pods(newest.loaded, options.selector)
 
     def load(rules: KubeletRules) -> VersionInput:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from probetui.cli.files import STDIN
+from probetui.cli.files import STDIN, SourceReader, is_url
 from probetui.cli.folders import make_private_directory, state_folder
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.debugger.timing import Timing
@@ -31,6 +32,7 @@ def copy_edited(
     options: ManifestOptions | None,
     pod_uid: str,
     timings: Mapping[ProbeKey, Timing],
+    reader: SourceReader | None = None,
 ) -> ManifestCopy:
     """Write a copy of the file that a pod is from, with these timings of its probes.
 
@@ -42,6 +44,7 @@ def copy_edited(
         options: how to read them again, None if they are in no files.
         pod_uid: the pod whose file is meant.
         timings: what the timing of its probes is to be; those of other files are left.
+        reader: what read them, and keeps what cannot be read again.
 
     Raises:
         ManifestError: the numbers cannot be changed in that text, or none differs.
@@ -49,7 +52,7 @@ def copy_edited(
     """
     known = {
         loaded_pod.pod.uid: loaded_pod
-        for loaded_pod in (*loaded, *_read_again(options))
+        for loaded_pod in (*loaded, *_read_again(options, reader))
     }
     if pod_uid not in known:
         raise UsageError(
@@ -65,13 +68,15 @@ def copy_edited(
     return ManifestCopy(_write(changed.data, source, options), changed.fields)
 
 
-def _read_again(options: ManifestOptions | None) -> Sequence[LoadedPod]:
+def _read_again(
+    options: ManifestOptions | None, reader: SourceReader | None
+) -> Sequence[LoadedPod]:
     """Return the pods as they would be read now: ^r or --watch may have done so."""
-    if options is None or options.reads_stdin:
+    if options is None or (reader is None and options.reads_stdin):
         return ()
     # What is wrong with a file by now does not matter if the first text is known.
     with suppress(ProbetuiError):
-        return load_pods(options).loaded
+        return load_pods(options, reader).loaded
     return ()
 
 
@@ -90,7 +95,8 @@ def _write(data: bytes, source: SourceFile, options: ManifestOptions | None) -> 
 
 def _folders(source: SourceFile, options: ManifestOptions | None) -> Iterator[Path]:
     """Yield where a copy may go, best first."""
-    own = [Path(source.location).parent] if source.location else []
+    is_file = source.location and not is_url(source.location)
+    own = [Path(source.location).parent] if is_file else []
     for folder in dict.fromkeys((*own, Path.cwd(), state_folder() / "edited")):
         if options is None or not _is_read(folder, options):
             yield folder
@@ -99,9 +105,9 @@ def _folders(source: SourceFile, options: ManifestOptions | None) -> Iterator[Pa
 def _is_read(folder: Path, options: ManifestOptions) -> bool:
     """Tell whether whatever is put into a folder would be read the next time."""
     resolved = folder.resolve()
-    for name in options.filenames:
+    for name in (*options.filenames, *options.static):
         read = Path(name).resolve()
-        if name == STDIN or not read.is_dir():
+        if name == STDIN or is_url(name) or not read.is_dir():
             continue
         if resolved == read or (options.recursive and read in resolved.parents):
             return True
@@ -130,9 +136,10 @@ def _create(folder: Path, source: SourceFile, data: bytes) -> Path:
 
 def _names(source: SourceFile) -> Iterator[str]:
     """Yield `pod.edited.yaml`, `pod.edited-2.yaml`, and so on."""
-    name = (
-        "stdin" if source.name == STDIN else Path(source.location or source.name).name
-    )
+    location = source.location or source.name
+    if is_url(location):
+        location = urlsplit(location).path
+    name = "stdin" if source.name == STDIN else Path(location).name
     path = Path(_NO_FILE_NAME.sub("-", name))
     suffix = path.suffix if path.suffix in {".yaml", ".yml", ".json"} else ".yaml"
     stem = _EDITED.sub("", path.name.removesuffix(suffix)) or "pod"
@@ -144,6 +151,6 @@ def _names(source: SourceFile) -> Iterator[str]:
 def _mode(source: SourceFile) -> int:
     """Return who may read the copy: whoever may read the file, else its owner."""
     with suppress(OSError):
-        if source.location:
+        if source.location and not is_url(source.location):
             return Path(source.location).stat().st_mode & 0o777
     return _OWNER_ONLY

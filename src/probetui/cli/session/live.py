@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
@@ -44,7 +45,7 @@ from probetui.drive.clocks import LoopWatch, SystemClock
 from probetui.drive.executor import Executor
 from probetui.drive.realtime import RealtimeSession
 from probetui.engine.engine import Engine
-from probetui.engine.inputs import SetObjects, SetPods
+from probetui.engine.inputs import SetObjects
 from probetui.errors import ContainerRuntimeError, PodInUseError, UsageError
 from probetui.headless.follow import Follower, Sink
 from probetui.headless.verdict import (
@@ -348,15 +349,20 @@ class _LiveSession:
     def _background_tasks(self) -> Iterator[Coroutine[Any, Any, None]]:
         """Yield what runs for as long as the session does."""
         plan = self._plan
-        if plan.options.watch and plan.source is not None:
-            # Late: few sessions watch files.
-            watch_manifests = load_late("cli.session.manifest_watch:watch_manifests")
-            yield watch_manifests(
-                plan.source.filenames,
-                plan.reload,
-                self._pod_registry.apply,
-                plan.notes,
-            )
+        if (reader := plan.reader) is not None and plan.source is not None:
+            only_static = not plan.options.watch
+            paths = reader.paths(only_static=only_static)
+            if paths or reader.has_urls:
+                # Late: few sessions watch files.
+                watch = load_late("cli.session.manifest_watch:ManifestWatch")(
+                    partial(plan.reload, only_static=only_static, may_be_empty=True),
+                    self._pod_registry.apply,
+                    plan.notes,
+                )
+                if paths:
+                    yield watch.watch_files(paths)
+                if reader.has_urls:
+                    yield watch.poll_urls(reader.poll, self._clock, reader.unread)
         if self._images is not None:
             yield self._images.run()
 
@@ -443,12 +449,12 @@ class _LiveSession:
         self._pod_registry.subscribe_objects(
             lambda objects: session.send(SetObjects(tuple(objects)))
         )
-        self._pod_registry.subscribe(
-            lambda pods: session.send(
-                SetPods(tuple(pods), dict(self._pod_registry.places))
-            )
-        )
+        self._pod_registry.subscribe(lambda _pods: self._send_pods(session))
         return session
+
+    def _send_pods(self, session: RealtimeSession) -> None:
+        for update in self._pod_registry.desired.updates():
+            session.send(update)
 
     def _exec_source(self) -> ExecSource | None:
         """Return what reports commands that others run, if that was asked for."""

@@ -1,66 +1,99 @@
-"""`--watch`: manifests are reloaded when they change."""
+"""Manifests that are followed: `--watch`, the files of static pods, and URLs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 from watchfiles import awatch
 
+from probetui.cli.files import UrlPoll
 from probetui.cli.printing import Notes
 from probetui.cli.session.pod_registry import DesiredState
-from probetui.errors import ManifestError, NothingToDoError, UsageError
+from probetui.errors import ManifestError, UsageError
+from probetui.ports import Clock
 
-POLL_MILLISECONDS = 20_000
-"""The kubelet reads its static pods this often, notified or not.
+POLL_SECONDS = 20
+"""The kubelet reads its static pods this often, notified or not, and its URL.
 
-Source: apis/config/v1beta1/defaults.go, v1.32.10, FileCheckFrequency.
+Source: apis/config/v1beta1/defaults.go, v1.32.10, FileCheckFrequency,
+HTTPCheckFrequency.
 """
 
 GATHER_MILLISECONDS = 200
 """Changes within this time are one: editors write a file in several steps."""
 
 
-async def watch_manifests(
-    filenames: Sequence[str],
-    reload: Callable[[], DesiredState],
-    apply: Callable[[DesiredState], None],
-    notes: Notes,
-) -> None:
-    """Reload manifests whenever they change, and apply them.
+class ManifestWatch:
+    """Reloads manifests whenever they change, and applies them.
 
     Invalid files are reported, and change nothing until they are valid.
 
     Args:
-        filenames: the files and folders that were named.
-        reload: reads them all.
+        reload: reads them all; that no pod is left is no error.
         apply: applies what they ask for.
         notes: where problems are reported.
     """
-    reported: tuple[str, ...] = ()
-    folders = {_watched(Path(filename)) for filename in filenames}
-    async for _ in awatch(
-        *folders,
-        step=GATHER_MILLISECONDS,
-        rust_timeout=POLL_MILLISECONDS,
-        yield_on_timeout=True,
-        ignore_permission_denied=True,
-    ):
+
+    def __init__(
+        self,
+        reload: Callable[[], DesiredState],
+        apply: Callable[[DesiredState], None],
+        notes: Notes,
+    ) -> None:
+        self._reload_manifests = reload
+        self._apply = apply
+        self._notes = notes
+        self._reported: tuple[str, ...] = ()
+
+    async def watch_files(self, paths: Iterable[Path]) -> None:
+        """Reload whenever one of these files and folders changes, until cancelled."""
+        async for _ in awatch(
+            *{_watched(path) for path in paths},
+            step=GATHER_MILLISECONDS,
+            rust_timeout=POLL_SECONDS * 1000,
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        ):
+            self._reload()
+
+    async def poll_urls(
+        self,
+        poll: Callable[[], Awaitable[UrlPoll]],
+        clock: Clock,
+        failing: Mapping[str, str],
+    ) -> None:
+        """Reload whenever a URL gives something else, until cancelled.
+
+        What is wrong with a URL is reported once, and that it answers again; `failing`
+        has what was reported before.
+        """
+        failing = dict(failing)
+        while True:
+            await clock.sleep_until(clock.now() + timedelta(seconds=POLL_SECONDS))
+            polled = await poll()
+            for url, problem in polled.problems.items():
+                if failing.get(url) != problem:
+                    self._notes.warning(f"{problem}; its pods run on as they are")
+            for problem in (failing[url] for url in failing.keys() - polled.problems):
+                self._notes.note(f"read again, after: {problem}")
+            failing = dict(polled.problems)
+            if polled.has_changed:
+                self._reload()
+
+    def _reload(self) -> None:
+        problems: tuple[str, ...] = ()
         try:
-            apply(reload())
-        except NothingToDoError:
-            apply(DesiredState())
-            problems: tuple[str, ...] = ()
+            self._apply(self._reload_manifests())
         except (ManifestError, UsageError) as error:
             problems = getattr(error, "problems", (str(error),))
-        else:
-            problems = ()
-        if problems != reported:
+        if problems != self._reported:
             for problem in problems:
-                notes.error(problem)
+                self._notes.error(problem)
             if problems:
-                notes.warning("the pods run on as they were before this change")
-        reported = problems
+                self._notes.warning("the pods run on as they were before this change")
+        self._reported = problems
 
 
 def _watched(path: Path) -> Path:

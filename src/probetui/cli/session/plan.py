@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.cli.files import STDIN, STDOUT
+from probetui.cli.files import STDIN, STDOUT, SourceReader
 from probetui.cli.late_calls import load_late
 from probetui.cli.lessons import OpenLesson
 from probetui.cli.log import start_log
@@ -36,7 +36,12 @@ from probetui.cli.session.host_access_warning import HostAccessWarning
 from probetui.cli.session.pod_registry import DesiredState
 from probetui.cli.session.recording import open_writer
 from probetui.cli.terminal import Form, Terminal, choose_form, take_keyboard
-from probetui.errors import ManifestError, ProbetuiError, UsageError
+from probetui.errors import (
+    ManifestError,
+    NothingToDoError,
+    ProbetuiError,
+    UsageError,
+)
 from probetui.headless.condition import ConditionWatch, parse_condition
 from probetui.headless.output import EntryFilter
 from probetui.k8s.pod import Container, Pod, PullPolicy
@@ -47,9 +52,9 @@ from probetui.manifest.manifests import (
     LoadedConfigObject,
     LoadedPod,
     Manifests,
-    format_probe_positions,
 )
 from probetui.manifest.problem import Severity
+from probetui.record.credentials import mask_credentials
 from probetui.record.writer import RecordWriter
 
 if TYPE_CHECKING:
@@ -85,6 +90,7 @@ class Plan(Struct, frozen=True):
         rules: those of the kubelet's version.
         intro: printed before anything else.
         source: how to read the manifests again, None if they are in no files.
+        reader: what read them, and reads them again; None as for `source`.
         attachment: how to attach, None to run the pods.
         scenario: the script of a simulation.
         page: the lesson that the screen shows instead of `intro`.
@@ -109,6 +115,7 @@ class Plan(Struct, frozen=True):
     rules: KubeletRules = PORTED_RULES
     intro: str = ""
     source: ManifestOptions | None = None
+    reader: SourceReader | None = None
     attachment: AttachOptions | None = None
     scenario: Scenario | None = None
     page: OpenLesson | None = None
@@ -118,32 +125,43 @@ class Plan(Struct, frozen=True):
     @property
     def desired(self) -> DesiredState:
         """What the manifests ask for."""
-        objects = tuple(config.value for config in self.objects)
-        places = format_probe_positions(self.loaded)
-        return DesiredState(tuple(self.pods), objects, places)
+        objects = [config.value for config in self.objects]
+        return DesiredState.of(self.loaded, self.pods, objects, self.reader)
 
     @property
     def exec_errors(self) -> str:
         """What a command is on Docker that cannot be started."""
         return self.options.exec_errors or self.rules.exec_errors_on_docker
 
-    def reload(self) -> DesiredState:
+    def reload(
+        self, *, only_static: bool = False, may_be_empty: bool = False
+    ) -> DesiredState:
         """Read the manifests again and return what they ask for.
+
+        Args:
+            only_static: read only the files of static pods again.
+            may_be_empty: that nothing is left to run is no error.
 
         Raises:
             UsageError: there are no files to read again.
             ManifestError: what is wrong with the files, all of it.
             NothingToDoError: nothing is left to run.
         """
-        if self.source is None or self.source.reads_stdin:
+        if self.source is None or self.reader is None:
             raise UsageError("the manifests cannot be read a second time")
-        manifests = load_pods(self.source)
+        try:
+            manifests = load_pods(self.source, self.reader, only_static=only_static)
+        except NothingToDoError:
+            if not may_be_empty:
+                raise
+            manifests = Manifests()
         if self.host_access_warning is not None:
             self.host_access_warning.warn_again(manifests.loaded)
         pull = self.options.pull
-        pods = tuple(_with_pull_policy(pod, pull) for pod in manifests.pods)
-        places = format_probe_positions(manifests.loaded)
-        return DesiredState(pods, manifests.config_objects, places)
+        pods = [_with_pull_policy(pod, pull) for pod in manifests.pods]
+        return DesiredState.of(
+            manifests.loaded, pods, manifests.config_objects, self.reader
+        )
 
     def kubelet_config(self, *, default_seed: int) -> KubeletConfig:
         """Return the kubelet's configuration by the options of the session."""
@@ -157,6 +175,7 @@ class Plan(Struct, frozen=True):
             restarts=options.act,
             freezes=options.freeze,
             tells_findings=not options.no_findings,
+            sources=self.desired.sources,
         )
         is_fresh = options.kubelet_age == "fresh"
         return replace(config, age=timedelta()) if is_fresh else config
@@ -173,6 +192,7 @@ def make_plan(
     intro: str = "",
     source: ManifestOptions | None = None,
     attachment: AttachOptions | None = None,
+    reader: SourceReader | None = None,
 ) -> Plan:
     """Return the plan of a session that runs these pods.
 
@@ -184,6 +204,7 @@ def make_plan(
         params: the command's parameters, by name.
         intro: printed before anything else.
         source: where the manifests came from, if they may be read again.
+        reader: what read them.
         attachment: how to attach to containers that exist, instead of running pods.
 
     Raises:
@@ -217,8 +238,10 @@ def make_plan(
         # Fields that matter when a container is created are not carried out here.
         report_problems(manifests, notes)
         pods = [without_creation_fields(pod) for pod in manifests.pods]
-    if options.watch and (source is None or source.reads_stdin):
+    if options.watch and (reader is None or not reader.can_reread):
         raise UsageError("--watch: standard input cannot be read a second time")
+    for problem in () if reader is None else reader.unread.values():
+        notes.warning(f"{problem}; nothing is cleaned up until it is read")
     plan = _complete_plan(
         params,
         options,
@@ -232,6 +255,7 @@ def make_plan(
         rules=rules,
         intro=intro,
         source=source,
+        reader=reader,
         warn_for_runtime=warn_for_runtime,
         host_access_warning=host_access_warning,
     )
@@ -399,10 +423,21 @@ def _stdout(options: SessionOptions, form: Form) -> Stdout:
 
 
 def _arguments(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options as JSON can say them, those that were not given left out."""
+    """Return the options as JSON can say them, those that were not given left out.
+
+    What is secret in a URL is masked.
+    """
     return {
-        name: value if isinstance(value, bool | int | str | list) else str(value)
+        name: _argument(value)
         for name, raw in params.items()
         if (value := list(raw) if isinstance(raw, tuple) else raw)
         not in (None, [], False)
     }
+
+
+def _argument(value: object) -> object:
+    if isinstance(value, bool | int):
+        return value
+    if isinstance(value, list):
+        return [_argument(one) for one in value]
+    return mask_credentials(str(value))

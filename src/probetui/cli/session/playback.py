@@ -28,7 +28,7 @@ from probetui.drive.scenario.script import NO_SCENARIO
 from probetui.drive.session_journal import SEEKABLE, SessionJournal
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
-from probetui.engine.inputs import Input, SetObjects, SetPods
+from probetui.engine.inputs import Input, SetObjects
 from probetui.engine.snapshot import PlaybackKind
 from probetui.headless.follow import Follower, format_timeout
 from probetui.headless.verdict import (
@@ -62,11 +62,12 @@ def run_simulation(plan: Plan) -> int:
         simulation = Simulation(
             Engine(config, scenario.start), scenario.world(), scenario.start
         )
-        pods, objects, places = plan.desired
-        if objects:
-            simulation.schedule(SetObjects(objects), scenario.start)
-        simulation.schedule(SetPods(pods, dict(places)), scenario.start)
-        for at, command in scenario.commands(pods):
+        desired = plan.desired
+        if desired.objects:
+            simulation.schedule(SetObjects(desired.objects), scenario.start)
+        for update in desired.updates():
+            simulation.schedule(update, scenario.start)
+        for at, command in scenario.commands(desired.pods):
             simulation.schedule(command, at)
         return simulation
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from probetui.cli.files import SourceReader
+from probetui.engine.inputs import SetPods
 from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import API_SOURCE
+from probetui.k8s.status import PodCondition
 from probetui.k8s.volume import ConfigObject
+from probetui.manifest.manifests import LoadedPod, format_probe_positions
 from probetui.record.masking import Mask, find_object_secrets, find_pod_secrets
 
 PodsListener = Callable[[Sequence[Pod]], None]
@@ -17,12 +22,63 @@ ObjectsListener = Callable[[Sequence[ConfigObject]], None]
 class DesiredState(NamedTuple):
     """What manifests ask for: pods, and the objects that they may refer to.
 
-    `places` says where fields stand in the files, as `SetPods` has it.
+    `places` says where fields stand in the files, and `conditions` what others than the
+    kubelet have set, both as `SetPods` has them. `static` has the source of each static
+    pod by its uid. `sources` are the kubelet's sources that there are, `unread` those
+    of which something has not been read yet.
     """
 
     pods: tuple[Pod, ...] = ()
     objects: tuple[ConfigObject, ...] = ()
     places: Mapping[str, str] = MappingProxyType({})
+    conditions: Mapping[str, tuple[PodCondition, ...]] = MappingProxyType({})
+    static: Mapping[str, str] = MappingProxyType({})
+    sources: tuple[str, ...] = (API_SOURCE,)
+    unread: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        loaded: Sequence[LoadedPod],
+        pods: Sequence[Pod],
+        objects: Sequence[ConfigObject],
+        reader: SourceReader | None = None,
+    ) -> DesiredState:
+        """Return what loaded manifests ask for; `pods` are theirs, as they are run."""
+        return cls(
+            tuple(pods),
+            tuple(objects),
+            format_probe_positions(loaded),
+            {one.pod.uid: one.conditions for one in loaded if one.conditions},
+            {
+                one.pod.uid: one.source.kubelet_source
+                for one in loaded
+                if one.source.is_static
+            },
+            (API_SOURCE,) if reader is None else reader.kubelet_sources,
+            frozenset() if reader is None else reader.unread_sources,
+        )
+
+    def updates(self) -> Iterator[SetPods]:
+        """Yield what each source of pods tells the kubelet."""
+        for source in self.sources:
+            pods = tuple(
+                pod
+                for pod in self.pods
+                if self.static.get(pod.uid, API_SOURCE) == source
+            )
+            uids = {pod.uid for pod in pods}
+            yield SetPods(
+                pods,
+                {
+                    field: place
+                    for field, place in self.places.items()
+                    if field.partition(" ")[0] in uids
+                },
+                source,
+                {uid: given for uid, given in self.conditions.items() if uid in uids},
+                source not in self.unread,
+            )
 
 
 class PodRegistry:
@@ -33,11 +89,21 @@ class PodRegistry:
     """
 
     def __init__(self, desired: DesiredState) -> None:
-        self.pods, self.objects, self.places = desired
+        self.desired = desired
         self._known = {pod.uid: pod for pod in desired.pods}
         self._admit: Callable[[DesiredState], DesiredState] = lambda desired: desired
         self._pods_listeners: list[PodsListener] = []
         self._objects_listeners: list[ObjectsListener] = []
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        """The pods that are to run."""
+        return self.desired.pods
+
+    @property
+    def objects(self) -> tuple[ConfigObject, ...]:
+        """The ConfigMaps and Secrets that they may refer to."""
+        return self.desired.objects
 
     @property
     def all_known(self) -> tuple[Pod, ...]:
@@ -78,14 +144,14 @@ class PodRegistry:
     def drop_pod(self, pod: Pod) -> None:
         """Stop running a pod that turned out to be somebody else's."""
         pods = tuple(kept for kept in self.pods if kept.uid != pod.uid)
-        self._replace(DesiredState(pods, self.objects, self.places))
+        self._replace(self.desired._replace(pods=pods))
 
     def apply(self, desired: DesiredState) -> None:
         """Run what changed manifests ask for, as far as it is admitted."""
         self._replace(self._admit(desired))
 
     def _replace(self, desired: DesiredState) -> None:
-        self.pods, self.objects, self.places = desired
+        self.desired = desired
         self._known.update((pod.uid, pod) for pod in desired.pods)
         for objects_listener in self._objects_listeners:
             objects_listener(self.objects)

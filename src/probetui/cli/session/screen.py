@@ -203,7 +203,7 @@ def _copying(plan: Plan) -> Callable[[str, Timings], ManifestCopy] | None:
         # Late, as all that is not to be seen at the start.
         from probetui.cli.session.edited_copy import copy_edited  # noqa: PLC0415
 
-        return copy_edited(plan.loaded, plan.source, pod_uid, timings)
+        return copy_edited(plan.loaded, plan.source, pod_uid, timings, plan.reader)
 
     return copy
 
@@ -212,7 +212,7 @@ def _manifest_reloader(
     plan: Plan, pod_registry: PodRegistry | None
 ) -> Callable[[], ManifestReload] | None:
     """Return what reads the manifests again, None if they are in no files."""
-    if pod_registry is None or plan.source is None or plan.source.reads_stdin:
+    if pod_registry is None or plan.reader is None or not plan.reader.can_reread:
         return None
 
     def reread() -> ManifestReload:

@@ -28,7 +28,9 @@ _LESSON_LENGTH = timedelta(minutes=3)
 def run_pods(params: Mapping[str, Any]) -> int:
     """Run the pods of the manifests and return the exit status."""
     source = pick_options(ManifestOptions, params)
-    return _run(make_plan(load_pods(source), params, source=source))
+    reader = source.reader(awaits_urls=True)
+    manifests = load_pods(source, reader)
+    return _run(make_plan(manifests, params, source=source, reader=reader))
 
 
 def attach_pods(
@@ -53,7 +55,9 @@ def simulate_pods(script: str | None, params: Mapping[str, Any]) -> int:
         script: the file that says what containers and probes do.
         params: the command's other parameters, by name.
     """
-    manifests = load_pods(pick_options(ManifestOptions, params))
+    options = pick_options(ManifestOptions, params)
+    reader = options.reader()
+    manifests = load_pods(options, reader)
     scenario = None
     if script is not None:
         sources = read_sources([script], recursive=False)
@@ -62,7 +66,8 @@ def simulate_pods(script: str | None, params: Mapping[str, Any]) -> int:
         read_scenario = load_late("drive.scenario.reader:read_scenario")
         scenario = read_scenario(sources[0], manifests.pods)
     params = {**params, "script": script, "runtime": SIM}
-    return _run(replace(make_plan(manifests, params), scenario=scenario))
+    plan = make_plan(manifests, params, reader=reader)
+    return _run(replace(plan, scenario=scenario))
 
 
 def run_lesson(name: str, params: Mapping[str, Any]) -> int:

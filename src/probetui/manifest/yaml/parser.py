@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import yaml
 from msgspec import Struct
 
+from probetui.k8s.pod_source import API_SOURCE
 from probetui.manifest.problem import Position, Problem, escape_unprintable
 from probetui.manifest.yaml.composer import (
     Composer,
@@ -42,12 +43,19 @@ class SourceFile(Struct, frozen=True):
 
     `name` precedes every message, `-` for standard input. `location` identifies the
     file (an absolute path or URL) in the uid of pods that have none; if it is empty,
-    the name does.
+    the name does. `kubelet_source` is the source of pods that it belongs to: static
+    pods are in files (`file`) and behind URLs (`http`), all others are in `api`.
     """
 
     name: str
     data: bytes | str
     location: str = ""
+    kubelet_source: str = API_SOURCE
+
+    @property
+    def is_static(self) -> bool:
+        """Whether its pods are static."""
+        return self.kubelet_source != API_SOURCE
 
 
 class ParsedFile(Struct, frozen=True):
