@@ -29,6 +29,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import (
     ContainerID,
+    RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
@@ -44,6 +45,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.kubelet.runtime_health import READY_CONDITIONS
 from probetui.ports import ExecResult, LogLine, Progress
 from probetui.runtimes.missing_executable import command_error
 from tests.builders import START
@@ -278,6 +280,7 @@ class FakeEngine:
             lambda _container, _command: Exec()
         )
         self.images: dict[str, Image] = {}
+        self.conditions: tuple[RuntimeCondition, ...] = READY_CONDITIONS
         self.sandbox_error = ""
         self.unreachable = ""
         self.answers_after = NO_TIME
@@ -346,6 +349,10 @@ class FakeRuntime:
     async def version(self) -> str:
         await self._ask()
         return "fake 1.0"
+
+    async def conditions(self) -> tuple[RuntimeCondition, ...]:
+        await self._ask()
+        return self.engine.conditions
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         await self._ask()

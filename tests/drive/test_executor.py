@@ -23,6 +23,7 @@ from probetui.k8s.runtime import (
     RuntimeState,
     SandboxStatus,
     SocketAddress,
+    StoredImage,
 )
 from probetui.k8s.volume import EmptyDir, Volume
 from probetui.kubelet.effects import (
@@ -33,7 +34,9 @@ from probetui.kubelet.effects import (
     GetImageStatus,
     GetImageUser,
     GetPodSandboxStatus,
+    GetRuntimeStatus,
     InjectFault,
+    ListImages,
     MountVolume,
     Operation,
     PulledImage,
@@ -51,13 +54,16 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.kubelet.facts import (
+    ImagesListed,
     OperationFinished,
     OperationProgress,
     ProbeFinished,
     Relisted,
     RelistFailed,
+    RuntimeStatusRead,
 )
 from probetui.kubelet.outcome import ProbeOutcome, ProbeResult
+from probetui.kubelet.runtime_health import READY_CONDITIONS
 from probetui.ports import HookResult, PodVolumes
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from tests.fakes import (
@@ -456,6 +462,65 @@ class TestRelists:
         assert await bench.execute(Relist()) == RelistFailed("no daemon")
 
 
+class FakeImages:
+    """A store of images of which the `number`-th has so many bytes."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    async def list_images(self) -> tuple[StoredImage, ...]:
+        if not self._count:
+            raise ContainerRuntimeError("no daemon")
+        names = tuple("abcdefg")
+        return tuple(
+            StoredImage(str(number), names, number, ("app",))
+            for number in range(1, self._count + 1)
+        )
+
+
+class TestRuntimeHealth:
+    async def test_the_conditions_are_a_fact(self) -> None:
+        bench = Bench()
+        bench = Bench(status=FakeRuntime(bench.engine))
+
+        assert await bench.execute(GetRuntimeStatus()) == RuntimeStatusRead(
+            READY_CONDITIONS
+        )
+
+    async def test_so_is_that_nobody_answers(self) -> None:
+        unreachable = Bench()
+        unreachable.engine.unreachable = "no daemon"
+        bench = Bench(status=FakeRuntime(unreachable.engine))
+
+        asked = await bench.execute(GetRuntimeStatus())
+        silent = await Bench().execute(GetRuntimeStatus())
+
+        assert asked == RuntimeStatusRead(error="no daemon")
+        assert silent == RuntimeStatusRead(error="fake has no conditions")
+
+    async def test_the_largest_images_are_named_and_all_are_counted(self) -> None:
+        fact = await Bench(images=FakeImages(60)).execute(ListImages())
+
+        assert isinstance(fact, ImagesListed)
+        assert (fact.count, fact.size_bytes) == (60, 60 * 61 // 2)
+        assert [image.size_bytes for image in fact.images] == list(range(60, 10, -1))
+        assert fact.images[0] == StoredImage("60", tuple("abcde"), 60)
+
+    @pytest.mark.parametrize(
+        ("images", "error"),
+        [
+            pytest.param(FakeImages(0), "no daemon", id="refused"),
+            pytest.param(None, "fake has no images", id="none"),
+        ],
+    )
+    async def test_images_that_cannot_be_listed_are_a_fact_too(
+        self, images: FakeImages | None, error: str
+    ) -> None:
+        fact = await Bench(images=images).execute(ListImages())
+
+        assert fact == ImagesListed(error=error)
+
+
 class FakeListeners:
     """`ports.ListenerSource` that knows one container."""
 
@@ -509,6 +574,8 @@ async def test_every_effect_ends_in_one_fact() -> None:
     bench.facts.clear()
     effects: list[Effect] = [
         Relist(),
+        GetRuntimeStatus(),
+        ListImages(),
         a_run_probe(),
         RunOperation(8, POD.uid, StopContainer(container_id, "app", 1)),
         RunOperation(9, POD.uid, StartContainer(NOBODY)),

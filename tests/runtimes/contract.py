@@ -22,6 +22,7 @@ from probetui.k8s.runtime import (
     RuntimeState,
 )
 from probetui.kubelet.kuberuntime.container_hash import container_hash
+from probetui.ports import RuntimeStatusSource
 from tests.builders import a_pod, env
 from tests.runtimes.bench import (
     COMPLETES,
@@ -41,7 +42,17 @@ from tests.runtimes.exec_contract import ExecContract
 
 
 class SandboxContract:
-    """Sandboxes."""
+    """Sandboxes, and whether there can be some."""
+
+    async def test_a_runtime_that_is_well_says_that_it_is_ready(
+        self, bench: Bench
+    ) -> None:
+        runtime = bench.runtime
+        assert isinstance(runtime, RuntimeStatusSource)
+
+        ready = {one.type for one in await runtime.conditions() if one.status}
+
+        assert {"RuntimeReady", "NetworkReady"} <= ready
 
     async def test_a_new_sandbox_is_ready_and_has_an_address(
         self, bench: Bench

@@ -26,6 +26,12 @@ RUNTIME_READY = "RuntimeReady"
 NETWORK_READY = "NetworkReady"
 NETWORK_NOT_READY = "network is not ready"
 
+READY_CONDITIONS = (
+    RuntimeCondition(RUNTIME_READY, status=True),
+    RuntimeCondition(NETWORK_READY, status=True),
+)
+"""Those of a runtime that is always ready."""
+
 _STATE_UNKNOWN = "network state unknown"
 _NOT_CHECKED = "container runtime status check may not have completed yet"
 _NO_CONDITION = "<nil>"

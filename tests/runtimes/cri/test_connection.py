@@ -16,6 +16,7 @@ import pytest
 
 from probetui.drive.clocks import SystemClock
 from probetui.errors import RuntimeUnavailableError
+from probetui.k8s.runtime import RuntimeCondition
 from probetui.runtimes.cri import connection
 from probetui.runtimes.cri.client import IMAGE_SERVICE, RUNTIME_SERVICE
 from probetui.runtimes.cri.connection import (
@@ -289,22 +290,14 @@ class TestRefusals:
         assert "speaks the CRI v1alpha2 only, and v1 is needed" in str(error)
         assert "upgrade the runtime" in str(error)
 
-    @pytest.mark.parametrize(
-        ("condition", "advice"),
-        [
-            pytest.param("NetworkReady", "CNI configuration", id="network"),
-            pytest.param("RuntimeReady", "its log", id="runtime"),
-        ],
-    )
     async def test_a_runtime_that_is_not_ready(
-        self, options: CriOptions, place: Place, condition: str, advice: str
+        self, options: CriOptions, place: Place
     ) -> None:
         async with place.runtime() as server:
-            server.conditions[condition] = "cni plugin not initialized"
+            server.conditions["RuntimeReady"] = "it starts"
             error = await refused(options, place.url)
 
-        assert "fake is not ready: NotYet: cni plugin not initialized" in str(error)
-        assert advice in str(error)
+        assert "fake is not ready: NotYet: it starts; see its log" in str(error)
 
     async def test_a_runtime_that_refuses(
         self, options: CriOptions, place: Place
@@ -391,6 +384,33 @@ class TestConnections:
         assert found == (
             (f"{MISSING} (one)", "no such socket"),
             (f"{place.url} (two)", "answers, fake 0"),
+        )
+
+    async def test_one_whose_network_is_not_ready_is_used_and_says_so(
+        self, options: CriOptions, place: Place
+    ) -> None:
+        async with place.runtime() as server:
+            server.conditions["NetworkReady"] = "cni plugin not initialized"
+            ((_, outcome),) = await describe_endpoints(endpoint=place.url, environ={})
+            runtime = await connect(
+                SystemClock(), options, endpoint=place.url, environ={}
+            )
+            conditions = await runtime.conditions()
+            await runtime.close()
+
+        assert outcome.startswith(
+            "answers, fake 0; its network is not ready: NotYet: cni plugin not "
+            "initialized; "
+        )
+        assert "CNI configuration" in outcome
+        assert conditions == (
+            RuntimeCondition("RuntimeReady", status=True, reason="NotYet"),
+            RuntimeCondition(
+                "NetworkReady",
+                status=False,
+                reason="NotYet",
+                message="cni plugin not initialized",
+            ),
         )
 
     async def test_a_configuration_that_cannot_be_read_is_told(self) -> None:

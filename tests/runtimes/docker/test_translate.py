@@ -12,6 +12,7 @@ from probetui.k8s.runtime import ContainerID, Node, RuntimeState, SandboxStatus
 from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.runtimes.docker.translate import (
     ATTEMPT,
+    conditions_of,
     container_status,
     node_of,
     parse_docker_time,
@@ -394,3 +395,29 @@ def test_the_machine_is_where_its_network_says(
 
 def test_of_a_machine_nothing_may_be_known() -> None:
     assert node_of({}, None) == Node("localhost", "127.0.0.1", {})
+
+
+class TestConditions:
+    def test_a_daemon_that_answers_is_ready_and_so_is_its_network(self) -> None:
+        info = {"Plugins": {"Network": ["bridge", "host", "null"]}}
+
+        assert list(map(str, conditions_of(info))) == [
+            "RuntimeReady=true reason: message:",
+            "NetworkReady=true reason: message:",
+        ]
+
+    @pytest.mark.parametrize(
+        ("info", "found"),
+        [
+            pytest.param({"Plugins": {"Network": ["host", "null"]}}, "host, null"),
+            pytest.param({}, "none"),
+        ],
+        ids=["without-bridge", "without-networks"],
+    )
+    def test_pods_need_its_bridge(self, info: dict[str, Any], found: str) -> None:
+        _, network = conditions_of(info)
+
+        assert str(network) == (
+            "NetworkReady=false reason:NetworkPluginNotReady message:docker: there is "
+            f"no network driver bridge (has: {found})"
+        )

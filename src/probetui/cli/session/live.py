@@ -69,6 +69,7 @@ from probetui.ports import (
     NodeSource,
     Prober,
     Runtime,
+    RuntimeStatusSource,
     UnownedPod,
     UnownedReason,
     VolumeHost,
@@ -411,6 +412,13 @@ class _LiveSession:
             self._config = replace(self._config, finds_listeners=True)
         if isinstance(capable, NodeSource):
             self._config = replace(self._config, node=await capable.node())
+        status = capable if isinstance(capable, RuntimeStatusSource) else None
+        images = capable if isinstance(capable, ImageStore) else None
+        self._config = replace(
+            self._config,
+            polls_runtime=status is not None,
+            lists_images=images is not None,
+        )
         dial_address = capable if isinstance(capable, DialAddress) else None
         loop_watch = LoopWatch(self._clock)
         prober: Prober = ProbeDispatcher(
@@ -431,6 +439,8 @@ class _LiveSession:
                 capable if isinstance(capable, ImageUsers) else None,
                 capable if isinstance(capable, FaultInjector) else None,
                 listeners,
+                status,
+                images,
             ),
             self._clock,
             runtime_name=await self._runtime_name(),

@@ -27,7 +27,6 @@ from probetui.errors import GoError
 from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeType, TCPSocketAction
 from probetui.k8s.runtime import (
     ContainerID,
-    RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
@@ -72,10 +71,9 @@ from probetui.kubelet.facts import (
 from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.prober.container_port import resolve_port
-from probetui.kubelet.runtime_health import NETWORK_READY, RUNTIME_READY
+from probetui.kubelet.runtime_health import READY_CONDITIONS
 
 SIGKILL_EXIT_CODE = 137
-READY = (RuntimeCondition(RUNTIME_READY, True), RuntimeCondition(NETWORK_READY, True))  # noqa: FBT003  # the condition's status
 
 
 class _Pod(Struct):
@@ -146,7 +144,7 @@ class World:
             case RunOperation(operation_id, pod_uid, operation):
                 return self._operate(operation_id, pod_uid, operation, now)
             case GetRuntimeStatus():
-                return now, RuntimeStatusRead(READY)
+                return now, RuntimeStatusRead(READY_CONDITIONS)
             case ListImages():
                 return now, ImagesListed()
             case FindListeners(container_id):

@@ -17,6 +17,7 @@ import yaml
 from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError, RuntimeUnavailableError
+from probetui.kubelet.runtime_health import NETWORK_READY, RUNTIME_READY
 from probetui.ports import Clock
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
@@ -144,14 +145,16 @@ NO_IMAGE = "probetui.invalid/none"
 NO_SOCKET = diagnose_socket(FileNotFoundError())
 NOT_LOCAL = CriDiagnosis("is not a unix socket", CHECK_ADDRESS)
 
-NETWORK_READY = "NetworkReady"
-
 
 class UsableRuntime(Struct, frozen=True):
-    """A runtime that answers and can run pods."""
+    """A runtime that answers and can run pods.
+
+    `network_problem` is why those that are not in the host's network have to wait.
+    """
 
     client: CriClient
     engine: CriVersion
+    network_problem: str = ""
 
 
 class CriConnectionAttempt(Struct, frozen=True):
@@ -164,8 +167,11 @@ class CriConnectionAttempt(Struct, frozen=True):
     def outcome(self) -> str:
         """The result as text."""
         match self.result:
-            case UsableRuntime(engine=engine):
-                return f"answers, {engine.name} {engine.version}"
+            case UsableRuntime(_, engine, problem):
+                answer = f"answers, {engine.name} {engine.version}"
+                if problem:
+                    answer += f"; its network is not ready: {problem}; {MAKE_NETWORK}"
+                return answer
             case CriDiagnosis(outcome):
                 return outcome
 
@@ -275,8 +281,12 @@ async def _check_runtime(client: CriClient) -> UsableRuntime | CriDiagnosis:
             calls.VERSION, cri.VersionRequest(), limit=PING_LIMIT
         )
         status = await client.call(calls.STATUS, cri.StatusRequest(), limit=PING_LIMIT)
-        if problem := _find_unready_condition(status.status, version.runtime_name):
-            return problem
+        ready = _condition(status.status, RUNTIME_READY)
+        if ready is not None and not ready.status:
+            return CriDiagnosis(
+                f"{version.runtime_name} is not ready: {_words(ready)}", "see its log"
+            )
+        network = _condition(status.status, NETWORK_READY)
         if not await _has_images(client):
             return HAS_NO_IMAGES
     except ContainerRuntimeError as error:
@@ -289,20 +299,16 @@ async def _check_runtime(client: CriClient) -> UsableRuntime | CriDiagnosis:
         CriVersion(
             version.runtime_name, version.runtime_version, version.runtime_api_version
         ),
+        "" if network is None or network.status else _words(network),
     )
 
 
-def _find_unready_condition(
-    status: cri.RuntimeStatus, name: str
-) -> CriDiagnosis | None:
-    for condition in status.conditions:
-        if condition.type in {"RuntimeReady", NETWORK_READY} and not condition.status:
-            words = ": ".join(filter(None, (condition.reason, condition.message)))
-            advice = "see its log"
-            if condition.type == NETWORK_READY:
-                advice = MAKE_NETWORK
-            return CriDiagnosis(f"{name} is not ready: {words}", advice)
-    return None
+def _condition(status: cri.RuntimeStatus, name: str) -> cri.RuntimeCondition | None:
+    return next((one for one in status.conditions if one.type == name), None)
+
+
+def _words(condition: cri.RuntimeCondition) -> str:
+    return ": ".join(filter(None, (condition.reason, condition.message)))
 
 
 async def _has_images(client: CriClient) -> bool:

@@ -21,6 +21,7 @@ from probetui.k8s.runtime import (
     ImageFilesystem,
     Listeners,
     Node,
+    RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
@@ -176,6 +177,14 @@ class CriRuntime:
         return (
             f"{found.runtime_name} {found.runtime_version} "
             f"(CRI {found.runtime_api_version})"
+        )
+
+    async def conditions(self) -> tuple[RuntimeCondition, ...]:
+        """Return the runtime's conditions; see `ports.RuntimeStatusSource`."""
+        found = await self._client.call(calls.STATUS, cri.StatusRequest())
+        return tuple(
+            RuntimeCondition(one.type, one.status, one.reason, one.message)
+            for one in found.status.conditions
         )
 
     async def node(self) -> Node:

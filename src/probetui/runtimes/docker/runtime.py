@@ -18,6 +18,7 @@ from probetui.k8s.runtime import (
     ImageFilesystem,
     Listeners,
     Node,
+    RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
     SandboxStatus,
@@ -93,6 +94,7 @@ from probetui.runtimes.docker.translate import (
     BRIDGE,
     RUNTIME_NAME,
     InspectedContainer,
+    conditions_of,
     node_of,
     owner_filter,
     parse_docker_time,
@@ -270,6 +272,10 @@ class DockerRuntime:
         """Return name and version for people; raises if the daemon is down."""
         found = await self._client.call(lambda api: api.version())
         return f"{engine_of(found)} {found['Version']} (API {found['ApiVersion']})"
+
+    async def conditions(self) -> tuple[RuntimeCondition, ...]:
+        """Return the daemon's conditions; see `ports.RuntimeStatusSource`."""
+        return conditions_of(await self._client.call(lambda api: api.info()))
 
     async def node(self) -> Node:
         """Return the node, which is the daemon's machine."""

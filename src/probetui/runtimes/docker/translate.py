@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from probetui.k8s.runtime import (
     ContainerID,
     Node,
+    RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
@@ -27,6 +28,7 @@ from probetui.kubelet.kuberuntime.labels import (
     annotations_of_docker_labels,
     parse_container_annotations,
 )
+from probetui.kubelet.runtime_health import NETWORK_READY, RUNTIME_READY
 from probetui.runtimes.translation import (
     IMAGE,
     LOCALHOST,
@@ -122,6 +124,23 @@ def owner_filter(owner: str, **labels: str) -> dict[str, list[str]]:
 def inside(sandbox_id: str, owner: str) -> dict[str, list[str]]:
     """Return a filter for the containers of a sandbox."""
     return owner_filter(owner, **{DOCKER_SANDBOX_ID: sandbox_id})
+
+
+def conditions_of(info: Json) -> tuple[RuntimeCondition, ...]:
+    """Return the conditions of a daemon that answers; pods need its bridge network."""
+    networks = (info.get("Plugins") or {}).get("Network") or ()
+    if BRIDGE in networks:
+        network = RuntimeCondition(NETWORK_READY, status=True)
+    else:
+        found = ", ".join(map(str, networks)) or "none"
+        message = f"docker: there is no network driver {BRIDGE} (has: {found})"
+        network = RuntimeCondition(
+            NETWORK_READY,
+            status=False,
+            reason="NetworkPluginNotReady",
+            message=message,
+        )
+    return RuntimeCondition(RUNTIME_READY, status=True), network
 
 
 def node_of(info: Json, network: Json | None) -> Node:

@@ -19,6 +19,7 @@ from probetui.k8s.runtime import (
     ContainerID,
     Listeners,
     Node,
+    RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
@@ -33,6 +34,7 @@ from probetui.kubelet.effects import (
     RunPodSandbox,
     UnmountVolume,
 )
+from probetui.kubelet.runtime_health import READY_CONDITIONS
 from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress
 from probetui.runtimes.fault_notes import (
     FROZEN,
@@ -100,6 +102,10 @@ class ProcessRuntime:
         """Return the name of the system and its version."""
         release = ".".join(platform.release().split(".")[:2])
         return f"processes on {platform.system()} {release}"
+
+    async def conditions(self) -> tuple[RuntimeCondition, ...]:
+        """Return that all is ready: processes need nothing but this machine."""
+        return READY_CONDITIONS
 
     async def node(self) -> Node:
         """Return the node, which is this machine."""
