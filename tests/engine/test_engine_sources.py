@@ -293,6 +293,8 @@ class TestWhatAnApiServerHolds:
         run_for(simulation, 60)
         (ended,) = simulation.engine.snapshot(simulation.now).pods
 
+        assert ending.api_status is not None
+        assert ended.api_status is not None
         assert ending.status.phase is PodPhase.FAILED
         assert ending.api_status.phase is PodPhase.RUNNING
         assert ended.api_status.phase is PodPhase.FAILED

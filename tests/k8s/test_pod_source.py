@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.k8s.pod_source import CONFIG_SOURCE, is_static_pod
+from probetui.k8s.pod_source import (
+    CONFIG_HASH,
+    CONFIG_MIRROR,
+    CONFIG_SEEN,
+    CONFIG_SOURCE,
+    api_pod,
+    is_static_pod,
+)
 from tests.builders import a_pod
 
 
@@ -19,3 +26,17 @@ def test_a_pod_is_static_if_it_says_that_it_is_not_from_the_api_server(
     expected: bool,  # noqa: FBT001  # a column of the table
 ) -> None:
     assert is_static_pod(a_pod(annotations=annotations)) is expected
+
+
+def test_the_mirror_of_a_static_pod_says_what_it_mirrors() -> None:
+    own = {CONFIG_SOURCE: "http", CONFIG_SEEN: "now", CONFIG_HASH: "abc"}
+
+    mirror = api_pod(a_pod(annotations=own))
+
+    assert mirror.annotations == {**own, CONFIG_MIRROR: "abc"}
+
+
+def test_an_api_server_does_not_see_what_a_kubelet_notes_of_its_pods() -> None:
+    own = {CONFIG_SOURCE: "api", CONFIG_SEEN: "now", "team": "shop"}
+
+    assert api_pod(a_pod(annotations=own)).annotations == {"team": "shop"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from probetui.engine.snapshot import PodSnapshot
+from probetui.engine.snapshot import NodeSnapshot, PodSnapshot, SourceSnapshot
 from probetui.k8s.pod import Container, EnvVar
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
@@ -42,6 +42,22 @@ async def test_a_pod_is_written_as_yaml_with_its_defaults() -> None:
 
         assert "successThreshold: 1" in screen_text(app)
         assert "restartPolicy: Always" in screen_text(app)
+
+
+async def test_the_node_is_described_and_kept_up_to_date() -> None:
+    snapshot = a_snapshot(demo())
+    app = an_app(session := FakeSession(snapshot))
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("D")
+        await pilot.pause()
+        first = screen_text(app)
+        source = SourceSnapshot("http", is_heard=False, pods=3)
+        session.publish(replace(snapshot, node=NodeSnapshot("n1", (source,))))
+        await pilot.pause()
+
+        assert "Sources of pods:" in first
+        assert "node n1" in screen_lines(app)[0]
+        assert "http  3     no: nothing is cleaned up until then" in screen_text(app)
 
 
 @pytest.mark.parametrize("key", ["d", "y"])

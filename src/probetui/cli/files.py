@@ -52,6 +52,8 @@ class SourceReader:
 
     Standard input is read once. What a URL gave is kept until `poll` asks it again.
 
+    Difference: there may be several URLs of static pods; a kubelet has one.
+
     Args:
         filenames: files, folders, URLs, or `-`.
         static: files, folders and URLs of static pods.

@@ -112,7 +112,7 @@ class PodSnapshot(Struct, frozen=True):
 
     `operation` says in words what is being done for it now ("pulling busybox 40%").
     `api_status` is what an API server would hold of the pod, or of its mirror pod: it
-    says later than `status` that a pod has ended.
+    says later than `status` that a pod has ended. None is for the same.
     """
 
     pod: Pod
@@ -120,7 +120,7 @@ class PodSnapshot(Struct, frozen=True):
     state: PodWorkerState
     operation: str
     containers: tuple[ContainerSnapshot, ...]
-    api_status: PodStatus = PodStatus()
+    api_status: PodStatus | None = None
 
 
 class QueuedTick(Struct, frozen=True):

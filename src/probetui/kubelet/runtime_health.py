@@ -45,6 +45,9 @@ class _Poll(StrEnum):
 class RuntimeHealth:
     """What the runtime says of itself; owned by the kubelet.
 
+    Difference: while the runtime is not ready, no sync of a pod begins, and the rest
+    goes on; the kubelet's main loop stands still.
+
     Args:
         turn: where effects and notes go.
         now: when the first polls are due.

@@ -30,6 +30,8 @@ class ManifestWatch:
 
     Invalid files are reported, and change nothing until they are valid.
 
+    Difference: a kubelet leaves out a file that is invalid, and goes by the others.
+
     Args:
         reload: reads them all; that no pod is left is no error.
         apply: applies what they ask for.

@@ -14,6 +14,7 @@ from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.api.quantity import format_quantity
 from probetui.k8s.event import EventType
 from probetui.k8s.pod import Container, Pod
+from probetui.k8s.pod_source import api_pod
 from probetui.k8s.status import ConditionStatus, ContainerStatus, PodStatus
 from probetui.k8s.volume import (
     ConfigMapFiles,
@@ -58,6 +59,7 @@ def describe_pod(
 
     Behind them, and not kubectl's, comes what its probes showed to be unwise.
     """
+    pod = replace(pod, pod=api_pod(pod.pod), status=pod.api_status or pod.status)
     rows = [*_heading(pod.pod, pod.status, view), *_body(pod, view)]
     rows += event_rows(events, view)
     return describe_lines([*rows, *_finding_rows(findings)], view)

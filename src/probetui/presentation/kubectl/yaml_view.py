@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.api.pod import POD
 from probetui.k8s.api.status import POD_STATUS
+from probetui.k8s.pod_source import api_pod
 from probetui.manifest.yaml.dump import dump_yaml
 from probetui.presentation.text.cells import LONGEST_TEXT, all_lines
 from probetui.presentation.text.spans import Line, Role, Span, line, muted
@@ -25,8 +26,8 @@ _BLOCK = re.compile(r"[|>][0-9+-]*")
 def yaml_lines(pod: PodSnapshot, view: View) -> list[Line]:
     """Return a pod with its defaults and its status, secrets masked."""
     plain = {
-        **POD.write(view.mask.pod(pod.pod)),
-        "status": POD_STATUS.write(pod.status),
+        **POD.write(view.mask.pod(api_pod(pod.pod))),
+        "status": POD_STATUS.write(pod.api_status or pod.status),
     }
     text = view.mask.text(dump_yaml(plain))
     short = "\n".join(map(_cut, text.split("\n")))

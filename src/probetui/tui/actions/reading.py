@@ -60,6 +60,14 @@ READING_ACTIONS = (
         on=Target.POD,
     ),
     Action(
+        "look.node",
+        "D",
+        "Describe the node: its runtime, sources of pods, pod workers and images",
+        _MAIN,
+        "app.show_screen('node')",
+        on=Target.ALL_PODS,
+    ),
+    Action(
         "look.yaml",
         "y",
         "Show the pod as YAML, with its defaults",

@@ -1,4 +1,4 @@
-"""Pages of text about the selected pod: described, as YAML, explained."""
+"""Pages of text: the selected pod described, as YAML, explained; and the node."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.pod import Pod
 from probetui.presentation.kubectl.describe import describe_pod
 from probetui.presentation.kubectl.yaml_view import yaml_lines
+from probetui.presentation.node import node_lines
 from probetui.presentation.probe.explain import explain_pod, meaning_lines
 from probetui.presentation.text.filters import Filter
 from probetui.presentation.text.spans import (
@@ -99,22 +100,14 @@ class SearchableTextPane(EntryPane):
         ]
 
 
-class PodTextScreen(ReadingScreen):
-    """A page of text about one pod; the pod is the one that is chosen when it opens."""
-
-    WORD = ""
-    """What the page is called."""
+class TextScreen(ReadingScreen):
+    """One page of text."""
 
     def __init__(self, ui_state: UiState) -> None:
         super().__init__(ui_state)
-        self._chosen = SelectedContainer(ui_state)
         self._page = SearchableTextPane(
             ui_state.view_model.view, is_ascii=ui_state.options.ascii
         )
-
-    @abstractmethod
-    def lines(self, pod: PodSnapshot, view_model: ViewModel) -> Sequence[Line]:
-        """Return the page; the same object as before if nothing has changed."""
 
     @property
     def panes(self) -> tuple[SearchableTextPane, ...]:
@@ -126,6 +119,41 @@ class PodTextScreen(ReadingScreen):
 
     def filterable(self) -> SearchableTextPane:
         return self._page
+
+
+class NodeScreen(TextScreen):
+    """The node: conditions of the runtime, sources of pods, pod workers, images."""
+
+    def __init__(self, ui_state: UiState) -> None:
+        super().__init__(ui_state)
+        self._lines: list[Line] = []
+
+    def show_content(self, view_model: ViewModel) -> None:
+        lines = node_lines(
+            view_model.snapshot, view_model.runtime_name, view_model.view
+        )
+        if lines != self._lines:
+            self._lines = lines
+        self._page.show(line(strong("node")), self._lines, view_model.view)
+
+    def heading(self, view_model: ViewModel) -> Line:
+        name = view_model.view.safe(view_model.snapshot.node.name)
+        return line(strong(f" node {name}"))
+
+
+class PodTextScreen(TextScreen):
+    """A page of text about one pod; the pod is the one that is chosen when it opens."""
+
+    WORD = ""
+    """What the page is called."""
+
+    def __init__(self, ui_state: UiState) -> None:
+        super().__init__(ui_state)
+        self._chosen = SelectedContainer(ui_state)
+
+    @abstractmethod
+    def lines(self, pod: PodSnapshot, view_model: ViewModel) -> Sequence[Line]:
+        """Return the page; the same object as before if nothing has changed."""
 
     def show_content(self, view_model: ViewModel) -> None:
         pod = self._chosen.pod(view_model)

@@ -26,6 +26,7 @@ SCREEN_FACTORIES: Mapping[str, Callable[..., Any]] = {
     "previous-logs": late("screens.logs", "LogsScreen", is_previous=True),
     "explain": late("screens.pod_pages", "ExplainScreen"),
     "describe": late("screens.pod_pages", "DescribeScreen"),
+    "node": late("screens.pod_pages", "NodeScreen"),
     "yaml": late("screens.pod_pages", "YamlScreen"),
     "container": late("screens.container", "ContainerScreen"),
     "gates": late("screens.container", "ContainerScreen", is_at_gates=True),
