@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import platform
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -221,3 +226,82 @@ def test_a_bug_in_the_engine_leaves_no_process_behind(
     assert status == 70
     assert "this is a bug in probetui (ZeroDivisionError)" in captured.err
     assert listed(capfd) == ""
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder, and the URL at which its files are."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield folder, f"http://me:open-sesame@127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_pods_of_all_sources_run_at_once_and_their_record_replays(
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    path: Path,
+    tmp_path: Path,
+    served: tuple[Path, str],
+) -> None:
+    folder, url = served
+    (folder / "of-url.yaml").write_text(POD.replace("web", "of-url"))
+    (folder / "static-url.yaml").write_text(POD.replace("web", "static-url"))
+    static = tmp_path / "static"
+    static.mkdir()
+    (static / "any.conf").write_text(POD.replace("web", "static-file"))
+    piped = io.BytesIO(POD.replace("web", "piped").encode())
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(piped))
+    record, node = tmp_path / "session.jsonl", platform.node().lower()
+
+    status = session(
+        path, "-f", f"{url}/of-url.yaml", "-f", "-", "--static", str(static),
+        "--static", f"{url}/static-url.yaml", "--until", "started",
+        "--record", str(record),
+    )  # fmt: skip
+    lived = capfd.readouterr().out
+    replayed = run(["replay", str(record), "--plain"])
+    played = capfd.readouterr().out
+
+    assert (status, replayed) == (0, 0)
+    names = ("web", "of-url", "piped", f"static-file-{node}", f"static-url-{node}")
+    for name in names:
+        assert f"{name}/app started restart=0\n" in lived
+    inputs = [
+        line["input"]
+        for line in map(json.loads, record.read_text().splitlines())
+        if line["type"] == "input" and (line["input"] or {}).get("is") == "SetPods"
+    ]
+    assert [
+        (one.get("source", "api"), [pod["name"] for pod in one["pods"]])
+        for one in inputs
+    ] == [
+        ("api", ["web", "of-url", "piped"]),
+        ("file", [f"static-file-{node}"]),
+        ("http", [f"static-url-{node}"]),
+    ]
+    assert "open-sesame" not in record.read_text()
+    assert played == lived
+
+
+def test_a_static_pod_goes_with_its_file(
+    capfd: pytest.CaptureFixture[str], path: Path, tmp_path: Path
+) -> None:
+    static = tmp_path / "static"
+    static.mkdir()
+    manifest = static / "pod.yaml"
+    manifest.write_text(POD.replace("web", "etcd"))
+    threading.Timer(4, manifest.unlink).start()
+
+    status = session(
+        path, "--static", str(static), "--until", "event=Killing", "--timeout", "30s"
+    )
+
+    told = capfd.readouterr()
+    name = f"etcd-{platform.node().lower()}"
+    assert status == 0
+    assert f"note: {name} is no longer in its source" in told.err
+    assert f"{name}/app stopping grace=1s reason=pod" in told.out

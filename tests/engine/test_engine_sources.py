@@ -20,8 +20,10 @@ from probetui.k8s.pod_source import (
     HTTP_SOURCE,
 )
 from probetui.k8s.probe import ExecAction, Probe
+from probetui.k8s.runtime import StoredImage
 from probetui.k8s.status import ConditionStatus, PodCondition, PodPhase
 from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.facts import ImagesListed
 from probetui.kubelet.journal import (
     EventEntry,
     Skip,
@@ -301,3 +303,41 @@ class TestWhatAnApiServerHolds:
         condition = ended.api_status.condition("Ready")
         assert condition is not None
         assert (condition.status, condition.reason) == ("False", "PodFailed")
+
+
+class TestNode:
+    def test_workers_are_shown_with_what_they_do_and_when_they_sync(self) -> None:
+        simulation = simulate(API_SOURCE, app=STUBBORN)
+        simulation.submit(SetPods((WEB,)))
+        run_for(simulation, 10)
+        (idle,) = simulation.engine.snapshot(simulation.now).node.workers
+        simulation.submit(DeletePod("of-api"))
+        run_for(simulation, 2)
+        (ending,) = simulation.engine.snapshot(simulation.now).node.workers
+        run_for(simulation, 60)
+        node = simulation.engine.snapshot(simulation.now).node
+
+        assert (idle.state, idle.call) == (PodWorkerState.SYNC, "")
+        assert idle.due_at is not None
+        assert timedelta(seconds=40) < idle.due_at - START < timedelta(seconds=110)
+        assert (ending.state, ending.call) == (
+            PodWorkerState.TERMINATING,
+            "SyncTerminatingPod",
+        )
+        assert node.workers == ()
+        assert [source.pods for source in node.sources] == [0]
+
+    def test_its_images_and_conditions_are_those_that_were_told_last(self) -> None:
+        config = KubeletConfig(polls_runtime=True, lists_images=True)
+        simulation = Simulation(Engine(config, START), World({}), START)
+        run_for(simulation, 1)
+        simulation.submit(
+            ImagesListed((StoredImage("i", ("busybox",), 4),), count=3, size_bytes=9)
+        )
+
+        node = simulation.engine.snapshot(simulation.now).node
+
+        assert (node.image_count, node.image_bytes) == (3, 9)
+        assert node.images[0].names == ("busybox",)
+        assert [one.type for one in node.conditions] == ["RuntimeReady", "NetworkReady"]
+        assert node.not_ready == ""

@@ -59,11 +59,16 @@ FASTEST, SLOWEST = 10_000.0, 0.001
 def _split_at_commas(
     _ctx: click.Context, _option: click.Parameter, names: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return names of files; those with commas that are no file are several."""
+    """Return names of files; those with commas that are no file are several.
+
+    A URL may have commas in it.
+    """
     return tuple(
         part
         for name in names
-        for part in ([name] if Path(name).exists() else name.split(","))
+        for part in (
+            [name] if "://" in name or Path(name).exists() else name.split(",")
+        )
     )
 
 

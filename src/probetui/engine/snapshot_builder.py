@@ -102,6 +102,9 @@ class SnapshotBuilder:
         self._made: dict[str, PodSnapshot] = {}
         self._progress: dict[int, str] = {}
         self._operation_pods: dict[int, str] = {}
+        self._workers: tuple[PodWorkerSnapshot, ...] = ()
+        self._sources: tuple[SourceSnapshot, ...] = ()
+        self._workers_of = -1
 
     # -- what changed
 
@@ -190,12 +193,21 @@ class SnapshotBuilder:
 
     def _node(self, now: datetime) -> NodeSnapshot:
         kubelet, health = self._kubelet, self._kubelet.health
+        if self._workers_of != kubelet.workers.changes:
+            self._workers_of = kubelet.workers.changes
+            self._sources = tuple(
+                SourceSnapshot(*source) for source in kubelet.sources()
+            )
+            self._workers = tuple(
+                PodWorkerSnapshot(uid, *kubelet.workers.activity(uid))
+                for uid in kubelet.workers.uids()
+            )
         relisted_at = kubelet.relists.relisted_at
         errors = health.runtime_errors(relisted_at, now)
         images = health.images
         return NodeSnapshot(
             kubelet.config.node.name,
-            tuple(SourceSnapshot(*source) for source in kubelet.sources()),
+            self._sources,
             health.conditions,
             health.checked_at,
             health.status_error,
@@ -206,10 +218,7 @@ class SnapshotBuilder:
             images.size_bytes,
             health.images_at,
             health.images_error,
-            tuple(
-                PodWorkerSnapshot(uid, *kubelet.workers.activity(uid))
-                for uid in kubelet.workers.uids()
-            ),
+            self._workers,
         )
 
     def _pod(self, pod: Pod, changed: set[str]) -> PodSnapshot:

@@ -262,6 +262,7 @@ class Kubelet:
         HandlePodUpdates, HandlePodRemoves, HandlePodReconcile.
         """
         merged = self._sources.merge(update, now)
+        self.workers.changes += 1
         for refused in merged.refused:
             self.turn.warning(refused.pod, FAILED_VALIDATION, refused.message, now)
         for change in merged.updates:
@@ -314,6 +315,7 @@ class Kubelet:
         if pod is None:
             return
         self._dropped[pod_uid] = self.statuses.get(pod_uid)
+        self.workers.changes += 1
         self.changed_pods.add(pod_uid)
         self.turn.note(now, f"{pod.name} is no longer in its source")
         if self.workers.should_be_finished(pod_uid):
@@ -634,6 +636,7 @@ class Kubelet:
     def _remove_pod(self, pod_uid: str, now: datetime) -> None:
         self._removed_at[pod_uid] = now
         self.pods.pop(pod_uid, None)
+        self.workers.changes += 1
         self._dropped.pop(pod_uid, None)
         self.in_runtime.pop(pod_uid, None)
         self.runtime.syncer.forget_pod(pod_uid)

@@ -99,6 +99,8 @@ class PodWorkers:
         self._has_synced_pods = False
         self.queue: Timers[str] = Timers()
         """When each pod is to be synced again, at the earliest."""
+        self.changes = 0
+        """Grows whenever a worker may not be what it was."""
 
     # -- what is asked
 
@@ -109,6 +111,7 @@ class PodWorkers:
         """
         if update.is_runtime_only and update.update_type is not UpdateType.KILL:
             return  # "runtime pods can only be killed"
+        self.changes += 1
         uid = update.pod.uid
         status = self._statuses.get(uid)
         is_new = status is None
@@ -156,6 +159,7 @@ class PodWorkers:
 
         Source: pod_workers.go, v1.32.10, podWorkerLoop, completeWork.
         """
+        self.changes += 1
         status = self._statuses[pod_uid]
         call = status.call
         if call is None:
@@ -190,6 +194,7 @@ class PodWorkers:
 
         Source: pod_workers.go, v1.32.10, SyncKnownPods.
         """
+        self.changes += 1
         self._has_synced_pods = True
         for uid, status in list(self._statuses.items()):
             if uid not in wanted or status.restart_requested:
@@ -364,6 +369,7 @@ class PodWorkers:
     def _start(
         self, status: _PodSyncStatus, update: UpdatePodOptions, now: datetime
     ) -> None:
+        self.changes += 1
         status.pending, status.later = status.later, None
         status.active = update
         if status.terminated:
