@@ -56,7 +56,7 @@ def container() -> Iterator[Any]:
     )
     container.reload()
     yield container
-    container.remove(force=True)
+    container.remove(force=True, v=True)
     client.close()
 
 

@@ -118,5 +118,5 @@ def test_a_container_of_somebody_else_is_joined_to_its_network(
             wait_reading(tty, lambda: tty.has_ended, "the end")
             assert networks() == before != []
     finally:
-        container.remove(force=True)
+        container.remove(force=True, v=True)
         client.close()

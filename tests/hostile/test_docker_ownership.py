@@ -129,7 +129,7 @@ async def test_a_copy_that_was_given_our_name_is_not_ours(
     ours = await start(bench, pod, sandbox_id)
     name = bench.docker(ours).name
     bench.docker(ours).commit(*image_of_ours.split(":"))
-    bench.docker(ours).remove(force=True)
+    bench.docker(ours).remove(force=True, v=True)
     bench.image = image_of_ours
     copy = bench.run_unmanaged(name=name)
     bench.image = "busybox:1.36"

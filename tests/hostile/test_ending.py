@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -109,15 +108,23 @@ def pod_on_hanging_docker(
                 proxy.hang()
                 yield process
     finally:
-        remove_containers(json.loads(manifest.read_text())["metadata"]["name"])
+        remove_pod(program, manifest)
 
 
-def remove_containers(pod_name: str) -> None:
-    """Remove the containers of a pod of ours, whose name nobody else has."""
+def remove_pod(program: Program, manifest: Path) -> None:
+    """Do what the session said: `probetui down`, which leaves no lease either."""
+    pod = json.loads(manifest.read_text())
+    pod["spec"]["terminationGracePeriodSeconds"] = 0
+    manifest.write_text(json.dumps(pod))
+    removal = program.run("down", "-f", str(manifest), "--runtime", "docker")
     client = docker.from_env()
-    for container in client.containers.list(all=True, filters={"name": pod_name}):
-        container.remove(force=True)
+    left = client.containers.list(all=True, filters={"name": pod["metadata"]["name"]})
+    leases = client.volumes.list(filters={"label": "dev.probetui.lease"})
     client.close()
+    assert removal.returncode == 0, removal.stderr
+    assert left == []
+    held = [lease.attrs["Labels"]["dev.probetui.held-pods"] for lease in leases]
+    assert not any(pod["metadata"]["name"] in pods for pods in held)
 
 
 @pytest.mark.docker
@@ -158,7 +165,7 @@ turn, file = RealtimeSession._turn, sys.argv.pop(1)
 
 def stuck(self, now):
     while os.path.exists(file):
-        pass
+        open(file + ".seen", "w").close()
     turn(self, now)
 
 RealtimeSession._turn = stuck
@@ -199,7 +206,7 @@ class TestALoopThatStandsStill:
             assert process.stderr is not None
             wait_for("->Running", process.stdout)
             (home / "stuck").touch()
-            time.sleep(1.5)  # noqa: TID251  # its next turn is within a second
+            wait_until((home / "stuck.seen").exists, "its loop to stand still")
             process.send_signal(signal.SIGTERM)
             wait_for("has not handled the signal yet", process.stderr)
 
@@ -221,6 +228,7 @@ class TestALoopThatStandsStill:
             wait_until(lambda: started.shows(b"Running"), "the pod")
             before = len(started.seen)
             (home / "stuck").touch()
+            wait_until((home / "stuck.seen").exists, "its loop to stand still")
             wait_until(lambda: started.signals_by_keys, "^C to be a signal")
             started.tell(CONTROL_C)
             wait_until(lambda: started.shows(b"has not handled"), "that it is said")

@@ -241,7 +241,7 @@ def test_a_bug_in_the_middle_ends_a_session_on_docker_in_good_order(
         status = run([*session, "--until", "ready", "--timeout", "60s"])
         left = client.containers.list(all=True, filters={"name": name})
         for container in left:
-            container.remove(force=True)
+            container.remove(force=True, v=True)
     finally:
         client.close()
 

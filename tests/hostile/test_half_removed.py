@@ -243,8 +243,8 @@ class TestOnDocker:
             )
             return to_docker_id(made) if name == "empty" else sandbox_id
 
-        docker.docker(await sandbox_of("orphans")).remove(force=True)
-        docker.docker(await sandbox_of("empty")).remove(force=True)
+        docker.docker(await sandbox_of("orphans")).remove(force=True, v=True)
+        docker.docker(await sandbox_of("empty")).remove(force=True, v=True)
         gone = await sandbox_of("volumes")
         await docker.runtime.remove_pod_sandbox(gone)
 

@@ -173,7 +173,7 @@ class TestOnDocker:
         await inject_fault(bench, container_id, Fault.FREEZE)
         notes = bench.folder / "disruptions"
         kill_holder(notes)
-        bench.docker(container_id).remove(force=True)
+        bench.docker(container_id).remove(force=True, v=True)
 
         assert await self.next_start(bench) == []
         assert list(notes.iterdir()) == []

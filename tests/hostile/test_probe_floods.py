@@ -168,7 +168,10 @@ async def beside_a_healthy_probe(port: int) -> AsyncIterator[list[ProbeOutcome]]
         task = asyncio.create_task(probe_again_and_again())
         try:
             yield outcomes
-            await asyncio.sleep(0.1)
+            count = len(outcomes)
+            async with asyncio.timeout(30):
+                while len(outcomes) == count:  # noqa: ASYNC110  # probes tell nobody
+                    await asyncio.sleep(0.01)
         finally:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -97,7 +97,7 @@ class OwnDaemon:
             self.start()
         client = docker.DockerClient(base_url=self.url)
         for each in client.containers.list(all=True):
-            each.remove(force=True)
+            each.remove(force=True, v=True)
         client.close()
 
     def clean_up(self) -> None:

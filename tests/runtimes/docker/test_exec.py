@@ -246,7 +246,7 @@ class TestKilling:
 
         await bench.until(is_running)
 
-        bench.docker(container).remove(force=True)
+        bench.docker(container).remove(force=True, v=True)
 
         with pytest.raises(ContainerRuntimeError):
             await slow

@@ -109,7 +109,7 @@ def _privileges(bench: DockerBench) -> None:
     except docker.errors.APIError as error:
         pytest.skip(f"no privileged containers here: {error.explanation}")
     finally:
-        made.remove(force=True)
+        made.remove(force=True, v=True)
 
 
 @pytest.mark.usefixtures("_privileges")

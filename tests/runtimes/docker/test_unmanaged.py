@@ -48,7 +48,7 @@ def start(bench: DockerBench) -> Iterator[Start]:
     yield start
     for each in reversed(made):
         with contextlib.suppress(docker.errors.NotFound):
-            each.remove(force=True)
+            each.remove(force=True, v=True)
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ async def test_what_is_gone_is_not_there(
     container = start()
     await inspect(unmanaged, container)
 
-    container.remove(force=True)
+    container.remove(force=True, v=True)
     await unmanaged.list()
 
     assert await unmanaged.inspect(id_of(container)) is None
@@ -252,7 +252,7 @@ async def test_what_was_frozen_is_let_go_when_the_session_ends(
     unmanaged = session.unmanaged()
     for each in (container, theirs, gone):
         await unmanaged.inject_fault(id_of(each), Fault.FREEZE)
-    gone.remove(force=True)
+    gone.remove(force=True, v=True)
 
     await session.close()
 
