@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -47,16 +47,20 @@ class Option(click.Option):
             self.envvar = "PROBETUI_" + self.key.replace("-", "_").upper()
 
 
-def option(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
-    """Declare an option that only the command line can give."""
-    return click.option(*names, cls=Option, section=section, **attributes)
+def option(
+    *names: str, section: str, is_setting: bool = False, **attributes: Any
+) -> Callable[[F], F]:
+    """Declare an option that only the command line can give.
+
+    All commands that have it share one object: it takes long to make.
+    """
+    made = Option(names, section=section, is_setting=is_setting, **attributes)
+    return click.option(cls=cast("type[Option]", lambda _names: made))
 
 
 def setting(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
     """Declare an option with a variable and a configuration key of its name."""
-    return click.option(
-        *names, cls=Option, section=section, is_setting=True, **attributes
-    )
+    return option(*names, section=section, is_setting=True, **attributes)
 
 
 def examples(*lines: str) -> str:
