@@ -59,7 +59,7 @@ class Leftover(NamedTuple):
     reason: str
 
 
-class _Identity(NamedTuple):
+class _Identity(Struct, frozen=True):
     """Which directory it is, and on which mount it was reached."""
 
     device: int

@@ -7,7 +7,6 @@ which event became part of what.
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -16,7 +15,7 @@ from probetui.kubelet.events.event_correlator import ClusterEvent, EventCorrelat
 from probetui.kubelet.journal import EventEntry
 
 
-class AggregationKey(NamedTuple):
+class AggregationKey(Struct, frozen=True):
     """What a cluster's event is known by; path and message are empty if combined."""
 
     pod_uid: str

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -46,7 +45,7 @@ _SHELL_WORDS = re.compile(r"[|;<>`*]|&&|\$[A-Za-z_{]")
 _OPERATORS = frozenset({"|", "||", "&&", ";", ">", ">>", "<"})
 
 
-class FindingRule(NamedTuple):
+class FindingRule(Struct, frozen=True):
     """A kind of finding: how much it matters, and what it is about in general."""
 
     severity: Severity

@@ -12,7 +12,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import ContainerID
@@ -62,7 +64,7 @@ _MOST_SLOW = 1_000
 _NUMBERS = {code: number for number, code in enumerate(MARK_CODES)}
 
 
-class TickMark(NamedTuple):
+class TickMark(Struct, frozen=True):
     """Everything about a tick that its marks depend on; small enough to keep for ever.
 
     `code` names the mark, a field of `MarkSet`; the others say what stands around it.
@@ -106,7 +108,7 @@ def is_warning(tick: TickEntry) -> bool:
     return bool(tick.attempts) and tick.attempts[-1].result is ProbeResult.WARNING
 
 
-class InstanceTicks(NamedTuple):
+class InstanceTicks(Struct, frozen=True):
     """The ticks of a probe that saw one container, `container_id`, in a range."""
 
     container_id: ContainerID

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from operator import itemgetter, sub
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.kubelet.journal import EventEntry, JournalEntry, TickEntry
@@ -39,7 +40,7 @@ _LARGEST = 1 << 62
 """A difference of smaller numbers fits into so many bytes as well."""
 
 
-class PackedBlock(NamedTuple):
+class PackedBlock(Struct, frozen=True):
     """Some entries with `ticks` among them, of which `rows` refer to `repeated`."""
 
     packed: bytes
@@ -48,13 +49,13 @@ class PackedBlock(NamedTuple):
     repeated: Sequence[tuple[Any, ...]]
 
 
-class _Tick(NamedTuple):
+class _Tick(Struct, frozen=True):
     """The pickled part of a tick whose numbers are packed in columns."""
 
     attempts: tuple[Attempt, ...]
 
 
-class _Event(NamedTuple):
+class _Event(Struct, frozen=True):
     """An event whose tick is in the same block: the one with that number."""
 
     entry: EventEntry

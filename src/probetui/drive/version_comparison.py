@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import pairwise, zip_longest
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -49,7 +48,7 @@ _PROBE_EVENTS = frozenset({"Unhealthy", "ProbeWarning"})
 _NO_DIFFERENCE = frozenset({"version", "feature_gates"})
 
 
-class VersionInput(NamedTuple):
+class VersionInput(Struct, frozen=True):
     """The pods as one version reads them, and what it says of the manifests."""
 
     pods: tuple[Pod, ...]
@@ -57,7 +56,7 @@ class VersionInput(NamedTuple):
     problems: tuple[str, ...]
 
 
-class Observation(NamedTuple):
+class Observation(Struct, frozen=True):
     """Something that a version does or shows; `after` None is before the start."""
 
     after: float | None

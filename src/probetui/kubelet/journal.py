@@ -60,7 +60,7 @@ class TickAction(StrEnum):
     MUTED = "muted"
 
 
-class Gate(NamedTuple):
+class Gate(Struct, frozen=True):
     """One question a tick asked, in the kubelet's order, and the answer."""
 
     name: str

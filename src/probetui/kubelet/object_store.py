@@ -7,12 +7,13 @@ v1.32.10; apimachinery api/errors/errors.go, v0.32.10, NewNotFound.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
 
 
-class ConfigRefusal(NamedTuple):
+class ConfigRefusal(Struct, frozen=True):
     """Why something that a pod refers to cannot be resolved, in the kubelet's words.
 
     `is_missing` tells that an object or an entry does not exist: what is optional may

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from probetui.durations import format_age, format_countdown, format_stopwatch
 from probetui.engine.snapshot import (
     PlaybackKind,
@@ -38,7 +40,7 @@ _READY, _SHORT, _WITHOUT_PODS, _WITHOUT_CLOCK, _WITHOUT_RESTARTS = 2, 4, 5, 6, 7
 _TINY, _LEAST = 8, 9
 
 
-class SessionInfo(NamedTuple):
+class SessionInfo(Struct, frozen=True):
     """What the header shows besides the snapshot.
 
     `sources` names the manifests, `record` the file that everything is written to;

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.durations import format_countdown, format_duration, format_stopwatch
 from probetui.engine.snapshot import (
@@ -79,7 +80,7 @@ def stop_line(snapshot: Snapshot) -> Line:
     return line(Span("stopped", Role.WARNING))
 
 
-class StepChange(NamedTuple):
+class StepChange(Struct, frozen=True):
     """One thing that a step may have changed, before and after."""
 
     name: str
@@ -159,7 +160,7 @@ def step_changes(
         yield backoff
 
 
-class SteppedProbe(NamedTuple):
+class SteppedProbe(Struct, frozen=True):
     """A container and one of its probes, as they stood at one moment."""
 
     container: ContainerSnapshot

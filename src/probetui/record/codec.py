@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, NamedTuple, NoReturn, get_args
+from typing import Any, NoReturn, get_args
 
 import msgspec
 from msgspec import Struct
@@ -190,7 +190,7 @@ def decode_line(line: bytes) -> AnyRecord | None:
     return record
 
 
-class LineHead(NamedTuple):
+class LineHead(Struct, frozen=True):
     """What tells whether a line that does not fit was written by a later version."""
 
     version: int

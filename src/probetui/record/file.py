@@ -11,7 +11,8 @@ import zlib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.errors import RecordError
 from probetui.record.codec import decode_head, decode_line
@@ -36,7 +37,7 @@ MOST_DAMAGES = 10_000
 may hold millions."""
 
 
-class Line(NamedTuple):
+class Line(Struct, frozen=True):
     """A line of a record, where it begins in the file, and when it was written."""
 
     number: int

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import cache
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from msgspec import NODEFAULT, Struct, structs
 
@@ -166,7 +166,7 @@ class DamageError(ValueError):
     """Why something in a record cannot be read."""
 
 
-class ValueCodec(NamedTuple):
+class ValueCodec(Struct, frozen=True):
     """How values of one type are encoded and decoded."""
 
     encode: Callable[[Any], Any]
@@ -380,7 +380,7 @@ def _later(kind: type[Any]) -> ValueCodec:
     )
 
 
-class _Field(NamedTuple):
+class _Field(Struct, frozen=True):
     name: str
     key: str
     codec: ValueCodec

@@ -46,7 +46,7 @@ class At:
         self.paths = paths
 
 
-class Computed(NamedTuple):
+class Computed(Struct, frozen=True):
     """A field that is computed from the value; it is read only if it is also `At`."""
 
     write: Write

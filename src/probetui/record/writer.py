@@ -17,8 +17,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.engine.inputs import Input
@@ -67,7 +68,7 @@ LINES_KEPT = 32_768
 _NOT_WRITTEN = 2**64 - 1
 
 
-class _PendingInput(NamedTuple):
+class _PendingInput(Struct, frozen=True):
     """An input as JSON, and the journal entry after which the engine got it."""
 
     after: int

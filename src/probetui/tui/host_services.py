@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -31,7 +30,7 @@ class ManifestReload(Struct, frozen=True):
     changes_objects: bool = False
 
 
-class ManifestCopy(NamedTuple):
+class ManifestCopy(Struct, frozen=True):
     """A copy of a manifest that was written, and how many fields differ in it."""
 
     path: Path

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.analysis.findings import FINDING_RULES
@@ -65,7 +66,7 @@ _ERRORED = 125
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-class ChosenProbe(NamedTuple):
+class ChosenProbe(Struct, frozen=True):
     """The probe to run."""
 
     pod: Pod
@@ -86,7 +87,7 @@ class ProbeReport(NamedTuple):
     finding: Problem | None = None
 
 
-class ContainerLocation(NamedTuple):
+class ContainerLocation(Struct, frozen=True):
     """Where its container runs."""
 
     runtime: Runtime

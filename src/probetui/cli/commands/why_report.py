@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.analysis.container_history import SessionHistory
 from probetui.cli.option_values import recorded_runtime
@@ -30,14 +31,14 @@ from probetui.suggestions import nearest_hint
 _MOST_ARGUMENTS = 2
 
 
-class _Request(NamedTuple):
+class _Request(Struct, frozen=True):
     """The record (None: the last session's) and the container (empty: all)."""
 
     path: Path | None
     name: str
 
 
-class _RecordedSession(NamedTuple):
+class _RecordedSession(Struct, frozen=True):
     """A session as recorded: its pods by UID, and its history.
 
     `pods` are those of the manifests; `full_names` have namespace and name of all.

@@ -20,7 +20,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from datetime import UTC
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.cli.folders import make_private_directory, state_folder
 from probetui.drive.clocks import SystemClock
@@ -46,7 +47,7 @@ _PART = re.compile(r"(\d{8}-\d{6}-[0-9a-f]{8})\.(\d+)\.jsonl\.gz")
 _PLAIN = (PLAIN_LAST, "last.1.jsonl", "previous.jsonl")
 
 
-class _SessionPart(NamedTuple):
+class _SessionPart(Struct, frozen=True):
     """A file of a session; those of earlier releases are sessions of their own."""
 
     path: Path

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.debugger.commands import PauseProbes, ResumeProbes, RunToChange, StepProbe
 from probetui.drive.playback.checkpoint import Checkpoint, take_checkpoint
@@ -32,7 +33,7 @@ _LARGE_BYTES = 1 << 19
 answered meanwhile; going back takes longer then."""
 
 
-class _SimulationCheckpoint(NamedTuple):
+class _SimulationCheckpoint(Struct, frozen=True):
     """A checkpoint, and where it was taken."""
 
     position: int
@@ -40,7 +41,7 @@ class _SimulationCheckpoint(NamedTuple):
     state: Checkpoint
 
 
-class _IssuedCommand(NamedTuple):
+class _IssuedCommand(Struct, frozen=True):
     """A command of the user, and when it was given."""
 
     at: datetime

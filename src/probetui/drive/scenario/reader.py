@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from probetui.drive.scenario.behavior import (
     NO_TIME,
@@ -80,7 +82,7 @@ def read_scenario(source: SourceFile, pods: Sequence[Pod] = ()) -> Scenario:
     return scenario
 
 
-class _InstanceScript(NamedTuple):
+class _InstanceScript(Struct, frozen=True):
     life: InstanceBehavior
     hooks: HookDurations
 

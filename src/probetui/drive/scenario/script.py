@@ -33,7 +33,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from operator import itemgetter
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -57,7 +56,7 @@ class ScriptAction(StrEnum):
     DELETE = "delete"
 
 
-class ScheduledCommand(NamedTuple):
+class ScheduledCommand(Struct, frozen=True):
     """A command, `after` the start, for all pods and containers with the names."""
 
     after: timedelta

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -32,7 +32,7 @@ class ApiFormatError(ValueError):
     """JSON that is not the object that it should be."""
 
 
-class ApiCodec(NamedTuple):
+class ApiCodec(Struct, frozen=True):
     """How values of one type are written as JSON and read back.
 
     `write` returns None for a value that is left out; `read` raises `ApiFormatError`.
@@ -145,7 +145,7 @@ def enum_codec(members: type[Enum]) -> ApiCodec:
     return ApiCodec(lambda member: member and member.value, read)
 
 
-class Field(NamedTuple):
+class Field(Struct, frozen=True):
     """A field of a type, where its name in the API does not say enough.
 
     `path` may lead through objects of the API that are no types of ours, as in
@@ -158,7 +158,7 @@ class Field(NamedTuple):
     attribute: str = ""
 
 
-class _Entry(NamedTuple):
+class _Entry(Struct, frozen=True):
     keys: tuple[str, ...]
     attribute: str
     codec: ApiCodec

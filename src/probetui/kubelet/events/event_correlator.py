@@ -40,7 +40,7 @@ class ClusterEvent(Struct, frozen=True):
     is_combined: bool = False
 
 
-class _EqualKey(NamedTuple):
+class _EqualKey(Struct, frozen=True):
     """What makes two events the same one; all come from one kubelet."""
 
     pod_uid: str
@@ -50,7 +50,7 @@ class _EqualKey(NamedTuple):
     message: str
 
 
-class _SimilarKey(NamedTuple):
+class _SimilarKey(Struct, frozen=True):
     """What makes two events similar, whatever their container and message."""
 
     pod_uid: str
@@ -61,7 +61,7 @@ class _SimilarKey(NamedTuple):
 _Key = _EqualKey | _SimilarKey
 
 
-class _Similar(NamedTuple):
+class _Similar(Struct, frozen=True):
     """The messages of similar events, oldest first, and when the last one came."""
 
     messages: dict[str, None]
@@ -75,7 +75,7 @@ class _Seen(NamedTuple):
     first_at: datetime
 
 
-class _Allowance(NamedTuple):
+class _Allowance(Struct, frozen=True):
     """How many events a pod may still have recorded, as of when.
 
     Reckoned in the time that they took to come back.

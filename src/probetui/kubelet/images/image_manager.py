@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod, PullPolicy
 from probetui.kubelet.effects import GetImageStatus, PulledImage, PullImage
@@ -38,7 +39,7 @@ DIGEST = re.compile(
 )
 
 
-class EnsuredImage(NamedTuple):
+class EnsuredImage(Struct, frozen=True):
     """The image's ID, or the reason and message why there is none."""
 
     image_id: str

@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import Probe
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
@@ -52,7 +54,7 @@ class GracePeriod(NamedTuple):
     source: GraceSource
 
 
-class EffectiveGracePeriod(NamedTuple):
+class EffectiveGracePeriod(Struct, frozen=True):
     """The grace period of a terminating pod; `is_changed` if it had another before."""
 
     seconds: int

@@ -8,7 +8,9 @@ computeInitContainerActions.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import (
@@ -35,7 +37,7 @@ class StoredResults(Protocol):
         ...
 
 
-class ContainerToKill(NamedTuple):
+class ContainerToKill(Struct, frozen=True):
     """A container instance to kill, with what its `Killing` event says."""
 
     container_id: ContainerID
@@ -44,7 +46,7 @@ class ContainerToKill(NamedTuple):
     reason: KillReason
 
 
-class NextInitContainer(NamedTuple):
+class NextInitContainer(Struct, frozen=True):
     """The next step of a pod with plain init containers.
 
     `failed` is the instance that `container` is to replace, None if it replaces none.
@@ -87,7 +89,7 @@ def any_regular_container_created(pod: Pod, status: RuntimePodStatus) -> bool:
     )
 
 
-class InitActions(NamedTuple):
+class InitActions(Struct, frozen=True):
     """What a pod with sidecars needs done before its regular containers.
 
     `is_initialized` says that the regular containers may be looked at, `kills_pod`

@@ -7,7 +7,6 @@ killContainer, killContainersWithSyncResult, newTerminationOrdering.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -59,7 +58,7 @@ class Kill(Struct, frozen=True):
     is_announced: bool = True
 
 
-class KilledPod(NamedTuple):
+class KilledPod(Struct, frozen=True):
     """The result of killing a pod: errors by container, and of the sandboxes."""
 
     errors: tuple[tuple[str, str | None], ...]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from ipaddress import AddressValueError, IPv6Address
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.api.pod import CONTAINER_PORT
 from probetui.k8s.api.probe import LIFECYCLE_HANDLER
@@ -46,7 +47,7 @@ MAX_FILE_NAME_BYTES = 255
 LOG_SUFFIX = ".log"
 
 
-class ContainerAnnotations(NamedTuple):
+class ContainerAnnotations(Struct, frozen=True):
     """What the kubelet reads back from a container's annotations."""
 
     hash: int = 0
@@ -57,7 +58,7 @@ class ContainerAnnotations(NamedTuple):
     deletion_grace_period_seconds: int | None = None
 
 
-class PortMapping(NamedTuple):
+class PortMapping(Struct, frozen=True):
     """A port that a sandbox publishes."""
 
     protocol: str

@@ -5,8 +5,6 @@ Source: kuberuntime/kuberuntime_manager.go, v1.32.10, computePodActions.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
@@ -34,7 +32,7 @@ from probetui.kubelet.kuberuntime.restart import (
 from probetui.kubelet.outcome import Result
 
 
-class SandboxChange(NamedTuple):
+class SandboxChange(Struct, frozen=True):
     """Whether a new sandbox is needed, its attempt, and the one there is.
 
     `sandbox_id` is empty if there is none, or if the pod moved between the node's

@@ -5,14 +5,14 @@ Source: kubelet/reason_cache.go, v1.32.10.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from probetui.kubelet.runtime.lru_cache import LRUCache
 
 MAX_REASONS = 1000
 
 
-class StartFailure(NamedTuple):
+class StartFailure(Struct, frozen=True):
     """Why a container could not be started."""
 
     reason: str

@@ -7,8 +7,9 @@ kuberuntime/kuberuntime_image.go, getImageUser; v1.32.10.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod, SecurityContext
@@ -19,7 +20,7 @@ T = TypeVar("T")
 ROOT = 0
 
 
-class ImageUser(NamedTuple):
+class ImageUser(Struct, frozen=True):
     """The user of an image: a number, or else a name."""
 
     uid: int | None

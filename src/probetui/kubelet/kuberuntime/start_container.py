@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import partial
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import SleepAction, TCPSocketAction
@@ -52,7 +53,7 @@ RUN_CONTAINER_ERROR = "RunContainerError"
 POST_START_HOOK_ERROR = "PostStartHookError"
 
 
-class RunningSandbox(NamedTuple):
+class RunningSandbox(Struct, frozen=True):
     """Where containers are started."""
 
     sandbox_id: str

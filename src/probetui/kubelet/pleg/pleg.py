@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
@@ -26,7 +26,7 @@ class LifecycleChange(StrEnum):
     REMOVED = "ContainerRemoved"
 
 
-class PodLifecycleEvent(NamedTuple):
+class PodLifecycleEvent(Struct, frozen=True):
     """A change of one container or sandbox of a pod, by its ID at the runtime."""
 
     pod_uid: str
@@ -34,7 +34,7 @@ class PodLifecycleEvent(NamedTuple):
     container_id: str
 
 
-class CachedStatus(NamedTuple):
+class CachedStatus(Struct, frozen=True):
     """A runtime status as it was last read.
 
     `error` says why it could not be read again since; then `status` may be empty.

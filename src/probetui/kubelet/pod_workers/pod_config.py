@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,7 +36,7 @@ class PodOperation(StrEnum):
     RECONCILE = "RECONCILE"
 
 
-class SourcedPod(NamedTuple):
+class SourcedPod(Struct, frozen=True):
     """A pod and the status that its source has for it."""
 
     pod: Pod
@@ -56,7 +55,7 @@ class SourceUpdate(Struct, frozen=True):
     pods: tuple[SourcedPod, ...] = ()
 
 
-class RefusedPod(NamedTuple):
+class RefusedPod(Struct, frozen=True):
     """A pod that was left out, with the message of its Warning event."""
 
     pod: Pod

@@ -5,14 +5,14 @@ Source: prober/results/results_manager.go, v1.32.10.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.outcome import Result
 
 
-class ResultUpdate(NamedTuple):
+class ResultUpdate(Struct, frozen=True):
     """A stored result has changed, or is new."""
 
     container_id: ContainerID

@@ -9,7 +9,8 @@ Source: prober/worker.go, v1.32.10, doProbe, newWorker.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
@@ -39,7 +40,7 @@ HOLDS_AFTER = {
 """After which stored results a worker goes on hold."""
 
 
-class ProbeNow(NamedTuple):
+class ProbeNow(Struct, frozen=True):
     """Probe this container now."""
 
     container_id: ContainerID
@@ -48,7 +49,7 @@ class ProbeNow(NamedTuple):
 Decision = ProbeNow | Skip | Exit
 
 
-class RecordedResult(NamedTuple):
+class RecordedResult(Struct, frozen=True):
     """What counting one result did.
 
     `stored` says that the threshold was reached and the result went to the results

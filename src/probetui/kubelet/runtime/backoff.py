@@ -6,12 +6,13 @@ Source: client-go util/flowcontrol/backoff.go, v0.32.10.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
+
+from msgspec import Struct
 
 NO_WINDOW = timedelta()
 
 
-class _BackoffWindow(NamedTuple):
+class _BackoffWindow(Struct, frozen=True):
     window: timedelta
     updated_at: datetime
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 NO_OPERATIONS: Mapping[int, Operation] = MappingProxyType({})
 
 
-class StepResult(NamedTuple):
+class StepResult(Struct, frozen=True):
     """The result of a step, and when it came.
 
     `results` are those of the routines of a `Gather`, in order. `timed_out` says

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Pod
@@ -18,7 +19,7 @@ from probetui.kubelet.journal import (
 )
 
 
-class Turn(NamedTuple):
+class Turn(Struct, frozen=True):
     """Effects and journal entries of one input, each in order."""
 
     effects: tuple[Effect, ...] = ()

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -41,7 +40,7 @@ FIRST_RETRY = timedelta(milliseconds=500)
 LAST_RETRY = timedelta(minutes=2, seconds=2)
 
 
-class VolumeKey(NamedTuple):
+class VolumeKey(Struct, frozen=True):
     """What identifies a volume: its pod and its name."""
 
     pod_uid: str

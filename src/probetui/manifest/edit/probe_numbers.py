@@ -58,7 +58,7 @@ class ProbeEdit(Struct, frozen=True):
     numbers: Mapping[str, int]
 
 
-class EditedManifest(NamedTuple):
+class EditedManifest(Struct, frozen=True):
     """A changed manifest: its bytes, and how many fields differ."""
 
     data: bytes
@@ -73,7 +73,7 @@ class _Splice(NamedTuple):
     text: str
 
 
-class _ProbeTarget(NamedTuple):
+class _ProbeTarget(Struct, frozen=True):
     """A probe in a text: its document, the path there, and which numbers differ."""
 
     document: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import IntEnum
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.k8s.probe import ProbeType
@@ -115,7 +116,7 @@ def _has_started(container: ContainerSnapshot) -> bool:
     )
 
 
-class _LastHealth(NamedTuple):
+class _LastHealth(Struct, frozen=True):
     pod: PodSnapshot
     health: Health
     worst: Health

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.analysis.container_history import ContainerHistory, ContainerInstance
 from probetui.analysis.timeline import InstanceTicks, Timeline
@@ -67,7 +68,7 @@ def format_instance(
     return f"{start}-{view.times.clock(ended_at)}{_GAP}{by}, {code}{memory}"
 
 
-class InstanceRow(NamedTuple):
+class InstanceRow(Struct, frozen=True):
     """A line about one instance; `strip` begins at `column` of it."""
 
     spans: Line

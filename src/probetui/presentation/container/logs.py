@@ -5,7 +5,7 @@ Source: kubelet/kubelet_pods.go, v1.32.10, validateContainerLogStatus.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from probetui.engine.snapshot import ContainerSnapshot
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID, parse_container_id
@@ -35,7 +35,7 @@ def log_text(printed: LogLine, view: View) -> str:
     return one_line(text, newline=view.marks.newline)
 
 
-class LogTarget(NamedTuple):
+class LogTarget(Struct, frozen=True):
     """An instance; without one, `problem` says in words why."""
 
     container_id: ContainerID = NO_CONTAINER

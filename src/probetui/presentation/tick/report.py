@@ -22,7 +22,7 @@ from probetui.presentation.text.spans import Role
 STEP = " -> "
 
 
-class SkipText(NamedTuple):
+class SkipText(Struct, frozen=True):
     """Why a tick did not probe, and what ends that."""
 
     reason: str

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -63,7 +62,7 @@ _TRIGGERS = {
 }
 
 
-class TraceRow(NamedTuple):
+class TraceRow(Struct, frozen=True):
     """One line of the trace; `passed` is set for a question that a tick asked.
 
     What is no news is as it mostly is: nothing changed.

@@ -17,7 +17,8 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.errors import GoError, LocalResourceError
 from probetui.probers.go.errors import describe_lookup_error
@@ -40,7 +41,7 @@ Address = tuple[socket.AddressFamily, str]
 LookupFunction = Callable[[str], Sequence[Address]]
 
 
-class _Lookup(NamedTuple):
+class _Lookup(Struct, frozen=True):
     began_at: float
     found: Future[Sequence[Address]]
 

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from msgspec import Struct
 
@@ -44,7 +44,7 @@ _ERRNO = struct.Struct("=i")
 _BUFFER_BYTES = 1 << 16
 
 
-class NetworkInterface(NamedTuple):
+class NetworkInterface(Struct, frozen=True):
     """A network interface: its index and the flags of netdevice(7)."""
 
     number: int

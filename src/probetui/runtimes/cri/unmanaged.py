@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
@@ -32,7 +32,7 @@ from probetui.runtimes.translation import IMAGE, LOCALHOST, pod_name_from_labels
 ID_PREFIX = "sha256:"
 
 
-class _Listed(NamedTuple):
+class _Listed(Struct, frozen=True):
     state: int
     sandbox_id: str
 

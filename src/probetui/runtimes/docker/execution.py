@@ -7,9 +7,10 @@ import contextlib
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import requests
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.ports import ExecResult, StartedExec
@@ -58,7 +59,7 @@ done
 """
 
 
-class RunningExec(NamedTuple):
+class RunningExec(Struct, frozen=True):
     """An exec that was started; `at` is when, by the event loop's clock."""
 
     exec_id: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.k8s.runtime import RuntimePodStatus
@@ -37,7 +38,7 @@ do; this is for when nobody reads them.
 """
 
 
-class _CachedInspection(NamedTuple):
+class _CachedInspection(Struct, frozen=True):
     state: str
     at: float
     found: InspectedContainer

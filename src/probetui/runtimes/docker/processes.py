@@ -6,7 +6,8 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import Listeners
@@ -18,7 +19,7 @@ ROUNDS = 5
 """How often a tree is read again for processes that started meanwhile."""
 
 
-class ProcessStat(NamedTuple):
+class ProcessStat(Struct, frozen=True):
     """A process, its parent and its session."""
 
     process_id: int

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from ipaddress import ip_network
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -223,7 +223,7 @@ def published_ports(inspected: Json) -> dict[int, int]:
     return found
 
 
-class _End(NamedTuple):
+class _End(Struct, frozen=True):
     state: RuntimeState
     reason: str = ""
 

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
@@ -45,7 +46,7 @@ GOOD_FOR_SECONDS = 10
 WATCHED_EVENTS = ("create", "destroy", "die", "oom", "rename", "start")
 
 
-class _Kept(NamedTuple):
+class _Kept(Struct, frozen=True):
     at: float
     found: UnmanagedStatus
 

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod, VolumeMount
@@ -78,7 +80,7 @@ _WANTED = {
 }
 
 
-class UnownedVolume(NamedTuple):
+class UnownedVolume(Struct, frozen=True):
     """A volume with our label that is not ours, and who created it, if known."""
 
     name: str

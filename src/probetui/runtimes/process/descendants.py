@@ -19,7 +19,8 @@ import secrets
 import signal
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.runtimes.process_identity import PROC, Process, identify, is_alive
 
@@ -32,7 +33,7 @@ _LIMIT = re.compile(rb"^Max realtime timeout +(\d+) ", re.MULTILINE)
 _RESOURCE: int | None = getattr(resource, "RLIMIT_RTTIME", None)
 
 
-class UnkillableProcess(NamedTuple):
+class UnkillableProcess(Struct, frozen=True):
     """A process that could not be killed, and why."""
 
     process: Process

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -29,7 +28,7 @@ LSTART_WORDS = 5
 LSTART = "%a %b %d %H:%M:%S %Y"
 
 
-class ListedProcess(NamedTuple):
+class ListedProcess(Struct, frozen=True):
     """A running process; the first of `names` is the one to show.
 
     Its names are that of its program in the command line, the kernel's, and that of

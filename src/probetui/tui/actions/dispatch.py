@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from inspect import isawaitable
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from textual.actions import parse
 from textual.app import App
 from textual.dom import DOMNode
@@ -16,7 +17,7 @@ from probetui.tui.actions.table import ACTIONS
 from probetui.tui.state import StatefulApp
 
 
-class ActionCall(NamedTuple):
+class ActionCall(Struct, frozen=True):
     """A method of a node and what it is called with."""
 
     node: DOMNode

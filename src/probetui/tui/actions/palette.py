@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterator
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
@@ -26,7 +27,7 @@ from probetui.tui.state import StatefulApp
 _MOST_CHOICES_UNASKED = 20
 
 
-class PaletteRow(NamedTuple):
+class PaletteRow(Struct, frozen=True):
     """One line of the palette."""
 
     title: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain, zip_longest
 from operator import is_
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
+from msgspec import Struct
 from textual.binding import BindingType
 from textual.events import Click
 from textual.geometry import Size
@@ -58,7 +59,7 @@ _HANDS_ON_SECONDS = 3.0
 """How long the order stays after a person has moved, so that no row goes away."""
 
 
-class ListLine(NamedTuple):
+class ListLine(Struct, frozen=True):
     """One row of the list: the container it is about, and its place in the snapshot."""
 
     key: ContainerKey

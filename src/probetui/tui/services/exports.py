@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC
 from pathlib import Path
-from typing import NamedTuple
 
+from msgspec import Struct
 from textual.strip import Strip
 
 from probetui.errors import ProbetuiError
@@ -128,7 +128,7 @@ def _unused(folder: Path, name: str) -> Path:
     return path
 
 
-class CopyItem(NamedTuple):
+class CopyItem(Struct, frozen=True):
     """A text that can be copied; it is harmless and without secrets."""
 
     name: str
