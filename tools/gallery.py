@@ -1,0 +1,219 @@
+"""Draws every screen in every state at every size, to be looked at one by one.
+
+    python -m tools.gallery FOLDER [PART-OF-A-NAME ...]
+
+Writes `FOLDER/STATE-SCREEN-SIZE-LOOK.svg` and the same as text, `.txt`. The folder is
+outside the repository: the pictures are for eyes, and none of them is committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+from tools.pictures import PODS, StillSession, simulate
+
+from probetui.cli.lessons import load_lesson
+from probetui.engine.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
+from probetui.manifest.yaml.parser import SourceFile
+from probetui.tui.app import ProbetuiApp
+from probetui.tui.options import ScreenOptions
+
+Change = Callable[[Snapshot], Snapshot]
+SIZES = ((80, 24), (100, 30), (120, 40), (160, 45), (200, 60))
+_MINUTE = timedelta(minutes=1)
+_POD = """
+apiVersion: v1
+kind: Pod
+metadata: {{name: svc-{number}}}
+spec:
+  containers:
+    - name: app
+      image: shop/svc:{number}
+      livenessProbe: {{httpGet: {{path: /healthz, port: 8080}}, periodSeconds: 5}}
+      readinessProbe: {{tcpSocket: {{port: 8080}}, periodSeconds: 3}}
+"""
+
+
+def as_it_is(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot unchanged."""
+    return snapshot
+
+
+def live(snapshot: Snapshot) -> Snapshot:
+    """Return what a runtime and the wall's clock would show."""
+    return replace(snapshot, playback=None)
+
+
+def replayed(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot of a record of nine minutes, stopped where it is."""
+    played = PlaybackSnapshot(
+        PlaybackKind.REPLAY, is_paused=True, pace=1.0, length=9 * _MINUTE
+    )
+    return replace(snapshot, playback=played)
+
+
+def attached(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot of containers that are only watched."""
+    return replace(live(snapshot), acts=False)
+
+
+def without_daemon(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot of a runtime that has stopped to answer."""
+    return replace(
+        live(snapshot),
+        runtime_lost_since=snapshot.taken_at - timedelta(seconds=8),
+        runtime_error="cannot connect to the Docker daemon at /var/run/docker.sock",
+    )
+
+
+class State(NamedTuple):
+    """Pods of `tools/pictures` or a lesson, the second, and what is changed of it."""
+
+    pods: str
+    seconds: float
+    change: Change = live
+    keys: Sequence[str] = ()
+
+
+STATES = {
+    "calm": State("flapping", 9.4),
+    "one-of-three": State("shop", 122.4),
+    "two-of-three": State("shop", 127.4),
+    "killing": State("shop", 142.4),
+    "hold": State("on-hold", 9.4),
+    "back-off": State("shop", 118.4),
+    "errored": State("errored", 14.4),
+    "flapping": State("flapping", 97.4, live, ("right_square_bracket",)),
+    "paused": State("shop", 127.4, live, ("space",)),
+    "sim": State("shop", 127.4, as_it_is),
+    "replay": State("shop", 127.4, replayed),
+    "attach": State("shop", 137.4, attached),
+    "daemon-gone": State("shop", 127.4, without_daemon),
+    "forty": State("forty", 127.4),
+    "twelve": State("twelve", 127.4),
+    "startup": State("startup", 6.4),
+    "sidecar": State("sidecar", 8.4),
+}
+SCREENS = {
+    "main": (),
+    "step": ("Q", "full_stop"),
+    "why": ("w",),
+    "container": ("enter",),
+    "events": ("v",),
+    "describe": ("d",),
+    "copy": ("C",),
+    "inject": ("i",),
+    "break": ("x",),
+    "edit": ("e",),
+    "output": ("enter", "enter"),
+    "help": ("question_mark",),
+}
+LOOKS: dict[str, dict[str, object]] = {
+    "dark": {},
+    "light": {"theme": "textual-light"},
+    "blue": {"theme": "blue-orange-dark"},
+    "blue-light": {"theme": "blue-orange-light"},
+    "ascii": {"ascii": True},
+    "mono": {},
+}
+_SEVERAL = ("calm", "two-of-three", "killing", "back-off", "errored")
+
+
+class ChangedSession(StillSession):
+    """A session whose snapshots are changed before they are shown."""
+
+    def __init__(self, session: StillSession, change: Change) -> None:
+        super().__init__(session._source)  # noqa: SLF001  # the base class's
+        self._change = change
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state, as it is to be shown."""
+        return self._change(super().snapshot)
+
+
+def session_of(pods: str) -> StillSession:
+    """Return a session of pods of `tools/pictures`, of a lesson, or of forty pods."""
+    if pods == "forty":
+        numbers = range(1, 41)
+        text = "---".join(_POD.format(number=number) for number in numbers)
+        script = "containers:\n" + "".join(
+            f"  svc-{number}/app:\n    stopsAfter: 9s\n    liveness:\n"
+            f"      - {{result: success, until: {number * 7}s}}\n"
+            "      - {result: failure, output: not well}\n"
+            for number in numbers[::4]
+        )
+        return simulate(SourceFile("forty", text), SourceFile("script", script))
+    if (PODS / f"{pods}.yaml").exists():
+        manifest, script_file = (
+            SourceFile(path.name, path.read_text(encoding="utf-8"))
+            for path in (PODS / f"{pods}.yaml", PODS / f"{pods}.sim.yaml")
+        )
+        return simulate(manifest, script_file)
+    lesson = load_lesson(pods)
+    return simulate(lesson.source, lesson.script)
+
+
+def wanted(parts: Sequence[str]) -> list[tuple[str, str, tuple[int, int], str]]:
+    """Return state, screen, size and look of each picture that is named."""
+    shown = [(state, "main", size, "dark") for state in STATES for size in SIZES]
+    shown += [
+        (state, screen, size, "dark")
+        for state in _SEVERAL
+        for screen in SCREENS
+        for size in SIZES
+        if screen != "main"
+    ]
+    shown += [
+        (state, "main", size, look)
+        for state in _SEVERAL
+        for look in LOOKS
+        for size in SIZES
+        if look != "dark"
+    ]
+    return [of for of in shown if not parts or any(part in name(*of) for part in parts)]
+
+
+def name(state: str, screen: str, size: tuple[int, int], look: str) -> str:
+    """Return what a picture is called."""
+    return f"{state}-{screen}-{size[0]}x{size[1]}-{look}"
+
+
+async def draw(
+    state: State, screen: str, size: tuple[int, int], look: str
+) -> tuple[str, str]:
+    """Return a picture as SVG and as text."""
+    session = session_of(state.pods)
+    session.run_for(timedelta(seconds=state.seconds))
+    os.environ.pop("NO_COLOR", None)
+    if look == "mono":
+        os.environ["NO_COLOR"] = "1"
+    options = ScreenOptions(motion=False, **LOOKS[look])  # type: ignore[arg-type]  # as named above
+    app = ProbetuiApp(ChangedSession(session, state.change), options=options)
+    async with app.run_test(size=size) as pilot:
+        await pilot.press(*state.keys, *SCREENS[screen])
+        await pilot.pause()
+        lines = app.screen._compositor.render_strips()  # noqa: SLF001  # nothing else has it
+        return app.export_screenshot(), "\n".join(strip.text for strip in lines)
+
+
+def main() -> None:
+    """Draw what is named, or everything."""
+    folder, *parts = sys.argv[1:]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for state, screen, size, look in wanted(parts):
+        svg, text = asyncio.run(draw(STATES[state], screen, size, look))
+        path = Path(folder) / name(state, screen, size, look)
+        path.with_suffix(".svg").write_text(svg, encoding="utf-8")
+        path.with_suffix(".txt").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
