@@ -623,6 +623,15 @@ class TestEditing:
 
         assert stage.probed(LIVENESS)[-3:] == [15.5, 20.5, 25.5]
 
+    def test_each_tick_says_the_period_that_it_had(self) -> None:
+        stage = staged(probed(liveness={"period_seconds": 2}), 5)
+
+        stage.send(EditProbe(LIVE, self.timing(period_seconds=5)))
+        stage.run_until(16)
+
+        periods = [tick.period_seconds for tick in runs(stage)]
+        assert list(dict.fromkeys(periods)) == [2, 5]
+
     def test_the_new_threshold_counts_for_the_next_result(self) -> None:
         stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
         stage.send(EditProbe(LIVE, self.timing(failure_threshold=10)))

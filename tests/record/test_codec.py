@@ -152,6 +152,13 @@ def test_a_tick_says_how_much_later_it_was_asked_and_answered() -> None:
     assert (record["delayMs"], record["heldMs"]) == (1500, 2000)
 
 
+def test_a_tick_says_its_period_and_old_records_do_not() -> None:
+    edited = FAILED_TICK._replace(period_seconds=7)
+
+    assert encode_entry(edited, CONTEXT)["periodSeconds"] == 7
+    assert "periodSeconds" not in encode_entry(FAILED_TICK, CONTEXT)
+
+
 @pytest.mark.parametrize(
     ("cut_bytes", "fields"),
     [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
@@ -130,8 +130,9 @@ class Timeline:
         self._starts: list[int] = []
         self._containers: list[ContainerID] = []
         self._slow: list[int] = []
-        self._slow_gaps: list[timedelta] = []
-        self._last: tuple[datetime, timedelta] | None = None
+        self._slow_gaps: list[tuple[timedelta, int]] = []
+        """Time to the next tick, and the period in seconds, 0 if not known."""
+        self._last: TickEntry | None = None
 
     @classmethod
     def of(cls, history: Sequence[TickEntry]) -> Timeline:
@@ -152,10 +153,12 @@ class Timeline:
         if not self._containers or self._containers[-1] != tick.container_id:
             self._starts.append(index)
             self._containers.append(tick.container_id)
-        if self._last is not None and self._last[1] > _SECOND:
+        last = self._last
+        if last is not None and last.duration > _SECOND:
             self._slow.append(index - 1)
-            self._slow_gaps.append(tick.started_at - self._last[0])
-        self._last = tick.started_at, tick.duration
+            gap = tick.started_at - last.started_at
+            self._slow_gaps.append((gap, last.period_seconds))
+        self._last = tick
         self._places.append(place)
         self._looks.append(_byte_of(classify_tick(tick)))
         if len(self._looks) > MOST_TICKS:
@@ -186,12 +189,15 @@ class Timeline:
         """Return how many ticks never came because some of these took too long.
 
         One tick waits while a probe runs; those after it are lost, never made up for.
+        The period given is that of ticks which do not say their own.
         """
         start = bisect_left(self._slow, ticks.start)
         stop = bisect_left(self._slow, ticks.stop)
-        period = period_seconds * _SECOND
         gaps = self._slow_gaps[max(start, stop - _MOST_SLOW) : stop]
-        return sum(max(gap // period - 1, 0) for gap in gaps)
+        return sum(
+            max(gap // ((period or period_seconds) * _SECOND) - 1, 0)
+            for gap, period in gaps
+        )
 
     def tick(self, index: int) -> TickEntry | None:
         """Return a tick; None for one that the journal has no more."""

@@ -171,9 +171,10 @@ def _slowest(probe: Probe) -> timedelta:
 def ticks_lost(tick: TickEntry, next_at: datetime | None, period_seconds: int) -> int:
     """Return how many ticks never came because a probe took longer than its period.
 
-    One tick waits while a probe runs; those after it are lost, never made up for.
+    One tick waits while a probe runs; those after it are lost, never made up for. The
+    period given is that of a tick which does not say its own.
     """
-    period = period_seconds * _SECOND
+    period = (tick.period_seconds or period_seconds) * _SECOND
     if next_at is None or tick.duration <= period:
         return 0
     return max((next_at - tick.started_at) // period - 1, 0)

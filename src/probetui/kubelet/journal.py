@@ -77,6 +77,7 @@ class TickEntry(NamedTuple):
     see its container. `muted` says that a person had results ignored; the action
     is `MUTED` where the result would have had consequences. `delay` is by how much each
     attempt was delayed by a person. `held` is for how long a pause held the tick back.
+    `period_seconds` is the probe's when it ticked, 0 in records that do not say.
     """
 
     sequence: int
@@ -104,6 +105,7 @@ class TickEntry(NamedTuple):
     muted: bool = False
     delay: timedelta = timedelta()
     held: timedelta = timedelta()
+    period_seconds: int = 0
 
 
 class DryRunEntry(Struct, frozen=True):

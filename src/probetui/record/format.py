@@ -362,6 +362,9 @@ class TickRecord(PodFields, frozen=True, kw_only=True, tag="tick"):
     held_ms: Annotated[Milliseconds, At("held"), OMIT_DEFAULT] = field(
         default=0, name="heldMs"
     )
+    period_seconds: Annotated[Integer, At("period_seconds"), OMIT_DEFAULT] = field(
+        default=0, name="periodSeconds"
+    )
 
 
 class DryRunRecord(PodFields, frozen=True, kw_only=True, tag="try"):

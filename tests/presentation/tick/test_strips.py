@@ -126,6 +126,12 @@ def test_lost_ticks_are_counted_in_the_strip(
     assert folded(slow(6, seconds), period_seconds=period) == shown
 
 
+def test_after_an_edit_of_the_period_old_marks_count_with_the_old_one() -> None:
+    entries = [entry._replace(period_seconds=1) for entry in slow(6, 5)]
+
+    assert folded(entries, period_seconds=5) == "✓6 lost20"
+
+
 def test_lost_ticks_are_forgotten_with_the_ticks_before_them() -> None:
     timeline = Timeline.of(slow(6, 5))
     timeline.forget(3)

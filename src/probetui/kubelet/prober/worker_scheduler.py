@@ -292,6 +292,7 @@ class WorkerScheduler:
                 hold_after=worker.on_hold,
                 action=TickAction.NONE,
                 held=held_for,
+                period_seconds=worker.probe.period_seconds,
             ),
         )
         if isinstance(decision, Exit):
@@ -389,6 +390,7 @@ class WorkerScheduler:
             not stores,
             flight.delay,
             flight.held,
+            worker.probe.period_seconds,
         )
         self._write(loop, entry, judged)
         loop.last_run = entry

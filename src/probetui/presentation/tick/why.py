@@ -189,11 +189,12 @@ def _lost_ticks(tick: TickEntry, container: Container | None) -> Iterator[str]:
     if probe is None:
         return
     ended_at = tick.started_at + tick.duration
-    if lost := ticks_lost(tick, ended_at, probe.period_seconds):
+    period_seconds = tick.period_seconds or probe.period_seconds
+    if lost := ticks_lost(tick, ended_at, period_seconds):
         ticks = "1 tick was" if lost == 1 else f"{lost} ticks were"
         yield (
             f"It took {format_duration(tick.duration)}, longer than its period of "
-            f"{probe.period_seconds}s: {ticks} lost, which the kubelet does not make "
+            f"{period_seconds}s: {ticks} lost, which the kubelet does not make "
             "up for."
         )
 
