@@ -40,6 +40,20 @@ async def test_no_text_is_lost_without_colours(monkeypatch: pytest.MonkeyPatch) 
         assert screen_text(without) == expected
 
 
+async def test_without_colours_what_is_alarming_is_as_bright_as_any_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = an_app(failing())
+    async with app.run_test(size=(80, 24)):
+        table = app.screen.query_one(ContainerTable)
+        plain = table._style(Role.PLAIN).color
+
+        alarming = (Role.WARNING, Role.ERROR, Role.KILL, Role.RESTART)
+        assert {table._style(role).color for role in alarming} == {plain}
+        assert table._style(Role.MUTED).color != plain
+
+
 async def test_an_ascii_screen_is_ascii() -> None:
     app = an_app(failing(), ascii=True)
     async with app.run_test(size=(80, 24)) as pilot:

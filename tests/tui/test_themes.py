@@ -13,8 +13,6 @@ from textual.css.tokenize import tokenize_values
 from textual.theme import BUILTIN_THEMES, Theme
 
 from probetui.tui.themes import (
-    BLUE_ORANGE_DARK,
-    BLUE_ORANGE_LIGHT,
     LEAST_CONTRAST,
     OWN_THEMES,
     TINTS,
@@ -113,12 +111,9 @@ def difference(one: Color, other: Color, kind: str) -> float:
 @pytest.mark.parametrize("kind", DEFICIENCIES)
 @pytest.mark.parametrize(
     "theme",
-    [
-        pytest.param(theme, id=theme.name)
-        for theme in (BLUE_ORANGE_DARK, BLUE_ORANGE_LIGHT)
-    ],
+    [pytest.param(theme, id=theme.name) for theme in OWN_THEMES],
 )
-def test_eyes_of_every_kind_tell_good_from_bad_in_blue_and_orange(
+def test_eyes_of_every_kind_tell_calm_from_counting_from_killed(
     theme: Theme, kind: str
 ) -> None:
     found = variables(theme)

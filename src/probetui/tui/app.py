@@ -59,7 +59,13 @@ from probetui.tui.state import (
     is_typed_into,
 )
 from probetui.tui.styled_text import STYLE_CLASSES
-from probetui.tui.themes import DARK, OWN_THEMES, role_variables, theme_for_background
+from probetui.tui.themes import (
+    DARK,
+    OWN_THEMES,
+    role_variables,
+    theme_for_background,
+    without_hues,
+)
 from probetui.tui.view_model import SessionObserver, countdown_step, is_counting
 
 SECONDS_TO_QUIT = 2.0
@@ -208,7 +214,8 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
     def get_css_variables(self) -> dict[str, str]:
         """Add colours for our roles to those of the theme."""
         theme = super().get_css_variables()
-        return {**theme, **role_variables(theme)}
+        roles = role_variables(theme)
+        return {**theme, **(without_hues(roles) if self.no_color else roles)}
 
     def action_help(self) -> None:
         focused = self.focused

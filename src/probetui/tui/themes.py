@@ -56,7 +56,8 @@ BLUE_ORANGE_LIGHT = Theme(
     },
 )
 # What is calm is a quiet green, what counts up is orange, and red is left for kills,
-# exits and back-off. Commands and keys are cyan.
+# exits and back-off. Commands and keys are cyan. Eyes that lack red or green tell the
+# three apart by their lightness and by what blue there is in them.
 PROBETUI_DARK = Theme(
     "probetui-dark",
     primary="#5cc8dc",
@@ -71,7 +72,7 @@ PROBETUI_DARK = Theme(
     panel="#23272e",
     dark=True,
     variables={
-        "role-success": "#82b591",
+        "role-success": "#78b8a0",
         "role-warning": "#ffa040",
         "role-error": "#ff6b6b",
         "role-accent": "#5cc8dc",
@@ -92,9 +93,9 @@ PROBETUI_LIGHT = Theme(
     panel="#d8dce1",
     dark=False,
     variables={
-        "role-success": "#3a6e4b",
-        "role-warning": "#a85200",
-        "role-error": "#b80f2a",
+        "role-success": "#2f6b52",
+        "role-warning": "#955800",
+        "role-error": "#a00030",
         "role-accent": "#00657a",
         "role-key": "#00657a",
     },
@@ -262,6 +263,16 @@ def role_variables(theme: Mapping[str, str]) -> dict[str, str]:
     }
     names = zip(_cursor_names(), (cursor.hex for cursor in cursors), strict=True)
     return {**readable, **dict(names)}
+
+
+def without_hues(roles: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of roles for a screen in greys.
+
+    What is alarming is as bright as can be: as a grey of its own colour it would be
+    darker than what is calm.
+    """
+    alarming = ("role-warning", "role-error", "role-accent", "role-key")
+    return {**roles, **dict.fromkeys(alarming, roles["role-plain"])}
 
 
 def _cursor_names() -> tuple[str, ...]:
