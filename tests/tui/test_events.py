@@ -8,7 +8,7 @@ import pytest
 
 from probetui.engine.snapshot import Snapshot
 from probetui.k8s.event import Event, EventType
-from probetui.kubelet.journal import EventEntry
+from probetui.kubelet.journal import EventEntry, NoteEntry
 from probetui.tui.panes.event_pane import EventPane
 from tests.tui.app_harness import (
     an_app,
@@ -60,6 +60,39 @@ async def test_the_newest_lines_are_in_sight() -> None:
         shown = numbers(screen_lines(app))
 
     assert shown == list(range(100 - len(shown), 100))
+
+
+@pytest.mark.parametrize(
+    ("folder", "width", "begins"),
+    [
+        pytest.param(
+            "", 200, "note  pod.yaml:9:48: spec.containers[0].live", id="room"
+        ),
+        pytest.param(
+            "", 80, "note  pod.yaml:9:48: …livenessProbe.period", id="no room"
+        ),
+        pytest.param(
+            "/home/me/my shop/manifests/",
+            80,
+            "note  …/pod.yaml:9:48: …livenessProbe",
+            id="in a folder",
+        ),
+    ],
+)
+async def test_where_a_manifest_is_wrong_is_never_cut(
+    folder: str, width: int, begins: str
+) -> None:
+    text = (
+        f"{folder}pod.yaml:9:48: spec.containers[0].livenessProbe.periodSeconds: "
+        "is -3, must be greater than or equal to 0"
+    )
+    note = NoteEntry(1, NOW, text, is_fault=True)
+    app = an_app(a_snapshot(demo(), shop(), entries=[note]))
+    async with app.run_test(size=(width, 40)):
+        (shown,) = (line for line in screen_lines(app) if "pod.yaml" in line)
+
+    assert begins in shown
+    assert "livenessProbe.periodSeconds: is -3" in shown
 
 
 async def test_the_log_follows() -> None:

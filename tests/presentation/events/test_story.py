@@ -14,9 +14,14 @@ from probetui.debugger.commands import (
     KillContainer,
     RestartContainer,
 )
-from probetui.drive.scenario.behavior import InstanceBehavior
+from probetui.drive.scenario.behavior import (
+    IMMEDIATE,
+    CallBehavior,
+    InstanceBehavior,
+)
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.effects import PullImage
 from probetui.kubelet.journal import JournalEntry, UserEntry
 from probetui.presentation.events.log import EventLog
 from probetui.presentation.events.story import Story, StoryRow
@@ -128,6 +133,52 @@ def test_a_long_run_is_told_as_there_is_room(room: int, word: str) -> None:
     rows = played(pod, 30, probing=probing(liveness=answers))
 
     assert told(rows, room)[1][0] == word
+
+
+@pytest.mark.parametrize(
+    ("room", "word"),
+    [
+        pytest.param(30, "✗ 1/3  2/3  3/3 +3", id="all"),
+        pytest.param(17, "✗ 1/3 .. 3/3 +3", id="the first and the last"),
+    ],
+)
+def test_failures_beyond_the_threshold_are_counted_and_no_part_of_it(
+    room: int, word: str
+) -> None:
+    pod = a_pod(a_container(readiness_probe=a_probe(period_seconds=5)))
+    rows = played(pod, 26, probing=probing(readiness=always(FAILS)))
+
+    assert told(rows, room)[1][0] == word
+
+
+def test_a_run_that_outlived_an_instance_is_told_as_a_number() -> None:
+    container = a_container(
+        liveness_probe=a_probe(period_seconds=5),
+        readiness_probe=a_probe(period_seconds=2),
+    )
+    pod = a_pod(container, termination_grace_period_seconds=3)
+    rows = played(pod, 22, probing=FAILING)
+
+    assert ("READY", "readiness succeeded 1/1") in told(rows)
+    assert ("READY", "readiness succeeded 9 in a row") in told(rows)
+
+
+def test_a_start_after_a_pull_has_the_time_of_the_start() -> None:
+    slow = CallBehavior(takes=timedelta(seconds=60))
+    rows = played(
+        a_pod(a_container(image="shop/web:1")),
+        90,
+        absent=["shop/web:1"],
+        dealing=lambda call: slow if isinstance(call, PullImage) else IMMEDIATE,
+    )
+
+    assert [
+        (word, row.at - START) for word, row in zip(words(rows), rows, strict=True)
+    ] == [
+        ("Pulled", timedelta()),
+        ("START", timedelta(seconds=60)),
+    ]
+    assert told(rows)[0][1].startswith("Successfully pulled image")
 
 
 def test_a_flip_of_readiness_is_a_row_and_the_initial_one_is_none() -> None:

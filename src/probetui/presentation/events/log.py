@@ -232,7 +232,7 @@ class EventLog:
         word, role = _CHANGES[tick.action]
         verb = "succeeded" if tick.result is Result.SUCCESS else "failed"
         kind = tick.key.probe_type.lower()
-        words = f"{kind} {verb} {tick.run}/{tick.threshold}{_override(tick)}"
+        words = f"{kind} {verb} {_run(tick)}{_override(tick)}"
         return replace(shown, word=word, words=words, role=role)
 
     def _container(
@@ -294,6 +294,7 @@ _CHANGED = {
     StateField.STARTED: {TickAction.STARTED},
 }
 _BEFORE_A_START = {"Pulling", "Pulled", "Created"}
+_WAS_PULLED = "Successfully pulled"
 _ORDERLY = {
     ExitCause.DELETE,
     ExitCause.DEFINITION,
@@ -376,8 +377,11 @@ class _Threads(Struct):
                     line, row=row, note=note, word=word, words=words, role=role
                 )
             case reason if reason in _BEFORE_A_START:
-                self.start_row = self.start_row or line.sequence
-                return replace(line, row=self.start_row)
+                row = self.start_row = self.start_row or line.sequence
+                if line.message.startswith(_WAS_PULLED):
+                    # A pull takes its time: what comes after it is another row.
+                    self.start_row = 0
+                return replace(line, row=row)
             case "Killing":
                 self.kill_row = line.sequence
                 is_stop = line.message.startswith("Stopping")
@@ -421,7 +425,7 @@ class _Threads(Struct):
         if tick is None or by not in {ExitCause.LIVENESS, ExitCause.STARTUP}:
             return stop_reason_text(by) if by else "asked for"
         kind = tick.key.probe_type.lower()
-        return f"{kind} failed {tick.run}/{tick.threshold}{_override(tick)}"
+        return f"{kind} failed {_run(tick)}{_override(tick)}"
 
     def ended(self) -> None:
         """Forget what an instance had under way that has exited."""
@@ -435,6 +439,13 @@ _OVERRIDES: Mapping[str, Callable[[TickEntry], object]] = {
     "delayed": attrgetter("delay"),
 }
 _EFFECTS = {TickAction.MUTED: "muted", TickAction.NOT_READY: "not ready"}
+
+
+def _run(tick: TickEntry) -> str:
+    """Return the run against its threshold; one that goes on beyond it as a number."""
+    if tick.run > tick.threshold:
+        return f"{tick.run} in a row"
+    return f"{tick.run}/{tick.threshold}"
 
 
 def _override(tick: TickEntry) -> str:

@@ -6,7 +6,8 @@ that are sent; a restart is a row of why it had not to wait, and of its events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from probetui.presentation.events.log import EventLine
@@ -81,12 +82,56 @@ class StoryRow:
             return line(one_line(view.mask.text(words), newline=view.marks.newline))
         return line(view.safe(words))
 
+    @property
+    def is_note(self) -> bool:
+        """Whether it is a note on the session, about no pod."""
+        return self._head.type == "note" and not self._head.object
+
+    def note_cell(self, view: View, room: int) -> Line:
+        """Return a note in full if it fits, or with its place and field in short."""
+        head = self._head
+        word = Span(head.reason or "note", head.role)
+        text = view.safe(head.message)
+        left = room - len(word.text) - 2
+        if len(text) > left:
+            text = _PROBLEM.sub(_in_short(view.marks.ellipsis), text)
+        return line(word, "  ", text)
+
     def _counts(self, mark: str, room: int) -> str:
-        counts = [shown.count for shown in self.lines if shown.count]
+        """Return `1/3  2/3  3/3 +4`: the run to its threshold, and those beyond it."""
+        every = [shown.count for shown in self.lines if shown.count]
+        counts = [count for count in every if not _is_beyond(count)]
+        if not counts:
+            return f"{mark}{every[-1].partition('/')[0]} in a row"
+        beyond = len(every) - len(counts)
+        more = f" +{beyond}" if beyond else ""
         first, last = counts[0], counts[-1]
-        whole, ends = mark + "  ".join(counts), f"{mark}{first} .. {last}"
-        fitting = (text for text in (whole, ends) if len(text) <= room)
-        return next(fitting, mark + last)
+        whole, ends = "  ".join(counts), f"{first} .. {last}"
+        fitting = (text for text in (whole, ends) if len(mark + text + more) <= room)
+        return f"{mark}{next(fitting, last)}{more}"
+
+
+def _is_beyond(count: str) -> bool:
+    """Tell whether a place in a run, `4/3`, is beyond its threshold."""
+    run, _, threshold = count.partition("/")
+    return int(run) > int(threshold)
+
+
+_PROBLEM = re.compile(
+    r"^(?P<folder>[^:]*/)?(?P<at>[^/\s]+:\d+:\d+: )"
+    r"(?P<path>\S+\.)?(?=[^.\s]+\.[^.\s]+: )"
+)
+"""How a problem of a manifest begins, up to the last two parts of its field."""
+
+
+def _in_short(ellipsis: str) -> Callable[[re.Match[str]], str]:
+    """Return what puts the beginning of a problem in short: `…/pod.yaml:9:48: …`."""
+
+    def shortened(found: re.Match[str]) -> str:
+        folder = f"{ellipsis}/" if found["folder"] else ""
+        return f"{folder}{found['at']}{ellipsis if found['path'] else ''}"
+
+    return shortened
 
 
 class Story:

@@ -48,6 +48,8 @@ _BARE = (
     Column(""),
 )
 _TALL_ENOUGH_FOR_HEADINGS = 8
+_BEFORE_OBJECT = 2
+"""Columns before the one that says what a row is about."""
 
 
 class EventPane(FollowingPane):
@@ -193,10 +195,16 @@ class EventPane(FollowingPane):
             self._columns(),
             self._look_of(index),
         )
-        cells = (
+        cells = [
             *self._fixed_cells(shown, columns, also),
             shown.message_cell(self.view),
-        )
+        ]
+        if shown.is_note:
+            # It is about no object: its text begins where that would stand.
+            columns = (*columns[:_BEFORE_OBJECT], Column(""))
+            taken = sum(column.width or 0 for column in columns) + _BEFORE_OBJECT
+            room = self.inner_width - taken
+            cells[_BEFORE_OBJECT:] = [shown.note_cell(self.view, room)]
         drawn = row(
             [styled_line(cell, also) for cell in cells],
             columns,
