@@ -332,6 +332,19 @@ async def test_conditions_that_are_not_true_stand_below_a_list_that_leaves_room(
         assert "conditions of demo" not in screen_text(app)
 
 
+@pytest.mark.parametrize("width", [120, 200])
+async def test_conditions_side_by_side_are_whole_or_without_their_reason(
+    width: int,
+) -> None:
+    pods = (demo(pod={"status": shop().status}), shop())
+    app = an_app(a_snapshot(*pods))
+    async with app.run_test(size=(width, 50)):
+        shown = screen_text(app)
+
+    assert "ContainersReady  False" in shown
+    assert "Con…" not in shown
+
+
 async def test_conditions_of_pods_that_a_filter_hides_are_hidden_too() -> None:
     app = an_app(failing())
     async with app.run_test(size=(200, 50)) as pilot:

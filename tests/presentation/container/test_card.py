@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from probetui.engine.snapshot import BackoffSnapshot, PodSnapshot
+from probetui.engine.snapshot import BackoffSnapshot, ContainerSnapshot, PodSnapshot
 from probetui.k8s.pod import Container, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.status import Running, Waiting
 from probetui.kubelet.journal import ExitCause, Skip, StoppingSnapshot
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.presentation.container.card import (
+    brief_card_lines,
     card_lines,
     card_tone,
     lone_card_lines,
@@ -69,6 +70,12 @@ def alone(
         text_of(row).rstrip()
         for row in lone_card_lines(the_subject(pod), view, width, height)
     ]
+
+
+def worker() -> ContainerSnapshot:
+    """Return the shop's container without probes, in back-off."""
+    (found,) = (one for one in shop().containers if not one.probes)
+    return found
 
 
 def probing(**fields: Any) -> PodSnapshot:
@@ -314,8 +321,67 @@ def test_a_run_beyond_its_threshold_is_no_progress() -> None:
 
     first = card(pod)[0]
 
-    assert first[BADGE:].strip() == "9 in a row, state unchanged"
+    assert first[BADGE:].strip() == "9 successes in a row, state unchanged"
     assert "█" not in first
+
+
+def test_a_muted_run_beyond_its_threshold_is_named() -> None:
+    muted = demo("|" + "f" * 25, muted=True)
+
+    wide, narrow = (card(muted, width=width)[0] for width in (80, 34))
+
+    assert wide[BADGE:].split("  ") == [
+        "",
+        "25 failures in a row, state unchanged",
+        "MUTED",
+    ]
+    assert narrow[BADGE:].strip() == "25 failures in a row"
+
+
+def test_while_paused_no_time_is_promised() -> None:
+    due_later = demo(next_tick_at=NOW + 3 * _SECOND)
+    paused = replace(VIEW, is_paused=True)
+
+    assert card(due_later, paused)[1] == "kill if the next probe fails"
+    calm = demo("|sss", next_tick_at=NOW + 3 * _SECOND)
+    assert card(calm, paused)[1].startswith("next probe held back by the pause")
+
+
+@pytest.mark.parametrize("width", [34, 54, 80])
+def test_a_card_without_probes_fits(width: int) -> None:
+    shown = card(replace(shop(), containers=(worker(),)), width=width, height=9)
+
+    assert max(map(len, shown)) <= width
+    assert "restarts  6" in "\n".join(shown)
+    assert "shop/worker:1" in shown[-1]
+
+
+def test_an_image_that_is_too_long_loses_its_id_and_then_its_beginning() -> None:
+    container = replace(
+        demo().containers[0].container, image="registry.example/team/shop/web:2.4"
+    )
+    pod = demo()
+    pod = replace(pod, containers=(replace(pod.containers[0], container=container),))
+
+    wide, narrow = (
+        next(row for row in card(pod, width=width, height=12) if "web:2.4" in row)
+        for width in (50, 34)
+    )
+
+    assert wide == "image         registry.example/team/shop/web:2.4"
+    assert narrow == "image         …e/team/shop/web:2.4"
+
+
+def test_beside_another_probe_a_kill_is_not_said_twice() -> None:
+    (cache,) = (one for one in shop().containers if one.container.name == "cache")
+    stopped = replace(cache, stopping=STOPPING)
+    pod = replace(shop(), containers=(stopped,))
+    other = the_subject(pod, 0, ProbeType.READINESS)
+
+    shown = [text_of(row) for row in brief_card_lines(other, VIEW, 40)]
+
+    assert shown[0].startswith("READY")
+    assert not any("SIG" in row for row in shown)
 
 
 def test_a_pause_does_not_hide_how_far_it_is() -> None:
@@ -428,12 +494,16 @@ def test_an_error_is_shown_in_place_of_an_output() -> None:
 def test_a_container_without_probes_says_what_that_means() -> None:
     pod = a_pod_snapshot(DEMO, a_container_snapshot(Container("app", "web:1")))
 
-    assert card(pod) == [
-        "state         Running 41s   ready yes   restarts 0",
+    assert card(pod, height=9) == [
+        "NO PROBE",
+        "only its own exit can restart this container",
+        "",
+        "state  Running 41s        ready  yes",
+        "restarts  0",
+        "",
         "image         web:1  id d71cb34f0e11",
-        "probes        none: only its own exit can restart this container",
     ]
-    assert card_tone(the_subject(pod), VIEW) is Tone.CALM
+    assert card_tone(the_subject(pod), VIEW) is Tone.WAITING
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_the_lines_that_matter_most_of_a_container_that_is_stopped() -> None:
         "              23s of 30s grace left (pod), liveness probe\n"
         "inst 1   ✓6 ✗✗✗ K hold6      08:19:10-08:20:25  killed by liveness, exit 137\n"
         "inst 2   ✓6 ✗✗✗ K hold <now  08:20:25-now  being stopped\n"
-        "last output  ✗ exit 1 in 34ms  cat: can't open '/tmp/healthy': No such file "
+        "last output   ✗ exit 1 in 34ms  cat: can't open '/tmp/healthy': No such file "
         "or directory"
     )
 
@@ -93,7 +93,7 @@ def test_while_ticks_are_gone_through_the_tick_is_in_its_row() -> None:
     lines = short(steady(), cursor=3)
 
     assert any(line.startswith("inst 1   ✓✓✓ [✓] ✓✓ ✗✗✗ K hold6") for line in lines)
-    assert any(line.startswith("tick #4      08:19:30  ✓ exit 0") for line in lines)
+    assert any(line.startswith("tick #4       08:19:30  ✓ exit 0") for line in lines)
 
 
 def test_a_wait_has_window_start_end_and_the_next_one() -> None:

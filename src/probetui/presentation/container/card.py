@@ -10,11 +10,10 @@ from probetui.durations import format_age, format_countdown
 from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.exits import format_exit_cell
 from probetui.presentation.container.status_lines import (
-    container_lines,
     image_line,
-    operation_lines,
     user_lines,
 )
+from probetui.presentation.container.table import state
 from probetui.presentation.container.ticks import (
     last_output_lines,
     tick_rows,
@@ -36,8 +35,9 @@ from probetui.presentation.probe.verdict import (
     Tone,
     believed_span,
     grace_text,
+    own_verdict,
+    unprobed_verdict,
     verdict_of,
-    wait_verdict,
 )
 from probetui.presentation.text.spans import (
     EMPTY,
@@ -68,8 +68,7 @@ _INSTANCES_ALONE = 3
 def card_tone(subject: Subject, view: View) -> Tone:
     """Return how alarming the state of what is chosen is."""
     if subject.probe is None:
-        wait = wait_verdict(subject.container, view, 0)
-        return Tone.CALM if wait is None else wait.tone
+        return unprobed_verdict(subject.pod, subject.container, view, 0).tone
     return _verdict(subject, view, 0).tone
 
 
@@ -79,7 +78,7 @@ def card_lines(subject: Subject, view: View, width: int, height: int) -> list[Li
     What is believed, planned and done comes first; rows without news are left out.
     """
     if subject.probe is None:
-        return _without_probe(subject, view, width)
+        return _without_probe(subject, view, width, height)
     head = verdict_lines(subject, view, width)
     handler = list(_handler(subject, view, width))
     room = max(height - len(head) - len(handler), 1)
@@ -101,7 +100,7 @@ def lone_card_lines(
     """Return the card with ticks, output and reason below it: nothing else has them."""
     probe = subject.probe
     if probe is None:
-        return _without_probe(subject, view, width)
+        return _without_probe(subject, view, width, height)
     head = verdict_lines(subject, view, width)
     if height < _LOW:
         period = probe.probe.period_seconds
@@ -127,20 +126,26 @@ def lone_card_lines(
 
 
 def brief_card_lines(subject: Subject, view: View, width: int) -> list[Line]:
-    """Return all of one probe of several that is worth a few lines, under its name."""
-    if subject.probe is None:
+    """Return all of one probe that is worth a few lines beside another's card.
+
+    What both share, a kill or a wait, and the facts of the container, are there.
+    """
+    probe = subject.probe
+    if probe is None:
         return []
+    verdict = own_verdict(
+        subject.pod, subject.container, probe, view, width - BADGE - 2
+    )
     return [
-        line(Span(subject.probe.key.probe_type.lower(), Role.STRONG)),
-        *verdict_lines(subject, view, width),
-        *fact_rows(subject, view, width),
+        *_verdict_rows(verdict, override_spans(probe), width),
+        line(muted("believed  "), believed_span(probe)),
         *_handler(subject, view, width),
         short_strip(
             subject.ticks,
             subject.cursor,
             view,
             width,
-            subject.probe.probe.period_seconds,
+            probe.probe.period_seconds,
         ),
     ]
 
@@ -191,14 +196,21 @@ def _verdict_rows(
 
 
 def fact_rows(subject: Subject, view: View, width: int) -> list[Line]:
-    """Return the facts in two columns, or in one row where there is room."""
-    facts = list(_facts(subject, view))[:_MOST_FACTS]
+    """Return the facts in two columns, or in one row where there is room.
+
+    A fact that would be cut in that row is left out: it is the least of them.
+    """
+    return _rows_of_facts(list(_facts(subject, view))[:_MOST_FACTS], width)
+
+
+def _rows_of_facts(facts: Sequence[tuple[str, Line]], width: int) -> list[Line]:
     if width >= _IN_ONE_ROW:
         gap = " " * _BETWEEN_FACTS
-        row: Line = EMPTY
+        whole: Line = EMPTY
         for label, value in facts:
-            row = line(*row, gap if row else "", muted(f"{label}  "), *value)
-        return [row]
+            longer = line(*whole, gap if whole else "", muted(f"{label}  "), *value)
+            whole = longer if _fit([longer], width) else whole
+        return [whole]
     columns = 1 if width < _IN_TWO_COLUMNS else 2
     room = width // columns
     rows = []
@@ -276,7 +288,7 @@ def _details(subject: Subject, view: View, width: int) -> list[Line]:
     assert probe is not None  # noqa: S101  # the caller's condition
     details = [
         *user_lines(subject.container, view),
-        image_line(subject.container, view),
+        image_line(subject.container, view, width),
         count_line(probe),
         latency_line(probe),
     ]
@@ -296,10 +308,20 @@ def _with_room(lines: list[Line], details: list[Line], height: int) -> list[Line
     return [*lines, EMPTY, *details[:room]] if room > 0 else lines
 
 
-def _without_probe(subject: Subject, view: View, width: int) -> list[Line]:
+def _without_probe(subject: Subject, view: View, width: int, height: int) -> list[Line]:
     """Return what a container without probes waits for, and how it is."""
-    what = (subject.pod, subject.container, view)
-    wait = wait_verdict(subject.container, view, width - BADGE - 2)
-    if wait is not None:
-        return [*_verdict_rows(wait, EMPTY, width), EMPTY, *container_lines(*what)]
-    return [*operation_lines(*what), *container_lines(*what)]
+    pod, container = subject.pod, subject.container
+    verdict = unprobed_verdict(pod, container, view, width - BADGE - 2)
+    status, last_exit = container.status, container.last_exit
+    facts = [
+        ("state", line(state(pod, container, view))),
+        ("ready", line("yes" if status and status.ready else "no")),
+        ("restarts", line(str(status.restart_count if status else 0))),
+    ]
+    if last_exit is not None:
+        facts.append(("last exit", line(format_exit_cell(last_exit))))
+    head = _verdict_rows(verdict, EMPTY, width)
+    rows = _rows_of_facts(facts, width)
+    gap = (EMPTY,) if height > len(head) + len(rows) else ()
+    more = [*user_lines(container, view), image_line(container, view, width)]
+    return _with_room([*head, *gap, *rows], more, height)

@@ -16,6 +16,7 @@ from probetui.presentation.container.table import probe_of
 from probetui.presentation.probe.state import (
     format_handler,
     format_timing_briefly,
+    is_startup_done,
 )
 from probetui.presentation.text.spans import (
     Line,
@@ -81,9 +82,15 @@ def with_last_run(probe: ProbeSnapshot, timeline: Timeline) -> ProbeSnapshot:
 def choose_probe(
     container: ContainerSnapshot, wanted: ProbeType | None
 ) -> ProbeSnapshot | None:
-    """Return the wanted probe if the container has it, else its first one, or None."""
+    """Return the wanted probe if the container has it, else the one that counts now.
+
+    That is the startup probe until it has succeeded, then the first; None without any.
+    """
     if wanted is not None and (probe := probe_of(container, wanted)) is not None:
         return probe
+    startup = probe_of(container, ProbeType.STARTUP)
+    if startup is not None and startup.worker_alive and not is_startup_done(startup):
+        return startup
     return container.probes[0] if container.probes else None
 
 

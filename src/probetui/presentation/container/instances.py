@@ -15,6 +15,7 @@ from probetui.kubelet.journal import ExitCause
 from probetui.presentation.container.exits import is_after_grace
 from probetui.presentation.text.spans import (
     EMPTY,
+    LABEL,
     Line,
     Role,
     Span,
@@ -40,7 +41,7 @@ _GAP = "  "
 _WIDE = 90
 """Cells from which on there is room for the whole word `instance`."""
 
-_LONG, _SHORT = 13, 9
+_LONG, _SHORT = LABEL, 9
 _NAMES = {_LONG: "instance", _SHORT: "inst"}
 
 _Rows = Sequence[tuple[ContainerInstance | None, InstanceTicks | None]]

@@ -16,7 +16,14 @@ from probetui.presentation.container.exits import (
     stop_reason_text,
 )
 from probetui.presentation.container.table import state
-from probetui.presentation.text.spans import Line, Role, Span, labelled, muted
+from probetui.presentation.text.spans import (
+    LABEL,
+    Line,
+    Role,
+    Span,
+    labelled,
+    muted,
+)
 from probetui.presentation.text.view import View
 
 NORMAL_WAITS = frozenset(
@@ -149,8 +156,19 @@ def container_lines(
         yield labelled("probes", "none: only its own exit can restart this container")
 
 
-def image_line(container: ContainerSnapshot, view: View) -> Line:
-    """Return the image, and the id of the container that runs it."""
+def image_line(
+    container: ContainerSnapshot, view: View, width: int | None = None
+) -> Line:
+    """Return the image, and the id of the container that runs it.
+
+    Where both do not fit in `width` cells the id goes, then the image's beginning.
+    """
     status = container.status
     shown_id = f"  id {short_id(status.container_id)}" if status else ""
-    return labelled("image", view.safe(container.container.image), muted(shown_id))
+    image = view.safe(container.container.image)
+    if width is not None:
+        room = max(width - LABEL, 1)
+        shown_id = shown_id if len(image + shown_id) <= room else ""
+        if len(image) > room:
+            image = view.marks.ellipsis + image[-room + len(view.marks.ellipsis) :]
+    return labelled("image", image, muted(shown_id))

@@ -7,11 +7,11 @@ from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.instances import InstanceRow, instance_rows
 from probetui.presentation.probe.detail import last_run_line, output_text
 from probetui.presentation.text.cells import all_lines
-from probetui.presentation.text.spans import Line, Role, Span, line, muted
+from probetui.presentation.text.spans import LABEL, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.sentence import stamped_sentence
 
-_LABEL = 13
+_LABEL = LABEL
 _MORE = 2
 """Rows of what was printed that are always kept free, if there is more than one."""
 

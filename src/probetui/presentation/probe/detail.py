@@ -68,8 +68,8 @@ def standing_lines(
 ) -> Iterator[Line]:
     """Yield how a probe stands."""
     run = labelled("result run", *run_line(probe, view))
-    if is_running_towards_change(probe):
-        most = threshold(probe, probe.last_result)
+    most = threshold(probe, probe.last_result)
+    if is_running_towards_change(probe) and probe.result_run < most:
         role = result_mark(probe.last_result, view.marks).role
         meter = segments(probe.result_run, most, role, view.marks, _BAR)
         run += (muted("   threshold "), *meter)
@@ -161,9 +161,12 @@ def run_line(probe: ProbeSnapshot, view: View) -> Line:
         return (*shown, Span(" 0 (reset on hold)"))
     word = "failure" if probe.last_result is Result.FAILURE else "success"
     plural = word + ("s" if word == "failure" else "es")
-    if is_running_towards_change(probe):
-        return (*shown, Span(f" {plural}"))
     count = probe.result_run
+    if is_running_towards_change(probe):
+        if count >= threshold(probe, probe.last_result):
+            mark = result_mark(probe.last_result, view.marks)
+            return (mark, Span(f" {count} {plural} in a row, state unchanged"))
+        return (*shown, Span(f" {plural}"))
     return (*shown, Span(f" {count} {word if count == 1 else plural}, no change"))
 
 

@@ -10,12 +10,13 @@ from probetui.analysis.next_failure import FailureEffect, NextFailure
 from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.k8s.probe import ProbeType
-from probetui.k8s.status import Running, Waiting
+from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
 from probetui.kubelet.journal import ExitCause, Skip
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.presentation.container.status_lines import format_waiting
+from probetui.presentation.container.table import WAITING_IN_TROUBLE
 from probetui.presentation.probe.next_failure import next_failure_of
 from probetui.presentation.probe.state import is_startup_done, threshold
 from probetui.presentation.text.meters import countdown, segments
@@ -63,6 +64,7 @@ WORDS = (
     "WAITING",
     "DOWN",
     "NOT PROBED",
+    "NO PROBE",
 )
 """Every word that a verdict can be; the badge is as wide as the widest of them."""
 
@@ -91,6 +93,24 @@ class ProbeVerdict(NamedTuple):
         return Span(text, role, is_reversed=role is not Role.HOLD)
 
 
+def unprobed_verdict(
+    pod: PodSnapshot, container: ContainerSnapshot, view: View, width: int
+) -> ProbeVerdict:
+    """Return the verdict on a container without probes."""
+    wait = wait_verdict(container, view, width)
+    if wait is not None:
+        return wait
+    match container.status:
+        case ContainerStatus(state=Waiting(reason)) if reason in WAITING_IN_TROUBLE:
+            tone = Tone.KILL
+        case ContainerStatus(state=Running() | Terminated()):
+            why = "only its own exit can restart this container"
+            return ProbeVerdict("NO PROBE", Tone.WAITING, why)
+        case _:
+            tone = Tone.WAITING
+    return ProbeVerdict("WAITING", tone, _why_not_running(pod, container, view))
+
+
 def verdict_of(
     pod: PodSnapshot,
     container: ContainerSnapshot,
@@ -102,6 +122,17 @@ def verdict_of(
     wait = wait_verdict(container, view, width)
     if wait is not None:
         return wait
+    return own_verdict(pod, container, probe, view, width)
+
+
+def own_verdict(
+    pod: PodSnapshot,
+    container: ContainerSnapshot,
+    probe: ProbeSnapshot,
+    view: View,
+    width: int,
+) -> ProbeVerdict:
+    """Return the verdict on a probe, whatever is done to its container meanwhile."""
     verdict = _idle(pod, container, probe, view)
     if verdict is None:
         failure = next_failure_of(pod.pod, container, probe, view)
@@ -240,7 +271,7 @@ def _probing(
     is_towards = 0 < probe.result_run < limit
     is_towards = is_towards and probe.last_result is not probe.stored_result
     if not is_towards:
-        return _settled(probe, failure, view)
+        return _settled(probe, failure, view, width)
     role = Role.SUCCESS
     tone, word = Tone.CALM, "NOT READY"
     sentence = _sentence_of_successes(probe, limit, view)
@@ -256,7 +287,9 @@ def _probing(
     return ProbeVerdict(word, tone, sentence, line(*bar, Span(words, role)))
 
 
-def _settled(probe: ProbeSnapshot, failure: NextFailure, view: View) -> ProbeVerdict:
+def _settled(
+    probe: ProbeSnapshot, failure: NextFailure, view: View, width: int
+) -> ProbeVerdict:
     """Return the verdict on a probe whose run changes nothing."""
     kind, is_good = probe.key.probe_type, probe.stored_result is not Result.FAILURE
     word, tone = {
@@ -277,7 +310,7 @@ def _settled(probe: ProbeSnapshot, failure: NextFailure, view: View) -> ProbeVer
         enough = probe.probe.success_threshold
         times = "one success" if enough == 1 else f"{enough} successes in a row"
         sentence += f"; {times}: ready"
-    return ProbeVerdict(word, tone, sentence, _in_a_row(probe))
+    return ProbeVerdict(word, tone, sentence, _in_a_row(probe, width))
 
 
 def _errors(probe: ProbeSnapshot) -> Line:
@@ -285,17 +318,19 @@ def _errors(probe: ProbeSnapshot) -> Line:
     return line(Span(f"{probe.error_run} {word}", Role.WARNING))
 
 
-def _in_a_row(probe: ProbeSnapshot) -> Line:
+def _in_a_row(probe: ProbeSnapshot, width: int) -> Line:
     """Return the run as a number: it is no progress towards anything."""
     if not probe.result_run:
         return EMPTY
     word = "failure" if probe.last_result is Result.FAILURE else "success"
-    if probe.last_result is not probe.stored_result:
-        return line(muted(f"{probe.result_run} in a row, state unchanged"))
-    if probe.result_run == 1:
-        return line(muted(f"1 {word}"))
     plural = "failures" if word == "failure" else "successes"
-    return line(muted(f"{probe.result_run} {plural} in a row"))
+    words = f"{probe.result_run} {plural} in a row"
+    if probe.result_run == 1:
+        words = f"1 {word}"
+    unchanged = f"{words}, state unchanged"
+    if probe.last_result is not probe.stored_result and len(unchanged) <= width:
+        words = unchanged
+    return line(muted(words))
 
 
 def _outcome(probe: ProbeSnapshot, failure: NextFailure, view: View) -> str:
@@ -351,7 +386,7 @@ def _when(probe: ProbeSnapshot, view: View) -> str:
 
 def _is_held(probe: ProbeSnapshot, view: View) -> bool:
     is_due = probe.next_tick_at is not None and probe.next_tick_at <= view.now
-    return is_due and (probe.is_held_back or view.is_paused)
+    return view.is_paused or (is_due and probe.is_held_back)
 
 
 def _spent(probe: ProbeSnapshot, view: View) -> str:

@@ -325,8 +325,7 @@ class ContainerTable(ListPane):
         for start in range(0, len(blocks), max(count, 1)):
             for parts in zip_longest(*blocks[start : start + count], fillvalue=EMPTY):
                 texts = [
-                    fit(styled_line(part), width, ellipsis=self.ellipsis)
-                    for part in parts
+                    fit(_shortened(styled_line(part), width), width) for part in parts
                 ]
                 lines.append(((" ", PLAIN), *chain.from_iterable(texts)))
         return lines
@@ -432,3 +431,8 @@ class ContainerTable(ListPane):
         kept = self.filter.keeps(self._text(pod, container), pod.pod.labels)
         self._searchable[key] = (pod, kept)
         return kept
+
+
+def _shortened(condition: StyledLine, width: int) -> StyledLine:
+    """Return a line without its last part, a reason, if that would be cut."""
+    return condition if cells(condition) <= width else condition[:-1]

@@ -231,8 +231,11 @@ class OtherProbePane(TickPane):
 
     def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
         rows: list[StyledLine] = []
-        for probe in other_probes(subject):
+        probes = other_probes(subject)
+        for probe in probes:
             rows += [()] if rows else []
+            if len(probes) > 1:
+                rows.append(styled_line(line(strong(probe.key.probe_type.lower()))))
             other = Subject(subject.pod, subject.container, probe)
             lines = brief_card_lines(other, self.view, self.row_width)
             rows += [styled_line(row) for row in lines]
