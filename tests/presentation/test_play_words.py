@@ -203,7 +203,7 @@ class TestQueue:
         ("fields", "words"),
         [
             pytest.param(
-                {"upcoming_skip": Skip.ON_HOLD}, "will be skipped: on hold", id="skip"
+                {"upcoming_skip": Skip.ON_HOLD}, "skip: on hold", id="skip"
             ),
             pytest.param(
                 {"injections": (Injected.FAILURE,)}, "injected: failure", id="injected"

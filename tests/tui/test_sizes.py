@@ -77,7 +77,7 @@ STATES = {
 OTHERS = {
     "help": of_failing(["question_mark"], "esc", "pgup", framed=("tab",)),
     "command line": of_failing(["colon", *"re"], ":re", ":restart"),
-    "copy menu": of_failing(["C"], "YAML", "JSON", framed=("demo/liveness",)),
+    "copy menu": of_failing(["C"], "YAML", "demo/liveness", "cat: can't"),
     "question": of_failing(["ctrl+d"], "demo", "y", "n", "esc"),
     "result menu": of_failing(["i"], "1", "5", "success", "failure"),
     "break menu": of_failing(["x"], "SIGTERM", "SIGKILL", framed=("[ ]",)),

@@ -287,7 +287,7 @@ def _what(upcoming: Upcoming, snapshot: Snapshot, view: View) -> str:
     if upcoming.what is UpcomingKind.HELD_RESULT:
         return "a failure that would kill"
     if probe.upcoming_skip is not None:
-        return f"will be skipped: {probe.upcoming_skip.replace('-', ' ')}"
+        return f"skip: {probe.upcoming_skip.replace('-', ' ')}"
     if probe.injections:
         return f"injected: {probe.injections[0]}"
     late = f", answered {format_duration(probe.delay)} late" if probe.delay else ""

@@ -222,6 +222,13 @@ def test_a_probe_is_on_one_line(handler: ProbeHandler | None, words: str) -> Non
             id="waiting",
         ),
         pytest.param(
+            Waiting("ErrImagePull", "lookup registry.invalid: no such host"),
+            "    State:          Waiting\n"
+            "      Reason:       ErrImagePull\n"
+            "      Message:      lookup registry.invalid: no such host",
+            id="a broken image",
+        ),
+        pytest.param(
             Terminated(1, message="one\ntwo\n"),
             "    State:          Terminated\n"
             "      Message:      one\n"

@@ -39,6 +39,7 @@ from probetui.k8s.status import (
 )
 from probetui.kubelet.kuberuntime.downward_api import container_resource, metadata_field
 from probetui.kubelet.runtime.go_format import go_quote, to_bytes
+from probetui.presentation.container.status_lines import IMAGE_REASONS
 from probetui.presentation.kubectl.text import (
     NONE,
     DescribeRow,
@@ -117,10 +118,13 @@ def _state(label: str, state: ContainerState | None) -> Iterator[DescribeRow]:
                 yield describe_row(3, "Started:", format_rfc1123(started_at))
         case Terminated():
             yield from _terminated(label, state)
-        case Waiting(reason):
+        case Waiting(reason, message):
             yield describe_row(2, f"{label}:", "Waiting", role=Role.WARNING)
             if reason:
                 yield describe_row(3, "Reason:", reason, role=Role.WARNING)
+            if reason in IMAGE_REASONS and message:
+                # kubectl has it among the events only, which may be gone.
+                yield from texts(3, "Message", message.rstrip("\n").split("\n"))
         case None:
             yield describe_row(2, f"{label}:", "Waiting", role=Role.WARNING)
 

@@ -26,6 +26,10 @@ from probetui.tui.styled_text import CURSOR, StyledLine, fit, styled_line, wrapp
 NUMBERS = digits[1:]
 
 
+_NAMES_IN_MENU, _LEAST_NAME = 56, 12
+"""How much of a menu's width names may take, in percent, and cells they always may."""
+
+
 class ChoicePane(ListPane):
     """The things there are, one a line, with numbers."""
 
@@ -60,13 +64,24 @@ class ChoicePane(ListPane):
         is_chosen = index == self.cursor
         also = CURSOR if is_chosen else ""
         number = str(index + 1) if index < len(NUMBERS) else ""
-        shown = line(
-            Span("> " if is_chosen else "  ", Role.ACCENT),
-            Span(f"{number:>1}  ", Role.ACCENT),
-            f"{name:<{self._widest}}  ",
-            muted(words),
+        before = styled_line(
+            line(
+                Span("> " if is_chosen else "  ", Role.ACCENT),
+                Span(f"{number:>1}  ", Role.ACCENT),
+            ),
+            also,
         )
-        return fit(styled_line(shown, also), self.inner_width, also=also)
+        # A name may lose its end, lest all of what is chosen be cut.
+        room = self.inner_width * _NAMES_IN_MENU // 100
+        names = min(self._widest, max(room, _LEAST_NAME))
+        shown = (
+            *before,
+            *fit(
+                styled_line(line(name), also), names, also=also, ellipsis=self.ellipsis
+            ),
+            *styled_line(line("  ", muted(words)), also),
+        )
+        return fit(shown, self.inner_width, also=also, ellipsis=self.ellipsis)
 
 
 class ChoiceScreen(
