@@ -24,6 +24,7 @@ from probetui.engine.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.options import ScreenOptions
+from probetui.tui.themes import LIGHT
 
 Change = Callable[[Snapshot], Snapshot]
 SIZES = ((80, 24), (100, 30), (120, 40), (160, 45), (200, 60))
@@ -117,7 +118,7 @@ SCREENS = {
 }
 LOOKS: dict[str, dict[str, object]] = {
     "dark": {},
-    "light": {"theme": "textual-light"},
+    "light": {"theme": LIGHT},
     "blue": {"theme": "blue-orange-dark"},
     "blue-light": {"theme": "blue-orange-light"},
     "ascii": {"ascii": True},

@@ -19,12 +19,15 @@ from tests.tui.app_harness import an_app
 from tests.tui.scenes import SCENES
 
 Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
+KEYS = {"gated": ("slash", *"web", "enter", "right_square_bracket")}
+"""What is pressed so that the picture shows what its name says."""
+
 STATES = [pytest.param(scene, id=scene) for scene in SCENES]
 
 
 @pytest.mark.parametrize("state", STATES)
 def test_state_at_80x24(picture: Compare, state: str) -> None:
-    assert picture(an_app(SCENES[state]()), (80, 24), ())
+    assert picture(an_app(SCENES[state]()), (80, 24), KEYS.get(state, ()))
 
 
 @pytest.mark.parametrize("state", ["failing", "on_hold", "back_off"])

@@ -105,8 +105,10 @@ def instance_rows(
     label = _label_width(width)
     room = max(width - label - len(_GAP) - _LEAST_WORDS, _LEAST_STRIP)
     strips = [
-        _strip(timeline, generation, view, room, cursor, period_seconds)
-        for _, generation in shown
+        _no_tick(instance)
+        if generation is None
+        else _strip(timeline, generation, view, room, cursor, period_seconds)
+        for instance, generation in shown
     ]
     longest = max((_taken(strip) for strip in strips), default=0)
     room = width - label - longest - len(_GAP)
@@ -180,17 +182,20 @@ def _is_an_instance(row: tuple[ContainerInstance | None, InstanceTicks | None]) 
     )
 
 
+def _no_tick(instance: ContainerInstance | None) -> TickStrip:
+    """Return what stands in place of ticks; one that runs may still have some."""
+    is_over = instance is None or instance.exited is not None
+    return TickStrip(line(muted("no tick saw it" if is_over else "no tick yet")))
+
+
 def _strip(
     timeline: Timeline,
-    generation: InstanceTicks | None,
+    generation: InstanceTicks,
     view: View,
     width: int,
     cursor: int | None,
     period_seconds: int,
 ) -> TickStrip:
-    if generation is None:
-        return TickStrip(line(muted("no tick saw it")))
-
     def folded(room: int) -> TickStrip:
         return fold_ticks(
             timeline,
