@@ -202,9 +202,7 @@ class TestQueue:
     @pytest.mark.parametrize(
         ("fields", "words"),
         [
-            pytest.param(
-                {"upcoming_skip": Skip.ON_HOLD}, "skip: on hold", id="skip"
-            ),
+            pytest.param({"upcoming_skip": Skip.ON_HOLD}, "skip: on hold", id="skip"),
             pytest.param(
                 {"injections": (Injected.FAILURE,)}, "injected: failure", id="injected"
             ),
