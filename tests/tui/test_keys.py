@@ -103,11 +103,13 @@ async def test_keys_go_from_pane_to_pane(keys: tuple[str, ...], title: str) -> N
 @pytest.mark.parametrize(
     ("keys", "tabs"),
     [
-        pytest.param((), "[liveness] readiness  startup", id="at first"),
-        pytest.param(("right_square_bracket",), "liveness [readiness] startup", id="]"),
-        pytest.param(("left_square_bracket",), "liveness  readiness [startup]", id="["),
+        pytest.param((), "liveness  readiness [startup]", id="the one that counts"),
         pytest.param(
-            ("right_square_bracket",) * 3, "[liveness] readiness  startup", id="around"
+            ("right_square_bracket",), "[liveness] readiness  startup", id="]"
+        ),
+        pytest.param(("left_square_bracket",), "liveness [readiness] startup", id="["),
+        pytest.param(
+            ("right_square_bracket",) * 3, "liveness  readiness [startup]", id="around"
         ),
     ],
 )
@@ -120,7 +122,7 @@ async def test_brackets_go_from_probe_to_probe(
 
 
 async def test_the_kind_of_probe_stays_chosen_from_container_to_container() -> None:
-    _, lines = await press_on(failing(), *"jjj", "right_square_bracket", "j")
+    _, lines = await press_on(failing(), *"jjj", "left_square_bracket", "j")
 
     assert any("2 shop/cache" in line and "[readiness]" in line for line in lines)
 
@@ -177,7 +179,7 @@ READINESS_OF_WEB = TriggerProbe(ProbeKey(SHOP.uid, "web", ProbeType.READINESS))
         pytest.param(failing(), ("t",), [LIVENESS_OF_DEMO], id="probe now"),
         pytest.param(
             failing(),
-            ("j", "j", "j", "right_square_bracket", "t"),
+            ("j", "j", "j", "left_square_bracket", "t"),
             [READINESS_OF_WEB],
             id="probe now, the probe that is shown",
         ),
@@ -306,7 +308,7 @@ async def test_a_click_on_the_name_of_a_probe_shows_it() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("j", "j", "j")
         pane = app.screen.query_one("#detail")
-        column = line_with(app, "[liveness]").index(" readiness ")
+        column = line_with(app, "[startup]").index(" readiness ")
         await pilot.click(pane, offset=(column - pane.region.x + 1, 0))
         await pilot.pause()
 

@@ -181,7 +181,7 @@ class TestTicks:
     async def test_the_strip_has_a_cursor_that_the_trace_follows(self) -> None:
         text = await seen_after(steady(), "enter", *["left"] * 16)
 
-        assert "tick #7      08:19:45" in text
+        assert "tick #7       08:19:45" in text
         assert "tick #7 08:19:45.1" in title(text, "Decision trace")
 
     async def test_behind_the_newest_tick_the_strip_goes_on(self) -> None:
@@ -262,7 +262,7 @@ class TestContainer:
     async def test_brackets_choose_the_probe_on_both_screens(self) -> None:
         app = an_app(SCENES["gated"]())
         async with app.run_test(size=NARROW) as pilot:
-            await pilot.press("j", "j", "enter", "right_square_bracket")
+            await pilot.press("j", "j", "enter", "left_square_bracket")
             await pilot.pause()
             inside = line_with(app, "2 shop")
 
