@@ -47,3 +47,56 @@ def test_a_pod_of_a_cluster_reads_its_stand_ins(
     assert done.returncode == 0, done.stderr
     assert "FailedMount" not in done.stdout
     assert done.stderr.count("here is a stand-in") == 1
+
+
+STUBS = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: stubs}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: app
+    image: busybox:1.36
+    command: [sh, -c, 'trap exit TERM; while :; do sleep 1; done']
+    env:
+    - {name: MODE, valueFrom: {configMapKeyRef: {name: absent, key: mode}}}
+    envFrom: [{secretRef: {name: absent}}]
+    volumeMounts: [{name: secret, mountPath: /secret}, {name: data, mountPath: /data}]
+    readinessProbe:
+      periodSeconds: 1
+      exec:
+        command:
+        - sh
+        - -c
+        - test "$MODE" = stub && grep -qx stub CHECKED/password && touch DATA/x
+  volumes:
+  - {name: secret, secret: {secretName: files, items: [{key: pw, path: password}]}}
+  - {name: data, persistentVolumeClaim: {claimName: disk}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("runtime", "root"),
+    [
+        pytest.param("process", "."),
+        pytest.param("docker", "", marks=pytest.mark.docker),
+        pytest.param("cri", "", marks=pytest.mark.cri),
+    ],
+)
+def test_a_pod_reads_stubs_of_what_the_files_lack(
+    tmp_path: Path, namespace: str, runtime: str, root: str
+) -> None:
+    program = Program(tmp_path, cri_variables())
+    pod = STUBS.replace("CHECKED", f"{root}/secret").replace("DATA", f"{root}/data")
+
+    done = program.run(
+        "run", "-f", "-", "--runtime", runtime, "--plain", "--stub-missing",
+        "--until", "ready", "--timeout", "50s", "-n", namespace,
+        stdin=pod,
+        seconds=120,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "FailedMount" not in done.stdout
+    assert done.stderr.count(" is a stub") == 4
