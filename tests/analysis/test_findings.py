@@ -16,6 +16,7 @@ from probetui.k8s.probe import (
     Probe,
     TCPSocketAction,
 )
+from probetui.k8s.status import ConditionStatus, PodCondition
 from probetui.kubelet_rules import rules_of
 from tests.builders import a_container, a_pod, an_exec_probe, an_http_probe
 
@@ -324,6 +325,8 @@ def test_a_readiness_gate_that_nothing_sets_keeps_the_pod_unready() -> None:
     assert found(pod) == {
         "readiness-gate-unset": "spec.readinessGates[0].conditionType"
     }
+    set_by_hand = PodCondition("example.com/open", ConditionStatus.TRUE)
+    assert list(findings_for(pod, conditions=[set_by_hand])) == []
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from types import MappingProxyType
 
@@ -21,6 +21,7 @@ from probetui.k8s.probe import (
     ProbeType,
     TCPSocketAction,
 )
+from probetui.k8s.status import PodCondition
 from probetui.kubelet.journal import FindingEntry
 from probetui.kubelet.kuberuntime.grace_period import GraceSource
 from probetui.kubelet.kuberuntime.restart import should_restart_on_failure
@@ -180,12 +181,19 @@ def finding_text(entry: FindingEntry) -> str:
     return ": ".join(filter(None, (entry.place, entry.path, entry.message)))
 
 
-def findings_for(pod: Pod, rules: KubeletRules = PORTED_RULES) -> Iterator[Finding]:
+def findings_for(
+    pod: Pod,
+    rules: KubeletRules = PORTED_RULES,
+    conditions: Iterable[PodCondition] = (),
+) -> Iterator[Finding]:
     """Yield what is found about a pod, container by container.
 
-    `rules` are those of the kubelet's version, as some has what others have not.
+    Args:
+        pod: it is valid.
+        rules: those of the kubelet's version, as some has what others have not.
+        conditions: those that the manifest sets for readiness gates.
     """
-    yield from _about_gates(pod)
+    yield from _about_gates(pod, {condition.type for condition in conditions})
     for path, container in pod.containers_with_paths():
         if rules.refuses_probe_host:
             yield from _about_refused_hosts(container, path)
@@ -198,11 +206,13 @@ def findings_for(pod: Pod, rules: KubeletRules = PORTED_RULES) -> Iterator[Findi
                 yield from _about_sidecar(pod, container, path)
 
 
-def _about_gates(pod: Pod) -> Iterator[Finding]:
+def _about_gates(pod: Pod, is_set: Collection[str]) -> Iterator[Finding]:
     for index, gate in enumerate(pod.readiness_gates):
+        if gate in is_set:
+            continue
         message = (
             f"nothing sets the condition {quote_short(gate)} here, so that the pod "
-            "never becomes Ready; in a cluster its controller has to"
+            "never becomes Ready; write it into the manifest's status.conditions"
         )
         path = f"spec.readinessGates[{index}].conditionType"
         yield Finding("readiness-gate-unset", path, message)

@@ -53,9 +53,10 @@ _HTTP = _all("host", "httpHeaders", "path", "port", "scheme")
 _TCP = _all("host", "port")
 _PROBE: Table = {
     **_all(
-        "exec", "failureThreshold", "grpc", "initialDelaySeconds", "periodSeconds",
+        "exec", "failureThreshold", "initialDelaySeconds", "periodSeconds",
         "successThreshold", "terminationGracePeriodSeconds", "timeoutSeconds",
     ),
+    "grpc": _all("port", "service"),
     "httpGet": _HTTP,
     "tcpSocket": _TCP,
 }  # fmt: skip

@@ -129,7 +129,7 @@ def _findings(
             yield from loaded.unsupported
         if params["no_findings"]:
             continue
-        about_probes = findings_for(loaded.pod, rules_by(params))
+        about_probes = findings_for(loaded.pod, rules_by(params), loaded.conditions)
         for finding in (*host_access_findings(loaded.pod), *about_probes):
             yield loaded.object.problem(
                 finding.path, finding.message, finding.severity, finding.rule
