@@ -350,6 +350,59 @@ def test_liveness_goes_on_in_a_pod_that_is_deleted_in_old_versions(
     assert (decision is Exit.POD_DELETED) is is_left
 
 
+STOP_SIGNAL = """
+kind: Pod
+apiVersion: v1
+metadata: {name: p}
+spec:
+  os: {name: linux}
+  containers:
+  - name: app
+    image: busybox
+    lifecycle: {stopSignal: SIGUSR1}
+    livenessProbe: {exec: {command: [a]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "stop_signal"),
+    [
+        pytest.param("1.36", (), "", id="1.36"),
+        pytest.param("1.36", ("ContainerStopSignals=true",), "SIGUSR1", id="gate"),
+        pytest.param("1.37", (), "SIGUSR1", id="1.37"),
+    ],
+)
+def test_a_manifest_names_the_stop_signal_where_its_gate_is_on(
+    version: str, gates: tuple[str, ...], stop_signal: str
+) -> None:
+    source = SourceFile("pod.yaml", STOP_SIGNAL)
+
+    found = load_manifests([source], rules=rules_of(version, gates))
+
+    (pod,) = found.pods
+    assert pod.containers[0].stop_signal == stop_signal
+    assert len(found.problems) == (not stop_signal)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        pytest.param("  os: {name: linux}\n", "", "may not be set", id="no os"),
+        pytest.param("SIGUSR1", "USR1", "must be", id="no such signal"),
+    ],
+)
+def test_a_stop_signal_is_one_of_the_operating_system(
+    old: str, new: str, message: str
+) -> None:
+    source = SourceFile("pod.yaml", STOP_SIGNAL.replace(old, new))
+
+    found = load_manifests([source], rules=rules_of("1.37"))
+
+    (problem,) = found.problems
+    assert problem.path == "spec.containers[0].lifecycle.stopSignal"
+    assert message in problem.message
+
+
 SLEEP = """
 kind: Pod
 apiVersion: v1

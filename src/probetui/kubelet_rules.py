@@ -122,6 +122,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
             H2CContainerProbe, which cannot be set here.
         container_restart_rules: containers can have a restart policy of their own, and
             rules by exit code. On since 1.35, gate ContainerRestartRules (KEP-5307).
+        stop_signals: a manifest can name the signal that stops a container. On since
+            1.37, gate ContainerStopSignals (KEP-4960); off in 1.36.2 (recorded).
         restart_all_containers: such a rule can restart all containers of the pod. On
             since 1.36, gate RestartAllContainersOnContainerExits (KEP-5532).
         syncs_after_reset: such a pod is synced again as soon as its containers have
@@ -178,6 +180,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     grpc_mode: bool
     http_protocol: bool
     container_restart_rules: bool
+    stop_signals: bool
     restart_all_containers: bool
     syncs_after_reset: bool
     keeps_last_state: bool
@@ -247,6 +250,7 @@ RULES_1_15 = KubeletRules(
     grpc_mode=False,
     http_protocol=False,
     container_restart_rules=False,
+    stop_signals=False,
     restart_all_containers=False,
     syncs_after_reset=False,
     keeps_last_state=False,
@@ -322,7 +326,7 @@ RULES_1_36 = replace(
     syncs_after_reset=True,
     keeps_last_state=True,
 )
-RULES_1_37 = replace(RULES_1_36, version="1.37")
+RULES_1_37 = replace(RULES_1_36, version="1.37", stop_signals=True)
 
 _RULES = {
     rules.version: rules
@@ -355,6 +359,7 @@ DEFAULT_VERSION = RULES_1_36.version
 _GATED: Mapping[str, str] = {
     "ChangeContainerStatusOnKubeletRestart": "inherits_started",
     "ContainerRestartRules": "container_restart_rules",
+    "ContainerStopSignals": "stop_signals",
     "ExecProbeTimeout": "exec_timeout_is_failure",
     "PodLifecycleSleepActionAllowZero": "zero_sleep",
     "PodReadyToStartContainersCondition": "ready_to_start_condition",
@@ -370,6 +375,7 @@ _SWITCHES_OFF = frozenset({"ChangeContainerStatusOnKubeletRestart"})
 _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "ChangeContainerStatusOnKubeletRestart": ("1.35", "1.36", "1.37"),
     "ContainerRestartRules": ("1.34", "1.35"),
+    "ContainerStopSignals": VERSIONS[VERSIONS.index("1.33") :],
     "ExecProbeTimeout": ("1.20", "1.28", "1.32", "1.33", "1.34"),
     "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
     "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],

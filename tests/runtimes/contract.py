@@ -315,6 +315,9 @@ class ContainerContract:
 class StopContract:
     """Stopping: the signal, the grace period, the kill."""
 
+    stopped_by_usr1 = 11
+    """The exit code of what handles SIGUSR1 only, and asks for it."""
+
     async def test_a_container_may_end_in_its_own_way_when_stopped(
         self, bench: Bench
     ) -> None:
@@ -377,6 +380,16 @@ class StopContract:
         assert status is not None
         assert (status.state, status.exit_code) == (RuntimeState.EXITED, 137)
         assert took >= timedelta(seconds=1)
+
+    async def test_the_signal_that_a_manifest_names_stops_a_container(
+        self, bench: Bench
+    ) -> None:
+        script = "trap 'exit 11' USR1; touch ready; while :; do sleep 0.2; done"
+        container_id = await bench.run_ready(script, stop_signal="SIGUSR1")
+
+        await bench.runtime.stop_container(container_id, 2)
+
+        assert (await bench.ended(container_id)).exit_code == self.stopped_by_usr1
 
     async def test_without_a_grace_period_a_container_is_killed_at_once(
         self, bench: Bench

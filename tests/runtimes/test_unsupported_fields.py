@@ -135,6 +135,13 @@ def test_fields_of_volumes_that_cri_runtimes_do_not_support(
     ]
 
 
+def test_cri_runtimes_are_not_told_the_stop_signal() -> None:
+    (found,) = unsupported_by_cri(a_pod(a_container(stop_signal="SIGUSR1")))
+
+    assert found.path == "spec.containers[0].lifecycle.stopSignal"
+    assert list(unsupported_by_docker(a_pod(a_container(stop_signal="SIGUSR1")))) == []
+
+
 def test_cri_runtimes_support_names_and_propagation() -> None:
     mount = VolumeMount("data", "/data", mount_propagation="HostToContainer")
     pod = a_pod(

@@ -167,7 +167,8 @@ class Container(Struct, frozen=True):
     """A container of the spec, with the API server's defaults applied.
 
     `restart_policy` is ALWAYS for a sidecar (a restartable init container). Of others
-    it is the container's own, None where the pod's applies.
+    it is the container's own, None where the pod's applies. `stop_signal` is a name as
+    SIGUSR1, empty for the image's.
     """
 
     name: str
@@ -194,6 +195,7 @@ class Container(Struct, frozen=True):
     env_from: tuple[EnvFrom, ...] = ()
     security_context: SecurityContext = NO_SECURITY_CONTEXT
     restart_rules: tuple[RestartRule, ...] = ()
+    stop_signal: str = ""
 
     @property
     def is_sidecar(self) -> bool:

@@ -99,7 +99,7 @@ _CONTAINER: Table = {
     ),
     "env": {**_all("name", "value"), "valueFrom": _VALUE_FROM},
     "envFrom": _all("configMapRef", "prefix", "secretRef"),
-    "lifecycle": {"postStart": _HOOK, "preStop": _HOOK},
+    "lifecycle": {**_all("stopSignal"), "postStart": _HOOK, "preStop": _HOOK},
     "livenessProbe": _PROBE,
     "restartPolicyRules": _all("action", "exitCodes"),
     "readinessProbe": _PROBE,

@@ -14,10 +14,11 @@ from lightkube.models import core_v1
 from probetui.kubelet_rules import KubeletRules
 
 CONSEQUENCES = {
+    ("Lifecycle", "stopSignal"): ": the image's signal is sent",
     ("GRPCAction", "mode"): ": the probe goes on in plaintext",
     ("HTTPGetAction", "protocol"): ": the probe goes on with HTTP/1.1",
 }
-"""What becomes of a probe, where that is not seen from the field's absence."""
+"""What becomes of it, where that is not seen from the field's absence."""
 
 
 def drop_disabled_fields(
@@ -73,6 +74,8 @@ def _disabled_hook_fields(
     container: core_v1.Container, path: str, rules: KubeletRules
 ) -> Iterator[tuple[Any, str, str]]:
     lifecycle = container.lifecycle
+    if lifecycle is not None and not rules.stop_signals:
+        yield lifecycle, "stopSignal", f"{path}.lifecycle"
     for kind in ("postStart", "preStop"):
         hook = getattr(lifecycle, kind) if lifecycle is not None else None
         if hook is not None and not rules.sleep_hooks:

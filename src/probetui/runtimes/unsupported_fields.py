@@ -17,6 +17,7 @@ _YOUR_USER = "is not supported: a process runs as your user"
 _NOT_ISOLATED = "is not supported: a process is not isolated from this machine"
 _NAMES = "is not supported: a process resolves names as this machine does"
 _NO_TERMINAL = "is not supported: a process has no input and no terminal"
+_IMAGE_SIGNAL = "is not handed on to the CRI: the image's signal is sent"
 _NOT_ENFORCED = "is not enforced for processes"
 
 
@@ -30,7 +31,7 @@ def unsupported_by_docker(pod: Pod) -> Iterator[UnsupportedField]:
         ):
             if values:
                 yield UnsupportedField(f"spec.dnsConfig.{field}", _REPLACES)
-    yield from unsupported_by_cri(pod)
+    yield from _unlimited_disks(pod)
     for path, container in pod.containers_with_paths():
         for index, mount in enumerate(container.volume_mounts):
             volume = pod.volume(mount.name)
@@ -43,6 +44,15 @@ def unsupported_by_docker(pod: Pod) -> Iterator[UnsupportedField]:
 
 
 def unsupported_by_cri(pod: Pod) -> Iterator[UnsupportedField]:
+    """Yield the fields that probetui does not hand on to a CRI runtime."""
+    yield from _unlimited_disks(pod)
+    for path, container in pod.containers_with_paths():
+        if container.stop_signal:
+            field = f"{path}.lifecycle.stopSignal"
+            yield UnsupportedField(field, _IMAGE_SIGNAL)
+
+
+def _unlimited_disks(pod: Pod) -> Iterator[UnsupportedField]:
     """Yield the fields that no container engine implements."""
     for index, volume in enumerate(pod.volumes):
         source = volume.source

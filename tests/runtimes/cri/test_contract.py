@@ -29,7 +29,9 @@ class TestCriContract(
     MessageContract,
     VolumeContract,
 ):
-    """CRI runtimes keep the contract."""
+    """CRI runtimes keep the contract; they are not told the stop signal."""
+
+    stopped_by_usr1 = 137
 
     @pytest.fixture
     def server(self) -> Callable[[int], tuple[str, ...]]:

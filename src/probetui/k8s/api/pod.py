@@ -79,6 +79,7 @@ _CONTAINER = ApiType(
     Field("restartPolicyRules?", list_of(_RESTART_RULE.codec), "restart_rules"),
     Field("lifecycle.postStart?", LIFECYCLE_HANDLER),
     Field("lifecycle.preStop?", LIFECYCLE_HANDLER),
+    Field("lifecycle.stopSignal?", attribute="stop_signal"),
     "stdin?",
     "stdinOnce?",
     "tty?",

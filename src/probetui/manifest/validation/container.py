@@ -13,6 +13,7 @@ from msgspec import Struct, convert
 from msgspec.structs import fields
 
 from probetui.k8s.pod import RESTART_ALL_CONTAINERS
+from probetui.k8s.stop_signals import LINUX_STOP_SIGNALS, WINDOWS_STOP_SIGNALS
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.environment import validate_environment
@@ -63,6 +64,7 @@ class PodContext(Struct, frozen=True):
     claims: frozenset[str] = frozenset()
     restart_policy: str = "Always"
     host_users: bool = True
+    os_name: str = ""
 
 
 def validate_containers(
@@ -247,7 +249,28 @@ def _lifecycle_and_probes(
             f"{path}.lifecycle",
             pod_context.rules,
         )
+        yield from _stop_signal(container.lifecycle, path, pod_context)
     yield from validate_probes(container, path)
+
+
+def _stop_signal(
+    lifecycle: core_v1.Lifecycle, path: str, pod_context: PodContext
+) -> Iterator[FieldError]:
+    """Check the stop signal, which depends on the pod's operating system.
+
+    Source: pkg/apis/core/validation/validation.go, v1.36.2, validateStopSignal.
+    """
+    if lifecycle.stopSignal is None:
+        return
+    field = f"{path}.lifecycle.stopSignal"
+    if not pod_context.os_name:
+        detail = "may not be set for containers with empty `spec.os.name`"
+        yield forbidden(field, detail)
+        return
+    is_windows = pod_context.os_name == "windows"
+    known = WINDOWS_STOP_SIGNALS if is_windows else tuple(LINUX_STOP_SIGNALS)
+    if lifecycle.stopSignal not in known:
+        yield not_supported(field, lifecycle.stopSignal, tuple(sorted(known)))
 
 
 def _plain_init(container: core_v1.Container, path: str) -> Iterator[FieldError]:

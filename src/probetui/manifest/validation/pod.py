@@ -113,6 +113,7 @@ def _spec(
         frozenset(claim.name for claim in spec.resourceClaims or () if claim.name),
         spec.restartPolicy or "",
         spec.hostUsers is not False,
+        (spec.os.name or "") if spec.os is not None else "",
     )
     yield from validate_containers(spec.containers, "spec.containers", pod_context)
     yield from validate_init_containers(

@@ -113,6 +113,7 @@ def container_request(
         "Tty": container.tty,
         "OpenStdin": container.stdin,
         "StdinOnce": container.stdin_once,
+        "StopSignal": container.stop_signal or None,
         "Healthcheck": {"Test": ["NONE"]},
         "HostConfig": {
             "NetworkMode": sandbox,

@@ -133,14 +133,14 @@ def reap(process: Process) -> int | None:
     return exit_code if exit_code >= 0 else SIGNAL_EXIT_CODE - exit_code
 
 
-def send_signal(process: Process, number: signal.Signals) -> None:
+def send_signal(process: Process, number: int) -> None:
     """Send a signal to a process, if it is alive."""
     if is_alive(process):
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)
 
 
-def reaches_pid_1(process: Process, number: signal.Signals) -> bool | None:
+def reaches_pid_1(process: Process, number: int) -> bool | None:
     """Return whether a signal would be delivered if this were PID 1 of a container.
 
     To process 1 of a PID namespace the kernel delivers only signals that it handles or
@@ -148,6 +148,8 @@ def reaches_pid_1(process: Process, number: signal.Signals) -> bool | None:
     blocked, as it is for a moment in a shell that starts a program: the kernel decides
     once it is unblocked. True where /proc does not tell.
     """
+    if number in {signal.SIGKILL, signal.SIGSTOP}:
+        return True
     folder = PROC / str(process.pid)
     sets = dict(_SIGNAL_SETS.findall(_read(folder / "status")))
     if not sets or _has(sets[b"Cgt"], number):
@@ -160,7 +162,7 @@ def reaches_pid_1(process: Process, number: signal.Signals) -> bool | None:
     return None if _has(sets[b"Blk"], number) else False
 
 
-def _has(mask: bytes, number: signal.Signals) -> bool:
+def _has(mask: bytes, number: int) -> bool:
     return bool(int(mask, 16) >> (number - 1) & 1)
 
 

@@ -150,9 +150,10 @@ class ProcessContainer:
             raise
 
     async def stop(self, grace_period_seconds: int) -> None:
-        """Send SIGTERM, after the grace period SIGKILL to all, and wait for the end.
+        """Send the stop signal, after the grace period SIGKILL, and wait for the end.
 
-        As in a container, a program that does not handle SIGTERM ignores it.
+        It is SIGTERM if the manifest names no other; SIGKILL goes to all. As in a
+        container, a program that does not handle the stop signal ignores it.
         """
         process = self.record.process
         if self.state is not RuntimeState.RUNNING or process is None:
@@ -160,7 +161,7 @@ class ProcessContainer:
         if grace_period_seconds > 0:
             try:
                 async with asyncio.timeout(grace_period_seconds):
-                    await _send_sigterm(process)
+                    await _send_stop_signal(process, self.record.stop_signal)
                     await self._has_ended.wait()
             except TimeoutError:
                 pass
@@ -432,11 +433,11 @@ class ProcessContainer:
         self._update(record)
 
 
-async def _send_sigterm(process: Process) -> None:
-    """Send SIGTERM unless process 1 of a PID namespace would not get it."""
-    reaches = reaches_pid_1(process, signal.SIGTERM)
+async def _send_stop_signal(process: Process, number: int) -> None:
+    """Send a signal unless process 1 of a PID namespace would not get it."""
+    reaches = reaches_pid_1(process, number)
     while reaches is None:  # there is no event for a signal that is unblocked
         await asyncio.sleep(POLL_SECONDS)
-        reaches = reaches_pid_1(process, signal.SIGTERM)
+        reaches = reaches_pid_1(process, number)
     if reaches:
-        send_signal(process, signal.SIGTERM)
+        send_signal(process, number)

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import secrets
+import signal
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -66,7 +67,8 @@ class ProcessContainerRecord(Struct, frozen=True):
     `command`, `env` and `working_dir` have no references any more. `message_path` is
     the termination message file, empty for none. `number` is that of its processes, see
     `descendants`; 0 for none, as in earlier versions. `is_frozen` is written before the
-    container is frozen: if probetui is killed, the next one thaws it.
+    container is frozen: if probetui is killed, the next one thaws it. `stop_signal` is
+    the number of the signal that stops the main process.
     """
 
     container_id: str
@@ -88,6 +90,7 @@ class ProcessContainerRecord(Struct, frozen=True):
     reason: str = ""
     message: str = ""
     is_frozen: bool = False
+    stop_signal: int = signal.SIGTERM
 
 
 Record = TypeVar("Record", ProcessSandboxRecord, ProcessContainerRecord)

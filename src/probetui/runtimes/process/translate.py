@@ -15,6 +15,7 @@ from probetui.k8s.runtime import (
     RuntimeState,
     SandboxStatus,
 )
+from probetui.k8s.stop_signals import LINUX_STOP_SIGNALS
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
 from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.runtimes.process.descendants import new_number
@@ -124,6 +125,7 @@ def container_record(
         created_at=now,
         message_path=str(home_path(home, message_path)) if message_path else "",
         number=new_number(),
+        stop_signal=LINUX_STOP_SIGNALS[container.stop_signal or "SIGTERM"],
     )
 
 
