@@ -1,9 +1,10 @@
 """What the API server says of one wrong value each, word for word.
 
 A case in data/to_the_letter.jsonl is what is put into a pod with one container
-(`meta`, `container`, `spec`, in flow style), and the messages in their order. Its
-`function` is the one of the API server's validation.go, so that one sees which of them
-have cases. Of 1.32 where a case names no `kubelet`; `LARGE` is a text of 256 KiB.
+(`meta`, `container`, `spec`, in flow style), and the messages in their order; warnings
+are looked at where a case has some. Its `function` is the API server's, so that one
+sees which of them have cases. Of 1.32 where a case names no `kubelet`; `LARGE` is a
+text of 256 KiB.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pytest
 
 from probetui.kubelet_rules import rules_of
 from probetui.manifest.validation.pod import validate_pod
+from probetui.manifest.validation.warnings import find_api_warnings
 from tests.bulk import chosen, fail_with
 from tests.manifest.yaml_pods import pod_model
 
@@ -43,8 +45,11 @@ def test_the_api_server_says_of_each_wrong_value(
         )
         rules = rules_of(case.get("kubelet", "1.32"))
         found = [error.message for error in validate_pod(pod, rules=rules)]
+        told = [f"{path}: {text}" for path, text in find_api_warnings(pod)]
         try:
             assert found == case["errors"]
+            if "warnings" in case:
+                assert told == case["warnings"]
         except AssertionError as error:
             problems[name] = error
     fail_with(problems)

@@ -1,7 +1,6 @@
 """Warnings about valid pods: the API server's, and what it accepts in silence.
 
-Source: pkg/api/pod/warnings.go, v1.32.10, GetWarningsForPod, without what it says of
-scheduling and of removed volume plugins.
+Source: pkg/api/pod/warnings.go, v1.32.10, GetWarningsForPod.
 """
 
 from __future__ import annotations
@@ -14,6 +13,16 @@ from msgspec import Struct
 from probetui.k8s.api.codec import MAX_SECONDS
 from probetui.k8s.environment import MAX_EXPANSION_BYTES, ExpansionTooLargeError, expand
 from probetui.manifest.problem import escape_unprintable, quote, quote_short
+from probetui.manifest.validation.deprecations import (
+    ApiWarning,
+    affinity_without_selectors,
+    annotation_deprecations,
+    container_deprecations,
+    overhead_fractions,
+    pod_seccomp_annotation,
+    scheduling_deprecations,
+    volume_deprecations,
+)
 
 
 class FieldWarning(Struct, frozen=True):
@@ -124,9 +133,6 @@ def _list_names(known: Iterable[str]) -> str:
     return f"has: {listed}" if listed else "no port has a name"
 
 
-ApiWarning = tuple[str, str]
-"""A field's path, and the API server's text about it."""
-
 _MAX_COMPARED = 20
 """A port is compared with so many others of its number: the output stays linear."""
 
@@ -135,11 +141,19 @@ def find_api_warnings(pod: core_v1.Pod) -> Iterator[ApiWarning]:
     """Yield the warnings about a valid pod, in the API server's order."""
     if pod.spec is None:
         return
+    annotations = (pod.metadata and pod.metadata.annotations) or {}
+    yield from scheduling_deprecations(pod.spec)
+    yield from annotation_deprecations(annotations)
+    yield from volume_deprecations(pod.spec.volumes or [])
     yield from _host_aliases(pod.spec)
     yield from _pull_secrets(pod.spec)
+    yield from overhead_fractions(pod.spec)
+    yield from pod_seccomp_annotation(annotations, pod.spec)
     for path, container in containers_with_paths(pod.spec):
+        yield from container_deprecations(annotations, container, path)
         yield from _hidden_variables(container, path)
     yield from _port_clashes(pod.spec)
+    yield from affinity_without_selectors(pod.spec)
 
 
 def containers_with_paths(
