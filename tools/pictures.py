@@ -33,6 +33,7 @@ from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import CurrentLesson, HostServices
 from probetui.tui.options import ScreenOptions
+from probetui.tui.themes import LIGHT
 
 PODS = Path(__file__).parent / "pictures"
 DRAWN = Path(__file__).parent.parent / "docs" / "pictures"
@@ -53,7 +54,7 @@ DEMO_SECONDS, DEMO_FRAMES, DEMO_POSTER = 60, 120, 13
 SHORT = (120, 30)
 PICTURES = {
     "main": Picture("shop", 127.4),
-    "main-light": Picture("shop", 127.4, theme="textual-light"),
+    "main-light": Picture("shop", 127.4, theme=LIGHT),
     "killed": Picture("shop", 142.4),
     "back-off": Picture("shop", 118.4),
     "flapping": Picture("flapping", 97.4, ("right_square_bracket",), SHORT),
