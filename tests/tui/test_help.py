@@ -41,6 +41,18 @@ async def test_every_line_of_the_help_can_be_reached(opened_by: str) -> None:
     assert all(label.tooltip in everything for label in labels)
 
 
+@pytest.mark.parametrize("width", [80, 100, 120])
+async def test_a_column_of_the_help_begins_with_a_heading_or_a_key(width: int) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(width, 24)) as pilot:
+        await pilot.press("question_mark")
+        await pilot.pause()
+        top = screen_lines(app)[1][width // 2 :]
+
+    # A key stands three cells in, a heading two, the rest of an entry behind the keys.
+    assert len(top) - len(top.lstrip()) <= 3
+
+
 async def test_a_letter_and_its_capital_are_explained_side_by_side() -> None:
     app = an_app(failing())
     async with app.run_test(size=(160, 60)) as pilot:

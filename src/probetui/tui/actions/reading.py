@@ -62,7 +62,7 @@ READING_ACTIONS = (
     Action(
         "look.node",
         "D",
-        "Describe the node: its runtime, sources of pods, pod workers and images",
+        "Describe the node: runtime, sources, pod workers, images",
         _MAIN,
         "app.show_screen('node')",
         on=Target.ALL_PODS,

@@ -77,13 +77,14 @@ class HelpPane(RowsPane):
     def rows(self) -> Sequence[StyledLine]:
         columns = 2 if self.inner_width >= _TWO_COLUMNS else 1
         room = self.inner_width // columns
-        lines = [
-            part
-            for block in self._key_blocks()
-            for entry in block
-            for part in wrapped(styled_line(entry), room - 1, indent=_KEYS_WIDTH + 2)
-        ]
-        keys = _in_columns(lines, columns, room)
+        units: list[list[StyledLine]] = []
+        for heading, *entries in self._key_blocks():
+            broken = [
+                wrapped(styled_line(entry), room - 1, indent=_KEYS_WIDTH + 2)
+                for entry in entries
+            ]
+            units += [[styled_line(heading), *broken[0]], *broken[1:]]
+        keys = _in_columns(units, columns, room)
         marks = wrapped(self._legend(), self.inner_width, indent=8)
         return keys if self.filter.is_active else [*keys, *marks]
 
@@ -177,11 +178,18 @@ def _key_line(keys: str, words: str) -> Line:
 
 
 def _in_columns(
-    lines: Sequence[StyledLine], columns: int, room: int
+    units: Sequence[Sequence[StyledLine]], columns: int, room: int
 ) -> list[StyledLine]:
-    """Pour lines into columns of about the same height, each `room` cells wide."""
-    height = max(-(-len(lines) // columns), 1)
-    parts = [lines[start : start + height] for start in range(0, len(lines), height)]
+    """Pour lines into columns of about the same height, each `room` cells wide.
+
+    A column ends with a whole unit: an entry, or a heading with its first entry.
+    """
+    height = max(-(-sum(map(len, units)) // columns), 1)
+    parts: list[list[StyledLine]] = [[]]
+    for unit in units:
+        if len(parts[-1]) >= height:
+            parts.append([])
+        parts[-1] += unit
     return [
         tuple(ink for cell in row for ink in fit(cell, room))
         for row in zip_longest(*parts, fillvalue=())
