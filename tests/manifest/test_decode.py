@@ -215,3 +215,35 @@ def test_null_items_of_any_type_have_gos_zero_value() -> None:
         containers=[],
         securityContext=core_v1.PodSecurityContext(supplementalGroups=[0, 5]),
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "is_time"),
+    [
+        ("2026-11-20T08:21:05Z", True),
+        ("2026-11-20T08:21:05.25+01:00", True),
+        ("2026-11-20T08:21Z", False),
+        ("2026-11-20 08:21:05Z", False),
+        ("20261120T082105Z", False),
+        ("2026-11-20T08:21:05", False),
+        ("2026-13-20T08:21:05Z", False),
+    ],
+)
+def test_a_time_is_written_as_in_go(written: str, *, is_time: bool) -> None:
+    source = SourceFile("a.yaml", f"creationTimestamp: '{written}'\n")
+    (document,) = parse_yaml(source).documents
+
+    decoded = decode(document.root, meta_v1.ObjectMeta)
+
+    assert (not decoded.problems) is is_time
+
+
+def test_blanks_around_a_quantity_mean_nothing() -> None:
+    (document,) = parse_yaml(
+        SourceFile("a.yaml", "limits: {cpu: ' 500m '}\n")
+    ).documents
+
+    decoded = decode(document.root, core_v1.ResourceRequirements)
+
+    assert not decoded.problems
+    assert decoded.value.limits == {"cpu": "500m"}

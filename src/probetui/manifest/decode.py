@@ -41,6 +41,9 @@ Model = TypeVar("Model", bound=msgspec.Struct)
 
 _INT32 = range(-(2**31), 2**31)
 _INT64 = range(-(2**63), 2**63)
+_RFC3339 = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII
+)
 _EXPONENT_FROM = 1e21
 """From here on Go writes a float with an exponent, which no integer field takes."""
 
@@ -261,18 +264,17 @@ def _quantity(node: ScalarNode) -> str | None:
     value = node.value
     if isinstance(value, bool):
         return None
-    text = value if isinstance(value, str) else str(value)
+    text = value.strip() if isinstance(value, str) else str(value)
     return text if is_quantity(text) else None
 
 
 def _time(value: object) -> datetime | None:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not _RFC3339.fullmatch(value):
         return None
     try:
-        at = datetime.fromisoformat(value)
+        return datetime.fromisoformat(value)
     except ValueError:
         return None
-    return at if at.tzinfo is not None else None
 
 
 def _describe_value(node: YamlNode) -> str:

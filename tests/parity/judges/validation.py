@@ -12,7 +12,7 @@ from probetui.manifest.decode import Decoded, decode
 from probetui.manifest.validation import pod as pod_validation
 from probetui.manifest.validation import warnings
 from probetui.manifest.validation.field_error import FieldError, GoSyntax
-from probetui.manifest.yaml.nodes import YamlDocument
+from probetui.manifest.yaml.nodes import YamlDocument, split_path
 from probetui.manifest.yaml.parser import SourceFile, parse_yaml
 
 _NODE = "node1"
@@ -87,7 +87,15 @@ def _strict_errors(document: YamlDocument, decoded: Decoded[core_v1.Pod]) -> lis
         for duplicate in document.duplicates
     ]
     found = ["\n".join(["yaml: unmarshal errors:", *doubled])] if doubled else []
-    return found + [f'unknown field "{field.path}"' for field in decoded.unknown]
+    # Go converts YAML to JSON first, whose keys are sorted.
+    unknown = sorted(
+        (field.path for field in decoded.unknown),
+        key=lambda path: [
+            (step.isdecimal(), int(step) if step.isdecimal() else 0, step)
+            for step in split_path(path)
+        ],
+    )
+    return found + [f'unknown field "{path}"' for path in unknown]
 
 
 def _compare(ours: list[FieldError], theirs: list[dict[str, Any]]) -> None:
