@@ -9,7 +9,7 @@ import pytest
 
 from probetui.errors import UsageError
 from probetui.k8s.pod import RestartPolicy, RestartRule
-from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeType
+from probetui.k8s.probe import ExecAction, GRPCAction, HTTPGetAction, ProbeType
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
@@ -348,6 +348,42 @@ def test_liveness_goes_on_in_a_pod_that_is_deleted_in_old_versions(
     decision = worker.decide(a_status(running), ResultsManager(LIVENESS), START)
 
     assert (decision is Exit.POD_DELETED) is is_left
+
+
+GRPC_IN_TLS = """
+kind: Pod
+apiVersion: v1
+metadata: {name: p}
+spec:
+  containers:
+  - name: app
+    image: busybox
+    livenessProbe: {grpc: {port: 8443, mode: TLS}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "mode", "said"),
+    [
+        pytest.param("1.36", (), "", "unknown to Kubernetes 1.36", id="1.36"),
+        pytest.param("1.37", (), "", "plaintext", id="1.37"),
+        pytest.param("1.37", ("GRPCContainerProbeTLS=true",), "TLS", "", id="gate"),
+    ],
+)
+def test_a_grpc_probe_uses_tls_by_its_gate_alone_and_says_where_it_does_not(
+    version: str, gates: tuple[str, ...], mode: str, said: str
+) -> None:
+    source = SourceFile("pod.yaml", GRPC_IN_TLS)
+
+    found = load_manifests([source], rules=rules_of(version, gates))
+
+    (pod,) = found.pods
+    probe = pod.containers[0].liveness_probe
+    assert probe is not None
+    assert probe.handler == GRPCAction(8443, "", mode)
+    problems = [(one.line, one.message) for one in found.problems]
+    assert [line for line, _ in problems] == [9] * (not mode)
+    assert all(said in message for _, message in problems)
 
 
 STOP_SIGNAL = """

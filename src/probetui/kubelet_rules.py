@@ -116,8 +116,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
         sleep_hooks: hooks can sleep (KEP-3960, on since 1.30).
         zero_sleep: hooks can sleep for 0 s. On since 1.33, gate
             PodLifecycleSleepActionAllowZero (KEP-4818).
-        grpc_mode: gRPC probes have a mode, as TLS. Off in 1.37, gate
-            GRPCContainerProbeTLS (KEP-4939), which cannot be set here.
+        grpc_mode: gRPC probes have a mode: Plaintext, or TLS, of which no certificate
+            is verified. Alpha in 1.37, gate GRPCContainerProbeTLS (KEP-4939,
+            k/k#137762).
         http_protocol: HTTP probes have a protocol, as HTTP2. Off in 1.37, gate
             H2CContainerProbe, which cannot be set here.
         container_restart_rules: containers can have a restart policy of their own, and
@@ -361,6 +362,7 @@ _GATED: Mapping[str, str] = {
     "ContainerRestartRules": "container_restart_rules",
     "ContainerStopSignals": "stop_signals",
     "ExecProbeTimeout": "exec_timeout_is_failure",
+    "GRPCContainerProbeTLS": "grpc_mode",
     "PodLifecycleSleepActionAllowZero": "zero_sleep",
     "PodReadyToStartContainersCondition": "ready_to_start_condition",
     "RestartAllContainersOnContainerExits": "restart_all_containers",
@@ -377,6 +379,7 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "ContainerRestartRules": ("1.34", "1.35"),
     "ContainerStopSignals": VERSIONS[VERSIONS.index("1.33") :],
     "ExecProbeTimeout": ("1.20", "1.28", "1.32", "1.33", "1.34"),
+    "GRPCContainerProbeTLS": ("1.37",),
     "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
     "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],
     "RestartAllContainersOnContainerExits": ("1.35", "1.36", "1.37"),

@@ -210,6 +210,33 @@ async def test_a_connection_that_fails_at_once_says_where() -> None:
     assert attempt.refused_at == SocketAddress(LOOPBACK, port)
 
 
+@pytest.mark.parametrize(
+    ("protocols", "is_tls", "is_healthy"),
+    [
+        pytest.param(("h2",), True, True, id="TLS"),
+        pytest.param(("http/1.1",), True, False, id="TLS without HTTP/2"),
+        pytest.param(("h2",), False, False, id="plaintext"),
+    ],
+)
+async def test_a_server_inside_tls_is_asked_by_mode_whoever_it_is(
+    protocols: tuple[str, ...], *, is_tls: bool, is_healthy: bool
+) -> None:
+    server = HealthServer(lambda _: status(SERVING))
+
+    async def serve(peer: Peer) -> None:
+        secured = TLSPeer(peer, server_context(protocols=protocols))
+        with contextlib.suppress(OSError):
+            await secured.handshake()
+            await server.serve(secured)
+
+    limit = LIMIT if is_healthy else SHORT
+    async with serving(serve) as port:
+        attempt = await probe_grpc(LOOPBACK, port, "web", limit, is_tls=is_tls)
+
+    assert (attempt == HEALTHY) is is_healthy
+    assert [call.service for call in server.calls] == ["web"] * is_healthy
+
+
 async def say_nothing(peer: Peer) -> None:
     await peer.drain_until_end()
 
@@ -242,6 +269,14 @@ async def test_what_is_no_grpc_server_is_not_connected(
 
     assert replace(attempt, refused_at=None) == not_connected(port, "50ms")
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("serve", [say_nothing, hang_up, speak_http1, speak_nonsense])
+async def test_a_server_without_tls_is_not_connected_to_by_tls(serve: Serve) -> None:
+    async with serving(serve) as port:
+        attempt = await probe_grpc(LOOPBACK, port, "", SHORT, is_tls=True)
+
+    assert replace(attempt, refused_at=None) == not_connected(port, "50ms")
 
 
 @pytest.mark.parametrize(

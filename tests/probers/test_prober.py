@@ -185,13 +185,12 @@ class Reached:
     async def grpc(
         self,
         host: str,
-        port: int,
-        service: str,
-        limit: timedelta,
+        action: GRPCAction,
+        _limit: timedelta,
         route: Route,
         _rules: KubeletRules,
     ) -> Attempt:
-        self.places.append(route(host, port))
+        self.places.append(route(host, action.port))
         return OK
 
 

@@ -32,7 +32,7 @@ from probetui.errors import (
     ExecutableMissingError,
 )
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import ExecAction
+from probetui.k8s.probe import ExecAction, GRPCAction
 from probetui.k8s.runtime import ContainerID, RuntimeState, SocketAddress
 from probetui.kubelet.effects import (
     CreateContainer,
@@ -398,15 +398,14 @@ class _Machine:
     async def _grpc_probe(
         self,
         host: str,
-        port: int,
-        service: str,
+        action: GRPCAction,
         time_limit: timedelta,
         route: Route,
         rules: KubeletRules,
     ) -> Attempt:
         """Nobody here speaks gRPC, so that the time is over at last."""
         self.wait(time_limit.total_seconds())
-        text = grpc_connect_timeout(host, port, time_limit)
+        text = grpc_connect_timeout(host, action.port, time_limit)
         return Attempt(ProbeResult.FAILURE, text)
 
     def connect(self, host: str, port: int) -> tuple[_Instance, str | None]:

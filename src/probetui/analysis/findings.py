@@ -377,10 +377,11 @@ def _about_handler(container: Container, probe: Probe, path: str) -> Iterator[Fi
         case TCPSocketAction(port=port, host=host):
             yield from _about_host(host, f"{path}.tcpSocket.host")
             yield from _about_port(container, port, f"{path}.tcpSocket.port")
-        case GRPCAction(port=port):
+        case GRPCAction(port=port) as action:
             yield from _about_port(container, port, f"{path}.grpc.port")
-            if port in TLS_PORTS or _TLS_NAME.search(_name_of(container, port)):
-                message = f"is {port}, but gRPC probes do not use TLS"
+            seems_tls = port in TLS_PORTS or _TLS_NAME.search(_name_of(container, port))
+            if seems_tls and not action.uses_tls:
+                message = f"is {port}, but this gRPC probe does not use TLS"
                 yield Finding("grpc-tls", f"{path}.grpc.port", message)
         case None:
             return

@@ -147,8 +147,9 @@ def _command(
             address = host or pod_ip or _NO_ADDRESS
             number = str(_number(container, port))
             return quote_shell_line(["nc", "-zv", "-w", limit, address, number])
-        case GRPCAction(port, service):
-            return quote_shell_line(_grpcurl(port, mask.text(service), limit, pod_ip))
+        case GRPCAction(service=service) as action:
+            words = _grpcurl(action, mask.text(service), limit, pod_ip)
+            return quote_shell_line(words)
         case None:
             return ""
 
@@ -232,11 +233,14 @@ def _url(container: Container, action: HTTPGetAction, pod_ip: str) -> str:
     return f"{scheme}://{host}:{_number(container, action.port)}{path}{mark}{query}"
 
 
-def _grpcurl(port: int, service: str, limit: str, pod_ip: str) -> Iterator[str]:
-    yield from ("grpcurl", "-plaintext", "-max-time", limit)
+def _grpcurl(
+    action: GRPCAction, service: str, limit: str, pod_ip: str
+) -> Iterator[str]:
+    security = "-insecure" if action.uses_tls else "-plaintext"
+    yield from ("grpcurl", security, "-max-time", limit)
     if service:
         yield from ("-d", json.dumps({"service": service}))
-    yield f"{_bracketed(pod_ip or _NO_ADDRESS)}:{port}"
+    yield f"{_bracketed(pod_ip or _NO_ADDRESS)}:{action.port}"
     yield "grpc.health.v1.Health/Check"
 
 

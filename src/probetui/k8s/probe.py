@@ -50,11 +50,23 @@ class TCPSocketAction(Struct, frozen=True):
     host: str = ""
 
 
+GRPC_PLAINTEXT, GRPC_TLS = "Plaintext", "TLS"
+
+
 class GRPCAction(Struct, frozen=True):
-    """Ask `grpc.health.v1.Health`; SERVING is success."""
+    """Ask `grpc.health.v1.Health`; SERVING is success.
+
+    `mode` is Plaintext or TLS, empty for the first.
+    """
 
     port: int
     service: str = ""
+    mode: str = ""
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether the connection is inside TLS."""
+        return self.mode == GRPC_TLS
 
 
 class SleepAction(Struct, frozen=True):

@@ -56,7 +56,7 @@ _PROBE: Table = {
         "exec", "failureThreshold", "initialDelaySeconds", "periodSeconds",
         "successThreshold", "terminationGracePeriodSeconds", "timeoutSeconds",
     ),
-    "grpc": _all("port", "service"),
+    "grpc": _all("mode", "port", "service"),
     "httpGet": _HTTP,
     "tcpSocket": _TCP,
 }  # fmt: skip

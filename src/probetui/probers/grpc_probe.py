@@ -14,8 +14,9 @@ resetTransportAndUnlock; google.golang.org/grpc/backoff, DefaultConfig.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
+from functools import partial
 
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
@@ -29,14 +30,16 @@ from probetui.kubelet.prober.timeout_text import (
 )
 from probetui.kubelet.runtime.go_format import join_host_port
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
-from probetui.probers.go.dial import PORTS, dial
+from probetui.probers.go.dial import PORTS, Connection, dial
 from probetui.probers.go.grpc_call import GRPCCallError, GRPCCode, call_unary, code_name
 from probetui.probers.go.http2_stream import HTTP2Stream
 from probetui.probers.go.net import address_family
+from probetui.probers.go.tls import TLSConnection, client_context, to_server_name
 from probetui.probers.route import Route, direct_route
 
 _LIBRARY = "grpc-go/1.65.0"
 
+_TLS_PROTOCOLS = ("h2",)
 _CHECK = "/grpc.health.v1.Health/Check"
 _LONGEST_HANDSHAKE_SECONDS = 20
 _FIRST_PAUSE = timedelta(seconds=1)
@@ -52,6 +55,8 @@ async def probe_grpc(
     time_limit: timedelta,
     route: Route = direct_route,
     rules: KubeletRules = PORTED_RULES,
+    *,
+    is_tls: bool = False,
 ) -> Attempt:
     """Connect, ask once, and judge the answer; what goes wrong is a failure.
 
@@ -68,6 +73,7 @@ async def probe_grpc(
         time_limit: for connecting and asking together; zero is over at once.
         route: where to connect instead.
         rules: those of the kubelet's version.
+        is_tls: inside TLS, of which no certificate is verified.
     """
     clock = asyncio.get_running_loop().time
     deadline = clock() + time_limit.total_seconds()
@@ -76,7 +82,10 @@ async def probe_grpc(
         if time_limit <= timedelta():
             raise TimeoutError  # noqa: TRY301  # as if it had been waited for
         async with asyncio.timeout_at(deadline):
-            stream = await _connect(host, port, time_limit, route, failed)
+            connect = _connect_in_tls if is_tls else _connect_once
+            stream = await _connect(
+                partial(connect, host, port, route), time_limit, failed
+            )
     except TimeoutError:
         address = host or _THIS_MACHINE
         is_address = address_family(address) is not None and port in PORTS
@@ -91,8 +100,9 @@ async def probe_grpc(
     user_agent = f"{rules.probe_user_agent} {_LIBRARY}"
     try:
         async with asyncio.timeout_at(deadline):
+            scheme = b"https" if is_tls else b"http"
             return await _check(
-                stream, authority, service, user_agent, deadline - clock()
+                stream, scheme, authority, service, user_agent, deadline - clock()
             )
     except TimeoutError:
         return _failed_call(GRPCCallError(GRPCCode.DEADLINE_EXCEEDED, ""), time_limit)
@@ -103,7 +113,9 @@ async def probe_grpc(
 
 
 async def _connect(
-    host: str, port: int, time_limit: timedelta, route: Route, failed: asyncio.Event
+    connect: Callable[[], Awaitable[HTTP2Stream]],
+    time_limit: timedelta,
+    failed: asyncio.Event,
 ) -> HTTP2Stream:
     """Return a connection to an HTTP/2 server, to be closed; goes on until cancelled.
 
@@ -114,7 +126,7 @@ async def _connect(
         began_at = clock()
         try:
             async with asyncio.timeout(_LONGEST_HANDSHAKE_SECONDS):
-                return await _connect_once(host, port, route)
+                return await connect()
         except (GoError, TimeoutError):
             if clock() - began_at < time_limit.total_seconds() / 2:
                 failed.set()
@@ -123,7 +135,31 @@ async def _connect(
 
 
 async def _connect_once(host: str, port: int, route: Route) -> HTTP2Stream:
+    return await _begin(await dial(host, port, route))
+
+
+async def _connect_in_tls(host: str, port: int, route: Route) -> HTTP2Stream:
+    """Connect inside TLS; a server that does not choose HTTP/2 is none for gRPC.
+
+    Source: pkg/probe/grpc/grpc.go, v1.37.0, Probe; grpc-go credentials/tls.go,
+    ClientHandshake.
+    """
     connection = await dial(host, port, route)
+    secured = TLSConnection(
+        connection, client_context(_TLS_PROTOCOLS), to_server_name(host)
+    )
+    try:
+        await secured.handshake()
+    except BaseException:
+        connection.close()
+        raise
+    if secured.protocol not in _TLS_PROTOCOLS:
+        connection.close()
+        raise GoError("credentials: cannot check peer: missing selected ALPN property")
+    return await _begin(secured)
+
+
+async def _begin(connection: Connection) -> HTTP2Stream:
     try:
         stream = HTTP2Stream(connection)
         await stream.receive_settings()
@@ -142,7 +178,12 @@ def _pauses() -> Iterator[timedelta]:
 
 
 async def _check(
-    stream: HTTP2Stream, authority: str, service: str, user_agent: str, seconds: float
+    stream: HTTP2Stream,
+    scheme: bytes,
+    authority: str,
+    service: str,
+    user_agent: str,
+    seconds: float,
 ) -> Attempt:
     """Ask once; raises `GRPCCallError`."""
     try:
@@ -152,7 +193,7 @@ async def _check(
         raise GRPCCallError(GRPCCode.INTERNAL, f"grpc: {why}") from error
     headers = [
         (b":method", b"POST"),
-        (b":scheme", b"http"),
+        (b":scheme", scheme),
         (b":path", _CHECK.encode()),
         (b":authority", authority.encode("utf-8", "surrogateescape")),
         (b"user-agent", user_agent.encode()),

@@ -55,7 +55,9 @@ class ProbeHandlers(Struct, frozen=True):
     ]
     http_get: Callable[[ProbeRequest, timedelta, Route], Awaitable[Attempt]]
     tcp_socket: Callable[[str, int, timedelta, Route], Awaitable[Attempt]]
-    grpc: Callable[[str, int, str, timedelta, Route, KubeletRules], Awaitable[Attempt]]
+    grpc: Callable[
+        [str, GRPCAction, timedelta, Route, KubeletRules], Awaitable[Attempt]
+    ]
 
     @classmethod
     def for_runtime(cls, runtime: CommandRunner) -> ProbeHandlers:
@@ -89,8 +91,7 @@ async def _probe_tcp(
 
 async def _probe_grpc(
     host: str,
-    port: int,
-    service: str,
+    action: GRPCAction,
     time_limit: timedelta,
     route: Route,
     rules: KubeletRules,
@@ -98,7 +99,10 @@ async def _probe_grpc(
     # 40 ms to import, and few pods have gRPC probes.
     from probetui.probers.grpc_probe import probe_grpc  # noqa: PLC0415
 
-    return await probe_grpc(host, port, service, time_limit, route, rules)
+    port, service, is_tls = action.port, action.service, action.uses_tls
+    return await probe_grpc(
+        host, port, service, time_limit, route, rules, is_tls=is_tls
+    )
 
 
 class ProbeDispatcher:
@@ -209,10 +213,10 @@ class ProbeDispatcher:
                 return await self._handlers.tcp_socket(
                     action.host or effect.pod_ip, port, timeout, route
                 )
-            case GRPCAction(port, service):
+            case GRPCAction() as action:
                 route = pod_route(effect.pod_ip, self._dial_address)
                 return await self._handlers.grpc(
-                    effect.pod_ip, port, service, timeout, route, effect.rules
+                    effect.pod_ip, action, timeout, route, effect.rules
                 )
             case None:
                 pod = effect.pod

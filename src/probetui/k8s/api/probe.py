@@ -40,7 +40,7 @@ PROBE = ApiType(
             exec=_EXEC,
             httpGet=_HTTP_GET,
             tcpSocket=_TCP_SOCKET,
-            grpc=ApiType(GRPCAction, "port", "service"),
+            grpc=ApiType(GRPCAction, "port", "service", "mode?"),
         ),
         "handler",
     ),

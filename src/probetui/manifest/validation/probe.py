@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from lightkube.models import core_v1
 
+from probetui.k8s.probe import GRPC_PLAINTEXT, GRPC_TLS
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
@@ -25,6 +26,7 @@ SECOND_HANDLER = "may not specify more than 1 handler type"
 ONE_SUCCESS = "must be 1"
 NO_READINESS_GRACE = "must not be set for readinessProbes"
 SCHEMES = ("HTTP", "HTTPS")
+GRPC_MODES = (GRPC_PLAINTEXT, GRPC_TLS)
 _NUMBERS = (
     "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold",
     "failureThreshold",
@@ -123,8 +125,12 @@ def _handler(
                 yield required(f"{path}.command")
         case core_v1.HTTPGetAction():
             yield from _http(action, path)
-        case core_v1.TCPSocketAction() | core_v1.GRPCAction():
+        case core_v1.TCPSocketAction():
             yield from _port(action.port, f"{path}.port")
+        case core_v1.GRPCAction():
+            yield from _port(action.port, f"{path}.port")
+            if action.mode is not None and action.mode not in GRPC_MODES:
+                yield not_supported(f"{path}.mode", action.mode, GRPC_MODES)
         case core_v1.SleepAction():
             yield from _sleep(action, path, grace, rules)
 

@@ -155,8 +155,9 @@ def handler_text(probe: Probe) -> str:
             return f"{scheme.lower()} GET {host}:{port}{path}"
         case TCPSocketAction(port, host):
             return f"tcp {host}:{port}"
-        case GRPCAction(port, service):
-            return f"grpc :{port} {service}".rstrip()
+        case GRPCAction(port, service) as action:
+            kind = "grpc TLS" if action.uses_tls else "grpc"
+            return f"{kind} :{port} {service}".rstrip()
         case None:
             return "no handler"
 

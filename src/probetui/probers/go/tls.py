@@ -35,7 +35,7 @@ class PlainHTTPResponseError(GoError):
         super().__init__(message)
 
 
-@lru_cache(maxsize=2)  # a context costs a millisecond, and nobody changes it
+@lru_cache(maxsize=3)  # a context costs a millisecond, and nobody changes it
 def client_context(protocols: tuple[str, ...]) -> ssl.SSLContext:
     """Return a context that accepts any certificate.
 
