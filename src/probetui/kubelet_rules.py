@@ -37,6 +37,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
             ChangeContainerStatusOnKubeletRestart does away with it, too.
         delays_every_worker: each worker waits a random part of its period first. Until
             1.20; then only while the kubelet is younger than the period (k/k#97126).
+        probes_from_addition: the workers of a pod are made when the pod is added;
+            since 1.22 with its first sync, once its volumes are mounted
+            (HandlePodAdditions in v1.20.2, SyncPod in v1.32.10, kubelet.go).
         triggers_readiness: a container that is started and not ready is probed for
             readiness at each status, which begins the period anew. Since 1.21
             (k/k#98376, k/k#119089).
@@ -64,6 +67,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
             in 1.20.2 with both).
         redirect_warning: what the warning about a redirect to another host begins
             with; before, it was the body alone (k/k#103967).
+        measures_probes: the metric prober_probe_duration_seconds is there beside
+            prober_probe_total (prober_manager.go, v1.20.2, v1.32.10).
         grpc_probes: probes can call gRPC health services. Stable since 1.27 (KEP-2727).
         probe_grace_period: a probe's own terminationGracePeriodSeconds counts. Stable
             since 1.28 (KEP-2238).
@@ -90,6 +95,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
             Since 1.35 (k/k#133066, recorded in 1.36.2).
         back_off_key_has_content: back-off knows a container by what it is made of, so
             that an edit clears it; since 1.35 by its name alone (helpers.go).
+        reduces_back_off: a container is started again after 1 s, doubled to 1 min,
+            instead of 10 s to 5 min; images are pulled as ever. Off since 1.33, gate
+            ReduceDefaultCrashLoopBackOffDecay (KEP-4603).
         relists_on_demand: the runtime is listed right after containers were started or
             stopped, not at the next second. Since 1.36 (k/k#137362).
         early_ready_to_start: the condition PodReadyToStartContainers becomes true as
@@ -145,6 +153,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     startup_probes: bool
     inherits_started: bool
     delays_every_worker: bool
+    probes_from_addition: bool
     triggers_readiness: bool
     holds_after_startup_success: bool
     stops_liveness_on_deletion: bool
@@ -155,6 +164,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     canonical_headers: bool
     has_dockershim: bool
     redirect_warning: str
+    measures_probes: bool
     grpc_probes: bool
     probe_grace_period: bool
     sidecars: bool
@@ -167,6 +177,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     back_off_text: str
     sleeps_until_back_off_ends: bool
     back_off_key_has_content: bool
+    reduces_back_off: bool
     relists_on_demand: bool
     early_ready_to_start: bool
     ready_to_start_condition: bool
@@ -215,6 +226,7 @@ RULES_1_15 = KubeletRules(
     startup_probes=False,
     inherits_started=False,
     delays_every_worker=True,
+    probes_from_addition=True,
     triggers_readiness=False,
     holds_after_startup_success=False,
     stops_liveness_on_deletion=False,
@@ -225,6 +237,7 @@ RULES_1_15 = KubeletRules(
     canonical_headers=False,
     has_dockershim=True,
     redirect_warning="",
+    measures_probes=False,
     grpc_probes=False,
     probe_grace_period=False,
     sidecars=False,
@@ -237,6 +250,7 @@ RULES_1_15 = KubeletRules(
     back_off_text="Back-off restarting failed container",
     sleeps_until_back_off_ends=False,
     back_off_key_has_content=True,
+    reduces_back_off=False,
     relists_on_demand=False,
     early_ready_to_start=False,
     ready_to_start_condition=False,
@@ -267,6 +281,7 @@ RULES_1_28 = replace(
     RULES_1_20,
     version="1.28",
     delays_every_worker=False,
+    probes_from_addition=False,
     triggers_readiness=True,
     holds_after_startup_success=True,
     stops_liveness_on_deletion=True,
@@ -275,6 +290,7 @@ RULES_1_28 = replace(
     canonical_headers=True,
     has_dockershim=False,
     redirect_warning="Probe terminated redirects, Response body: ",
+    measures_probes=True,
     grpc_probes=True,
     probe_grace_period=True,
     back_off_text="Back-off restarting failed container {name} in pod {where}",
@@ -365,6 +381,7 @@ _GATED: Mapping[str, str] = {
     "GRPCContainerProbeTLS": "grpc_mode",
     "PodLifecycleSleepActionAllowZero": "zero_sleep",
     "PodReadyToStartContainersCondition": "ready_to_start_condition",
+    "ReduceDefaultCrashLoopBackOffDecay": "reduces_back_off",
     "RestartAllContainersOnContainerExits": "restart_all_containers",
     "SidecarContainers": "sidecars",
     "StartupProbe": "startup_probes",
@@ -382,6 +399,7 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "GRPCContainerProbeTLS": ("1.37",),
     "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
     "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],
+    "ReduceDefaultCrashLoopBackOffDecay": VERSIONS[VERSIONS.index("1.33") :],
     "RestartAllContainersOnContainerExits": ("1.35", "1.36", "1.37"),
     "SidecarContainers": ("1.28", "1.32"),
     "StartupProbe": ("1.19",),

@@ -55,21 +55,23 @@ def chances(trace: Trace) -> Iterator[Chance]:
     yield from slow
 
 
+def differences(trace: Trace, chance: Chance) -> list[str]:
+    """Return how a run differs from the trace, but for what is chance."""
+    ours = play(
+        trace,
+        chance.config,
+        begins=chance.begins,
+        listens_after=chance.listens_after,
+    )
+    found = compare(trace, ours)
+    return [str(difference) for difference in found if not difference.is_chance]
+
+
 def best_try(trace: Trace) -> list[str]:
     """Return the differences of the run that has fewest; none if one has none."""
     best: list[str] | None = None
     for chance in chances(trace):
-        ours = play(
-            trace,
-            chance.config,
-            begins=chance.begins,
-            listens_after=chance.listens_after,
-        )
-        found = [
-            str(difference)
-            for difference in compare(trace, ours)
-            if not difference.is_chance
-        ]
+        found = differences(trace, chance)
         if best is None or len(found) < len(best):
             best = found
         if not found:

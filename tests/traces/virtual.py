@@ -13,6 +13,7 @@ from probetui.engine.engine import Engine
 from probetui.engine.inputs import DeletePod, SetPods
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet_rules import KubeletRules
 from probetui.record.codec import encode_entry
 from probetui.record.format import RecordContext
 from tests.builders import START, at
@@ -22,7 +23,7 @@ from tests.traces.pod_world import PodWorld
 from tests.traces.trace import Json, Trace, a_pod_of
 
 
-def world_of(trace: Trace, listens_after: float = 0.0) -> PodWorld:
+def world_of(trace: Trace, rules: KubeletRules, listens_after: float = 0.0) -> PodWorld:
     """Return a world for the pod of a trace.
 
     All that is taken from the trace is of its machine: whether there was an image,
@@ -31,7 +32,7 @@ def world_of(trace: Trace, listens_after: float = 0.0) -> PodWorld:
     """
     return PodWorld(
         has_images=not trace.lacks_image,
-        is_docker=trace.is_of_docker,
+        is_docker=trace.is_of_docker and rules.exec_errors_on_docker == "docker",
         listens_after=listens_after,
         timeouts=trace.timeouts,
     )
@@ -48,13 +49,14 @@ def play(
 
     It is added `begins` seconds after the kubelet, whose relists have a phase.
     """
-    pod = a_pod_of(trace.manifest, trace.config.rules)
+    config = config or trace.config
+    pod = a_pod_of(trace.manifest, config.rules)
     edited = replace(pod, uid=f"{pod.uid}-edited")
     end = trace.seen.end if end is None else end
     end += begins
     others: list[Json] = [{"t": end, "kind": "end"}]
-    engine = Engine(config or trace.config, START)
-    with closing(world_of(trace, listens_after)) as world:
+    engine = Engine(config, START)
+    with closing(world_of(trace, config.rules, listens_after)) as world:
         simulation = Simulation(engine, world, START)
         simulation.run_until(at(begins))
         simulation.submit(SetPods((pod,)))

@@ -17,6 +17,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.journal import JournalEntry, PodGoneEntry, TickEntry
 from probetui.kubelet.outcome import Result
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.safe_text import safe_line
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -40,9 +41,13 @@ class ProbeMetrics(Collector):
 
     The series of a worker end with it. Difference: those of a worker that was stopped
     with its pod end when the pod is gone, not a moment before.
+
+    Args:
+        rules: those of the kubelet's version, which has both metrics or the first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rules: KubeletRules = PORTED_RULES) -> None:
+        self._rules = rules
         self._pods: dict[str, Pod] = {}
         self._series: dict[ProbeKey, _Series] = {}
 
@@ -64,7 +69,7 @@ class ProbeMetrics(Collector):
                     del self._series[key]
 
     def collect(self) -> Iterator[Metric]:
-        """Yield both metrics with all their series."""
+        """Yield the metrics with all their series."""
         total = CounterMetricFamily(
             "prober_probe",
             "Cumulative number of probes of a container by result.",
@@ -83,7 +88,8 @@ class ProbeMetrics(Collector):
             if series.counts.get("successful"):
                 duration.add_metric(names, _cumulative(series.buckets), series.seconds)
         yield total
-        yield duration
+        if self._rules.measures_probes:
+            yield duration
 
     def _count(self, tick: TickEntry) -> None:
         if tick.exit is not None:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from probetui.k8s.runtime import UNKNOWN_NODE, Node
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules, rules_of
 
+REDUCED_BACK_OFF = timedelta(seconds=1), timedelta(seconds=60)
 LONG_AGO = timedelta(seconds=1_000_000)
 
 
@@ -89,3 +90,13 @@ class KubeletConfig(Struct, frozen=True):
             UsageError: there is no such version, or it has no such feature gate.
         """
         return rules_of(self.version, self.feature_gates)
+
+    @property
+    def restart_back_off(self) -> tuple[timedelta, timedelta]:
+        """The first and the longest window of crash-loop back-off.
+
+        Source: kubelet.go, v1.36.2, newCrashLoopBackOff.
+        """
+        if self.rules.reduces_back_off:
+            return REDUCED_BACK_OFF
+        return self.backoff_initial, self.backoff_max

@@ -251,6 +251,8 @@ class Kubelet:
         else:
             self.pods[pod.uid] = pod
             self.workers.update(update, now)
+            if self.config.rules.probes_from_addition:
+                self.probes.add_pod(pod, now)
 
     def update_source(self, update: SourceUpdate, now: datetime) -> None:
         """Bring the pods in line with what a source has of them.

@@ -12,6 +12,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 
 from probetui.drive.metrics import ProbeMetrics
 from probetui.errors import UsageError
+from probetui.kubelet_rules import KubeletRules
 
 LOOPBACK = "127.0.0.1"
 PATHS = frozenset({b"/metrics", b"/metrics/probes"})
@@ -43,14 +44,18 @@ def parse_address(text: str) -> tuple[str, int]:
 
 @asynccontextmanager
 async def serve_probe_metrics(
-    address: str,
+    address: str, rules: KubeletRules
 ) -> AsyncIterator[tuple[ProbeMetrics, str, int]]:
     """Serve the kubelet's probe metrics; give what counts them, the host, the port.
+
+    Args:
+        address: as `parse_address` takes it.
+        rules: those of the kubelet's version.
 
     Raises:
         UsageError: the address cannot be used.
     """
-    metrics = ProbeMetrics()
+    metrics = ProbeMetrics(rules)
     registry = CollectorRegistry()
     registry.register(metrics)
     async with serve_metrics(address, registry) as (host, port):

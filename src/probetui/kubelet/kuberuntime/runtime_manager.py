@@ -41,10 +41,10 @@ class RuntimeManager:
         objects: ObjectStore,
         policy: ActionPolicy,
     ) -> None:
-        windows = (config.backoff_initial, config.backoff_max, config.backoff_expiry)
+        expiry = config.backoff_expiry
         self.lifecycle = lifecycle
-        self.backoff = Backoff(*windows)
-        self.image_backoff = Backoff(*windows)
+        self.backoff = Backoff(*config.restart_back_off, expiry)
+        self.image_backoff = Backoff(config.backoff_initial, config.backoff_max, expiry)
         rules = config.rules
         self.killer = Killer(
             turn, lifecycle, config.minimum_grace_period_seconds, rules

@@ -140,7 +140,8 @@ class PodSync:
         if not has_volumes:
             return SyncCallResult.ERROR
         now = (yield NOW).at
-        self._probes.add_pod(pod, now)
+        if not self._rules.probes_from_addition:
+            self._probes.add_pod(pod, now)
         restarting = status.condition(ALL_CONTAINERS_RESTARTING)
         restarts_all = restarting is not None and (
             restarting.status is ConditionStatus.TRUE

@@ -1,0 +1,261 @@
+"""Rules of versions that no recording shows, in a simulated kubelet of each."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from probetui.drive.metrics import ProbeMetrics
+from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior
+from probetui.drive.scenario.world import World
+from probetui.drive.simulation import Simulation
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import SetPods
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import HTTPGetAction, HTTPHeader
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import Operation, Relist, RunHook, RunPodSandbox
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    EventEntry,
+    JournalEntry,
+    TickEntry,
+)
+from probetui.kubelet_rules import rules_of
+from probetui.manifest.load import load_manifests
+from probetui.manifest.yaml.parser import SourceFile
+from probetui.probers.http_request import build_bare_request, build_request, to_httpx
+from tests.builders import START, a_container, a_pod, at
+
+CRASHES = InstanceBehavior(lasts=timedelta(seconds=1), exit_code=1)
+
+
+def run(
+    pod: Pod,
+    version: str,
+    world: World | None = None,
+    *gates: str,
+    seconds: float = 60,
+) -> list[JournalEntry]:
+    config = KubeletConfig(
+        version=version, feature_gates=gates, queues_while_waiting=True
+    )
+    simulation = Simulation(Engine(config, START), world or World(), START)
+    simulation.submit(SetPods((pod,)))
+    simulation.run_until(at(seconds))
+    return list(simulation.journal)
+
+
+def _without_sandbox(call: Operation | Relist) -> CallBehavior:
+    return CallBehavior(error="no" if isinstance(call, RunPodSandbox) else "")
+
+
+@pytest.mark.parametrize(
+    ("version", "begins"),
+    [
+        pytest.param("1.20", "Failed create pod sandbox", id="1.20"),
+        pytest.param("1.32", "Failed to create pod sandbox", id="1.32"),
+    ],
+)
+def test_a_sandbox_that_fails_has_the_event_of_its_version(
+    version: str, begins: str
+) -> None:
+    journal = run(a_pod(a_container()), version, World(dealing=_without_sandbox))
+
+    events = [entry.event for entry in journal if isinstance(entry, EventEntry)]
+    (message, *_) = [
+        event.message for event in events if event.reason == "FailedCreatePodSandBox"
+    ]
+    assert message.startswith(f"{begins}: ")
+
+
+@pytest.mark.parametrize(
+    ("version", "what"), [("1.15", "docker"), ("1.20", "docker"), ("1.28", "cri")]
+)
+def test_a_command_that_cannot_start_is_what_the_runtime_of_the_time_made_of_it(
+    version: str, what: str
+) -> None:
+    assert rules_of(version).exec_errors_on_docker == what
+
+
+@pytest.mark.parametrize(
+    ("gates", "pauses"),
+    [
+        pytest.param((), [10, 20, 40], id="default"),
+        pytest.param(
+            ("ReduceDefaultCrashLoopBackOffDecay=true",), [1, 2, 4], id="reduced"
+        ),
+    ],
+)
+def test_a_gate_makes_back_off_short(gates: tuple[str, ...], pauses: list[int]) -> None:
+    pod = a_pod(a_container())
+
+    journal = run(pod, "1.33", World({"app": (CRASHES,)}), *gates, seconds=200)
+
+    starts = [
+        entry.at
+        for entry in journal
+        if isinstance(entry, ContainerEntry) and entry.what == "started"
+    ]
+    waited = [
+        (later - earlier).total_seconds() - 1 for earlier, later in pairwise(starts[1:])
+    ]
+    for pause, least in zip(waited, pauses, strict=False):
+        assert least <= pause < least + 20
+    assert len(waited) >= len(pauses)
+
+
+def _two_headers(version: str) -> list[tuple[bytes, bytes]]:
+    headers = (HTTPHeader("x-a", "1"), HTTPHeader("host", "some.host"))
+    action = HTTPGetAction(80, http_headers=headers)
+    request = build_request(action, "10.0.0.1", 80, rules_of(version))
+    return to_httpx(request).headers.raw
+
+
+@pytest.mark.parametrize(
+    ("version", "sent"),
+    [
+        pytest.param(
+            "1.20",
+            [(b"Host", b"10.0.0.1:80"), (b"host", b"some.host"), (b"x-a", b"1")],
+            id="as written",
+        ),
+        pytest.param("1.32", [(b"Host", b"some.host"), (b"X-A", b"1")], id="canonical"),
+    ],
+)
+def test_header_names_are_sent_as_the_version_writes_them(
+    version: str, sent: list[tuple[bytes, bytes]]
+) -> None:
+    raw = _two_headers(version)
+
+    assert [pair for pair in raw if pair[0].lower() in {b"host", b"x-a"}] == sent
+
+
+def test_a_hook_of_old_sends_host_port_and_path_alone() -> None:
+    action = HTTPGetAction(
+        80, path="/a", scheme="HTTPS", http_headers=(HTTPHeader("X-A", "1"),)
+    )
+
+    request = to_httpx(build_bare_request(action, "10.0.0.1", 80))
+
+    assert request.extensions["target"] == b"//a"
+    assert [name.lower() for name, _ in request.headers.raw] == [
+        b"host",
+        b"user-agent",
+        b"accept-encoding",
+        b"connection",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "names"),
+    [
+        ("1.20", ["prober_probe"]),
+        ("1.32", ["prober_probe", "prober_probe_duration_seconds"]),
+    ],
+)
+def test_metrics_are_those_of_the_version(version: str, names: list[str]) -> None:
+    metrics = ProbeMetrics(rules_of(version))
+
+    assert [metric.name for metric in metrics.collect()] == names
+
+
+WITHOUT_ITS_VOLUME = """
+kind: Pod
+apiVersion: v1
+metadata: {name: p}
+spec:
+  containers:
+  - name: app
+    image: busybox
+    readinessProbe: {exec: {command: [a]}, periodSeconds: 1}
+    volumeMounts: [{name: v, mountPath: /v}]
+  volumes: [{name: v, configMap: {name: missing}}]
+"""
+
+
+@pytest.mark.parametrize(("version", "ticks"), [("1.20", True), ("1.28", False)])
+def test_workers_of_old_tick_before_volumes_are_mounted(
+    version: str, *, ticks: bool
+) -> None:
+    source = SourceFile("pod.yaml", WITHOUT_ITS_VOLUME)
+    (pod,) = load_manifests([source], rules=rules_of(version)).pods
+
+    journal = run(pod, version)
+
+    assert any(isinstance(entry, TickEntry) for entry in journal) is ticks
+
+
+TWO_PODS = [a_pod(a_container(), uid=uid) for uid in ("old", "new")]
+
+
+@pytest.mark.parametrize(
+    ("version", "both_run"), [("1.20", True), ("1.28", False), ("1.36", False)]
+)
+def test_a_pod_that_takes_a_name_starts_beside_the_old_one_in_old_versions(
+    version: str, *, both_run: bool
+) -> None:
+    old, new = TWO_PODS
+    world = World({"app": (InstanceBehavior(stops_after=timedelta(seconds=20)),)})
+    simulation = Simulation(Engine(KubeletConfig(version=version), START), world, START)
+    simulation.submit(SetPods((old,)))
+    simulation.run_until(at(10))
+    simulation.submit(SetPods((new,)))
+    simulation.run_until(at(20))
+
+    running = [pod.pod_uid for pod in world.pods(at(20)) if pod.running()]
+
+    assert (sorted(running) == ["new", "old"]) is both_run
+
+
+@pytest.mark.parametrize(
+    ("version", "tells"),
+    [
+        pytest.param("1.20", 'Http lifecycle hook (/a) for Container "app"', id="1.20"),
+        pytest.param("1.32", "PostStartHook failed", id="1.32"),
+    ],
+)
+def test_a_failed_hook_has_the_event_of_its_version(version: str, tells: str) -> None:
+    pod = a_pod(a_container(post_start=HTTPGetAction(80, path="/a")))
+
+    journal = run(pod, version, World(dealing=_without_hook))
+
+    events = [entry.event for entry in journal if isinstance(entry, EventEntry)]
+    (message, *_) = [
+        event.message for event in events if event.reason == "FailedPostStartHook"
+    ]
+    assert message.startswith(tells)
+
+
+def _without_hook(call: Operation | Relist) -> CallBehavior:
+    return CallBehavior(error="refused" if isinstance(call, RunHook) else "")
+
+
+@pytest.mark.parametrize(("version", "restarts"), [("1.28", False), ("1.36", True)])
+def test_an_init_container_with_a_restart_policy_is_one_that_ends_in_old_versions(
+    version: str, *, restarts: bool
+) -> None:
+    """The field is unknown there, so that the pod waits for the end of its sidecar."""
+    source = SourceFile("pod.yaml", SIDECAR)
+    (pod,) = load_manifests([source], rules=rules_of(version)).pods
+
+    journal = run(pod, version)
+
+    started = {
+        entry.container_name
+        for entry in journal
+        if isinstance(entry, ContainerEntry) and entry.what == "started"
+    }
+    assert ("app" in started) is restarts
+
+
+SIDECAR = """
+kind: Pod
+apiVersion: v1
+metadata: {name: p}
+spec:
+  initContainers: [{name: proxy, image: busybox, restartPolicy: Always}]
+  containers: [{name: app, image: busybox}]
+"""
