@@ -10,7 +10,7 @@ requests of kubernetes/kubernetes (k/k) where a field names them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
 from typing import Any
@@ -447,7 +447,7 @@ def rules_of(version: str, feature_gates: tuple[str, ...] = ()) -> KubeletRules:
             raise UsageError(
                 f'feature gate "{gate}": write {name}=true or {name}=false'
             )
-        gates = [known for known, versions in _SETTABLE.items() if version in versions]
+        gates = settable_gates(rules.version)
         if name not in gates:
             raise UsageError(
                 f'kubelet {version} has no feature gate "{name}" that can be set here'
@@ -457,3 +457,33 @@ def rules_of(version: str, feature_gates: tuple[str, ...] = ()) -> KubeletRules:
         switched: dict[str, Any] = {_GATED[name]: is_on}
         rules = replace(rules, **switched)
     return replace(rules, feature_gates=feature_gates) if feature_gates else rules
+
+
+def settable_gates(version: str) -> list[str]:
+    """Return the feature gates that a version has and that can be set here."""
+    return [name for name, versions in _SETTABLE.items() if version in versions]
+
+
+def rules_of_each(
+    versions: Sequence[str], feature_gates: tuple[str, ...]
+) -> list[KubeletRules]:
+    """Return the rules of several versions; a gate counts for those that have it.
+
+    Raises:
+        UsageError: there is no such version, or none of them has such a gate.
+    """
+    for gate in feature_gates:
+        name = gate.partition("=")[0]
+        having = [version for version in versions if name in settable_gates(version)]
+        rules_of(having[-1] if having else versions[-1], (gate,))
+    return [
+        rules_of(
+            version,
+            tuple(
+                gate
+                for gate in feature_gates
+                if gate.partition("=")[0] in settable_gates(version)
+            ),
+        )
+        for version in versions
+    ]

@@ -48,7 +48,25 @@ def test_the_default_lesson_comes_first() -> None:
         "startup",
         "thresholds",
         "timeout",
+        "versions",
     }
+
+
+def test_a_lesson_about_versions_shows_them_side_by_side(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["demo", "versions"]) == 0
+
+    _, _, table = capsys.readouterr().out.partition("\n\n")
+    head, *rows = table.splitlines()
+    width = head.index("KUBELET 1.36")
+    halves = {"1.20": slice(width), "1.36": slice(width, None)}
+    killed = {
+        version: [row.split()[0] for row in rows if "Killing" in row[half]]
+        for version, half in halves.items()
+    }
+    assert killed["1.36"][0] == "+15.0s"
+    assert len(killed["1.36"]) > len(killed["1.20"]) == 1
 
 
 @pytest.mark.parametrize("name", lesson_names())
@@ -104,11 +122,11 @@ def test_a_lesson_that_does_not_exist_is_refused_with_those_that_do() -> None:
 def test_pages_are_turned_in_a_circle() -> None:
     first, last = (
         OpenLesson(load_lesson(lesson_names()[0])),
-        OpenLesson(load_lesson("startup-window")),
+        OpenLesson(load_lesson("versions")),
     )
     first.turned, last.turned = -1, 1
 
-    assert (first.number, first.following) == (1, "startup-window")
+    assert (first.number, first.following) == (1, "versions")
     assert (last.number, last.following) == (last.count, DEFAULT)
 
 

@@ -14,7 +14,13 @@ from probetui.drive.version_comparison import (
     built_in_scripts,
     find_differences,
 )
-from probetui.kubelet_rules import VERSIONS, KubeletRules, field_descriptions, rules_of
+from probetui.kubelet_rules import (
+    VERSIONS,
+    KubeletRules,
+    field_descriptions,
+    rules_of,
+    rules_of_each,
+)
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
 
@@ -37,7 +43,9 @@ def differences(
 ) -> dict[str, VersionDifference]:
     load = loader(sample)
     scripts = built_in_scripts(load(rules_of(versions[-1])).pods)
-    found = find_differences(versions, {script: scripts[script]}, load)
+    found = find_differences(
+        rules_of_each(versions, ()), {script: scripts[script]}, load
+    )
     return {one.field: one for one in found}
 
 
@@ -138,7 +146,10 @@ def test_the_slow_starter_differs_in_much_from_1_15_to_1_36() -> None:
     scripts = built_in_scripts(load(rules_of("1.36")).pods)
     versions = VERSIONS[: VERSIONS.index("1.36") + 1]
 
-    found = {one.field for one in find_differences(versions, scripts, load)}
+    found = {
+        one.field
+        for one in find_differences(rules_of_each(versions, ()), scripts, load)
+    }
 
     assert found >= {
         "startup_probes",

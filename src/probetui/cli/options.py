@@ -398,6 +398,13 @@ findings_option = setting(
     help="Do not report findings.",
 )
 
+feature_gates_option = setting(
+    "--feature-gates",
+    section=_KUBELET,
+    metavar="NAME=BOOL,...",
+    help="Set feature gates of that version, as in ExecProbeTimeout=false.",
+)
+
 version_options = _group(
     setting(
         "--kubelet",
@@ -407,12 +414,7 @@ version_options = _group(
         help="Decide as a kubelet of this version does: 1.15, 1.20, 1.32...; see "
         "`probetui info`.  [default: 1.36]",
     ),
-    setting(
-        "--feature-gates",
-        section=_KUBELET,
-        metavar="NAME=BOOL,...",
-        help="Set feature gates of that version, as in ExecProbeTimeout=false.",
-    ),
+    feature_gates_option,
 )
 
 kubelet_options = _group(

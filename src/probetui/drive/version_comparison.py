@@ -37,7 +37,7 @@ from probetui.kubelet.journal import (
     StateField,
     TickEntry,
 )
-from probetui.kubelet_rules import KubeletRules, rules_of
+from probetui.kubelet_rules import KubeletRules
 
 LENGTH = timedelta(minutes=3)
 """Simulated time of each run."""
@@ -142,19 +142,19 @@ def built_in_scripts(pods: Sequence[Pod]) -> dict[str, Scenario]:
 
 
 def find_differences(
-    versions: Sequence[str],
+    versions: Sequence[KubeletRules],
     scripts: Mapping[str, Scenario],
     load: Callable[[KubeletRules], VersionInput],
 ) -> Iterator[VersionDifference]:
     """Yield the differences, those of the earliest versions first.
 
     Args:
-        versions: those to compare, oldest first.
+        versions: the rules of those to compare, oldest first.
         scripts: what containers and probes do, by name.
         load: reads the pods by the rules of a version.
     """
     for earlier, later in pairwise(versions):
-        yield from _between(rules_of(earlier), rules_of(later), scripts, load)
+        yield from _between(earlier, later, scripts, load)
 
 
 def _between(

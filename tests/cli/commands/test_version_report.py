@@ -59,6 +59,32 @@ def test_the_status_says_whether_an_upgrade_changes_something(
     assert compare(*args, "--script", "healthy") == status
 
 
+def test_gates_count_for_the_versions_that_have_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gate = ("--feature-gates", "ExecProbeTimeout=false")
+    args = ("--from", "1.19", "--to", "1.20", "--script", "times-out", "-o", "json")
+
+    fields = []
+    for given in ((), gate):
+        compare(*args, *given)
+        report = json.loads(capsys.readouterr().out)
+        fields.append({one["field"] for one in report["differences"]})
+
+    assert "exec_timeout_is_failure" in fields[0]
+    assert "exec_timeout_is_failure" not in fields[1]
+
+
+def test_a_gate_that_none_of_the_versions_has_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gate = ("--feature-gates", "ExecProbTimeout=false")
+
+    assert compare("--from", "1.19", "--to", "1.20", *gate) == 2
+
+    assert "(nearest: ExecProbeTimeout)" in capsys.readouterr().err
+
+
 def test_a_script_of_ones_own_is_simulated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     container_filter_option,
     exec_errors_option,
+    feature_gates_option,
     filename_options,
     findings_option,
     manifest_options,
@@ -165,6 +166,7 @@ def explain(**params: Any) -> int:
     show_default=True,
     help="Output format.",
 )
+@feature_gates_option
 @program_options
 @takes_files
 def versions(**params: Any) -> int:

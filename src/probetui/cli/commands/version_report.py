@@ -26,7 +26,7 @@ from probetui.kubelet_rules import (
     VERSIONS,
     KubeletRules,
     field_descriptions,
-    rules_of,
+    rules_of_each,
 )
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import Manifests
@@ -50,10 +50,12 @@ def compare_versions(params: Mapping[str, Any]) -> int:
         ManifestError: what is wrong with the files, all of it.
         NothingToDoError: there is no pod.
     """
-    versions = _versions(params["first"], params["last"])
+    names = _versions(params["first"], params["last"])
     options = pick_options(ManifestOptions, params)
+    gates = (options.feature_gates or "").split(",")
+    versions = rules_of_each(names, tuple(gate.strip() for gate in gates if gate))
     sources = options.reader().read()
-    newest = _read(sources, options, rules_of(versions[-1]))
+    newest = _read(sources, options, versions[-1])
     newest.raise_for_errors()
     if not newest.pods:
         raise NothingToDoError(f"{options.names}: no pod in it")
@@ -67,7 +69,7 @@ def compare_versions(params: Mapping[str, Any]) -> int:
     if print_value := PRINTERS.get(params["output"]):
         print_value(
             {
-                "versions": list(versions),
+                "versions": list(names),
                 "scripts": list(scripts),
                 "differences": [_json(one, versions) for one in differences],
             }
@@ -82,8 +84,8 @@ def compare_versions(params: Mapping[str, Any]) -> int:
             print_line(f"{field}: {descriptions[field]}")
         count = len(differences)
         Notes(quiet=params["quiet"]).note(
-            f"{count} difference{'' if count == 1 else 's'} from {versions[0]} to "
-            f"{versions[-1]}"
+            f"{count} difference{'' if count == 1 else 's'} from {names[0]} to "
+            f"{names[-1]}"
         )
     is_asked = params["first"] is not None or params["last"] is not None
     return _DIFFERS if differences and is_asked else 0
@@ -150,21 +152,22 @@ def _version_input(manifests: Manifests, options: ManifestOptions) -> VersionInp
 
 
 def _ranges(
-    difference: VersionDifference, versions: Sequence[str]
+    difference: VersionDifference, versions: Sequence[KubeletRules]
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """Return the first and last versions that do the earlier and the later thing."""
-    values = [getattr(rules_of(version), difference.field) for version in versions]
-    turn = versions.index(difference.since)
+    values = [getattr(rules, difference.field) for rules in versions]
+    names = [rules.version for rules in versions]
+    turn = names.index(difference.since)
     begin, end = turn - 1, turn
     while begin > 0 and values[begin - 1] == values[turn - 1]:
         begin -= 1
-    while end + 1 < len(versions) and values[end + 1] == values[turn]:
+    while end + 1 < len(names) and values[end + 1] == values[turn]:
         end += 1
-    return (versions[begin], versions[turn - 1]), (versions[turn], versions[end])
+    return (names[begin], names[turn - 1]), (names[turn], names[end])
 
 
 def _rows(
-    difference: VersionDifference, versions: Sequence[str]
+    difference: VersionDifference, versions: Sequence[KubeletRules]
 ) -> Iterator[dict[str, str]]:
     for (first, last), observation in zip(
         _ranges(difference, versions),
@@ -186,7 +189,9 @@ def _format_time(observation: Observation | None) -> str:
     return f"+{observation.after:.1f}s"
 
 
-def _json(difference: VersionDifference, versions: Sequence[str]) -> dict[str, Any]:
+def _json(
+    difference: VersionDifference, versions: Sequence[KubeletRules]
+) -> dict[str, Any]:
     before, later = _ranges(difference, versions)
     return {
         "field": difference.field,

@@ -35,6 +35,7 @@ _ORDER = (
     "timeout",
     "sidecar",
     "startup-window",
+    "versions",
 )
 """What comes first is what the others build on."""
 
@@ -46,11 +47,15 @@ _TEXT = "probetui/lesson"
 _EXERCISE = "probetui/try"
 """The annotation that says what to do oneself."""
 
+_VERSIONS = "probetui/versions"
+"""The annotation with the kubelets that are shown side by side, if there are any."""
+
 
 class Lesson(Struct, frozen=True):
     """One lesson; `source` is its manifest, `script` how it goes in a simulation.
 
     `text` says in a few sentences what to watch, `exercise` what to do on the screen.
+    `versions` are the kubelets that a lesson shows side by side; none is a session.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Lesson(Struct, frozen=True):
     exercise: str
     source: SourceFile
     script: SourceFile
+    versions: tuple[str, ...] = ()
 
 
 class OpenLesson(Struct):
@@ -113,5 +119,10 @@ def load_lesson(name: str) -> Lesson:
     text, exercise = (" ".join(annotations[key].split()) for key in (_TEXT, _EXERCISE))
     manifest = SourceFile(f"demo {name}", data)
     return Lesson(
-        name, text, exercise, manifest, SourceFile(f"script of {name}", script)
+        name,
+        text,
+        exercise,
+        manifest,
+        SourceFile(f"script of {name}", script),
+        tuple(annotations.get(_VERSIONS, "").split()),
     )

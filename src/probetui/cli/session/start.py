@@ -73,8 +73,13 @@ def simulate_pods(script: str | None, params: Mapping[str, Any]) -> int:
 def run_lesson(name: str, params: Mapping[str, Any]) -> int:
     """Run a lesson, and those that the user turns to; return the exit status.
 
-    A lesson runs on plain processes unless the parameters name a runtime.
+    A lesson runs on plain processes unless the parameters name a runtime. One about
+    versions is printed, both side by side, unless a runtime or a version is named.
     """
+    lesson = load_lesson(name)
+    is_plain = params["runtime"] == AUTO and params["kubelet"] is None
+    if lesson.versions and is_plain:
+        return run_late("cli.commands.side_by_side:print_side_by_side", lesson)
     if params["runtime"] == AUTO:
         params = {**params, "runtime": PROCESS}
     with TerminalHold() as terminal:
