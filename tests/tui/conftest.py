@@ -11,6 +11,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.widgets import Input
 
 from probetui.tui.app import ProbetuiApp
+from tests.tui.settling import settling
 
 PICTURES_ARE_OF = (3, 11)
 """The version whose pictures are kept; others draw some characters differently."""
@@ -32,6 +33,16 @@ def stylesheets_parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Stylesheet, "_parse_rules", parse_once)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def pilots_settle(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have pilots wait until the app has nothing to do, but in real time."""
+    if request.node.get_closest_marker("real_time") is not None:
+        yield
+        return
+    with settling():
         yield
 
 

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, timedelta
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from probetui.cli.lessons import load_lesson
@@ -28,6 +29,8 @@ from probetui.tui.options import ScreenOptions
 from tests.builders import START, a_container, a_pod, a_probe
 from tests.drive.playing import Recorded, beginning
 from tests.tui.app_harness import screen_lines, screen_text
+
+pytestmark = pytest.mark.real_time
 
 SIZE = (80, 24)
 HEALTHY = a_pod(a_container(liveness_probe=a_probe(period_seconds=2)), name="shop")

@@ -16,6 +16,8 @@ from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, running
 from tests.tui.snapshots import NOW, a_snapshot, demo
 
+pytestmark = pytest.mark.real_time
+
 SIZE = (80, 24)
 UPDATES_PER_SECOND = 4
 MOST_BYTES_PER_SECOND = 4_000

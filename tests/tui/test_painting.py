@@ -24,6 +24,8 @@ from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, running
 from tests.tui.snapshots import NOW
 
+pytestmark = pytest.mark.real_time
+
 _PARTS = re.compile(
     r"\x1b\[(\d+);(\d+)H|\x1b\[[\d;:]*m|\x1b\]8;[^\x1b]*\x1b\\|(\n)|(.)"
 )

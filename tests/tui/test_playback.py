@@ -25,6 +25,8 @@ from tests.drive.playing import Recorded, beginning
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.scenes import running
 
+pytestmark = pytest.mark.real_time
+
 SIZE = (80, 24)
 TEXT = "After 5 seconds the file that the probe reads is gone; the third failure kills."
 POD = a_pod(a_container(liveness_probe=a_probe(period_seconds=2)))
