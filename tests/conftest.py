@@ -8,8 +8,8 @@ Where files, `-k` or `-m` say what to run, that is run.
 tests then fail where they would otherwise be skipped. Tools (tmux, curl) count too;
 they must be there with any engine, and wherever `CI` is set.
 
-Quick tests share the machine's cores. The rest runs in two processes: one for all that
-waits (for engines, for the installed program, for the clock), one for what computes.
+Quick tests share the machine's cores. The rest mostly waits, for engines, the installed
+program or the clock: four processes share it a file at a time.
 """
 
 from __future__ import annotations
@@ -50,8 +50,10 @@ settings.load_profile(
     or ("ci" if os.environ.get("CI") else "default")
 )
 
-WAITING_FOLDERS = ("tests/conformance/", "tests/e2e/", "tests/runtimes/")
-"""The two live suites, conformance and traces, are in two lanes: they mostly sleep."""
+ONE_AFTER_THE_OTHER = ("tests/runtimes/docker/", "tests/runtimes/cri/")
+"""Folders whose tests change what an engine has for all: images, networks."""
+
+REST_PROCESSES = 4
 
 REQUIRED_ENGINES = frozenset(
     filter(None, os.environ.get("PROBETUI_REQUIRE_ENGINES", "").split(","))
@@ -198,8 +200,9 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.numprocesses = max(2, min(2 * (os.cpu_count() or 1), 8))
         config.option.dist = "worksteal"
     else:
-        config.option.numprocesses = len(Lane)
+        config.option.numprocesses = REST_PROCESSES
         config.option.dist = "loadscope"
+        config.option.loadscopereorder = False
 
 
 @pytest.hookimpl(wrapper=True)
@@ -229,9 +232,9 @@ def why_not_quick(item: pytest.Item) -> str:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Take the tests that were asked for, those against the clock last.
+    """Take the tests that were asked for: the longest files first, live suites last.
 
-    What computes is over by then.
+    The live ones want a quiet machine, and what computes is over by then.
     """
     selection = selected_tests(config)
     if selection is not Selection.ALL:
@@ -247,6 +250,8 @@ def pytest_collection_modifyitems(
         items[:] = [item for item in items if item in taken]
         if not is_rest:
             told_at_the_end(config)["left out"] = describe_left_out(Counter(reasons))
+    if config.option.dist == "loadscope":
+        items.sort(key=lambda item: not item.nodeid.startswith(ONE_AFTER_THE_OTHER))
     items.sort(key=lambda item: item.get_closest_marker("live") is not None)
 
 
@@ -267,8 +272,8 @@ def describe_left_out(reasons: Counter[str]) -> str:
 def pytest_xdist_make_scheduler(
     config: pytest.Config, log: Producer
 ) -> LoadScopeScheduling | None:
-    """Give each process its kind of tests."""
-    return Lanes(config, log) if config.option.dist == "loadscope" else None
+    """Hand out the rest a file at a time."""
+    return RestScheduling(config, log) if config.option.dist == "loadscope" else None
 
 
 TOLD = pytest.StashKey[dict[str, str]]()
@@ -300,20 +305,15 @@ def pytest_terminal_summary(
         terminalreporter.write_line(text)
 
 
-class Lane(StrEnum):
-    """Kinds of tests: one computes while the other waits."""
-
-    WAITING = "waiting"
-    COMPUTING = "computing"
-
-
-class Lanes(LoadScopeScheduling):  # type: ignore[misc]  # it comes without types
-    """Hands out tests a lane at a time."""
+class RestScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it comes without types
+    """Hands out tests a file at a time, or a folder."""
 
     def _split_scope(self, nodeid: str) -> str:
-        """Return the lane of a test; its base class has no other name for that."""
-        is_waiting = nodeid.startswith(WAITING_FOLDERS)
-        return Lane.WAITING if is_waiting else Lane.COMPUTING
+        """Return what a test is handed out with; its base class has no other name."""
+        for folder in ONE_AFTER_THE_OTHER:
+            if nodeid.startswith(folder):
+                return folder
+        return nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -197,7 +197,7 @@ def test_what_cannot_be_started_is_told_in_the_end(
 ) -> None:
     path.write_text(POD.replace("[sh, -c", "[/no/such/program, -c"))
 
-    status = session(path, "--timeout", "2s")
+    status = session(path, "--timeout", "6s")
 
     assert status == 6
     assert "web/app could not be started: " in capfd.readouterr().err
