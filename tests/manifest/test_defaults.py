@@ -205,3 +205,17 @@ def _container(container: str, spec: str = "") -> core_v1.Container:
     model = pod_model(container, spec)
     assert model.spec is not None
     return model.spec.containers[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [("0.0001", "1m"), ("-0.0001", "-1m"), ("1.5", "1.5"), ("100u", "1m")],
+)
+def test_amounts_are_rounded_up_to_thousandths(written: str, kept: str) -> None:
+    pod = pod_model(f"resources: {{limits: {{cpu: {written}}}}}")
+
+    assert pod.spec is not None
+    resources = pod.spec.containers[0].resources
+    assert resources is not None
+    assert resources.limits == {"cpu": kept}
+    assert resources.requests == {"cpu": kept}

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from decimal import ROUND_UP
 
 import msgspec
 from lightkube.models import core_v1, meta_v1
+
+from probetui.k8s.api.quantity import is_whole, parse_quantity
 
 DEFAULT_GRACE_PERIOD_SECONDS = 30
 _FILE_MODE = 0o644
@@ -54,6 +57,7 @@ def set_defaults(pod: core_v1.Pod) -> None:
         spec.enableServiceLinks = True
     if spec.securityContext is None:
         spec.securityContext = core_v1.PodSecurityContext()
+    spec.overhead = _rounded(spec.overhead)
     for volume in spec.volumes or ():
         _default_volume(volume)
     for container in (*spec.containers, *(spec.initContainers or ())):
@@ -150,7 +154,23 @@ def _default_env_source(source: core_v1.EnvVarSource | None) -> None:
         source.resourceFieldRef.divisor = source.resourceFieldRef.divisor or "0"
 
 
+def _rounded(amounts: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Return amounts rounded up to thousandths, as the API server keeps them."""
+    if amounts is None:
+        return None
+    return {name: _round_up(value) for name, value in amounts.items()}
+
+
+def _round_up(value: str) -> str:
+    thousandths = parse_quantity(value) * 1000
+    if is_whole(thousandths):
+        return value
+    return f"{thousandths.to_integral_value(ROUND_UP)}m"
+
+
 def _default_requests(resources: core_v1.ResourceRequirements) -> None:
+    resources.limits = _rounded(resources.limits)
+    resources.requests = _rounded(resources.requests)
     limits: Mapping[str, str] = resources.limits or {}
     if limits:
         resources.requests = {**limits, **(resources.requests or {})}
