@@ -33,6 +33,7 @@ from probetui.kubelet.prober.worker import Worker
 from probetui.kubelet.prober.worker_loop import start_jitter
 from probetui.kubelet_rules import DEFAULT_VERSION, VERSIONS, parse_version, rules_of
 from probetui.manifest.load import load_manifests
+from probetui.manifest.problem import Severity
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.probers.http_request import build_request
 from tests.builders import (
@@ -386,6 +387,63 @@ def test_a_grpc_probe_uses_tls_by_its_gate_alone_and_says_where_it_does_not(
     assert all(said in message for _, message in problems)
 
 
+HTTP_2 = """
+kind: Pod
+apiVersion: v1
+metadata: {name: p}
+spec:
+  containers:
+  - name: app
+    image: busybox
+    livenessProbe: {httpGet: {port: 80, protocol: HTTP2}}
+"""
+H2C = ("H2CContainerProbe=true",)
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "protocol", "said"),
+    [
+        pytest.param("1.36", (), "", "unknown to Kubernetes 1.36", id="1.36"),
+        pytest.param("1.37", (), "", "HTTP/1.1", id="1.37"),
+        pytest.param("1.37", H2C, "HTTP2", "", id="gate"),
+    ],
+)
+def test_an_http_probe_uses_http_2_by_its_gate_alone_and_says_where_it_does_not(
+    version: str, gates: tuple[str, ...], protocol: str, said: str
+) -> None:
+    source = SourceFile("pod.yaml", HTTP_2)
+
+    found = load_manifests([source], rules=rules_of(version, gates))
+
+    (pod,) = found.pods
+    probe = pod.containers[0].liveness_probe
+    assert probe is not None
+    assert isinstance(probe.handler, HTTPGetAction)
+    assert probe.handler.protocol == protocol
+    problems = [(one.line, one.message) for one in found.problems]
+    assert [line for line, _ in problems] == [9] * (not protocol)
+    assert all(said in message for _, message in problems)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        pytest.param("protocol: HTTP3", id="no such protocol"),
+        pytest.param("protocol: HTTP2, scheme: HTTPS", id="TLS"),
+        pytest.param("protocol: HTTP2, host: example.org", id="another host"),
+    ],
+)
+def test_http_2_without_tls_is_for_the_pod_alone(field: str) -> None:
+    source = SourceFile("pod.yaml", HTTP_2.replace("protocol: HTTP2", field))
+
+    found = load_manifests([source], rules=rules_of("1.37", H2C))
+
+    errors = [one for one in found.problems if one.severity is Severity.ERROR]
+    assert [one.path for one in errors] == [
+        "spec.containers[0].livenessProbe.httpGet.protocol"
+    ]
+
+
 STOP_SIGNAL = """
 kind: Pod
 apiVersion: v1
@@ -403,6 +461,7 @@ spec:
 @pytest.mark.parametrize(
     ("version", "gates", "stop_signal"),
     [
+        pytest.param("1.32", (), "", id="1.32"),
         pytest.param("1.36", (), "", id="1.36"),
         pytest.param("1.36", ("ContainerStopSignals=true",), "SIGUSR1", id="gate"),
         pytest.param("1.37", (), "SIGUSR1", id="1.37"),

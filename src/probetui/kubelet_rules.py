@@ -127,8 +127,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
         grpc_mode: gRPC probes have a mode: Plaintext, or TLS, of which no certificate
             is verified. Alpha in 1.37, gate GRPCContainerProbeTLS (KEP-4939,
             k/k#137762).
-        http_protocol: HTTP probes have a protocol, as HTTP2. Off in 1.37, gate
-            H2CContainerProbe, which cannot be set here.
+        http_protocol: HTTP probes have a protocol: HTTP1, or HTTP2 over a connection
+            without TLS. Alpha in 1.37, gate H2CContainerProbe.
         container_restart_rules: containers can have a restart policy of their own, and
             rules by exit code. On since 1.35, gate ContainerRestartRules (KEP-5307).
         stop_signals: a manifest can name the signal that stops a container. On since
@@ -379,6 +379,7 @@ _GATED: Mapping[str, str] = {
     "ContainerStopSignals": "stop_signals",
     "ExecProbeTimeout": "exec_timeout_is_failure",
     "GRPCContainerProbeTLS": "grpc_mode",
+    "H2CContainerProbe": "http_protocol",
     "PodLifecycleSleepActionAllowZero": "zero_sleep",
     "PodReadyToStartContainersCondition": "ready_to_start_condition",
     "ReduceDefaultCrashLoopBackOffDecay": "reduces_back_off",
@@ -397,6 +398,7 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "ContainerStopSignals": VERSIONS[VERSIONS.index("1.33") :],
     "ExecProbeTimeout": ("1.20", "1.28", "1.32", "1.33", "1.34"),
     "GRPCContainerProbeTLS": ("1.37",),
+    "H2CContainerProbe": ("1.37",),
     "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
     "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],
     "ReduceDefaultCrashLoopBackOffDecay": VERSIONS[VERSIONS.index("1.33") :],

@@ -64,10 +64,6 @@ def test_the_table_names_fields_that_the_models_have() -> None:
             ("lifecycle: {preStop: {sleep: {seconds: 1}}}", ""), id="sleep",
         ),
         pytest.param(
-            "spec.containers[0].lifecycle.stopSignal", "1.32", "1.33",
-            ("lifecycle: {stopSignal: SIGUSR1}", ""), id="stop-signal",
-        ),
-        pytest.param(
             "spec.hostnameOverride", "1.33", "1.34",
             ("", "hostnameOverride: a"), id="hostname-override",
         ),

@@ -16,9 +16,17 @@ from probetui.probers.go.http_transport import OneShotTransport
 from probetui.probers.http_probe import MAX_BODY_BYTES, probe_http
 from probetui.probers.http_request import ProbeRequest, build_request
 from tests.probers.client_hello import read_client_hello
+from tests.probers.h2_server import serve_http2
 from tests.probers.peers import Peer, TLSPeer, server_context
 from tests.probers.scripted_server import listening
-from tests.probers.servers import LOOPBACK, full, read_head, refusing, serving
+from tests.probers.servers import (
+    LOOPBACK,
+    answer,
+    full,
+    read_head,
+    refusing,
+    serving,
+)
 
 SECOND = timedelta(seconds=1)
 SHORT = timedelta(milliseconds=50)
@@ -373,6 +381,40 @@ async def test_another_protocol_is_not_offered_where_the_user_asks_for_an_upgrad
         await probe_http(request, SECOND, OneShotTransport())
 
     assert [hello.alpn for hello in hellos] == [None]
+
+
+@pytest.mark.parametrize(
+    ("path", "result"),
+    [("/ok", ProbeResult.SUCCESS), ("/fail", ProbeResult.FAILURE)],
+)
+async def test_http_2_is_spoken_at_once_without_tls_where_the_manifest_says_so(
+    path: str, result: ProbeResult
+) -> None:
+    heads: list[list[str]] = []
+    action = HTTPGetAction(0, path, protocol="HTTP2")
+
+    async def serve(peer: Peer) -> None:
+        await serve_http2(peer, heads.append)
+
+    async with serving(serve) as port:
+        request = build_request(action, LOOPBACK, port)
+        attempt = await probe_http(request, SECOND, OneShotTransport())
+
+    assert attempt.result is result
+    assert len(heads) == 1
+
+
+async def test_a_server_of_http_1_is_no_server_of_http_2() -> None:
+    action = HTTPGetAction(0, "/", protocol="HTTP2")
+
+    async def serve(peer: Peer) -> None:
+        await answer(peer, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    async with serving(serve) as port:
+        request = build_request(action, LOOPBACK, port)
+        attempt = await probe_http(request, SECOND, OneShotTransport())
+
+    assert attempt.result is ProbeResult.FAILURE
 
 
 @asynccontextmanager

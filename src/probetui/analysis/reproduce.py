@@ -193,6 +193,8 @@ def _curl(
     if action.scheme.lower() == "https":
         # The kubelet does not look at certificates either.
         yield "-k"
+    elif action.uses_http2:
+        yield "--http2-prior-knowledge"
     # It goes straight to the pod, too, whatever proxies there are.
     yield from ("--noproxy", "*")
     if redirects:

@@ -29,11 +29,15 @@ class HTTPHeader(Struct, frozen=True):
     value: str
 
 
+HTTP_1, HTTP_2 = "HTTP1", "HTTP2"
+
+
 class HTTPGetAction(Struct, frozen=True):
     """Send a GET request; 200 to 399 is success.
 
     `port` is a number or the name of a container port. An empty `host` means the
-    pod's IP.
+    pod's IP. `protocol` is HTTP1 or HTTP2 (without TLS, and without being asked for
+    it), empty for the first.
     """
 
     port: int | str
@@ -41,6 +45,12 @@ class HTTPGetAction(Struct, frozen=True):
     host: str = ""
     scheme: str = "HTTP"
     http_headers: tuple[HTTPHeader, ...] = ()
+    protocol: str = ""
+
+    @property
+    def uses_http2(self) -> bool:
+        """Whether the request is made by HTTP/2 though there is no TLS."""
+        return self.protocol == HTTP_2
 
 
 class TCPSocketAction(Struct, frozen=True):

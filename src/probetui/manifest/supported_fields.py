@@ -49,7 +49,7 @@ def _none(*names: str) -> Table:
 
 
 _VALUE_FROM = _all("configMapKeyRef", "fieldRef", "resourceFieldRef", "secretKeyRef")
-_HTTP = _all("host", "httpHeaders", "path", "port", "scheme")
+_HTTP = _all("host", "httpHeaders", "path", "port", "protocol", "scheme")
 _TCP = _all("host", "port")
 _PROBE: Table = {
     **_all(

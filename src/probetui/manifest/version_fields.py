@@ -16,7 +16,7 @@ from probetui.kubelet_rules import KubeletRules
 CONSEQUENCES = {
     ("Lifecycle", "stopSignal"): ": the image's signal is sent",
     ("GRPCAction", "mode"): ": the probe goes on in plaintext",
-    ("HTTPGetAction", "protocol"): ": the probe goes on with HTTP/1.1",
+    ("HTTPGetAction", "protocol"): ": the request goes on with HTTP/1.1",
 }
 """What becomes of it, where that is not seen from the field's absence."""
 
@@ -78,5 +78,7 @@ def _disabled_hook_fields(
         yield lifecycle, "stopSignal", f"{path}.lifecycle"
     for kind in ("postStart", "preStop"):
         hook = getattr(lifecycle, kind) if lifecycle is not None else None
+        if hook is not None and hook.httpGet is not None and not rules.http_protocol:
+            yield hook.httpGet, "protocol", f"{path}.lifecycle.{kind}.httpGet"
         if hook is not None and not rules.sleep_hooks:
             yield hook, "sleep", f"{path}.lifecycle.{kind}"

@@ -43,12 +43,14 @@ class ProbeRequest(Struct, frozen=True):
     with its values in order; nobody changes it.
     `host` is sent as Host header instead of the URL's; empty is the URL's.
     `redirect_warning` is what the output begins with if a redirect is not followed.
+    `is_http2` has it made by HTTP/2 also where there is no TLS to agree on that.
     """
 
     url: GoURL
     headers: Headers
     host: str = ""
     redirect_warning: str = PORTED_RULES.redirect_warning
+    is_http2: bool = False
 
     def header(self, name: str) -> str:
         """Return the first value of a header; empty if there is none."""
@@ -109,6 +111,7 @@ def build_request(
         headers=headers,
         host=headers.get("Host", ("",))[0],
         redirect_warning=rules.redirect_warning,
+        is_http2=action.uses_http2,
     )
 
 
@@ -175,6 +178,7 @@ def to_httpx(request: ProbeRequest) -> httpx.Request:
             "target": to_bytes(url.request_uri),
             "address": address,
             "is_upgrade": request.is_upgrade,
+            "is_http2": request.is_http2,
         },
     )
 

@@ -23,6 +23,7 @@ _HTTP_GET = ApiType(
     "port",
     "host?",
     "scheme?",
+    "protocol?",
     Field("httpHeaders?", list_of(ApiType(HTTPHeader, "name", "value").codec)),
 )
 _TCP_SOCKET = ApiType(TCPSocketAction, "port", "host?")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from lightkube.models import core_v1
 
-from probetui.k8s.probe import GRPC_PLAINTEXT, GRPC_TLS
+from probetui.k8s.probe import GRPC_PLAINTEXT, GRPC_TLS, HTTP_1, HTTP_2
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
@@ -26,6 +26,7 @@ SECOND_HANDLER = "may not specify more than 1 handler type"
 ONE_SUCCESS = "must be 1"
 NO_READINESS_GRACE = "must not be set for readinessProbes"
 SCHEMES = ("HTTP", "HTTPS")
+HTTP_PROTOCOLS = (HTTP_1, HTTP_2)
 GRPC_MODES = (GRPC_PLAINTEXT, GRPC_TLS)
 _NUMBERS = (
     "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold",
@@ -139,9 +140,22 @@ def _http(action: core_v1.HTTPGetAction, path: str) -> Iterator[FieldError]:
     yield from _port(action.port, f"{path}.port")
     if action.scheme not in SCHEMES:
         yield not_supported(f"{path}.scheme", action.scheme, SCHEMES)
+    if action.protocol is not None:
+        yield from _protocol(action, f"{path}.protocol")
     for header in action.httpHeaders or ():
         found = names.check_header_name(header.name)
         yield from names.invalid_names(f"{path}.httpHeaders", header.name, found)
+
+
+def _protocol(action: core_v1.HTTPGetAction, path: str) -> Iterator[FieldError]:
+    """Check the protocol: HTTP/2 is meant without TLS, and for the pod alone."""
+    if action.protocol not in HTTP_PROTOCOLS:
+        yield not_supported(path, action.protocol, HTTP_PROTOCOLS)
+    elif action.protocol == HTTP_2:
+        if action.scheme == "HTTPS":
+            yield invalid(path, action.protocol, "may not be used with scheme HTTPS")
+        if action.host:
+            yield invalid(path, action.protocol, "may not be used with a host")
 
 
 def _sleep(

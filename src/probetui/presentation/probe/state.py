@@ -151,8 +151,9 @@ def handler_text(probe: Probe) -> str:
     match probe.handler:
         case ExecAction(command):
             return f"exec {' '.join(command)}"
-        case HTTPGetAction(port, path, host, scheme):
-            return f"{scheme.lower()} GET {host}:{port}{path}"
+        case HTTPGetAction(port, path, host, scheme) as action:
+            version = " HTTP/2" if action.uses_http2 else ""
+            return f"{scheme.lower()}{version} GET {host}:{port}{path}"
         case TCPSocketAction(port, host):
             return f"tcp {host}:{port}"
         case GRPCAction(port, service) as action:

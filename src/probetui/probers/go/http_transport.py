@@ -48,7 +48,10 @@ class OneShotTransport(httpx.AsyncBaseTransport):
         except GoError as error:
             raise httpx.ConnectError(str(error), request=request) from error
         try:
-            if isinstance(connection, TLSConnection) and connection.protocol == _HTTP_2:
+            is_http2: bool = request.extensions.get("is_http2", False)
+            if isinstance(connection, TLSConnection):
+                is_http2 = connection.protocol == _HTTP_2
+            if is_http2:
                 # 13 ms to import, and few probes meet an HTTP/2 server.
 
                 return await send_http2_request(connection, request)
