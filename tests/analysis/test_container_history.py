@@ -14,13 +14,18 @@ from probetui.analysis.container_history import (
 )
 from probetui.drive.scenario.behavior import InstanceBehavior as Lasting
 from probetui.engine.inputs import DeletePod
+from probetui.k8s.event import Event, EventType
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID, SocketAddress
+from probetui.k8s.status import ContainerStatus, PodStatus, Waiting
 from probetui.kubelet.journal import (
     ContainerEntry,
+    EventEntry,
     ExitCause,
+    JournalEntry,
     LifecycleStep,
     ListenersEntry,
+    StatusEntry,
     TickAction,
     TickEntry,
 )
@@ -222,3 +227,43 @@ def test_a_kill_of_an_instance_from_before_begins_its_life() -> None:
 
     (life,) = lives.container(DEMO_KEY.pod_uid, DEMO_KEY.container_name).instances
     assert life.kill is tick
+
+
+class TestObstacles:
+    """What keeps a pod from creating containers at all."""
+
+    UID = "uid-of-web"
+    WAITS = StatusEntry(
+        1,
+        START,
+        UID,
+        PodStatus(
+            container_statuses=(
+                ContainerStatus("app", state=Waiting("ContainerCreating")),
+            )
+        ),
+    )
+    NO_NETWORK = EventEntry(
+        2,
+        START,
+        Event(EventType.WARNING, "NetworkNotReady", "no cni", UID, "", START),
+    )
+
+    def waiting(self, *entries: JournalEntry) -> Waiting | None:
+        histories = ContainerHistories()
+        histories.feed(entries)
+        return histories.container(self.UID, "app").waiting
+
+    def test_the_event_of_the_pod_is_why_its_container_waits(self) -> None:
+        assert self.waiting(self.WAITS, self.NO_NETWORK) == Waiting(
+            "NetworkNotReady", "no cni"
+        )
+
+    def test_it_is_over_once_a_container_is_made(self) -> None:
+        made = ContainerEntry(
+            3, START, self.UID, "other", ContainerID("c://1"), 0, LifecycleStep.CREATED
+        )
+
+        waiting = self.waiting(self.WAITS, self.NO_NETWORK, made)
+
+        assert waiting == Waiting("ContainerCreating")

@@ -23,7 +23,7 @@ from probetui.k8s.probe import ExecAction, Probe
 from probetui.k8s.runtime import StoredImage
 from probetui.k8s.status import ConditionStatus, PodCondition, PodPhase
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.facts import ImagesListed
+from probetui.kubelet.facts import ImagesListed, RuntimeStatusRead
 from probetui.kubelet.journal import (
     EventEntry,
     Skip,
@@ -341,3 +341,16 @@ class TestNode:
         assert node.images[0].names == ("busybox",)
         assert [one.type for one in node.conditions] == ["RuntimeReady", "NetworkReady"]
         assert node.not_ready == ""
+
+    def test_a_pod_that_waits_for_a_network_says_so(self) -> None:
+        config = KubeletConfig(polls_runtime=True)
+        simulation = Simulation(Engine(config, START), World({}), START)
+        simulation.submit(SetPods((WEB, replace(ETCD, host_network=True))))
+        run_for(simulation, 1)
+        before = simulation.engine.snapshot(simulation.now)
+
+        simulation.submit(RuntimeStatusRead(before.node.conditions[:1]))
+        after = simulation.engine.snapshot(simulation.now)
+
+        assert [pod.operation for pod in before.pods] == ["", ""]
+        assert [pod.operation for pod in after.pods] == ["network is not ready", ""]

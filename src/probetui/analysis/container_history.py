@@ -20,6 +20,7 @@ from probetui.k8s.status import PodStatus, Waiting
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
+    EventEntry,
     ExitCause,
     FindingEntry,
     JournalEntry,
@@ -85,6 +86,7 @@ class ContainerHistory(Struct, frozen=True):
     `waits` is the wait since the last instance ended, as it was first reported;
     `decision` is the newest entry. `waiting` is the state of a container that waits,
     with its reason, `pod_reason` why the whole pod ended; both from the pod's status.
+    Where the pod cannot create containers, its event is the reason.
     """
 
     instances: tuple[ContainerInstance, ...] = ()
@@ -147,6 +149,15 @@ class ContainerHistory(Struct, frozen=True):
 NO_HISTORY = ContainerHistory()
 
 
+CANNOT_CREATE = frozenset({"FailedCreatePodSandBox", "FailedMount", "NetworkNotReady"})
+"""Reasons of events about a pod none of whose containers can be created yet.
+
+Source: kubelet/events/event.go, v1.32.10.
+"""
+
+_NOT_CREATED = frozenset({"ContainerCreating", "PodInitializing"})
+
+
 class _Collected(Struct):
     """What is known of one container so far."""
 
@@ -172,6 +183,7 @@ class ContainerHistories:
         self._collected: dict[tuple[str, str], _Collected] = {}
         self._addresses: dict[str, str] = {}
         self._statuses: dict[str, PodStatus] = {}
+        self._obstacles: dict[str, Waiting] = {}
 
     def feed(self, entries: Iterable[JournalEntry]) -> None:
         """Read what the journal says of containers."""
@@ -191,6 +203,9 @@ class ContainerHistories:
                     self._statuses[pod_uid] = status
                     if status.pod_ip:
                         self._addresses[pod_uid] = status.pod_ip
+                case EventEntry(event=event) if event.reason in CANNOT_CREATE:
+                    obstacle = Waiting(event.reason, event.message)
+                    self._obstacles[event.pod_uid] = obstacle
                 case _:
                     pass
 
@@ -200,6 +215,8 @@ class ContainerHistories:
         own = status.container(container_name)
         state = None if own is None else own.state
         waiting = state if isinstance(state, Waiting) else None
+        if waiting is not None and waiting.reason in _NOT_CREATED:
+            waiting = self._obstacles.get(pod_uid, waiting)
         known = self._collected.get((pod_uid, container_name))
         if known is None:
             return replace(NO_HISTORY, waiting=waiting, pod_reason=status.reason)
@@ -238,6 +255,7 @@ class ContainerHistories:
         instance = known.instances.get(entry.container_id)
         if instance is None:
             instance = ContainerInstance(entry.container_id, entry.restart_count)
+            self._obstacles.pop(entry.pod_uid, None)
             if entry.what is LifecycleStep.CREATED:
                 instance = replace(instance, allowed=known.decision, waited=known.waits)
                 known.waits = known.decision = None

@@ -62,7 +62,7 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.kubelet import Kubelet
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.kubelet.runtime.turn import Turn
-from probetui.kubelet.runtime_health import node_ready_message
+from probetui.kubelet.runtime_health import NETWORK_NOT_READY, node_ready_message
 from probetui.kubelet.status.status_manager import NO_STATUS
 
 ENTRIES_SHOWN = 500
@@ -230,7 +230,7 @@ class SnapshotBuilder:
             pod,
             status,
             self._kubelet.workers.state(pod.uid) or PodWorkerState.SYNC,
-            self._operation_words(pod.uid),
+            self._operation_words(pod),
             tuple(
                 self._container(pod, container, status, is_init=is_init)
                 for is_init, containers in (
@@ -355,13 +355,22 @@ class SnapshotBuilder:
             delay=overrides.delay_of(key),
         )
 
-    def _operation_words(self, pod_uid: str) -> str:
+    def _operation_words(self, pod: Pod) -> str:
         """Return the operation in progress for a pod; of several the first."""
-        for operation_id, operation in self._kubelet.runner.operations(pod_uid).items():
+        for operation_id, operation in self._kubelet.runner.operations(pod.uid).items():
             words = _words(operation)
             progress = self._progress.get(operation_id, "")
             return f"{words} {progress}".rstrip()
+        if self._waits_for_network(pod):
+            return NETWORK_NOT_READY
         return ""
+
+    def _waits_for_network(self, pod: Pod) -> bool:
+        return (
+            bool(self._kubelet.health.network_error)
+            and not pod.host_network
+            and self._kubelet.workers.state(pod.uid) is PodWorkerState.SYNC
+        )
 
 
 def _delay_until(probe: Probe, status: ContainerStatus | None) -> datetime | None:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
+from probetui.analysis.container_history import CANNOT_CREATE
 from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.event import EventType
 from probetui.k8s.status import ContainerStatus, PodPhase, Waiting
@@ -47,14 +48,6 @@ _CANNOT_START = frozenset(
 Source: kubelet/images/types.go and kuberuntime_container.go, v1.32.10.
 """
 
-_CANNOT_BE_MADE = frozenset(
-    {"FailedCreatePodSandBox", "FailedMount", "NetworkNotReady"}
-)
-"""Reasons of events about a pod none of whose containers can be created yet.
-
-Source: kubelet/events/event.go, v1.32.10.
-"""
-
 NO_CAUSES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -69,7 +62,7 @@ class CreationFailures:
         match entry:
             case ContainerEntry():
                 self.causes.pop(entry.pod_uid, None)
-            case EventEntry(event=event) if event.reason in _CANNOT_BE_MADE:
+            case EventEntry(event=event) if event.reason in CANNOT_CREATE:
                 self.causes[event.pod_uid] = f"{event.reason}: {event.message}"
             case EventEntry(event=event) if event.type is EventType.NORMAL:
                 self.causes.pop(event.pod_uid, None)

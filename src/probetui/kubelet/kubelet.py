@@ -391,7 +391,10 @@ class Kubelet:
             case ImagesListed():
                 self.health.on_images_listed(fact, now)
             case RuntimeStatusRead():
+                before = self.health.network_error
                 self.health.on_status_read(fact, now)
+                if self.health.network_error != before:
+                    self.changed_pods.update(self.pods)
                 self.workers.run_ready(now)
 
     def _handle_relist(self, relisted: Relisted, now: datetime) -> None:

@@ -19,10 +19,18 @@ from probetui.drive.scenario.behavior import (
     CallBehavior,
     InstanceBehavior,
 )
+from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import PullImage
-from probetui.kubelet.journal import JournalEntry, UserEntry
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    EventEntry,
+    JournalEntry,
+    LifecycleStep,
+    UserEntry,
+)
 from probetui.presentation.events.log import EventLog
 from probetui.presentation.events.story import Story, StoryRow
 from probetui.presentation.text.spans import Role, text_of
@@ -276,4 +284,35 @@ def test_an_exit_of_the_old_order_is_told_where_it_stands() -> None:
         "RESTART 1",
         "✗ 1/3",
         "EXIT 137",
+    ]
+
+
+def a_warning(seconds: float, reason: str = "NetworkNotReady") -> EventEntry:
+    event = Event(
+        EventType.WARNING, reason, "network is not ready", "uid-of-web", "", START
+    )
+    return EventEntry(int(seconds), START + timedelta(seconds=seconds), event)
+
+
+def test_what_is_said_of_a_pod_again_and_again_is_one_row() -> None:
+    journal = [a_warning(1), a_warning(2), a_warning(3), a_warning(4, "FailedMount")]
+
+    rows = told(rows_of(a_pod(), journal))
+
+    assert rows == [
+        ("! NetworkNotReady", "x3 network is not ready"),
+        ("! FailedMount", "network is not ready"),
+    ]
+
+
+def test_what_is_said_again_after_a_container_was_made_is_another_row() -> None:
+    made = ContainerEntry(
+        2, START, "uid-of-web", "app", ContainerID("c://1"), 0, LifecycleStep.CREATED
+    )
+
+    rows = told(rows_of(a_pod(), [a_warning(1), made, a_warning(3)]))
+
+    assert [event for event, _ in rows if "Network" in event] == [
+        "! NetworkNotReady",
+        "! NetworkNotReady",
     ]

@@ -218,7 +218,7 @@ class EventLog:
         if entry.tick is not None:
             return threads.of_a_probe(shown, entry.tick)
         if not event.container_name:
-            return shown
+            return threads.of_the_pod(shown)
         return threads.of_the_container(shown)
 
     def _state(self, entry: StateEntry, names: Mapping[str, str]) -> EventLine:
@@ -240,6 +240,7 @@ class EventLog:
     ) -> EventLine | None:
         threads = self._of((entry.pod_uid, entry.container_name))
         threads.restarts = entry.restart_count
+        self._of((entry.pod_uid, "")).said = None
         match entry.what:
             case LifecycleStep.STOPPING:
                 reason, message = "stop", _stopping(entry, pod)
@@ -308,7 +309,8 @@ class _Threads(Struct):
     """What of one container is under way in the log; rows are sequence numbers.
 
     `runs` has the row of a run of failures, or of errors, of each probe, and which of
-    both it is. `waited` is the window of the last wait.
+    both it is. `waited` is the window of the last wait. Of a pod, `said` is the event
+    that was told last.
     """
 
     restarts: int = 0
@@ -321,6 +323,8 @@ class _Threads(Struct):
     start_row: int = 0
     kill_row: int = 0
     wait_row: int = 0
+    said: tuple[str, str] | None = None
+    said_row: int = 0
 
     def take_tick(self, tick: TickEntry) -> None:
         """Remember a tick that has consequences; a success ends a run of failures."""
@@ -362,6 +366,12 @@ class _Threads(Struct):
             words=f"{prefix}{line.message}",
             count=count,
         )
+
+    def of_the_pod(self, line: EventLine) -> EventLine:
+        """Return an event of the pod; what is said again is in the row of the first."""
+        if self.said != (line.reason, line.message):
+            self.said, self.said_row = (line.reason, line.message), line.sequence
+        return replace(line, row=self.said_row)
 
     def of_the_container(self, line: EventLine) -> EventLine:
         """Return an event of the container in the row of its start, kill or wait."""

@@ -71,6 +71,12 @@ class StoryRow:
                 words = Span(view.safe(word), head.role)
         return line(words)
 
+    @property
+    def _is_repeated(self) -> bool:
+        """Whether all its lines say the same."""
+        said = {(one.reason, one.message) for one in self.lines}
+        return len(self.lines) > 1 and len(said) == 1
+
     def message_cell(self, view: View, *, is_whole: bool = False) -> Line:
         """Return what there is to say about it, on one line; whole or as needed."""
         head = self._head
@@ -78,6 +84,8 @@ class StoryRow:
         if not words:
             is_told = not self.is_raw and head.note
             words = f"[{head.note}] {head.message}" if is_told else head.message
+            if self._is_repeated:
+                words = f"x{len(self.lines)} {words}"
         if is_whole:
             return line(one_line(view.mask.text(words), newline=view.marks.newline))
         return line(view.safe(words))
