@@ -295,7 +295,7 @@ _CHANGED = {
     StateField.STARTED: {TickAction.STARTED},
 }
 _BEFORE_A_START = {"Pulling", "Pulled", "Created"}
-_WAS_PULLED = "Successfully pulled"
+_LONG_PULL = timedelta(seconds=1)
 _ORDERLY = {
     ExitCause.DELETE,
     ExitCause.DEFINITION,
@@ -321,6 +321,7 @@ class _Threads(Struct):
     change_tick: TickEntry | None = None
     runs: dict[ProbeType, tuple[str, int]] = field(default_factory=dict)
     start_row: int = 0
+    start_at: datetime | None = None
     kill_row: int = 0
     wait_row: int = 0
     said: tuple[str, str] | None = None
@@ -387,9 +388,11 @@ class _Threads(Struct):
                     line, row=row, note=note, word=word, words=words, role=role
                 )
             case reason if reason in _BEFORE_A_START:
-                row = self.start_row = self.start_row or line.sequence
-                if line.message.startswith(_WAS_PULLED):
-                    # A pull takes its time: what comes after it is another row.
+                if not self.start_row:
+                    self.start_row, self.start_at = line.sequence, line.at
+                row, took = self.start_row, line.at - (self.start_at or line.at)
+                if line.reason == "Pulled" and took >= _LONG_PULL:
+                    # What comes after a pull that took its time is another row.
                     self.start_row = 0
                 return replace(line, row=row)
             case "Killing":
@@ -423,7 +426,8 @@ class _Threads(Struct):
             return replace(
                 line, row=self.wait_row, word=word, words=words, role=Role.KILL
             )
-        self.wait_row, self.start_row = 0, line.sequence
+        self.wait_row = 0
+        self.start_row, self.start_at = line.sequence, line.at
         self.starts_after = format_no_wait(entry)
         if self.waited is not None:
             self.starts_after = f"after the back-off of {format_age(self.waited)}"
