@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from probetui.analysis.next_failure import BackoffForecast, FailureEffect
-from probetui.durations import format_age, format_countdown
+from probetui.durations import format_age
 from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.exits import format_exit_cell
 from probetui.presentation.container.status_lines import (
@@ -247,7 +247,7 @@ def _facts(subject: Subject, view: View) -> Iterator[tuple[str, Line]]:
     if container.last_exit is not None:
         yield "last exit", line(format_exit_cell(container.last_exit))
     if container.backoff is not None and container.backoff.until is not None:
-        yield "next back-off", line(format_countdown(container.backoff.next_window))
+        yield "next back-off", line(format_age(container.backoff.next_window))
 
 
 def _restart(forecast: BackoffForecast | None) -> str:

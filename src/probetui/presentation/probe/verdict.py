@@ -265,7 +265,7 @@ def _probing(
             "ERROR",
             Tone.COUNTING,
             f"error after {MAX_PROBE_RETRIES} attempts: not counted, no action",
-            _errors(probe),
+            _errors(probe, width),
         )
     limit = threshold(probe, probe.last_result)
     is_towards = 0 < probe.result_run < limit
@@ -313,9 +313,17 @@ def _settled(
     return ProbeVerdict(word, tone, sentence, _in_a_row(probe, width))
 
 
-def _errors(probe: ProbeSnapshot) -> Line:
-    word = "error" if probe.error_run == 1 else "errors in a row"
-    return line(Span(f"{probe.error_run} {word}", Role.WARNING))
+def _errors(probe: ProbeSnapshot, width: int) -> Line:
+    words = _counted(probe.error_run, "error", "errors", width)
+    return line(Span(words, Role.WARNING))
+
+
+def _counted(count: int, word: str, plural: str, width: int) -> str:
+    """Return `1 error`, `7 errors in a row`, or `7 errors` where that has no room."""
+    if count == 1:
+        return f"1 {word}"
+    words = f"{count} {plural} in a row"
+    return words if len(words) <= width else f"{count} {plural}"
 
 
 def _in_a_row(probe: ProbeSnapshot, width: int) -> Line:
@@ -324,9 +332,7 @@ def _in_a_row(probe: ProbeSnapshot, width: int) -> Line:
         return EMPTY
     word = "failure" if probe.last_result is Result.FAILURE else "success"
     plural = "failures" if word == "failure" else "successes"
-    words = f"{probe.result_run} {plural} in a row"
-    if probe.result_run == 1:
-        words = f"1 {word}"
+    words = _counted(probe.result_run, word, plural, width)
     unchanged = f"{words}, state unchanged"
     if probe.last_result is not probe.stored_result and len(unchanged) <= width:
         words = unchanged
