@@ -57,7 +57,7 @@ def _steps(model: Life, life: Life, clocks: Clocks, start: Clocks) -> Iterator[s
         else:
             yield from _counted(theirs, mine, then)
     if model.waits and life.waits:
-        told, waits = ([wait.what for wait in one.waits] for one in (life, model))
+        told, waits = (sorted(wait.what for wait in one.waits) for one in (life, model))
         if told != waits:
             yield f"waits with {told}, the kubelet with {waits}"
 

@@ -18,6 +18,9 @@ What = tuple[str, str, str]
 SAME_RUN = 1.5
 """Equal results of probes are one run if no more periods than this lie between them."""
 
+SAME_RUN_OF_ERRORS = 3.5
+"""The same for errors, which take three tries each, on a machine that may be busy."""
+
 AT_END = 2.0
 """Seconds at most from a container's end, if it is noticed, to what comes of it."""
 
@@ -25,7 +28,7 @@ AT_START = 0.75
 """Seconds at most from a container's start until its server listens, and until probes
 know that it has taken the place of the one before."""
 
-AT_ONCE = 0.003
+AT_ONCE = 0.05
 """Seconds at most between events that one sync made at one instant."""
 
 _OF_ONE_SYNC = frozenset({"BackOff", "Failed", "FailedPostStartHook", "Killing"})
@@ -42,9 +45,10 @@ _EXEC_ERROR = re.compile(rf"^(\w+ probe {_ERRORED}).*", re.DOTALL)
 _MISSING = re.compile(r"^(\w+ probe failed: OCI runtime exec failed: ).*", re.DOTALL)
 _ADDRESS = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b(?=:\d)")
 _REFUSED = r"failed: .*connect: connection refused"
+_NOT_CONNECTED = r"failed: timeout: failed to connect service .*"
 _BROKEN_OFF = r"failed: .*(?:EOF|connection reset by peer)"
 _MET_THE_END = re.compile(
-    rf"\w+ probe (?:{_ERRORED}.*|{_REFUSED}|{_BROKEN_OFF}|failed: "
+    rf"\w+ probe (?:{_ERRORED}.*|{_REFUSED}|{_BROKEN_OFF}|{_NOT_CONNECTED}|failed: "
     r"(?:(?:OCI|cannot exec|ttrpc).*)?)",
     re.DOTALL,
 )
@@ -295,4 +299,6 @@ def _joined(before: Step, after: Step) -> Step:
 
 def _is_one_run(before: Step, after: Step, period: float) -> bool:
     gap = after.times[0] - before.times[-1]
-    return before.what == after.what and gap <= SAME_RUN * period
+    is_errored = " errored" in after.what[2]
+    longest = (SAME_RUN_OF_ERRORS if is_errored else SAME_RUN) * period
+    return before.what == after.what and gap <= longest

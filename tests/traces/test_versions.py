@@ -103,7 +103,7 @@ def _never_ready(trace: dict[str, Any]) -> None:
         pytest.param(
             "1.36/crashloop", _said("Container created", "x"), False, id="a message"
         ),
-        pytest.param("1.20/startup-never", _later(20, 60), False, id="a late restart"),
+        pytest.param("1.20/startup-never", _later(90, 60), False, id="a late restart"),
         pytest.param("1.36/readiness-flap", _never_ready, False, id="never ready"),
     ],
 )

@@ -244,7 +244,9 @@ def _minor(version: str) -> str:
 
 
 def _runtime(trace: Json) -> str:
-    """Return what the first container ID begins with; `containerd` without any."""
+    """Return what container IDs begin with, `docker` for a kubelet with dockershim."""
+    if "dockershim" in trace.get("kubelet", ""):
+        return "docker"
     ids = (
         container.get("containerID") or ""
         for status in trace["statuses"]
@@ -293,8 +295,19 @@ def _status(status: Json) -> Json:
     return {"t": t, "kind": "status", "status": {**status, "conditions": conditions}}
 
 
+class RefusedError(Exception):
+    """A pod that is not valid."""
+
+
 def a_pod_of(manifest: Json, rules: KubeletRules = PORTED_RULES) -> Pod:
-    """Return the static pod of a manifest, as that version of Kubernetes has it."""
+    """Return the static pod of a manifest, as that version of Kubernetes has it.
+
+    Raises:
+        RefusedError: that version takes no such pod.
+    """
     source = SourceFile("pod.yaml", yaml.safe_dump(dict(manifest)))
-    (pod,) = load_manifests([source], rules=rules).pods
+    pods = load_manifests([source], rules=rules).pods
+    if not pods:
+        raise RefusedError(manifest["metadata"]["name"])
+    (pod,) = pods
     return replace(pod, annotations={**pod.annotations, CONFIG_SOURCE: FILE_SOURCE})

@@ -20,7 +20,7 @@ from tests.builders import START, at
 from tests.conformance.observation import Observation
 from tests.conformance.translation import Translation
 from tests.traces.pod_world import PodWorld
-from tests.traces.trace import Json, Trace, a_pod_of
+from tests.traces.trace import Json, RefusedError, Trace, a_pod_of
 
 
 def world_of(trace: Trace, rules: KubeletRules, listens_after: float = 0.0) -> PodWorld:
@@ -47,10 +47,16 @@ def play(
 ) -> Observation:
     """Run the pod of a trace for as long as the kubelet did, or until `end`.
 
-    It is added `begins` seconds after the kubelet, whose relists have a phase.
+    It is added `begins` seconds after the kubelet, whose relists have a phase. Of a pod
+    that is refused nothing is seen.
     """
     config = config or trace.config
-    pod = a_pod_of(trace.manifest, config.rules)
+    try:
+        pod = a_pod_of(trace.manifest, config.rules)
+    except RefusedError:
+        return Observation.of(
+            [{"t": trace.seen.end if end is None else end, "kind": "end"}]
+        )
     edited = replace(pod, uid=f"{pod.uid}-edited")
     end = trace.seen.end if end is None else end
     end += begins
