@@ -29,7 +29,7 @@ from probetui.probers.go.dial import DialRefusedError
 from probetui.probers.go.http_response import parse_length
 from probetui.probers.go.tls import PlainHTTPResponseError
 from probetui.probers.go.urls import GoURL
-from probetui.probers.http_request import ProbeRequest, to_httpx
+from probetui.probers.http_request import ProbeRequest
 from probetui.probers.truncation import quote_received, truncate_answer
 
 MAX_BODY_BYTES = 10 << 10
@@ -112,7 +112,7 @@ class _RequestChain:
     ) -> None:
         self._first = request
         self._transport = transport
-        self._named = request.url.without_password
+        self._named = request.named
         self._status: int | None = None
         self._redirects: list[str] = []
 
@@ -124,8 +124,8 @@ class _RequestChain:
         """
         request = self._first
         for count in range(1, _MAX_REQUESTS + 1):
-            self._named = request.url.without_password
-            response = await self._transport.handle_async_request(to_httpx(request))
+            self._named = request.named
+            response = await self._transport.handle_async_request(request.as_sent)
             try:
                 location = _location(response)
                 target = _target(request.url, location) if location else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import httpx
 from msgspec import Struct
@@ -36,8 +36,8 @@ _NOT_COPIED = frozenset(
 Headers = dict[str, tuple[str, ...]]
 
 
-class ProbeRequest(Struct, frozen=True):
-    """One GET request.
+class ProbeRequest(Struct, frozen=True, dict=True):
+    """One GET request; what comes of it is put together once.
 
     `headers` has canonical names, or those of old versions as they were written, each
     with its values in order; nobody changes it.
@@ -51,6 +51,16 @@ class ProbeRequest(Struct, frozen=True):
     host: str = ""
     redirect_warning: str = PORTED_RULES.redirect_warning
     is_http2: bool = False
+
+    @cached_property
+    def as_sent(self) -> httpx.Request:
+        """The request as the transport sends it; raises `GoError` if it cannot."""
+        return to_httpx(self)
+
+    @cached_property
+    def named(self) -> str:
+        """The URL as it stands in messages."""
+        return self.url.without_password
 
     def header(self, name: str) -> str:
         """Return the first value of a header; empty if there is none."""
