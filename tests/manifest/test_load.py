@@ -206,6 +206,12 @@ def test_an_error_in_a_container_says_where_and_what_to_do(
             id="label",
         ),
         pytest.param(
+            "shareProcessNamespace: true\n  hostPID: true",
+            "pod.yaml:5:1: spec.securityContext.shareProcessNamespace: is true:"
+            " ShareProcessNamespace and HostPID cannot both be enabled",
+            id="shared-processes-of-the-host",
+        ),
+        pytest.param(
             "ephemeralContainers: [{name: a, image: x}]",
             "pod.yaml:12:3: spec.ephemeralContainers: cannot be set on create",
             id="ephemeral-containers",

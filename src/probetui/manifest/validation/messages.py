@@ -108,6 +108,8 @@ def _probe_type(field: str) -> str:
 
 def _value(error: FieldError) -> str:
     value = error.bad_value
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return quote_short(value) if isinstance(value, str) else str(value)
 
 
