@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from probetui.cli.lessons import lesson_names
 from tests.e2e.program import PROGRAM, Program, wait_until
 from tests.e2e.screen import PROMPT, Terminal, terminal
+
+LESSONS = len(lesson_names())
 
 pytestmark = [
     pytest.mark.e2e,
@@ -85,13 +88,13 @@ def test_the_next_lesson_comes_without_the_shell_and_without_keys_typed_before_i
     program: Program, tty: Terminal
 ) -> None:
     tty.enter(f"{PROGRAM} demo readiness; echo status $?")
-    tty.wait_for("2 of 13", "Running")
+    tty.wait_for(f"2 of {LESSONS}", "Running")
 
     tty.type("}")
-    tty.wait_for("Stopping the pod of readiness.", "Lesson 3 of 13")
+    tty.wait_for("Stopping the pod of readiness.", f"Lesson 3 of {LESSONS}")
     tty.type("q", "}")
     tty.wait_without("readiness")
-    tty.wait_for("3 of 13  ", "Running")
+    tty.wait_for(f"3 of {LESSONS}  ", "Running")
 
     tty.type("q")
     tty.wait_for("stopping startup", "status 0")
@@ -201,7 +204,7 @@ def test_a_simulated_lesson_is_stepped_sought_and_left_for_the_next(
     tty: Terminal,
 ) -> None:
     tty.enter(f"{PROGRAM} demo --runtime sim --paused; echo status $?")
-    tty.wait_for("liveness  1 of 13", "PAUSED", "sim", "00:00.0")
+    tty.wait_for(f"liveness  1 of {LESSONS}", "PAUSED", "sim", "00:00.0")
     tty.type(":")
     tty.wait_for("enter runs")
     tty.enter("seek 20s")
@@ -209,7 +212,7 @@ def test_a_simulated_lesson_is_stepped_sought_and_left_for_the_next(
     tty.type(",")
     tty.wait_for("00:19")
     tty.type("}")
-    tty.wait_for("readiness  2 of 13", "00:00.0")
+    tty.wait_for(f"readiness  2 of {LESSONS}", "00:00.0")
     tty.type("q")
     tty.wait_for("status 0")
 
