@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
 
 from probetui.analysis.timeline import Timeline
@@ -53,6 +54,24 @@ def test_an_answer_is_told_with_its_headers_and_the_body_that_no_event_shows() -
         r"          cache: \x1b[31mfine",
         "",
     ]
+
+
+@pytest.mark.parametrize(
+    ("error", "lines"),
+    [
+        pytest.param("no such file", ["error in 2ms: no such file"], id="once"),
+        pytest.param(
+            "one\ntwo", ["error in 2ms: one⏎two", "  one", "  two"], id="several lines"
+        ),
+    ],
+)
+def test_an_error_is_said_once_where_one_line_has_all_of_it(
+    error: str, lines: list[str]
+) -> None:
+    errored = Attempt(ProbeResult.UNKNOWN, "", error, timedelta(milliseconds=2))
+
+    first, *others = lines
+    assert said(a_tick(errored)) == [f"attempt 1/3  {first}", *others, ""]
 
 
 def test_secrets_in_headers_are_shown_where_that_was_asked_for() -> None:

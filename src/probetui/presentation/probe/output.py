@@ -40,7 +40,12 @@ def _attempt(number: int, attempt: Attempt, view: View) -> Iterator[Line]:
     which = f"attempt {number}/{MAX_PROBE_RETRIES}  "
     yield line(Span(which, Role.STRONG), *format_attempt_line(attempt, view))
     text = all_lines(view.mask.text(output_text(attempt)))
-    for row in text or ["(no output)"]:
+    if attempt.error is not None and text == [view.safe(attempt.error)]:
+        # The line above has all of it.
+        text = []
+    elif not text:
+        text = ["(no output)"]
+    for row in text:
         yield line(f"  {row}")
     if attempt.http is not None:
         yield from _answer(attempt.http, view)

@@ -218,7 +218,7 @@ def format_attempt_line(attempt: Attempt, view: View) -> Line:
     if attempt.error is not None:
         error = view.safe(attempt.error)
         words = f"error in {format_duration(attempt.duration)}: {error}"
-        return line(Span(words, Role.ACCENT))
+        return line(Span(words, Role.WARNING))
     ended = view.safe(attempt.detail)
     how = f"{ended} in " if ended else "took "
     role = _ROLES.get(attempt.result, Role.ERROR)
