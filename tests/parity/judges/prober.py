@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.probe import GRPCAction, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import Attempt
@@ -77,9 +77,10 @@ class Recorder:
         return self._answer("tcpSocket", seconds, host=host, port=port)
 
     async def _grpc(
-        self, host: str, port: int, service: str, limit: timedelta, *_: object
+        self, host: str, action: GRPCAction, limit: timedelta, *_: object
     ) -> Attempt:
         seconds = limit // timedelta(seconds=1)
+        port, service = action.port, action.service
         return self._answer("grpc", seconds, host=host, port=port, service=service)
 
 
