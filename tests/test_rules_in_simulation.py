@@ -21,6 +21,7 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     EventEntry,
     JournalEntry,
+    StateEntry,
     TickEntry,
 )
 from probetui.kubelet_rules import rules_of
@@ -259,3 +260,19 @@ spec:
   initContainers: [{name: proxy, image: busybox, restartPolicy: Always}]
   containers: [{name: app, image: busybox}]
 """
+
+
+@pytest.mark.parametrize(
+    ("version", "latest"), [pytest.param("1.35", 1.1, id="1.35"), ("1.36", 0.1)]
+)
+def test_a_start_is_noticed_at_once_since_lists_are_asked_for(
+    version: str, latest: float
+) -> None:
+    journal = run(a_pod(a_container()), version)
+
+    (at_once,) = [
+        (entry.at - START).total_seconds()
+        for entry in journal
+        if isinstance(entry, StateEntry) and entry.after == "Running"
+    ]
+    assert latest - 1 < at_once <= latest
