@@ -26,7 +26,7 @@ _LAST_SHOWN_MARK = 20
 # Not compiled here, but on first use: every command imports this module.
 _HARMLESS = (
     "[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u23fa"
-    "\u2500-\u27bf\u4e00-\u9fa5]*"
+    "\u2500-\u27bf]*"
 )
 """What need not be looked at one by one; there are more, which take longer."""
 

@@ -298,15 +298,6 @@ def _done_to_it(container: ContainerSnapshot) -> Iterator[tuple[str, datetime]]:
         yield "Cut off", container.cut_off_since
 
 
-def is_init_done(container: ContainerSnapshot) -> bool:
-    """Tell whether this is a plain init container that has succeeded."""
-    match container.status:
-        case ContainerStatus(state=Terminated(exit_code=0)):
-            return _is_plain_init(container)
-        case _:
-            return False
-
-
 def _is_plain_init(container: ContainerSnapshot) -> bool:
     return container.is_init and not container.container.is_sidecar
 

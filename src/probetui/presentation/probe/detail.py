@@ -266,17 +266,6 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass")) - 2 * lone
 
 
-def limit_text(probe: ProbeSnapshot) -> str:
-    """Return what the run leads to at its limit: `-> kill at 3`; empty if nowhere."""
-    if not is_running_towards_change(probe):
-        return ""
-    limit = threshold(probe, probe.last_result)
-    if probe.key.probe_type is not ProbeType.READINESS:
-        return f" -> kill at {limit}" if probe.last_result is Result.FAILURE else ""
-    word = "not ready" if probe.last_result is Result.FAILURE else "ready"
-    return f" -> {word} at {limit}"
-
-
 def latency_line(probe: ProbeSnapshot) -> Line:
     """Return how long the last runs took, beside the time limit."""
     limit = f"timeout {format_duration(probe.probe.timeout_seconds * _SECOND)}"
