@@ -64,7 +64,7 @@ _TELLING: Mapping[str, frozenset[str]] = {
 
 
 _OF_A_YOUNG_KUBELET = frozenset({"startup-window"})
-"""Which of its lives meets the window hangs on a random first wait; see test_versions."""
+"""Which of its lives meets the window hangs on a random first wait."""
 
 
 class Lane(NamedTuple):
