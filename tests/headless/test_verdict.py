@@ -7,7 +7,7 @@ import pytest
 from probetui.headless.verdict import CreationFailures, Verdict, decide_exit_status
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.runtime import ContainerID
-from probetui.k8s.status import ContainerStatus, PodStatus, Running, Waiting
+from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated, Waiting
 from probetui.kubelet.journal import (
     ContainerEntry,
     EventEntry,
@@ -137,6 +137,22 @@ def test_a_container_that_waits_for_something_else_changes_nothing(
     verdict = Verdict("timeout", 4)
 
     assert decide_exit_status(verdict, a_snapshot((WEB, status))) == verdict
+
+
+def test_a_container_in_back_off_that_was_never_started_counts() -> None:
+    status = ContainerStatus(
+        "app",
+        state=Waiting("CrashLoopBackOff", "back-off 10s"),
+        last_state=Terminated(128, "StartError", "no such file"),
+    )
+
+    final = decide_exit_status(
+        Verdict("timeout", 4),
+        a_snapshot((WEB, PodStatus(container_statuses=(status,)))),
+    )
+
+    assert final.exit_status == 6
+    assert final.message == "web/app could not be started: StartError: no such file"
 
 
 def test_init_containers_count_as_well() -> None:

@@ -35,6 +35,7 @@ POLITE = 'trap "exit 7" TERM; touch ready; sleep 300 & wait'
 STUBBORN = 'trap "" TERM; touch ready; while :; do sleep 0.2; done'
 """Does not care for SIGTERM."""
 
+HEEDS_USR1 = "trap 'exit 11' USR1; touch ready; while :; do sleep 0.2; done"
 UNAWARE = "touch ready; exec sleep 300"
 """Has no handler for SIGTERM."""
 

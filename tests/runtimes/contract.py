@@ -28,6 +28,7 @@ from tests.runtimes.bench import (
     COMPLETES,
     FAILS,
     GREETING,
+    HEEDS_USR1,
     MISSING_PROGRAM,
     POLITE,
     SLACK,
@@ -384,8 +385,7 @@ class StopContract:
     async def test_the_signal_that_a_manifest_names_stops_a_container(
         self, bench: Bench
     ) -> None:
-        script = "trap 'exit 11' USR1; touch ready; while :; do sleep 0.2; done"
-        container_id = await bench.run_ready(script, stop_signal="SIGUSR1")
+        container_id = await bench.run_ready(HEEDS_USR1, stop_signal="SIGUSR1")
 
         await bench.runtime.stop_container(container_id, 2)
 

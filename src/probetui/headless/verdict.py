@@ -11,7 +11,13 @@ from msgspec.structs import replace
 from probetui.analysis.container_history import CANNOT_CREATE
 from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.event import EventType
-from probetui.k8s.status import ContainerStatus, PodPhase, Waiting
+from probetui.k8s.status import (
+    ContainerState,
+    ContainerStatus,
+    PodPhase,
+    Terminated,
+    Waiting,
+)
 from probetui.kubelet.journal import ContainerEntry, EventEntry, JournalEntry
 
 EXIT_OK = 0
@@ -47,6 +53,8 @@ _CANNOT_START = frozenset(
 
 Source: kubelet/images/types.go and kuberuntime_container.go, v1.32.10.
 """
+_START_ERRORS = frozenset({"StartError", "ContainerCannotRun"})
+"""Reasons of runtimes for the end of a container that was never started."""
 
 NO_CAUSES: Mapping[str, str] = MappingProxyType({})
 
@@ -121,6 +129,17 @@ def _not_started(pod: PodSnapshot) -> list[str]:
 def _reason(status: ContainerStatus) -> str:
     match status.state:
         case Waiting(reason=reason, message=message) if reason in _CANNOT_START:
+            return f"{reason}: {message}" if message else reason
+        case Waiting():
+            return _last_start_error(status.last_state)
+        case _:
+            return ""
+
+
+def _last_start_error(last_state: ContainerState | None) -> str:
+    """Return why the instance before could not be started, empty if it was started."""
+    match last_state:
+        case Terminated(reason=reason, message=message) if reason in _START_ERRORS:
             return f"{reason}: {message}" if message else reason
         case _:
             return ""

@@ -45,9 +45,9 @@ def test_every_option_of_run_means_something_to_somebody() -> None:
         for kind in (ManifestOptions, RuntimeOptions, SessionOptions, ScreenChoices)
         for field in fields(kind)
     }
-    eager = {"config"}
+    others = {"config", "files"}  # read before the rest, and added to `filenames`
 
-    assert {str(parameter.name) for parameter in run.params} == known | eager
+    assert {str(parameter.name) for parameter in run.params} == known | others
 
 
 @pytest.mark.parametrize(
