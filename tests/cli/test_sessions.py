@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from probetui.cli.folders import pods_folder
 from probetui.cli.main import run
 
 pytestmark = pytest.mark.slow
@@ -156,6 +157,24 @@ def test_pods_are_listed_and_removed_by_name(
     assert run(["down", "wep", "--runtime", "process"]) == 2
     assert 'no pod is called "wep" (has: web)' in capfd.readouterr().err
     assert listed(capfd, "-o", "name") == "pod/web\n"
+
+
+def test_two_pods_of_one_name_are_removed_at_once(
+    capfd: pytest.CaptureFixture[str], path: Path
+) -> None:
+    folders = []
+    for uid in ("one", "two"):
+        path.write_text(POD.replace("{name: web}", f"{{name: web, uid: {uid}}}"))
+        session(path, "--until", "started", "--keep", "-q")
+        (folder,) = pods_folder().iterdir()
+        # Away, or the next session would remove the pod that has its name.
+        folders.append((folder.rename(path.parent / uid), folder))
+    for away, folder in folders:
+        away.rename(folder)
+    capfd.readouterr()
+
+    assert run(["down", "web", "--runtime", "process"]) == 0
+    assert capfd.readouterr().out == "removed default/web (process)\n" * 2
 
 
 def test_the_probes_of_a_session_that_runs_are_listed(

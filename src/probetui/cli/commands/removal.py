@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from probetui.cli.commands.listing import ListedPod, PodSearch, meant_pods
@@ -49,10 +49,13 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
             for found in meant
             if found.unowned is None or found.unowned.claim in claims
         ]
+        by_name: dict[str, list[ListedPod]] = {}
+        for found in taken:
+            by_name.setdefault(found.full_name, []).append(found)
         statuses = await asyncio.gather(
             *(
-                _remove(found, wanted.get(found.full_name, _GRACE_SECONDS), notes)
-                for found in taken
+                _remove_all(pods, wanted.get(name, _GRACE_SECONDS), notes)
+                for name, pods in by_name.items()
             )
         )
         for pod in meant:
@@ -99,6 +102,13 @@ def _grace_periods(params: Mapping[str, Any]) -> dict[str, int]:
         f"{pod.namespace}/{pod.name}": pod.termination_grace_period_seconds or 0
         for pod in load_pods(options).pods
     }
+
+
+async def _remove_all(
+    pods: Sequence[ListedPod], grace_period_seconds: int, notes: Notes
+) -> int:
+    """Remove pods of one name, which has one lock, one after the other."""
+    return max([await _remove(pod, grace_period_seconds, notes) for pod in pods])
 
 
 async def _remove(pod: ListedPod, grace_period_seconds: int, notes: Notes) -> int:
