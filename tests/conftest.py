@@ -53,6 +53,15 @@ settings.load_profile(
 ONE_AFTER_THE_OTHER = ("tests/runtimes/docker/", "tests/runtimes/cri/")
 """Folders whose tests change what an engine has for all: images, networks."""
 
+LIVE_SUITES = (
+    "tests/conformance/test_conformance.py",
+    "tests/traces/test_live.py",
+)
+"""Each runs a hundred pods side by side for minutes: one at a time, beside nothing."""
+
+LIVE = "live"
+"""What these are handed out as."""
+
 REST_PROCESSES = 4
 
 REQUIRED_ENGINES = frozenset(
@@ -313,7 +322,18 @@ class RestScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it comes wit
         for folder in ONE_AFTER_THE_OTHER:
             if nodeid.startswith(folder):
                 return folder
-        return nodeid.partition("::")[0]
+        file = nodeid.partition("::")[0]
+        return LIVE if file in LIVE_SUITES else file
+
+    def _reschedule(self, node: Any) -> None:
+        """Give a process more to do; what is live waits until the others are done."""
+        others = [
+            one for one in self.nodes if one is not node and not one.shutting_down
+        ]
+        if others and set(self.workqueue) == {LIVE}:
+            node.shutdown()
+        else:
+            super()._reschedule(node)
 
 
 @pytest.hookimpl(tryfirst=True)

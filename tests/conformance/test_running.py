@@ -170,5 +170,5 @@ async def test_the_program_gets_a_manifest_and_nothing_of_other_sessions(
     done = await run(a_case(), program(script))
 
     command, manifest = done.told.split("\n", 1)
-    assert command == "run -f --watch --runtime docker -o jsonl []"
+    assert command == ("run -f --watch --runtime docker -o jsonl --kubelet 1.32 []")
     assert yaml.safe_load(manifest) == a_case()["pod"]

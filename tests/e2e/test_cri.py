@@ -126,7 +126,7 @@ def test_what_was_kept_is_listed_and_removed(program: Program, namespace: str) -
     down = program.run("down", "-f", str(path), "--runtime", "cri")
 
     assert re.search(
-        rf"{namespace} +e2e-kept +containerd +running +1/1 +0 +\d+s +- +you",
+        rf"{namespace} +e2e-kept +containerd +running +1/1 +0 +- +\d+s +- +you",
         listed.stdout,
     )
     assert down.stdout == f"removed {namespace}/e2e-kept (containerd)\n"

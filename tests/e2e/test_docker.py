@@ -150,7 +150,8 @@ def test_what_was_kept_is_listed_and_removed(program: Program, namespace: str) -
     down = program.run("down", "-f", str(path), "--runtime", "docker")
 
     assert re.search(
-        rf"{namespace} +e2e-kept +docker +running +1/1 +0 +\d+s +- +you", listed.stdout
+        rf"{namespace} +e2e-kept +docker +running +1/1 +0 +- +\d+s +- +you",
+        listed.stdout,
     )
     assert down.stdout == f"removed {namespace}/e2e-kept (docker)\n"
     assert containers_of("e2e-kept", namespace) == []

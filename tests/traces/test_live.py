@@ -1,7 +1,7 @@
 """The pods of the traces on real containers and real processes, side by side.
 
-All pods run at once for as long as the kubelet was watched, four and a half minutes, by
-all versions and on all runtimes at the same time.
+All pods of 1.32 run at once, on all runtimes, for as long as the kubelet was watched,
+four and a half minutes; those of the other versions after them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
+from probetui.kubelet_rules import PORTED_RULES
 from tests.engines import cri_variables
 from tests.traces.compare import compare
 from tests.traces.live import Session, Traces, a_program, live_name, run_all
@@ -73,6 +74,11 @@ class Lane(NamedTuple):
     version: str
     runtime: str
 
+    @property
+    def is_ported(self) -> bool:
+        """Whether the version is the one that is ported."""
+        return self.version == PORTED_RULES.version
+
 
 def _lanes() -> dict[Lane, dict[str, Trace]]:
     """Return what is run side by side; of a folder that was named, everything."""
@@ -113,14 +119,18 @@ def sessions(
     }
     run = {DOCKER: _on_docker, CRI: _on_cri, PROCESS: _as_processes}
     chosen = [lane for lane in LANES if lane in wanted]
-    with ThreadPoolExecutor(max(len(chosen), 1)) as threads:
-        running = {
-            lane: threads.submit(
-                run[lane.runtime], folder / "-".join(lane), LANES[lane]
-            )
-            for lane in chosen
-        }
-        return {lane: future.result() for lane, future in running.items()}
+    ended: dict[Lane, Session] = {}
+    for is_ported in (True, False):
+        batch = [lane for lane in chosen if lane.is_ported is is_ported]
+        with ThreadPoolExecutor(max(len(batch), 1)) as threads:
+            running = {
+                lane: threads.submit(
+                    run[lane.runtime], folder / "-".join(lane), LANES[lane]
+                )
+                for lane in batch
+            }
+        ended |= {lane: future.result() for lane, future in running.items()}
+    return ended
 
 
 def _on_docker(home: Path, traces: Traces) -> Session:

@@ -19,6 +19,7 @@ from probetui.cli.parameters import (
     KubeletVersion,
     OneOf,
     Option,
+    Pace,
     option,
     setting,
 )
@@ -51,9 +52,6 @@ def _read_settings(
     load_settings = load_late("cli.settings:load_settings")
     ctx.default_map = load_settings(path, known=ALL_SETTINGS, wanted=ctx.command.params)
     return path
-
-
-FASTEST, SLOWEST = 10_000.0, 0.001
 
 
 def _split_at_commas(
@@ -299,7 +297,7 @@ play_options = _group(
     option(
         "--time-scale",
         section=_ENDING,
-        type=click.FloatRange(SLOWEST, FASTEST),
+        type=Pace(),
         metavar="N",
         help="Simulation and replay only: speed as a multiple of real time, as in 0.5 "
         "or 100.  [default: 1 on the screen, else as fast as possible]",

@@ -25,6 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _BYTE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BYTE_UNITS |= {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 _NAME_WIDTH = 26
+_SLOWEST, _FASTEST = 0.001, 10_000.0
 
 
 class Option(click.Option):
@@ -124,6 +125,23 @@ class Duration(click.ParamType[timedelta]):
         if duration > MAX_DURATION:
             self.fail(f'"{value}" is longer than ten years', param, ctx)
         return duration
+
+
+class Pace(click.FloatRange):
+    """How many times as fast as real time: a number, and none that is not finite."""
+
+    name = "number"
+
+    def __init__(self) -> None:
+        super().__init__(_SLOWEST, _FASTEST)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read one."""
+        if str(value).strip().lower().lstrip("+-") == "nan":
+            self.fail(f'"{value}" is not a number', param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class KubeletVersion(click.ParamType[str]):
