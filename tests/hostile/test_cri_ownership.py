@@ -115,7 +115,9 @@ class TestOnContainerd:
         )
 
         seen = await other.relist()
-        found = await other.unowned_pods()
+        everybody = await other.unowned_pods()
+        # Tests beside this one have pods there, too.
+        found = [one for one in everybody if sandbox_id in one.things]
         with pytest.raises(ContainerRuntimeError, match="left alone"):
             await other.stop_container(theirs, 0)
         with pytest.raises(ContainerRuntimeError, match="left alone"):
@@ -128,8 +130,5 @@ class TestOnContainerd:
 
         assert seen == ()
         assert {unowned_pod.claim for unowned_pod in found} == {UnownedReason.ANOTHERS}
-        assert sandbox_id in {
-            thing for unowned_pod in found for thing in unowned_pod.things
-        }
         assert ready.state == cri.SANDBOX_READY
         assert await bench.runtime.relist() == ()
