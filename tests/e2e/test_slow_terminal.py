@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pty
+import select
 import struct
 import subprocess
 import termios
@@ -73,6 +74,8 @@ def read_up_to(text: bytes, terminal: int) -> None:
     """Read what is painted until a text is there."""
     painted = b""
     while text not in painted:
+        is_ready, _, _ = select.select([terminal], [], [], PATIENCE_SECONDS)
+        assert is_ready, f"nothing more is painted after {painted[-200:]!r}"
         painted += os.read(terminal, 1 << 16)
 
 
