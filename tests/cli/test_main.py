@@ -174,6 +174,23 @@ def test_files_are_run_however_they_are_named(
     assert "nobody.sock" in errors
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        pytest.param("x" * 300, "File name too long", id="too long"),
+        pytest.param("http://127.0.0.1:9/a,b.yaml", "/a,b.yaml", id="URL"),
+    ],
+)
+def test_a_name_is_taken_apart_at_commas_only_if_it_can_be_several_files(
+    capsys: pytest.CaptureFixture[str], name: str, message: str
+) -> None:
+    status, errors = refused(capsys, "check", "-f", name)
+
+    assert status == 2
+    assert message in errors
+    assert "bug" not in errors
+
+
 def test_a_file_that_is_not_there_is_no_unknown_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from probetui.cli.printing import NoteLevel, Notes
+from probetui.cli.printing import NoteLevel, Notes, print_output
 
 
 def test_notes_go_to_standard_error_a_line_each(
@@ -58,3 +60,25 @@ def test_nobody_left_to_tell_is_no_error(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("sys.stderr", Gone())
 
     Notes(quiet=False).error("nobody hears this")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "printed"),
+    [
+        pytest.param(False, "\x1b[31mred\n", id="into a pipe"),
+        pytest.param(True, "red\n", id="on a terminal"),
+    ],
+)
+def test_what_a_command_printed_is_obeyed_by_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    is_terminal: bool,  # noqa: FBT001  # a column of the table
+    printed: str,
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+
+    print_output(b"\x1b[31mred\n")
+
+    out = capsys.readouterr().out
+    assert ("\x1b" in out) is not is_terminal
+    assert out.endswith(printed)

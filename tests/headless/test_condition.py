@@ -33,12 +33,11 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     PodGoneEntry,
     StatusEntry,
-    TickAction,
     TickEntry,
-    Trigger,
 )
 from probetui.kubelet.outcome import Result
 from tests.builders import a_container, a_pod, a_probe, at
+from tests.headless.ticks import tick
 
 WEB = a_pod(
     a_container("app", liveness_probe=a_probe()), a_container("log"), name="web"
@@ -68,29 +67,11 @@ def probed(
     *,
     second: int = 1,
 ) -> TickEntry:
-    return TickEntry(
-        sequence=1,
-        at=at(second),
+    return tick(second)._replace(
         key=ProbeKey(pod.uid, container, probe_type),
-        n=1,
-        trigger=Trigger.PERIODIC,
-        started_at=at(second),
-        duration=timedelta(),
-        container_id=ContainerID("x://1"),
-        new_container=False,
-        gates=(),
         skip=None,
-        exit=None,
-        attempts=(),
         result=stored,
-        injected=False,
-        run=1,
-        threshold=1,
-        stored_before=None,
         stored_after=stored,
-        hold_before=False,
-        hold_after=False,
-        action=TickAction.NONE,
     )
 
 

@@ -27,49 +27,18 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     NoteEntry,
     PodGoneEntry,
-    Skip,
     StateEntry,
     StateField,
     StatusEntry,
-    TickAction,
     TickEntry,
-    Trigger,
     UserEntry,
 )
 from probetui.presentation.plain.lines import PlainLines
-from tests.builders import a_key, a_pod, at
+from tests.builders import a_pod, at
 from tests.headless.test_follow import Collector
+from tests.headless.ticks import tick
 
 WEB = a_pod(name="web")
-
-
-def tick(
-    n: int = 1, probe: ProbeType = ProbeType.LIVENESS, container: str = "app"
-) -> TickEntry:
-    return TickEntry(
-        sequence=n,
-        at=at(n),
-        key=a_key(probe, container=container),
-        n=n,
-        trigger=Trigger.PERIODIC,
-        started_at=at(n),
-        duration=timedelta(),
-        container_id=ContainerID("x://1"),
-        new_container=False,
-        gates=(),
-        skip=Skip.NOT_RUNNING,
-        exit=None,
-        attempts=(),
-        result=None,
-        injected=False,
-        run=0,
-        threshold=3,
-        stored_before=None,
-        stored_after=None,
-        hold_before=False,
-        hold_after=False,
-        action=TickAction.NONE,
-    )
 
 
 def event(container: str, cause: TickEntry | None = None) -> EventEntry:

@@ -127,8 +127,10 @@ class _Commands(click.Group):
         """Find the command; for another tool's command, say what to type here."""
         name = args[0]
         if name not in COMMANDS:
-            if here := load_late("cli.other_words:hint_for_command")(name):
-                raise click.UsageError(f'"{name}" is no command here; {here}', ctx)
+            if here := load_late("cli.usage_hints:hint_for_command")(name):
+                raise click.UsageError(
+                    f'"{name}" is not a command of probetui: {here}', ctx
+                )
             known, hint = ", ".join(COMMANDS), nearest_hint(name, COMMANDS)
             raise click.UsageError(f'"{name}" is not one of {known}{hint}', ctx)
         return super().resolve_command(ctx, args)
@@ -149,10 +151,10 @@ def _belongs_to_run(word: str) -> bool:
     """Tell whether the first word is an option or a file of `run`."""
     if word.startswith("-"):
         return True
-    if word in COMMANDS or load_late("cli.other_words:hint_for_command")(word):
+    if word in COMMANDS or load_late("cli.usage_hints:hint_for_command")(word):
         return False
     is_there = os.path.exists(word)  # noqa: PTH110  # pathlib is dear to import
-    return is_there or bool(load_late("cli.other_words:is_filename")(word))
+    return is_there or bool(load_late("cli.usage_hints:is_filename")(word))
 
 
 @click.group(
@@ -235,13 +237,13 @@ def _print_errors(lines: Sequence[tuple[str, str]], status: int) -> int:
 
 
 def _usage_line(error: click.ClickException) -> str:
-    hint = load_late("cli.other_words:hint_for_option")
+    hint = load_late("cli.usage_hints:hint_for_option")
     match error:
         case click.BadParameter(param=click.Parameter() as parameter):
             name = max(parameter.opts, key=len)
             return f"{name}: {error.message}"
         case click.NoSuchOption() if here := hint(error.option_name):
-            return f'"{error.option_name}" is no option here: {here}'
+            return f'"{error.option_name}" is not an option of probetui: {here}'
         case click.NoSuchOption(possibilities=list() as near) if near:
             return f'"{error.option_name}" is not an option (nearest: {near[0]})'
         case click.NoSuchOption():

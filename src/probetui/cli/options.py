@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -57,17 +58,14 @@ def _read_settings(
 def _split_at_commas(
     _ctx: click.Context, _option: click.Parameter, names: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return names of files; those with commas that are no file are several.
+    """Return names of files; one with commas that is no file and no URL is several."""
+    return tuple(part for name in names for part in _parts(name))
 
-    A URL may have commas in it.
-    """
-    return tuple(
-        part
-        for name in names
-        for part in (
-            [name] if "://" in name or Path(name).exists() else name.split(",")
-        )
-    )
+
+def _parts(name: str) -> list[str]:
+    # Not by pathlib, which raises an error for a name that is too long.
+    is_whole = "://" in name or os.path.exists(name)  # noqa: PTH110
+    return [name] if is_whole else name.split(",")
 
 
 def takes_files(command: F) -> F:

@@ -13,20 +13,22 @@ import pytest
 from probetui.cli.folders import state_folder
 from probetui.cli.session.state_socket import read_states, serve_state
 
+VERSION = "v1"
+
 
 def sockets() -> list[Path]:
     return sorted((state_folder() / "sockets").iterdir())
 
 
 async def test_the_state_of_a_session_is_read_while_it_runs() -> None:
-    state = {"pods": [{"podUID": "1"}]}
+    state = {"apiVersion": VERSION, "pods": [{"podUID": "1"}]}
 
     async with serve_state(lambda: json.dumps(state)):
-        assert await read_states() == [state]
+        assert await read_states(VERSION) == [state]
         assert [path.name for path in sockets()] == [f"{os.getpid()}.sock"]
 
     assert sockets() == []
-    assert await read_states() == []
+    assert await read_states(VERSION) == []
 
 
 async def test_only_its_user_may_connect() -> None:
@@ -47,7 +49,7 @@ async def test_the_socket_of_a_dead_session_is_removed_and_a_file_is_not(
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind("7.sock")
 
-    assert await read_states() == []
+    assert await read_states(VERSION) == []
     assert [path.name for path in sockets()] == ["notes.txt"]
 
 
@@ -56,5 +58,21 @@ async def test_a_state_folder_with_a_long_path_has_a_socket_too(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ("long" * 40)))
 
-    async with serve_state(lambda: "{}"):
-        assert await read_states() == [{}]
+    state = {"apiVersion": VERSION}
+
+    async with serve_state(lambda: json.dumps(state)):
+        assert await read_states(VERSION) == [state]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param('{"apiVersion": "v2", "pods": 1}', id="another version"),
+        pytest.param("[1]", id="no object"),
+        pytest.param("{", id="no JSON"),
+        pytest.param("", id="nothing"),
+    ],
+)
+async def test_what_is_no_state_of_this_version_is_passed_over(answer: str) -> None:
+    async with serve_state(lambda: answer):
+        assert await read_states(VERSION) == []

@@ -32,6 +32,7 @@ from probetui.k8s.runtime import (
     RuntimeState,
 )
 from probetui.ports import Clock, PodKey, Runtime, UnownedPod, UnownedReason
+from probetui.presentation.state_json import STATE_API_VERSION
 from probetui.runtimes.translation import EPOCH
 
 _WATCH_SECONDS = 1
@@ -203,7 +204,9 @@ class PodSearch:
         """Return the pods by namespace and name, all or those of one namespace."""
         found = []
         states = {
-            pod["podUID"]: pod for state in await read_states() for pod in state["pods"]
+            pod["podUID"]: pod
+            for state in await read_states(STATE_API_VERSION)
+            for pod in state["pods"]
         }
         for runtime in self._runtimes:
             try:

@@ -55,8 +55,8 @@ async def serve_state(make_state: Callable[[], str]) -> AsyncIterator[None]:
             root.unlink(name, missing_ok=True)
 
 
-async def read_states() -> list[dict[str, Any]]:
-    """Return the states of all sessions of this user that answer."""
+async def read_states(api_version: str) -> list[dict[str, Any]]:
+    """Return the states, in this version, of all sessions of this user that answer."""
     folder = _folder()
     if not folder.is_dir():
         return []
@@ -64,7 +64,8 @@ async def read_states() -> list[dict[str, Any]]:
     names = [name for name in sorted(root.names()) if name.endswith(_SUFFIX)]
     with _short_path(root) as short:
         found = await asyncio.gather(*(_read(root, short, name) for name in names))
-    return [state for state in found if state is not None]
+    # Sessions of another version of probetui may say something else.
+    return [state for state in found if state.get("apiVersion") == api_version]
 
 
 def _listener() -> socket.socket:
@@ -106,19 +107,19 @@ def _answers(
     return answer
 
 
-async def _read(root: DirectoryRoot, short: Path, name: str) -> dict[str, Any] | None:
-    """Return what a session answers, None if none does; a dead one's socket goes."""
+async def _read(root: DirectoryRoot, short: Path, name: str) -> dict[str, Any]:
+    """Return what a session answers, empty if none does; a dead one's socket goes."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             reader, writer = await asyncio.open_unix_connection(short / name)
             with contextlib.closing(writer):
-                state: dict[str, Any] = json.loads(await reader.read())
-                return state
+                state = json.loads(await reader.read())
+                return state if isinstance(state, dict) else {}
     except ConnectionRefusedError:
         root.unlink(name, missing_ok=True)
-        return None
+        return {}
     except (OSError, TimeoutError, ValueError):
-        return None
+        return {}
 
 
 @contextmanager
