@@ -1,0 +1,508 @@
+"""A client of a Kubernetes API server: JSON in and out, lists in chunks, watches.
+
+What a server sends is limited in size and never trusted to be what it should be. An
+object is a dictionary as the API has it; whoever asks decodes it. Reasons for a client
+of our own are in docs/decisions/cluster-client.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+import msgspec
+from msgspec import Struct
+
+from probetui import __version__
+from probetui.cluster.credentials import (
+    Credentials,
+    impersonation_headers,
+    make_tls_context,
+)
+from probetui.cluster.errors import (
+    Access,
+    ApiError,
+    ServerUnreachableError,
+    api_error,
+)
+from probetui.cluster.kubeconfig import ClusterAccess
+from probetui.ports import Clock
+from probetui.safe_text import safe_line
+
+Object = dict[str, Any]
+"""An object as the API's JSON has it."""
+
+CHUNK = 500
+"""Objects of one answer to a list, as kubectl asks for."""
+
+LARGEST_BODY = 256 * 2**20
+LARGEST_LINE = 32 * 2**20
+"""Of a watch: etcd keeps objects of 1.5 MiB, of which a line may be several times."""
+
+WATCH_SILENCE_SECONDS = 150.0
+"""Without a line for so long a watch with bookmarks (each 60 s) is taken for dead."""
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+
+_TIMEOUT = httpx.Timeout(30, connect=10)
+_OK = range(200, 300)
+_ERROR_BODY = 2**20
+
+
+class WatchEventType(StrEnum):
+    """What a line of a watch says; an ERROR is raised instead."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+class WatchEvent(Struct, frozen=True):
+    """One line of a watch."""
+
+    type: WatchEventType
+    object: Object
+
+
+class ObjectList(Struct, frozen=True):
+    """All objects of a list, of all its chunks, and where to watch from."""
+
+    items: list[Object]
+    resource_version: str
+
+
+class Resource(Struct, frozen=True):
+    """A kind of object as paths name it; `group` is empty for the core."""
+
+    plural: str
+    group: str = ""
+    version: str = "v1"
+    is_namespaced: bool = True
+
+    @property
+    def rbac_name(self) -> str:
+        """As RBAC and `kubectl auth can-i` name it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Return the path of an object, or of all of a namespace (empty: of all)."""
+        parts = ["apis", self.group] if self.group else ["api"]
+        parts.append(self.version)
+        if namespace and self.is_namespaced:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        parts += [name] if name else []
+        path = "/" + "/".join(quote(part, safe=":") for part in parts)
+        return f"{path}/{subresource}" if subresource else path
+
+    def access(
+        self, verb: str, namespace: str = "", name: str = "", subresource: str = ""
+    ) -> Access:
+        """Return the right that a request needs."""
+        resource = f"{self.rbac_name}/{subresource}" if subresource else self.rbac_name
+        return Access(verb, resource, namespace, name, self.is_namespaced)
+
+
+PODS = Resource("pods")
+EVENTS = Resource("events")
+NODES = Resource("nodes", is_namespaced=False)
+LEASES = Resource("leases", "coordination.k8s.io")
+
+
+class ApiClient:
+    """Sends requests to one API server; an asynchronous context manager.
+
+    Args:
+        access: the server and the credentials.
+        clock: says when credentials have expired.
+        transport: another way to the server, for tests.
+    """
+
+    def __init__(
+        self,
+        access: ClusterAccess,
+        clock: Clock,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.access = access
+        self._clock = clock
+        self._transport = transport
+        self._credentials = Credentials(access.user, access.cluster, clock)
+        self._http: httpx.AsyncClient | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open the client; no request is sent yet, but credentials are asked for."""
+        self._http = self._open(self.access.cluster.server, await self._certificate())
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Close all connections."""
+        if self._http is not None:
+            await self._http.aclose()
+
+    async def _certificate(self) -> tuple[str, str] | None:
+        user = self.access.user
+        if user.exec_credential is not None:
+            await self._credentials.header()
+            if self._credentials.exec_certificate is not None:
+                return self._credentials.exec_certificate
+        if user.cert_data is not None and user.key_data is not None:
+            return user.cert_data, user.key_data
+        return None
+
+    def _open(
+        self, base_url: str, certificate: tuple[str, str] | None
+    ) -> httpx.AsyncClient:
+        cluster = self.access.cluster
+        transport = self._transport
+        if transport is None:
+            transport = httpx.AsyncHTTPTransport(
+                verify=make_tls_context(cluster, certificate),
+                trust_env=False,
+                limits=httpx.Limits(max_connections=200, max_keepalive_connections=100),
+                proxy=cluster.proxy_url,
+            )
+        return httpx.AsyncClient(
+            base_url=base_url,
+            auth=self._credentials,
+            headers=[
+                ("User-Agent", f"probetui/{__version__}"),
+                *impersonation_headers(self.access.user),
+            ],
+            transport=transport,
+            timeout=_TIMEOUT,
+            follow_redirects=False,  # the credentials are for this server alone
+        )
+
+    # -- objects
+
+    async def get(
+        self, resource: Resource, namespace: str, name: str, subresource: str = ""
+    ) -> Object:
+        """Return one object; raises `ApiError`, with code 404 where it is not."""
+        return await self.request(
+            "GET",
+            resource.path(namespace, name, subresource),
+            resource.access("get", namespace, name, subresource),
+        )
+
+    async def list(
+        self,
+        resource: Resource,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> ObjectList:
+        """Return all objects of a namespace, or of all, read in chunks.
+
+        A list that expires between two chunks is begun again, once.
+        """
+        access = resource.access("list", namespace)
+        params = _selectors(label_selector, field_selector) | {"limit": str(CHUNK)}
+        items: list[Object] = []
+        has_restarted = False
+        while True:
+            try:
+                page = await self.request(
+                    "GET", resource.path(namespace), access, params=params
+                )
+            except ApiError as error:
+                if error.code != 410 or "continue" not in params or has_restarted:  # noqa: PLR2004
+                    raise
+                has_restarted = True
+                del params["continue"]
+                items.clear()
+                continue
+            items += [
+                item for item in page.get("items") or () if isinstance(item, dict)
+            ]
+            metadata = page.get("metadata")
+            metadata = metadata if isinstance(metadata, dict) else {}
+            following = metadata.get("continue")
+            if not following or not isinstance(following, str):
+                version = metadata.get("resourceVersion")
+                return ObjectList(items, version if isinstance(version, str) else "")
+            if following == params.get("continue"):
+                raise ServerUnreachableError("a list that never ends")
+            params["continue"] = following
+
+    async def watch(
+        self,
+        resource: Resource,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
+        timeout_seconds: int = 300,
+    ) -> AsyncIterator[WatchEvent]:
+        """Yield what changes from a version on, until the server ends the watch.
+
+        Bookmarks are asked for and yielded. The end may come at any byte: whoever
+        watches goes on from the newest `resourceVersion` that it has seen.
+
+        Raises:
+            ExpiredError: the version is too old; list again.
+            ApiError: the server refused, in its answer or in a line of it.
+            ServerUnreachableError: there is no answer, or the connection was lost.
+        """
+        access = resource.access("watch", namespace)
+        params = _selectors(label_selector, field_selector) | {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(timeout_seconds),
+        }
+        timeout = httpx.Timeout(WATCH_SILENCE_SECONDS, connect=10)
+        async with self.stream(
+            resource.path(namespace), access, params=params, timeout=timeout
+        ) as response:
+            async for line in _lines(response, LARGEST_LINE):
+                yield _watch_event(line, access)
+
+    async def create(self, resource: Resource, namespace: str, body: Object) -> Object:
+        """Create an object; raises `ApiError`, with code 409 where it is there."""
+        access = resource.access("create", namespace)
+        return await self.request("POST", resource.path(namespace), access, body=body)
+
+    async def replace(
+        self, resource: Resource, namespace: str, name: str, body: Object
+    ) -> Object:
+        """Replace an object; code 409 where its resourceVersion is not the newest."""
+        access = resource.access("update", namespace, name)
+        path = resource.path(namespace, name)
+        return await self.request("PUT", path, access, body=body)
+
+    async def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Object,
+        *,
+        subresource: str = "",
+        content_type: str = STRATEGIC_PATCH,
+    ) -> Object:
+        """Change what a patch names."""
+        return await self.request(
+            "PATCH",
+            resource.path(namespace, name, subresource),
+            resource.access("patch", namespace, name, subresource),
+            body=body,
+            content_type=content_type,
+        )
+
+    async def delete(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        *,
+        grace_period_seconds: int | None = None,
+        uid: str = "",
+    ) -> Object:
+        """Delete an object; with `uid` only the one that has it (else code 409)."""
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if grace_period_seconds is not None:
+            options["gracePeriodSeconds"] = grace_period_seconds
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        access = resource.access("delete", namespace, name)
+        path = resource.path(namespace, name)
+        return await self.request("DELETE", path, access, body=options)
+
+    # -- requests
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        access: Access,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Object | None = None,
+        content_type: str = JSON,
+    ) -> Object:
+        """Send a request and return the object of its answer.
+
+        Raises:
+            ApiError: the server refused.
+            ServerUnreachableError: no answer, or one that is no JSON object.
+        """
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {"Accept": JSON}
+        if content is not None:
+            headers["Content-Type"] = content_type
+        async with self._send(
+            method, path, access, params=params, content=content, headers=headers
+        ) as response:
+            data = await _body(response, LARGEST_BODY)
+        found = _decode(data)
+        if not isinstance(found, dict):
+            raise ServerUnreachableError(
+                f"{self.access.cluster.server}: the answer is no JSON object: is it an "
+                "API server?"
+            )
+        return found
+
+    async def text(
+        self,
+        path: str,
+        access: Access,
+        *,
+        params: Mapping[str, str] | None = None,
+        limit: int = LARGEST_BODY,
+    ) -> bytes:
+        """Return the body of an answer as it is, as of `/version` or metrics."""
+        async with self.stream(path, access, params=params) as response:
+            return await _body(response, limit)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        path: str,
+        access: Access,
+        *,
+        params: Mapping[str, str] | None = None,
+        timeout: httpx.Timeout | None = None,  # noqa: ASYNC109  # httpx' own, of reads
+    ) -> AsyncIterator[httpx.Response]:
+        """Open an answer that is read piece by piece; errors as of `request`."""
+        async with self._send(
+            "GET", path, access, params=params, timeout=timeout
+        ) as response:
+            yield response
+
+    async def log_lines(
+        self, namespace: str, pod: str, params: Mapping[str, str]
+    ) -> AsyncIterator[bytes]:
+        """Yield the lines of a container's log, as long as they come."""
+        access = PODS.access("get", namespace, pod, "log")
+        path = PODS.path(namespace, pod, "log")
+        timeout = httpx.Timeout(None, connect=10)
+        async with self.stream(path, access, params=params, timeout=timeout) as answer:
+            async for line in _lines(answer, LARGEST_LINE):
+                yield line
+
+    @asynccontextmanager
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        access: Access,
+        *,
+        params: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: httpx.Timeout | None = None,  # noqa: ASYNC109
+    ) -> AsyncIterator[httpx.Response]:
+        http = self._http
+        if http is None:
+            raise RuntimeError("the client is not open")
+        name = self.access.cluster.tls_server_name
+        request = http.build_request(
+            method,
+            path,
+            params=params,
+            content=content,
+            headers=headers,
+            timeout=_TIMEOUT if timeout is None else timeout,
+            extensions={"sni_hostname": name} if name else None,
+        )
+        try:
+            response = await http.send(request, stream=True)
+            try:
+                if response.status_code not in _OK:
+                    data = await _body(response, _ERROR_BODY)
+                    raise api_error(
+                        response.status_code,
+                        _decode(data),
+                        access,
+                        retry_after=response.headers.get("Retry-After"),
+                    )
+                yield response
+            finally:
+                await response.aclose()
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
+            raise ServerUnreachableError(
+                f"{self.access.cluster.server}: {_cause(error)}"
+            ) from error
+
+
+def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
+    both = {"labelSelector": label_selector, "fieldSelector": field_selector}
+    return {name: value for name, value in both.items() if value}
+
+
+async def _body(response: httpx.Response, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.aiter_bytes():
+        size += len(part)
+        if size > limit:
+            raise ServerUnreachableError(
+                f"an answer of more than {limit // 2**20} MiB is not read"
+            )
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _lines(response: httpx.Response, limit: int) -> AsyncIterator[bytes]:
+    """Yield the lines of an answer; what comes after the last line break is lost.
+
+    A cut connection leaves half a line, which is no object.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    async for part in response.aiter_bytes():
+        *whole, rest = part.split(b"\n")
+        for line in whole:
+            pieces.append(line)
+            yield b"".join(pieces)
+            pieces.clear()
+            size = 0
+        size += len(rest)
+        if size > limit:
+            raise ServerUnreachableError(
+                f"a line of more than {limit // 2**20} MiB is not read"
+            )
+        if rest:
+            pieces.append(rest)
+
+
+def _watch_event(line: bytes, access: Access) -> WatchEvent:
+    found = _decode(line)
+    inner = found.get("object") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(inner, dict):
+        raise ServerUnreachableError("a line of a watch is no watch event")
+    kind = found.get("type")
+    if kind == "ERROR":
+        code = inner.get("code")
+        raise api_error(code if isinstance(code, int) else 500, inner, access)
+    try:
+        return WatchEvent(WatchEventType(str(kind)), inner)
+    except ValueError as error:
+        text = safe_line(str(kind), limit=50)
+        raise ServerUnreachableError(f"a watch event of type {text}") from error
+
+
+def _decode(data: bytes) -> Any:
+    """Return what JSON describes, None where it is none."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return None
+
+
+def _cause(error: Exception) -> str:
+    """Return what is the matter, of the error or of what caused it."""
+    text = str(error) or str(error.__cause__ or "") or type(error).__name__
+    return safe_line(text, limit=300)

@@ -1,0 +1,323 @@
+"""The client: lists in chunks, watches, refusals, credentials that expire."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from probetui.cluster.client import PODS, ApiClient, WatchEventType
+from probetui.cluster.errors import (
+    ApiError,
+    ClusterError,
+    ExpiredError,
+    ForbiddenError,
+    ServerUnreachableError,
+    UnauthorizedError,
+)
+from probetui.cluster.kubeconfig import (
+    ApiServerInfo,
+    ClusterAccess,
+    ExecCredential,
+    UserCredentials,
+)
+from tests.fakes import FakeClock
+
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+def _client(
+    handler: Handler,
+    user: UserCredentials | None = None,
+    clock: FakeClock | None = None,
+) -> ApiClient:
+    access = ClusterAccess(
+        "test", "default", ApiServerInfo("https://api.test"), user or UserCredentials()
+    )
+    return ApiClient(
+        access, clock or FakeClock(), transport=httpx.MockTransport(handler)
+    )
+
+
+def _status(code: int, reason: str, message: str, **headers: str) -> httpx.Response:
+    body = {"kind": "Status", "code": code, "reason": reason, "message": message}
+    return httpx.Response(code, json=body, headers=headers)
+
+
+class Pieces(httpx.AsyncByteStream):
+    """A body that comes in pieces."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = pieces
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+
+
+async def test_a_list_is_read_in_chunks() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.url.params["limit"] == "500"
+        assert request.url.params["labelSelector"] == "app=web"
+        if request.url.params.get("continue") == "next":
+            return httpx.Response(
+                200,
+                json={"metadata": {"resourceVersion": "7"}, "items": [{"n": 2}]},
+            )
+        return httpx.Response(
+            200, json={"metadata": {"continue": "next"}, "items": [{"n": 1}, "junk"]}
+        )
+
+    async with _client(answer) as client:
+        found = await client.list(PODS, "shop", label_selector="app=web")
+
+    assert found.items == [{"n": 1}, {"n": 2}]
+    assert found.resource_version == "7"
+
+
+async def test_a_list_that_expires_between_chunks_is_begun_again_once() -> None:
+    asked: list[str | None] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        token = request.url.params.get("continue")
+        asked.append(token)
+        if token == "old":
+            return _status(410, "Expired", "too old")
+        if len(asked) == 1:
+            return httpx.Response(
+                200, json={"metadata": {"continue": "old"}, "items": [{"n": 1}]}
+            )
+        return httpx.Response(200, json={"metadata": {}, "items": [{"n": 1}]})
+
+    async with _client(answer) as client:
+        found = await client.list(PODS)
+
+    assert (asked, found.items) == ([None, "old", None], [{"n": 1}])
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+async def test_a_watch_is_cut_into_lines_wherever_the_bytes_are_cut(size: int) -> None:
+    lines = b"".join(
+        json.dumps({"type": kind, "object": {"metadata": {"name": kind}}}).encode()
+        + b"\n"
+        for kind in ("ADDED", "MODIFIED", "BOOKMARK", "DELETED")
+    )
+    cut = lines + b'{"type":"ADDED","obj'
+    pieces = [cut[at : at + size] for at in range(0, len(cut), size)]
+
+    async with _client(lambda _: httpx.Response(200, stream=Pieces(*pieces))) as client:
+        found = [event async for event in client.watch(PODS, resource_version="3")]
+
+    assert [event.type for event in found] == [
+        WatchEventType.ADDED,
+        WatchEventType.MODIFIED,
+        WatchEventType.BOOKMARK,
+        WatchEventType.DELETED,
+    ]
+
+
+async def test_an_expired_version_in_a_watch_is_raised() -> None:
+    line = b'{"type":"ERROR","object":{"code":410,"message":"too old","reason":"Gone"}}'
+
+    async with _client(
+        lambda _: httpx.Response(200, stream=Pieces(line + b"\n"))
+    ) as client:
+        with pytest.raises(ExpiredError, match="too old"):
+            await anext(client.watch(PODS, resource_version="1"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"<html>", id="no JSON"),
+        pytest.param(b"[1]", id="a list"),
+        pytest.param(b"[" * 100_000, id="nested"),
+        pytest.param(b"\xff\xfe", id="no UTF-8"),
+    ],
+)
+async def test_an_answer_that_is_no_object_is_an_error(body: bytes) -> None:
+    async with _client(lambda _: httpx.Response(200, content=body)) as client:
+        with pytest.raises(ServerUnreachableError, match="no JSON object"):
+            await client.get(PODS, "shop", "web")
+
+
+async def test_a_missing_right_is_named_with_the_command_that_shows_it() -> None:
+    text = "pods is forbidden\x1b[31m"
+
+    async with _client(lambda _: _status(403, "Forbidden", text)) as client:
+        with pytest.raises(ForbiddenError) as caught:
+            await anext(client.watch(PODS, "shop", resource_version="1"))
+        with pytest.raises(ForbiddenError) as everywhere:
+            await client.list(PODS)
+        with pytest.raises(ForbiddenError) as of_a_log:
+            await anext(client.log_lines("shop", "web", {}))
+
+    assert "not allowed to watch pods in namespace shop" in str(caught.value)
+    assert "`kubectl auth can-i watch pods -n shop`" in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+    assert "`kubectl auth can-i list pods -A`" in str(everywhere.value)
+    command = "`kubectl auth can-i get pods/web --subresource=log -n shop`"
+    assert command in str(of_a_log.value)
+
+
+async def test_retry_after_is_told() -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        return _status(429, "TooManyRequests", "slow down", **{"Retry-After": "7"})
+
+    async with _client(answer) as client:
+        with pytest.raises(ApiError) as caught:
+            await client.list(PODS)
+
+    assert (caught.value.code, caught.value.retry_after) == (429, 7.0)
+
+
+async def test_a_server_that_is_not_there_is_named() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("connection refused", request=request)
+
+    async with _client(answer) as client:
+        with pytest.raises(ServerUnreachableError, match=r"api\.test: connection refu"):
+            await client.list(PODS)
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.url.host == "api.test"
+        return httpx.Response(307, headers={"Location": "https://evil.test/"})
+
+    async with _client(answer, UserCredentials(token="t")) as client:
+        with pytest.raises(ApiError, match="HTTP 307"):
+            await client.list(PODS)
+
+
+async def test_a_token_file_is_read_again_after_a_minute_and_after_a_401(
+    tmp_path: Path,
+) -> None:
+    path, clock, seen = tmp_path / "token", FakeClock(), []
+    path.write_text("one\n")
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["Authorization"])
+        if seen[-1] == "Bearer two":
+            return _status(401, "Unauthorized", "Unauthorized")
+        return httpx.Response(200, json={})
+
+    async with _client(answer, UserCredentials(token_file=path), clock) as client:
+        await client.list(PODS)
+        path.write_text("two\n")
+        await client.list(PODS)
+        await clock.advance(timedelta(seconds=61))
+        with pytest.raises(UnauthorizedError, match="may have expired"):
+            await client.list(PODS)
+        path.write_text("three\n")
+        await client.list(PODS)
+
+    assert seen == [
+        f"Bearer {token}" for token in ("one", "one", "two", "two", "three")
+    ]
+
+
+def _plugin(tmp_path: Path, script: str) -> UserCredentials:
+    path = tmp_path / "login"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    api_version = "client.authentication.k8s.io/v1"
+    plugin = ExecCredential(
+        command=str(path),
+        args=("a b",),
+        env=(("WHO", "me"),),
+        api_version=api_version,
+        install_hint="install it",
+        provides_cluster_info=True,
+        is_interactive=False,
+    )
+    return UserCredentials(exec_credential=plugin)
+
+
+def _credential(**status: Any) -> str:
+    api_version = "client.authentication.k8s.io/v1"
+    return json.dumps(
+        {"kind": "ExecCredential", "apiVersion": api_version, "status": status}
+    )
+
+
+async def test_a_program_that_prints_credentials_runs_again_when_they_expire(
+    tmp_path: Path,
+) -> None:
+    clock = FakeClock()
+    until = (clock.now() + timedelta(minutes=5)).isoformat()
+    printed = _credential(token="TOKEN", expirationTimestamp=until)
+    user = _plugin(
+        tmp_path,
+        f'echo x >> {tmp_path}/runs; echo "$1 $WHO $KUBERNETES_EXEC_INFO" '
+        f"> {tmp_path}/seen; echo '{printed}'",
+    )
+    seen = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["Authorization"])
+        return httpx.Response(200, json={})
+
+    async with _client(answer, user, clock) as client:
+        await client.list(PODS)
+        await client.list(PODS)
+        assert (tmp_path / "runs").read_text().count("x") == 1
+        await clock.advance(timedelta(minutes=5))
+        await client.list(PODS)
+
+    assert seen == ["Bearer TOKEN"] * 3
+    assert (tmp_path / "runs").read_text().count("x") == 2
+    words = (tmp_path / "seen").read_text()
+    assert words.startswith("a b me ")
+    assert '"server": "https://api.test"' in words
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        pytest.param("echo no >&2; exit 3", "status 3: no", id="status"),
+        pytest.param("echo junk", "did not print an ExecCredential", id="junk"),
+        pytest.param(f"echo '{_credential()}'", "neither token", id="empty"),
+    ],
+)
+async def test_a_program_that_prints_no_credentials_is_named(
+    tmp_path: Path, script: str, message: str
+) -> None:
+    client = _client(lambda _: httpx.Response(200, json={}), _plugin(tmp_path, script))
+
+    with pytest.raises(ClusterError, match=message):
+        await client.__aenter__()
+
+
+async def test_a_program_that_is_missing_is_named_with_its_hint(tmp_path: Path) -> None:
+    user = _plugin(tmp_path, "")
+    (tmp_path / "login").rename(tmp_path / "gone")
+    client = _client(lambda _: httpx.Response(200, json={}), user)
+
+    with pytest.raises(ClusterError, match=r"No such file.*install it"):
+        await client.__aenter__()
+
+
+async def test_a_program_that_does_not_end_is_ended_with_the_client(
+    tmp_path: Path,
+) -> None:
+    pid_file = tmp_path / "pid"
+    os.mkfifo(pid_file)
+    user = _plugin(tmp_path, f"echo $$ > {pid_file}; exec sleep 600")
+    client = _client(lambda _: httpx.Response(200, json={}), user)
+
+    opening = asyncio.create_task(client.__aenter__())
+    pid = int(await asyncio.to_thread(pid_file.read_text))
+    opening.cancel()
+    await asyncio.wait([opening])
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
